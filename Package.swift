@@ -1,0 +1,101 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+/// One list for every target: the house style is stricter than the compiler's defaults.
+let settings: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+]
+
+/// A package that only some traits need is not fetched by those who switch them off.
+let forAsyncHTTP: TargetDependencyCondition = .when(traits: ["AsyncHTTP"])!
+let forServer: TargetDependencyCondition = .when(traits: ["Server"])!
+let forCommandLine: TargetDependencyCondition = .when(traits: ["CommandLine"])!
+
+let package = Package(
+    name: "postcard",
+    platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
+    products: [
+        .library(name: "PostcardForm", targets: ["PostcardForm"]),
+        .library(name: "PostcardDoctor", targets: ["PostcardDoctor"]),
+        .library(name: "PostcardClient", targets: ["PostcardClient"]),
+        .library(name: "PostcardAsyncHTTP", targets: ["PostcardAsyncHTTP"]),
+        .library(name: "PostcardServer", targets: ["PostcardServer"]),
+        .executable(name: "postcard", targets: ["postcard"]),
+    ],
+    traits: [
+        .trait(name: "AsyncHTTP", description: "PostcardAsyncHTTP, and with it AsyncHTTPClient and SwiftNIO"),
+        .trait(name: "Server", description: "PostcardServer, and with it Hummingbird, SwiftNIO and Swift Crypto"),
+        .trait(
+            name: "CommandLine", description: "The postcard program", enabledTraits: ["AsyncHTTP", "Server"]),
+        .default(enabledTraits: ["AsyncHTTP", "Server", "CommandLine"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0", traits: []),
+        .package(url: "https://github.com/apple/swift-system.git", from: "1.8.1"),
+        .package(url: "https://github.com/apple/swift-log.git", from: "1.14.0"),
+        .package(url: "https://github.com/apple/swift-crypto.git", "3.12.3"..<"5.0.0"),
+        .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.0"),
+        .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.2"),
+        .package(url: "https://github.com/swift-server/async-http-client.git", from: "1.37.0"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird.git", from: "2.28.1", traits: []),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
+    ],
+    targets: [
+        .target(
+            name: "PostcardForm",
+            dependencies: [
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            swiftSettings: settings),
+        .target(
+            name: "PostcardDoctor",
+            dependencies: [
+                "PostcardForm",
+                .product(name: "Crypto", package: "swift-crypto"),
+            ],
+            swiftSettings: settings),
+        .target(
+            name: "PostcardClient",
+            dependencies: [
+                "PostcardForm",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: settings),
+        .target(
+            name: "PostcardAsyncHTTP",
+            dependencies: [
+                "PostcardClient",
+                .product(name: "AsyncHTTPClient", package: "async-http-client", condition: forAsyncHTTP),
+                .product(name: "NIOCore", package: "swift-nio", condition: forAsyncHTTP),
+            ],
+            swiftSettings: settings),
+        .target(
+            name: "PostcardServer",
+            dependencies: [
+                "PostcardForm", "PostcardDoctor",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
+                .product(name: "NIOCore", package: "swift-nio", condition: forServer),
+                .product(name: "NIOPosix", package: "swift-nio", condition: forServer),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: settings),
+        .executableTarget(
+            name: "postcard",
+            dependencies: [
+                "PostcardForm", "PostcardDoctor", "PostcardClient", "PostcardAsyncHTTP", "PostcardServer",
+                .product(
+                    name: "ArgumentParser", package: "swift-argument-parser", condition: forCommandLine),
+                .product(
+                    name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: forCommandLine),
+            ],
+            swiftSettings: settings),
+    ],
+    swiftLanguageModes: [.v6]
+)

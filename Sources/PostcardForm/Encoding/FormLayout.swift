@@ -1,0 +1,174 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Where every byte of a form's body comes from, and at which offset it stands.
+///
+/// ```swift
+/// let layout = try form.layout()
+/// let reader = try layout.reader()
+/// ```
+///
+/// Making a layout looks at the form's files (their size, their modification time, their first bytes) and
+/// copies none. From it come the exact length of the body, its bytes from any offset, as often as wanted, and
+/// which part a byte belongs to. It holds the form's texts and bytes in memory, and of a file only its path.
+public struct FormLayout: Sendable {
+    /// The value of the request's `Content-Type` header field.
+    public let contentType: String
+
+    /// The number of bytes of the body; `nil` where a stream's length is not known.
+    public let contentLength: Int64?
+
+    /// What is known of each part, in order.
+    public let parts: [PartLayout]
+
+    /// Whether the bytes can be read more than once: false where a stream can be read only once.
+    public let isReplayable: Bool
+
+    /// The body, piece by piece.
+    let segments: [Segment]
+
+    /// A piece of the body that comes from one place.
+    struct Segment: Sendable {
+        /// Where it begins in the body; `nil` behind a stream of unknown length.
+        let offset: Int64?
+        /// The number of its bytes; `nil` for a stream of unknown length.
+        let length: Int64?
+        let source: Source
+
+        /// Where its bytes come from. All but `framing` are the content of the part with that index.
+        enum Source: Sendable {
+            case framing(Data)
+            case memory(Data, partIndex: Int)
+            case file(FileSource)
+            case stream(FormStream, partIndex: Int)
+        }
+
+        /// The part whose content it is.
+        var partIndex: Int? {
+            switch source {
+            case .framing: nil
+            case .memory(_, let partIndex), .stream(_, let partIndex): partIndex
+            case .file(let file): file.partIndex
+            }
+        }
+    }
+
+    init(_ form: MultipartForm) throws(FormError) {
+        var builder = Builder(boundary: form.boundary)
+        for part in form.parts { try builder.append(part) }
+        builder.close()
+        contentType = form.contentType
+        contentLength = builder.offset
+        parts = builder.parts
+        segments = builder.segments
+        isReplayable = segments.allSatisfy {
+            if case .stream(let stream, _) = $0.source { stream.isReplayable } else { true }
+        }
+    }
+
+    /// Makes a reader of the body's bytes.
+    ///
+    /// - Parameter offset: The first byte to read, counted from the start of the body.
+    /// - Throws: ``FormError`` with the code ``FormError/Code/offsetUnreachable`` where the offset lies outside
+    ///   the body, or behind or inside a stream of unknown length.
+    public func reader(from offset: Int64 = 0) throws(FormError) -> FormReader {
+        try FormReader(self, from: offset)
+    }
+}
+
+/// What is known of a part before it is sent.
+public struct PartLayout: Sendable {
+    /// The name of the form's field.
+    public let name: String
+    /// The name of the file, where it is one.
+    public let filename: String?
+    /// The media type that its header names.
+    public let contentType: MediaType?
+    /// The number of bytes of its content; `nil` for a stream of unknown length.
+    public let contentLength: Int64?
+}
+
+extension MultipartForm {
+    /// Looks at the form's files and lays out its body.
+    ///
+    /// - Throws: ``FormError`` where a file is missing, unreadable or no regular file, or where the boundary's
+    ///   delimiter occurs in a part in memory.
+    public func layout() throws(FormError) -> FormLayout {
+        try FormLayout(self)
+    }
+}
+
+extension FormLayout {
+    /// Puts the segments of a layout one behind the other.
+    private struct Builder {
+        let boundary: Boundary
+        var segments: [Segment] = []
+        var parts: [PartLayout] = []
+        /// Where the next segment begins.
+        var offset: Int64? = 0
+
+        mutating func append(_ part: FormPart) throws(FormError) {
+            let partIndex = parts.count
+            let source: Segment.Source
+            let length: Int64?
+            var firstBytes: [UInt8] = []
+            switch part.content {
+            case .text(let text):
+                let bytes = Data(text.utf8)
+                source = .memory(bytes, partIndex: partIndex)
+                length = Int64(bytes.count)
+            case .bytes(let bytes):
+                source = .memory(bytes, partIndex: partIndex)
+                length = Int64(bytes.count)
+                firstBytes = Array(bytes.prefix(MediaType.firstBytesCount))
+            case .file(let url):
+                let file = try FileSource(url, partIndex: partIndex)
+                source = .file(file)
+                length = file.length
+                firstBytes = file.firstBytes
+            case .stream(let stream):
+                source = .stream(stream, partIndex: partIndex)
+                length = stream.length
+            }
+            if case .memory(let bytes, _) = source, holdsDelimiter(bytes) {
+                throw .boundaryInContent(boundary, partIndex: partIndex)
+            }
+            let contentType = Self.contentType(of: part, firstBytes: firstBytes)
+            let head = PartHead(of: part, contentType: contentType, boundary: boundary, isFirst: parts.isEmpty)
+            append(.framing(head.bytes), length: Int64(head.bytes.count))
+            append(source, length: length)
+            parts.append(
+                PartLayout(name: part.name, filename: part.filename, contentType: contentType, contentLength: length))
+        }
+
+        /// Appends the close delimiter. A form without parts is the close delimiter alone, as browsers send it.
+        mutating func close() {
+            let bytes = Data("\(parts.isEmpty ? "" : "\r\n")--\(boundary.value)--\r\n".utf8)
+            append(.framing(bytes), length: Int64(bytes.count))
+        }
+
+        private mutating func append(_ source: Segment.Source, length: Int64?) {
+            segments.append(Segment(offset: offset, length: length, source: source))
+            if let begin = offset, let length { offset = begin + length } else { offset = nil }
+        }
+
+        /// Whether the bytes, behind the blank line that comes before them, hold the delimiter.
+        private func holdsDelimiter(_ bytes: Data) -> Bool {
+            let delimiter = Delimiter(boundary: boundary.value)
+            return bytes.withUnsafeBytes { content in
+                delimiter.isPrefixedWithoutLineBreak(content) || delimiter.firstIndex(in: content) != nil
+            }
+        }
+
+        /// From the caller, else the extension, else the first bytes. A text has one only from the caller.
+        private static func contentType(of part: FormPart, firstBytes: [UInt8]) -> MediaType? {
+            if let contentType = part.contentType { return contentType }
+            if case .text = part.content, part.filename == nil { return nil }
+            return part.filename.flatMap(MediaType.forExtension(of:)) ?? MediaType.forFirstBytes(firstBytes)
+                ?? .octetStream
+        }
+    }
+}

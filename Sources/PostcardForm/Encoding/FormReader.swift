@@ -1,0 +1,228 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Reads the bytes of a form's body in order, into buffers of the caller's.
+///
+/// ```swift
+/// while try await reader.prepare() {
+///     let count = try reader.read(into: buffer)
+///     // the first `count` bytes of `buffer` are the next of the body
+/// }
+/// ```
+///
+/// Only streams are ever waited for: while ``needsPreparation`` is false, ``read(into:)`` alone gives the next
+/// bytes, and a form without streams never needs ``prepare()``. The reader holds one open file at the most and
+/// one chunk of a stream. It belongs to one task at a time.
+public final class FormReader {
+    /// The offset of the next byte, counted from the start of the body.
+    public private(set) var position: Int64
+
+    /// Where the content of each part begun so far lies in the body; the last range may still grow.
+    ///
+    /// A reader that began at an offset names the parts before it as well.
+    public private(set) var contentRanges: [Range<Int64>] = []
+
+    private let segments: [FormLayout.Segment]
+    private var nextSegment: Int
+    private var current: Current = .none
+
+    /// What the next bytes come from.
+    private enum Current {
+        case none
+        case memory(Data)
+        case file(OpenFile, FileSource, offset: Int64)
+        case stream(Stream)
+    }
+
+    /// A stream under way.
+    private struct Stream {
+        let chunks: StreamChunks
+        let partIndex: Int
+        let length: Int64?
+        /// How many bytes of it have been read.
+        var given: Int64 = 0
+        /// How many bytes of it come before the reader's first and are passed over.
+        var toSkip: Int64
+        var pending = Data()
+    }
+
+    init(_ layout: FormLayout, from offset: Int64) throws(FormError) {
+        segments = layout.segments
+        position = offset
+        nextSegment = 0
+        guard offset >= 0, offset <= layout.contentLength ?? .max else {
+            throw .offsetUnreachable(offset, "the body has \(layout.contentLength ?? 0) bytes")
+        }
+        for segment in segments {
+            guard let begin = segment.offset, let length = segment.length else {
+                if offset == segment.offset { break }
+                throw .offsetUnreachable(offset, "a stream of unknown length comes before it")
+            }
+            if begin + length > offset {
+                try enter(segment, skipping: offset - begin)
+                break
+            }
+            beginContent(of: segment, at: begin, length: length)
+            nextSegment += 1
+        }
+    }
+
+    /// Whether the next bytes are a stream's and none of them are at hand, so that ``read(into:)`` would give 0.
+    public var needsPreparation: Bool {
+        switch current {
+        case .stream(let stream): stream.pending.isEmpty
+        case .memory, .file: false
+        case .none: nextSegment < segments.count && segments[nextSegment].isStream
+        }
+    }
+
+    /// Waits until there are bytes to read.
+    ///
+    /// - Returns: False at the end of the body.
+    /// - Throws: ``FormError``, or the stream's own error unchanged.
+    public func prepare() async throws -> Bool {
+        while true {
+            switch current {
+            case .memory, .file:
+                return true
+            case .stream(let stream):
+                if !stream.pending.isEmpty { return true }
+                try await advance(stream)
+            case .none:
+                guard nextSegment < segments.count else { return false }
+                try enterNextSegment()
+            }
+        }
+    }
+
+    /// Fills a buffer as far as that is possible without waiting for a stream.
+    ///
+    /// - Parameter buffer: Where the bytes go.
+    /// - Returns: The number of bytes; 0 at the end of the body, and where ``needsPreparation`` is true.
+    /// - Throws: ``FormError`` where a file is gone, cannot be read, or is not what it was when the form was laid
+    ///   out. The reader is then of no more use.
+    public func read(into buffer: UnsafeMutableRawBufferPointer) throws(FormError) -> Int {
+        var filled = 0
+        while filled < buffer.count, !needsPreparation {
+            if case .none = current {
+                guard nextSegment < segments.count else { break }
+                try enterNextSegment()
+                continue
+            }
+            let count = try readCurrent(into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]))
+            filled += count
+            advancePosition(by: count)
+        }
+        return filled
+    }
+
+    /// Reads from what is current, and leaves it where it has been read to its end.
+    private func readCurrent(into buffer: UnsafeMutableRawBufferPointer) throws(FormError) -> Int {
+        switch current {
+        case .none:
+            return 0
+        case .memory(let bytes):
+            let rest = take(from: bytes, into: buffer)
+            current = rest.isEmpty ? .none : .memory(rest)
+            return bytes.count - rest.count
+        case .stream(var stream):
+            let rest = take(from: stream.pending, into: buffer)
+            let count = stream.pending.count - rest.count
+            stream.pending = rest
+            current = .stream(stream)
+            return count
+        case .file(let file, let source, let offset):
+            let count = min(Int64(buffer.count), source.length - offset)
+            let read = try file.read(at: offset, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<Int(count)]))
+            let end = offset + Int64(read)
+            if read == 0 || end == source.length {
+                try source.check(file)
+                guard end == source.length else {
+                    throw .changed(source.path, "it ends after \(end) bytes", partIndex: source.partIndex)
+                }
+                current = .none
+            } else {
+                current = .file(file, source, offset: end)
+            }
+            return read
+        }
+    }
+
+    /// Copies the first bytes and gives back the others.
+    private func take(from bytes: Data, into buffer: UnsafeMutableRawBufferPointer) -> Data {
+        let count = min(bytes.count, buffer.count)
+        bytes.copyBytes(to: buffer, count: count)
+        return bytes.dropFirst(count)
+    }
+
+    /// Counts bytes that were read, and moves the end of the content that they belong to.
+    private func advancePosition(by count: Int) {
+        position += Int64(count)
+        guard let partIndex = segments[nextSegment - 1].partIndex, segments[nextSegment - 1].length == nil else { return }
+        contentRanges[partIndex] = contentRanges[partIndex].lowerBound..<position
+    }
+}
+
+// MARK: - From segment to segment
+
+extension FormReader {
+    private func enterNextSegment() throws(FormError) {
+        let segment = segments[nextSegment]
+        try enter(segment, skipping: 0)
+    }
+
+    /// Makes a segment the current one, from an offset within it.
+    private func enter(_ segment: FormLayout.Segment, skipping skipped: Int64) throws(FormError) {
+        beginContent(of: segment, at: position - skipped, length: segment.length ?? 0)
+        nextSegment += 1
+        switch segment.source {
+        case .framing(let bytes), .memory(let bytes, _):
+            current = bytes.isEmpty ? .none : .memory(bytes.dropFirst(Int(skipped)))
+        case .file(let source):
+            let file = try source.open()
+            current = source.length == 0 ? .none : .file(file, source, offset: skipped)
+        case .stream(let stream, let partIndex):
+            current = .stream(try Self.open(stream, partIndex: partIndex, skipping: skipped))
+        }
+    }
+
+    private func beginContent(of segment: FormLayout.Segment, at offset: Int64, length: Int64) {
+        if segment.partIndex != nil { contentRanges.append(offset..<(offset + length)) }
+    }
+
+    private static func open(
+        _ stream: FormStream, partIndex: Int, skipping skipped: Int64
+    ) throws(FormError) -> Stream {
+        guard let chunks = stream.open() else { throw .streamConsumed(partIndex: partIndex) }
+        return Stream(chunks: chunks, partIndex: partIndex, length: stream.length, toSkip: skipped)
+    }
+
+    /// Takes the next chunk of a stream, and holds it to the length that it promised.
+    private func advance(_ stream: Stream) async throws {
+        var stream = stream
+        guard let chunk = try await stream.chunks.next() else {
+            if let length = stream.length, stream.given != length {
+                throw FormError.streamLength(promised: length, given: stream.given, partIndex: stream.partIndex)
+            }
+            current = .none
+            return
+        }
+        stream.given += Int64(chunk.count)
+        if let length = stream.length, stream.given > length {
+            throw FormError.streamLength(promised: length, given: stream.given, partIndex: stream.partIndex)
+        }
+        let skipped = min(stream.toSkip, Int64(chunk.count))
+        stream.toSkip -= skipped
+        stream.pending = chunk.dropFirst(Int(skipped))
+        current = .stream(stream)
+    }
+}
+
+extension FormLayout.Segment {
+    fileprivate var isStream: Bool {
+        if case .stream = source { true } else { false }
+    }
+}

@@ -1,0 +1,64 @@
+import SystemPackage
+
+/// A regular file open for reading; closed when nobody holds it any more.
+final class OpenFile {
+    let path: String
+    let partIndex: Int
+    private let descriptor: FileDescriptor
+
+    init(path: String, partIndex: Int) throws(FormError) {
+        self.path = path
+        self.partIndex = partIndex
+        do {
+            // Without nonBlocking the open of a named pipe would wait for a writer.
+            descriptor = try FileDescriptor.open(FilePath(path), .readOnly, options: [.nonBlocking, .closeOnExec])
+        } catch {
+            throw .file(path, error as? Errno ?? .ioError, partIndex: partIndex)
+        }
+        if let kind = Self.description(ofIrregular: try status().type) {
+            throw .notRegular(path, kind: kind, partIndex: partIndex)
+        }
+    }
+
+    deinit {
+        try? descriptor.close()
+    }
+
+    func status() throws(FormError) -> Stat {
+        do {
+            return try descriptor.stat()
+        } catch {
+            throw .file(path, error, partIndex: partIndex)
+        }
+    }
+
+    /// Reads from an offset of the file; 0 at its end.
+    func read(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) throws(FormError) -> Int {
+        do {
+            return try descriptor.read(fromAbsoluteOffset: offset, into: buffer)
+        } catch {
+            throw .file(path, error as? Errno ?? .ioError, partIndex: partIndex)
+        }
+    }
+
+    /// Up to `count` bytes from an offset of the file.
+    func bytes(at offset: Int64, count: Int) throws(FormError) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        do {
+            let read = try bytes.withUnsafeMutableBytes { try descriptor.read(fromAbsoluteOffset: offset, into: $0) }
+            return Array(bytes.prefix(read))
+        } catch {
+            throw .file(path, error as? Errno ?? .ioError, partIndex: partIndex)
+        }
+    }
+
+    private static func description(ofIrregular type: FileType) -> String? {
+        switch type {
+        case .regular: nil
+        case .directory: "a directory"
+        case .fifo: "a pipe"
+        case .socket: "a socket"
+        default: "a device"
+        }
+    }
+}

@@ -1,0 +1,60 @@
+import HTTPTypes
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The bytes that stand before a part's content: the delimiter's line, the header fields, the blank line.
+///
+/// The order and the spelling are those of WHATWG's multipart/form-data encoding algorithm, which is what
+/// every receiver has been tested with.
+struct PartHead {
+    private(set) var bytes = Data()
+
+    /// - Parameters:
+    ///   - part: The part.
+    ///   - contentType: Its media type, where it has one.
+    ///   - boundary: The form's boundary.
+    ///   - isFirst: Whether it is the form's first part, before which no line has to be ended.
+    init(of part: FormPart, contentType: MediaType?, boundary: Boundary, isFirst: Bool) {
+        append(isFirst ? "--" : "\r\n--")
+        append(boundary.value)
+        append("\r\nContent-Disposition: form-data; name=\"")
+        appendEscaped(part.name)
+        if let filename = part.filename {
+            append("\"; filename=\"")
+            appendEscaped(filename)
+        }
+        append("\"\r\n")
+        if let contentType {
+            append("Content-Type: ")
+            append(contentType.value)
+            append("\r\n")
+        }
+        for field in part.headerFields {
+            append(field.name.rawName)
+            append(": ")
+            append(field.value)
+            append("\r\n")
+        }
+        append("\r\n")
+    }
+
+    private mutating func append(_ text: String) {
+        bytes.append(contentsOf: text.utf8)
+    }
+
+    /// Escapes the three characters that WHATWG's algorithm escapes, and no others: receivers undo no more.
+    private mutating func appendEscaped(_ text: String) {
+        for byte in text.utf8 {
+            switch byte {
+            case .quote: append("%22")
+            case .carriageReturn: append("%0D")
+            case .lineFeed: append("%0A")
+            default: bytes.append(byte)
+            }
+        }
+    }
+}

@@ -1,0 +1,71 @@
+/// The bytes and byte classes of the grammars that a form is written in.
+extension UInt8 {
+    static let tab = UInt8(ascii: "\t")
+    static let lineFeed = UInt8(ascii: "\n")
+    static let carriageReturn = UInt8(ascii: "\r")
+    static let space = UInt8(ascii: " ")
+    static let quote = UInt8(ascii: "\"")
+    static let percent = UInt8(ascii: "%")
+    static let dash = UInt8(ascii: "-")
+    static let slash = UInt8(ascii: "/")
+    static let colon = UInt8(ascii: ":")
+    static let semicolon = UInt8(ascii: ";")
+    static let equals = UInt8(ascii: "=")
+    static let backslash = UInt8(ascii: "\\")
+
+    var isDigit: Bool { self >= UInt8(ascii: "0") && self <= UInt8(ascii: "9") }
+
+    var isLetter: Bool { asciiLowercased >= UInt8(ascii: "a") && asciiLowercased <= UInt8(ascii: "z") }
+
+    /// A space or a tab: `WSP` of RFC 5234, and what may pad a delimiter.
+    var isBlank: Bool { self == .space || self == .tab }
+
+    /// `tchar` of RFC 9110 §5.6.2.
+    var isTokenCharacter: Bool { ByteClass.token.contains(self) }
+
+    /// `bchars` of RFC 2046 §5.1.1.
+    var isBoundaryCharacter: Bool { ByteClass.boundary.contains(self) }
+
+    /// A control character that has no place in a header field's value (RFC 9110 §5.5).
+    var isForbiddenInValue: Bool { (self < 0x20 && self != .tab) || self == 0x7F }
+
+    var asciiLowercased: UInt8 {
+        self >= UInt8(ascii: "A") && self <= UInt8(ascii: "Z") ? self | 0x20 : self
+    }
+
+    /// What a hexadecimal digit stands for.
+    var hexadecimalValue: UInt8? {
+        switch self {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): self - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): self - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+}
+
+/// A set of ASCII bytes as 128 bits, because header bytes are looked up one by one.
+private struct ByteClass {
+    private let bits: (low: UInt64, high: UInt64)
+
+    static let token = ByteClass("!#$%&'*+-.^_`|~")
+    static let boundary = ByteClass("'()+_,-./:=? ")
+
+    /// Letters, digits, and the characters given.
+    private init(_ others: String) {
+        var bits: (low: UInt64, high: UInt64) = (0, 0)
+        for byte in UInt8(0)..<128 where byte.isDigit || byte.isLetter || others.utf8.contains(byte) {
+            if byte < 64 { bits.low |= 1 << UInt64(byte) } else { bits.high |= 1 << UInt64(byte - 64) }
+        }
+        self.bits = bits
+    }
+
+    @inline(__always)
+    func contains(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0..<64: bits.low >> UInt64(byte) & 1 == 1
+        case 64..<128: bits.high >> UInt64(byte - 64) & 1 == 1
+        default: false
+        }
+    }
+}

@@ -1,0 +1,53 @@
+/// The text that separates the parts of a multipart body (RFC 2046 §5.1.1).
+///
+/// A boundary must not occur in the data that it separates. ``init()`` makes one that cannot be guessed and
+/// that needs no quotes in a header; choose your own only where a test wants the same bytes every time.
+public struct Boundary: Sendable, Hashable, CustomStringConvertible {
+    /// The boundary's characters, without the dashes that stand before it in the body.
+    public let value: String
+
+    /// The most characters that RFC 2046 §5.1.1 allows.
+    public static let maximumLength = 70
+
+    /// Makes a random boundary: 144 bits from the system's generator, in letters and digits.
+    public init() {
+        var generator = SystemRandomNumberGenerator()
+        let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-".utf8)
+        var characters = Array("Postcard-".utf8)
+        for _ in 0..<24 {
+            characters.append(alphabet[Int(generator.next() & 63 as UInt64)])
+        }
+        value = String(decoding: characters, as: UTF8.self)
+    }
+
+    /// Takes a boundary of the caller's own.
+    ///
+    /// - Parameter value: 1 to 70 of the characters that RFC 2046 §5.1.1 allows: letters, digits, space and
+    ///   `'()+_,-./:=?`, the last of them not a space.
+    /// - Throws: ``FormError`` with the code ``FormError/Code/invalidBoundary``.
+    public init(_ value: String) throws(FormError) {
+        if let reason = Boundary.fault(in: value.utf8) {
+            throw .invalidBoundary(value, reason: reason)
+        }
+        self.value = value
+    }
+
+    /// What RFC 2046 §5.1.1 has against these characters as a boundary; `nil` where it has nothing.
+    static func fault(in characters: some BidirectionalCollection<UInt8>) -> String? {
+        guard let last = characters.last else { return "it is empty" }
+        if characters.count > maximumLength {
+            return "it has \(characters.count) characters and at most \(maximumLength) are allowed"
+        }
+        if let index = characters.firstIndex(where: { !$0.isBoundaryCharacter }) {
+            return "its character \(characters.distance(from: characters.startIndex, to: index) + 1) is not allowed"
+        }
+        return last == .space ? "it ends in a space" : nil
+    }
+
+    /// The boundary as the value of a `boundary` parameter: in quotes only where the grammar asks for them.
+    var parameterValue: String {
+        value.utf8.allSatisfy(\.isTokenCharacter) ? value : "\"\(value)\""
+    }
+
+    public var description: String { value }
+}

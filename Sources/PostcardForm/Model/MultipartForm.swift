@@ -1,0 +1,99 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// A form of type `multipart/form-data` (RFC 7578): its parts in order, and one boundary.
+///
+/// ```swift
+/// var form = MultipartForm()
+/// form.append("초코", named: "name")
+/// form.append(filesAt: photos, named: "petImage")
+/// ```
+///
+/// The form is a value. Its ``contentType`` and its body (``layout()``) come from the same boundary, so they
+/// cannot disagree, and asking twice gives the same bytes. A field's name may repeat, and parts go out in the
+/// order in which they were appended.
+public struct MultipartForm: Sendable {
+    /// What separates the parts.
+    public let boundary: Boundary
+
+    /// The parts, in the order in which they are sent.
+    public private(set) var parts: [FormPart] = []
+
+    /// Makes a form without parts.
+    ///
+    /// - Parameter boundary: What separates the parts; a random one unless given.
+    public init(boundary: Boundary = Boundary()) {
+        self.boundary = boundary
+    }
+
+    /// The value of the request's `Content-Type` header field.
+    public var contentType: String {
+        "multipart/form-data; boundary=\(boundary.parameterValue)"
+    }
+
+    /// Appends a part.
+    public mutating func append(_ part: FormPart) {
+        parts.append(part)
+    }
+
+    /// Appends a text field, its value byte for byte as given.
+    ///
+    /// - Parameters:
+    ///   - text: The value.
+    ///   - name: The name of the field.
+    ///   - contentType: None unless given; some receivers want `application/json` on a field that holds JSON.
+    public mutating func append(_ text: String, named name: String, contentType: MediaType? = nil) {
+        parts.append(FormPart(name: name, contentType: contentType, content: .text(text)))
+    }
+
+    /// Appends bytes in memory.
+    ///
+    /// - Parameters:
+    ///   - bytes: The content.
+    ///   - name: The name of the field.
+    ///   - filename: The name of the file. Most receivers take a part without one for a text field.
+    ///   - contentType: The media type; found by the filename's extension or the first bytes unless given.
+    public mutating func append(
+        _ bytes: Data, named name: String, filename: String?, contentType: MediaType? = nil
+    ) {
+        parts.append(FormPart(name: name, filename: filename, contentType: contentType, content: .bytes(bytes)))
+    }
+
+    /// Appends a file on disk, which is read while it is sent and never held whole.
+    ///
+    /// - Parameters:
+    ///   - url: Where the file lies. It is first looked at by ``layout()``.
+    ///   - name: The name of the field.
+    ///   - filename: The name that the receiver is told; the last component of the path unless given.
+    ///   - contentType: The media type; found by the extension or the first bytes unless given.
+    public mutating func append(
+        fileAt url: URL, named name: String, filename: String? = nil, contentType: MediaType? = nil
+    ) {
+        parts.append(FormPart(name: name, filename: filename, contentType: contentType, content: .file(url)))
+    }
+
+    /// Appends several files under one name, which is how RFC 7578 §4.3 sends them.
+    ///
+    /// - Parameters:
+    ///   - urls: Where the files lie.
+    ///   - name: The name of the field, the same for every file.
+    public mutating func append(filesAt urls: [URL], named name: String) {
+        for url in urls { append(fileAt: url, named: name) }
+    }
+
+    /// Appends bytes that are made while they are sent.
+    ///
+    /// - Parameters:
+    ///   - stream: The content.
+    ///   - name: The name of the field.
+    ///   - filename: The name of the file. Most receivers take a part without one for a text field.
+    ///   - contentType: The media type; found by the filename's extension unless given.
+    public mutating func append(
+        _ stream: FormStream, named name: String, filename: String?, contentType: MediaType? = nil
+    ) {
+        parts.append(FormPart(name: name, filename: filename, contentType: contentType, content: .stream(stream)))
+    }
+}

@@ -1,0 +1,61 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A parameter's value in the encoding of RFC 8187 §3.2, such as `UTF-8''caf%C3%A9.jpg`.
+enum ExtendedValue {
+    /// The text; `nil` where the grammar is broken, the charset unknown, or the bytes are not text in it.
+    static func decode(_ value: [UInt8]) -> String? {
+        let pieces = value.split(separator: UInt8(ascii: "'"), maxSplits: 2, omittingEmptySubsequences: false)
+        guard pieces.count == 3, let bytes = percentDecoded(pieces[2]) else { return nil }
+        return Charset.decode(bytes, named: pieces[0])
+    }
+
+    private static func percentDecoded(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+        var result: [UInt8] = []
+        var index = text.startIndex
+        while index < text.endIndex {
+            if text[index] != .percent {
+                result.append(text[index])
+                index += 1
+                continue
+            }
+            guard index + 2 < text.endIndex, let high = text[index + 1].hexadecimalValue,
+                let low = text[index + 2].hexadecimalValue
+            else { return nil }
+            result.append(high << 4 | low)
+            index += 3
+        }
+        return result
+    }
+}
+
+/// A name in an encoded word of RFC 2047 §2, such as `=?utf-8?B?Y2Fmw6kuanBn?=`, as .NET writes them into
+/// `filename`.
+enum EncodedWord {
+    /// The text; `nil` where the value is no encoded word.
+    static func decode(_ value: [UInt8]) -> String? {
+        guard value.starts(with: "=?".utf8), value.reversed().starts(with: "=?".utf8), value.count > 4 else {
+            return nil
+        }
+        let pieces = value[2..<(value.count - 2)].split(
+            separator: UInt8(ascii: "?"), maxSplits: 2, omittingEmptySubsequences: false)
+        guard pieces.count == 3, pieces[1].count == 1, let encoding = pieces[1].first?.asciiLowercased,
+            encoding == UInt8(ascii: "b"), let bytes = Data(base64Encoded: Data(pieces[2]))
+        else { return nil }
+        return Charset.decode(Array(bytes), named: pieces[0])
+    }
+}
+
+/// The charsets that RFC 8187 §3.2.1 has receivers know.
+private enum Charset {
+    static func decode(_ bytes: [UInt8], named name: ArraySlice<UInt8>) -> String? {
+        switch String(decoding: name.map(\.asciiLowercased), as: UTF8.self) {
+        case "utf-8": String(validating: bytes, as: UTF8.self)
+        case "iso-8859-1": String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,22 @@
+/// The `Content-Type` of a request that carries a form.
+struct FormContentType {
+    let boundary: String
+
+    /// - Throws: ``FormProblem`` where the value is another media type, or names no boundary, two of them, or one
+    ///   that RFC 2046 §5.1.1 does not allow.
+    init(_ value: String) throws(FormProblem) {
+        let content: HeaderParameters
+        do {
+            content = try HeaderParameters(Array(value.utf8)[...])
+        } catch {
+            throw .malformedContentType(error.reason)
+        }
+        if content.value.isEmpty { throw .missingContentType }
+        guard content.value == "multipart/form-data" else { throw .notFormData(content.value) }
+        let boundaries = content.parameters.filter { $0.name == "boundary" }
+        guard let boundary = boundaries.first else { throw .missingBoundary }
+        guard boundaries.count == 1 else { throw .duplicateBoundary }
+        if let fault = Boundary.fault(in: boundary.value) { throw .invalidBoundary(fault) }
+        self.boundary = String(decoding: boundary.value, as: UTF8.self)
+    }
+}

@@ -1,0 +1,32 @@
+/// What the parser found next.
+public enum FormEvent: Sendable {
+    /// A part begins; its header is complete.
+    case partBegan(PartHeader)
+    /// Bytes of the part's content, never none.
+    case bytes(FormBytes)
+    /// The part's content is complete: its delimiter has been seen.
+    case partEnded
+}
+
+/// Bytes of a part's content, borrowed: the value says where they lie and holds none.
+public enum FormBytes: Sendable, Hashable {
+    /// A range of the chunk that was just handed over.
+    case chunk(Range<Int>)
+    /// A range of ``FormParser/heldBytes``: bytes of earlier chunks that might have begun a delimiter, and did not.
+    case held(Range<Int>)
+
+    /// How many bytes there are.
+    public var count: Int {
+        switch self {
+        case .chunk(let range), .held(let range): range.count
+        }
+    }
+
+    /// The first bytes.
+    func prefix(_ length: Int) -> FormBytes {
+        switch self {
+        case .chunk(let range): .chunk(range.prefix(length))
+        case .held(let range): .held(range.prefix(length))
+        }
+    }
+}

@@ -1,0 +1,405 @@
+/// Reads the body of a form of type `multipart/form-data` (RFC 7578, RFC 2046 §5.1), chunk by chunk.
+///
+/// The parser does no I/O. It is handed chunks of any size and answers with events; the bytes of a part's
+/// content are borrowed from the chunk, so that nothing is copied. However a body is cut into chunks, the events
+/// say the same.
+///
+/// ```swift
+/// var parser = try FormParser(contentType: request.headers[.contentType] ?? "")
+/// for try await chunk in body {
+///     var position = 0
+///     while let event = try parser.nextEvent(in: chunk.bytes, at: &position) {
+///         switch event {
+///         case .partBegan(let header): print(header.name)
+///         case .bytes(.chunk(let range)): write(chunk[range])
+///         case .bytes(.held(let range)): write(parser.heldBytes[range])
+///         case .partEnded: close()
+///         }
+///     }
+/// }
+/// try parser.finish()
+/// ```
+///
+/// A form is complete when ``finish()`` has not thrown: a part that was handed on before may belong to a form
+/// that turns out to be broken. What a parser has thrown once it throws again at every further call.
+///
+/// **Where a delimiter ends.** CRLF, two dashes and the boundary are a delimiter where two dashes, a space, a
+/// tab, CR or LF follow, and then nothing but spaces and tabs may stand before the CRLF. Followed by anything
+/// else they are content.
+public struct FormParser: Sendable {
+    /// How many bytes of the body have been read, which is where the next one stands.
+    public private(set) var offset: Int64 = 0
+
+    private let limits: FormLimits
+    private let delimiter: Delimiter
+    private var state: State
+
+    /// How many parts have begun.
+    private var partCount = 0
+
+    /// The part whose content is read.
+    private var part: OpenPart?
+
+    private struct OpenPart {
+        let index: Int
+        let isFile: Bool
+        var length: Int64 = 0
+    }
+
+    /// Where in the body the parser stands.
+    private enum State {
+        /// Before the first delimiter, or in a part's content, with `matched` bytes of a delimiter behind it. The
+        /// first `imagined` of those are not content should the match break off: they are the line break that the
+        /// body's start, or the blank line behind a header, stands for.
+        case content(matched: Int, imagined: Int)
+        /// Behind CRLF, two dashes and the boundary.
+        case delimiterEnd(DelimiterEnd, imagined: Int)
+        /// In a part's header.
+        case header(HeaderBlock)
+        /// Behind the close delimiter's dashes, on its line.
+        case closed(sawCarriageReturn: Bool)
+        /// Behind the close delimiter's line.
+        case epilogue(length: Int64)
+        case failed(FormProblem)
+    }
+
+    /// What has been seen behind the boundary.
+    private enum DelimiterEnd {
+        case nothing
+        case dash
+        case padding(length: Int)
+        case carriageReturn
+    }
+
+    /// Makes a parser for the body of a request.
+    ///
+    /// - Parameters:
+    ///   - contentType: The value of the request's `Content-Type` header field.
+    ///   - limits: How much of everything to take.
+    /// - Throws: ``FormProblem`` where the value is not `multipart/form-data` with exactly one boundary of 1 to 70
+    ///   characters (RFC 2046 §5.1.1).
+    public init(contentType: String, limits: FormLimits = FormLimits()) throws(FormProblem) {
+        self.init(boundary: try FormContentType(contentType).boundary, checkedLimits: limits)
+    }
+
+    /// Makes a parser for a body whose boundary is known.
+    ///
+    /// - Parameters:
+    ///   - boundary: The boundary, without the dashes that stand before it in the body.
+    ///   - limits: How much of everything to take.
+    /// - Throws: ``FormProblem`` with the code ``FormProblem/Code/invalidBoundary``.
+    public init(boundary: String, limits: FormLimits = FormLimits()) throws(FormProblem) {
+        if let fault = Boundary.fault(in: boundary.utf8) { throw .invalidBoundary(fault) }
+        self.init(boundary: boundary, checkedLimits: limits)
+    }
+
+    private init(boundary: String, checkedLimits limits: FormLimits) {
+        self.limits = limits
+        delimiter = Delimiter(boundary: boundary)
+        state = .content(matched: 2, imagined: 2)
+    }
+
+    /// What ranges of ``FormBytes/held(_:)`` are ranges of.
+    public var heldBytes: [UInt8] { delimiter.heldBytes }
+
+    /// The next event in a chunk of the body.
+    ///
+    /// - Parameters:
+    ///   - chunk: Any number of bytes that follow on those handed over before.
+    ///   - position: How far the chunk has been read: 0 for a new chunk, and then as the parser left it.
+    /// - Returns: `nil` where the chunk is used up; hand over the next one with position 0.
+    /// - Throws: ``FormProblem`` where the body is malformed or goes over a limit.
+    public mutating func nextEvent(in chunk: RawSpan, at position: inout Int) throws(FormProblem) -> FormEvent? {
+        try chunk.withUnsafeBytes { bytes throws(FormProblem) in
+            // A byte over the limit is an error only once all before it have been read.
+            let allowed = limits.maximumBodyBytes - offset
+            let isWhole = Int64(bytes.count - position) <= allowed
+            let end = isWhole ? bytes.count : position + Int(max(allowed, 0))
+            if let event = try nextEvent(in: bytes, at: &position, end: end) { return event }
+            guard isWhole else { throw fail(bodyTooLarge) }
+            return nil
+        }
+    }
+
+    /// Says that the body has ended.
+    ///
+    /// - Throws: ``FormProblem`` where it must not end here.
+    public mutating func finish() throws(FormProblem) {
+        switch state {
+        case .closed, .epilogue: return
+        case .failed(let problem): throw problem
+        case .content where partCount == 0: throw fail(delimiterNotFound)
+        case .content: throw fail(truncated(in: "the content of part \(partCount - 1)"))
+        case .delimiterEnd: throw fail(truncated(in: "a delimiter"))
+        case .header: throw fail(truncated(in: "the header of part \(partCount)"))
+        }
+    }
+
+    private mutating func nextEvent(
+        in bytes: UnsafeRawBufferPointer, at position: inout Int, end: Int
+    ) throws(FormProblem) -> FormEvent? {
+        while position < end {
+            switch state {
+            case .content(let matched, let imagined):
+                let found = matched > 0
+                    ? try resume(matched, imagined: imagined, in: bytes, at: &position, end: end)
+                    : try search(in: bytes, at: &position, end: end)
+                if let found { return .bytes(found) }
+            case .delimiterEnd(let seen, let imagined):
+                if let event = try readDelimiterEnd(seen, imagined: imagined, in: bytes, at: &position) { return event }
+            case .header(var block):
+                // The state must not hold the block's bytes too, or they would be copied with every append.
+                state = .content(matched: 0, imagined: 0)
+                if let header = try read(&block, in: bytes, at: &position, end: end) { return .partBegan(header) }
+            case .closed(let sawCarriageReturn):
+                try readCloseLine(sawCarriageReturn: sawCarriageReturn, in: bytes, at: &position)
+            case .epilogue(let length):
+                try passEpilogue(length: length, at: &position, end: end)
+            case .failed(let problem):
+                throw problem
+            }
+        }
+        if case .failed(let problem) = state { throw problem }
+        return nil
+    }
+
+    private mutating func advance(_ position: inout Int, by count: Int) {
+        position += count
+        offset += Int64(count)
+    }
+
+    private mutating func fail(_ problem: FormProblem) -> FormProblem {
+        state = .failed(problem)
+        return problem
+    }
+}
+
+// MARK: - Content
+
+extension FormParser {
+    /// Goes on with a match that an earlier chunk broke off. Gives the bytes that turn out to be content.
+    private mutating func resume(
+        _ matched: Int, imagined: Int, in bytes: UnsafeRawBufferPointer, at position: inout Int, end: Int
+    ) throws(FormProblem) -> FormBytes? {
+        let length = delimiter.matchLength(from: matched, in: bytes, at: position, end: end)
+        advance(&position, by: length)
+        let total = matched + length
+        if total == delimiter.count {
+            state = .delimiterEnd(.nothing, imagined: imagined)
+        } else if position == end {
+            state = .content(matched: total, imagined: imagined)
+        } else {
+            state = .content(matched: 0, imagined: 0)
+            return try content(.held(imagined..<total), end: offset)
+        }
+        return nil
+    }
+
+    /// Looks for the next delimiter. Gives the content before it.
+    private mutating func search(
+        in bytes: UnsafeRawBufferPointer, at position: inout Int, end: Int
+    ) throws(FormProblem) -> FormBytes? {
+        let start = position
+        let contentEnd: Int
+        if let found = delimiter.firstIndex(in: bytes, from: start, end: end) {
+            contentEnd = found
+            state = .delimiterEnd(.nothing, imagined: 0)
+            advance(&position, by: found + delimiter.count - start)
+        } else {
+            let matched = delimiter.prefixLength(atEndOf: bytes, from: start, end: end)
+            contentEnd = end - matched
+            state = .content(matched: matched, imagined: 0)
+            advance(&position, by: end - start)
+        }
+        return try content(.chunk(start..<contentEnd), end: offset - Int64(position - contentEnd))
+    }
+
+    /// Counts bytes as the part's content, or as preamble, and holds them to the limits. Gives those that may be
+    /// handed on.
+    private mutating func content(_ found: FormBytes, end: Int64) throws(FormProblem) -> FormBytes? {
+        guard found.count > 0 else { return nil }
+        guard var part else {
+            if end > limits.maximumPreambleBytes { throw fail(preambleTooLarge) }
+            return nil
+        }
+        let allowed = (part.isFile ? limits.maximumFileBytes : limits.maximumFieldBytes) - part.length
+        let excess = Int64(found.count) - max(allowed, 0)
+        if excess > 0 {
+            let problem = fail(contentTooLarge(part, at: end - excess))
+            let rest = found.prefix(found.count - Int(excess))
+            if rest.count == 0 { throw problem }
+            return rest
+        }
+        part.length += Int64(found.count)
+        self.part = part
+        return found
+    }
+}
+
+// MARK: - Delimiters
+
+extension FormParser {
+    /// Reads one byte behind the boundary.
+    private mutating func readDelimiterEnd(
+        _ seen: DelimiterEnd, imagined: Int, in bytes: UnsafeRawBufferPointer, at position: inout Int
+    ) throws(FormProblem) -> FormEvent? {
+        let byte = bytes[position]
+        switch (seen, byte) {
+        case (.nothing, .dash):
+            state = .delimiterEnd(.dash, imagined: imagined)
+        case (.dash, .dash):
+            advance(&position, by: 1)
+            state = .closed(sawCarriageReturn: false)
+            return endPart()
+        case (.nothing, .space), (.nothing, .tab):
+            state = .delimiterEnd(.padding(length: 1), imagined: imagined)
+        case (.padding(let length), .space), (.padding(let length), .tab):
+            if length >= limits.maximumHeaderBytes { throw fail(headerTooLarge(part: partCount)) }
+            state = .delimiterEnd(.padding(length: length + 1), imagined: imagined)
+        case (.nothing, .carriageReturn), (.padding, .carriageReturn):
+            state = .delimiterEnd(.carriageReturn, imagined: imagined)
+        case (.carriageReturn, .lineFeed):
+            advance(&position, by: 1)
+            if partCount >= limits.maximumParts { throw fail(tooManyParts) }
+            state = .header(HeaderBlock(offset: offset))
+            return endPart()
+        case (.nothing, .lineFeed), (.padding, .lineFeed):
+            throw fail(.bareLineFeed(at: offset, part: part?.index))
+        case (.carriageReturn, _):
+            throw fail(.bareCarriageReturn(at: offset - 1, part: part?.index))
+        case (.padding, _):
+            throw fail(malformedDelimiter)
+        case (.nothing, _), (.dash, _):
+            // No delimiter after all; the byte itself is looked at again.
+            state = .content(matched: 0, imagined: 0)
+            let dash = if case .dash = seen { 1 } else { 0 }
+            return try content(.held(imagined..<(delimiter.count + dash)), end: offset).map(FormEvent.bytes)
+        }
+        advance(&position, by: 1)
+        return nil
+    }
+
+    /// The event for the end of the part under way, where there is one.
+    private mutating func endPart() -> FormEvent? {
+        defer { part = nil }
+        return part == nil ? nil : .partEnded
+    }
+
+    /// Reads one byte behind the close delimiter's dashes.
+    private mutating func readCloseLine(
+        sawCarriageReturn: Bool, in bytes: UnsafeRawBufferPointer, at position: inout Int
+    ) throws(FormProblem) {
+        switch (sawCarriageReturn, bytes[position]) {
+        case (false, .space), (false, .tab): break
+        case (false, .carriageReturn): state = .closed(sawCarriageReturn: true)
+        case (false, .lineFeed), (true, .lineFeed): state = .epilogue(length: 0)
+        default: throw fail(textAfterCloseDelimiter)
+        }
+        advance(&position, by: 1)
+    }
+
+    /// Passes over what follows the close delimiter, as RFC 2046 §5.1.1 has it.
+    private mutating func passEpilogue(length: Int64, at position: inout Int, end: Int) throws(FormProblem) {
+        let total = length + Int64(end - position)
+        if total > limits.maximumEpilogueBytes {
+            throw fail(epilogueTooLarge(at: offset + limits.maximumEpilogueBytes - length))
+        }
+        advance(&position, by: end - position)
+        state = .epilogue(length: total)
+    }
+}
+
+// MARK: - Headers
+
+extension FormParser {
+    /// Reads on in a part's header. Gives it where it is complete.
+    private mutating func read(
+        _ block: inout HeaderBlock, in bytes: UnsafeRawBufferPointer, at position: inout Int, end: Int
+    ) throws(FormProblem) -> PartHeader? {
+        do {
+            let count = try block.append(bytes[position..<end], limits: limits, partIndex: partCount)
+            advance(&position, by: count)
+            guard block.isComplete else {
+                state = .header(block)
+                return nil
+            }
+            let header = try PartHeader(block, index: partCount)
+            part = OpenPart(index: partCount, isFile: header.isFile)
+            partCount += 1
+            state = .content(matched: 2, imagined: 2)
+            return header
+        } catch {
+            throw fail(error)
+        }
+    }
+}
+
+// MARK: - Problems
+
+extension FormParser {
+    private var bodyTooLarge: FormProblem {
+        .overLimit(.bodyTooLarge, "maximumBodyBytes", limits.maximumBodyBytes, at: limits.maximumBodyBytes,
+            part: part?.index, "The body has more than \(limits.maximumBodyBytes) bytes.")
+    }
+
+    private var preambleTooLarge: FormProblem {
+        .overLimit(.preambleTooLarge, "maximumPreambleBytes", limits.maximumPreambleBytes,
+            at: limits.maximumPreambleBytes,
+            "More than \(limits.maximumPreambleBytes) bytes stand before the first delimiter.",
+            fix: "Begin the body with two dashes and the boundary that the Content-Type names.")
+    }
+
+    private func epilogueTooLarge(at offset: Int64) -> FormProblem {
+        .overLimit(.epilogueTooLarge, "maximumEpilogueBytes", limits.maximumEpilogueBytes, at: offset,
+            "More than \(limits.maximumEpilogueBytes) bytes stand behind the close delimiter.",
+            fix: "End the body with the close delimiter.")
+    }
+
+    private var tooManyParts: FormProblem {
+        .overLimit(.tooManyParts, "maximumParts", Int64(limits.maximumParts), at: offset,
+            "The form has more than \(limits.maximumParts) parts.", fix: "Send fewer parts in one form.")
+    }
+
+    private func headerTooLarge(part partIndex: Int) -> FormProblem {
+        .overLimit(.headerTooLarge, "maximumHeaderBytes", Int64(limits.maximumHeaderBytes), at: offset,
+            part: partIndex, "The delimiter is padded with more than \(limits.maximumHeaderBytes) bytes.",
+            fix: "Let CRLF follow the boundary at once.")
+    }
+
+    private func contentTooLarge(_ part: OpenPart, at offset: Int64) -> FormProblem {
+        part.isFile
+            ? .overLimit(.fileTooLarge, "maximumFileBytes", limits.maximumFileBytes, at: offset, part: part.index,
+                "A file has more than \(limits.maximumFileBytes) bytes.")
+            : .overLimit(.fieldTooLarge, "maximumFieldBytes", limits.maximumFieldBytes, at: offset, part: part.index,
+                "A text field has more than \(limits.maximumFieldBytes) bytes.",
+                fix: "Shorten it, or send it as a file, with a filename.")
+    }
+
+    private var delimiterNotFound: FormProblem {
+        FormProblem(
+            .delimiterNotFound, at: 0,
+            offset == 0
+                ? "The body is empty."
+                : "The boundary that the Content-Type names begins no line of the body's \(offset) bytes.",
+            fix: "Write two dashes, that very boundary and CRLF before each part.")
+    }
+
+    private func truncated(in place: String) -> FormProblem {
+        FormProblem(
+            .truncated, at: offset, part: part?.index, "The body ends after \(offset) bytes, inside \(place).",
+            fix: "Send all of it, up to the close delimiter: CRLF, two dashes, the boundary and two dashes.")
+    }
+
+    private var malformedDelimiter: FormProblem {
+        FormProblem(
+            .malformedDelimiter, at: offset, part: part?.index,
+            "A delimiter is followed by more than spaces and tabs on its line.",
+            fix: "Let CRLF follow the boundary, or choose a boundary that the content does not hold.")
+    }
+
+    private var textAfterCloseDelimiter: FormProblem {
+        FormProblem(
+            .textAfterCloseDelimiter, at: offset, "The close delimiter is followed by text on its line.",
+            fix: "End the body with the close delimiter and at most CRLF.")
+    }
+}

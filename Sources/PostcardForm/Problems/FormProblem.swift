@@ -1,0 +1,61 @@
+/// What is wrong with a form that was received: which byte, why, and what to write instead.
+///
+/// The parser throws it, `explain` lists it, and a receiver answers with it.
+public struct FormProblem: Error, Sendable, Hashable, CustomStringConvertible {
+    /// How much a problem weighs.
+    public enum Severity: String, Sendable, Hashable, Codable {
+        /// The form is refused.
+        case error
+        /// The form is read, and other receivers may read it otherwise.
+        case warning
+    }
+
+    /// A limit that the form went over.
+    public struct Limit: Sendable, Hashable {
+        /// The limit's name, as ``FormLimits`` has it.
+        public let name: String
+        /// The most that is allowed: bytes, or a count.
+        public let value: Int64
+    }
+
+    /// What kind of problem it is.
+    public let code: Code
+
+    /// The byte at which the form goes wrong, counted from the start of the body. For a fault in the request's
+    /// own head it is 0.
+    public let offset: Int64
+
+    /// The part in which it goes wrong, from 0; `nil` where it is none.
+    public let partIndex: Int?
+
+    /// What is wrong, in a sentence, without values or bytes of the form's content.
+    public let message: String
+
+    /// What to write instead, in a sentence.
+    public let fix: String
+
+    /// The limit that the form went over, for the codes that are about one.
+    public let limit: Limit?
+
+    init(
+        _ code: Code, at offset: Int64, part partIndex: Int? = nil, _ message: String, fix: String, limit: Limit? = nil
+    ) {
+        self.code = code
+        self.offset = offset
+        self.partIndex = partIndex
+        self.message = message
+        self.fix = fix
+        self.limit = limit
+    }
+
+    /// How much the problem weighs; it follows from the code.
+    public var severity: Severity { code.severity }
+
+    /// The status that a receiver refuses the request with (RFC 9110 §15.5).
+    public var status: Int { code.status }
+
+    public var description: String {
+        let place = partIndex.map { "part \($0), " } ?? ""
+        return "\(message) (\(code), \(place)byte \(offset)) \(fix)"
+    }
+}
