@@ -6,7 +6,10 @@ struct Delimiter: Sendable {
     /// The delimiter and one dash more: what may have been passed before it shows that it is content.
     let heldBytes: [UInt8]
 
+    let boundary: String
+
     init(boundary: String) {
+        self.boundary = boundary
         heldBytes = Array("\r\n--\(boundary)-".utf8)
     }
 

@@ -18,8 +18,8 @@ public struct FormLimits: Sendable, Hashable {
     /// The bytes of one part's header, its delimiter's padding included: 16 KiB unless set.
     public var maximumHeaderBytes = 16 << 10
 
-    /// The fields of one part's header: 32 unless set; browsers send two.
-    public var maximumHeaderFields = 32
+    /// The fields of one part's header: 64 unless set; browsers send two.
+    public var maximumHeaderFields = 64
 
     /// The bytes before the first delimiter: 8 KiB unless set; no client in the field sends any.
     public var maximumPreambleBytes: Int64 = 8 << 10

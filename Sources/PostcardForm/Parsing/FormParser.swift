@@ -99,6 +99,9 @@ public struct FormParser: Sendable {
         state = .content(matched: 2, imagined: 2)
     }
 
+    /// The boundary that separates the parts.
+    public var boundary: String { delimiter.boundary }
+
     /// What ranges of ``FormBytes/held(_:)`` are ranges of.
     public var heldBytes: [UInt8] { delimiter.heldBytes }
 

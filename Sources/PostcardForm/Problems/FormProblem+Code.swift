@@ -1,8 +1,14 @@
 extension FormProblem {
     /// What kind of problem it is. The raw value is stable: scripts may match it.
     public enum Code: String, Sendable, Hashable, CaseIterable, Codable, CustomStringConvertible {
-        // The request's Content-Type.
+        // The request's head.
 
+        /// The request has no request line, or a line of its head is no header field.
+        case malformedRequest = "malformed-request"
+        /// The Content-Length is another than the number of the body's bytes.
+        case contentLengthMismatch = "content-length-mismatch"
+        /// The chunks of the body do not follow RFC 9112 §7.1.
+        case malformedChunk = "malformed-chunk"
         /// The request has no Content-Type.
         case missingContentType = "missing-content-type"
         /// The Content-Type is another than `multipart/form-data`.
@@ -98,11 +104,11 @@ extension FormProblem.Code {
         switch self {
         case .missingContentType, .notFormData:
             (.error, 415)
-        case .malformedContentType, .missingBoundary, .duplicateBoundary, .invalidBoundary, .delimiterNotFound,
-            .malformedDelimiter, .textAfterCloseDelimiter, .truncated, .bareLineBreak, .nulInHeader,
-            .malformedHeaderField, .missingContentDisposition, .duplicateContentDisposition,
-            .dispositionNotFormData, .malformedParameter, .duplicateParameter, .contradictingFilenames,
-            .missingName, .emptyName:
+        case .malformedRequest, .contentLengthMismatch, .malformedChunk, .malformedContentType, .missingBoundary,
+            .duplicateBoundary, .invalidBoundary, .delimiterNotFound, .malformedDelimiter,
+            .textAfterCloseDelimiter, .truncated, .bareLineBreak, .nulInHeader, .malformedHeaderField,
+            .missingContentDisposition, .duplicateContentDisposition, .dispositionNotFormData,
+            .malformedParameter, .duplicateParameter, .contradictingFilenames, .missingName, .emptyName:
             (.error, 400)
         case .bodyTooLarge, .tooManyParts, .fileTooLarge, .fieldTooLarge, .headerTooLarge, .tooManyHeaderFields,
             .preambleTooLarge, .epilogueTooLarge:

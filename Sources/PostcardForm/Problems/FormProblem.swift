@@ -37,7 +37,7 @@ public struct FormProblem: Error, Sendable, Hashable, CustomStringConvertible {
     /// The limit that the form went over, for the codes that are about one.
     public let limit: Limit?
 
-    init(
+    package init(
         _ code: Code, at offset: Int64, part partIndex: Int? = nil, _ message: String, fix: String, limit: Limit? = nil
     ) {
         self.code = code

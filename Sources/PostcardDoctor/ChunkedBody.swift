@@ -1,0 +1,83 @@
+import PostcardForm
+
+/// Takes the chunks of RFC 9112 §7.1 apart, wherever they are cut.
+struct ChunkedBody: Sendable {
+    private var state = State.size(0, digits: 0)
+    /// How many bytes the chunks have held so far.
+    private var length: Int64 = 0
+
+    private enum State {
+        /// In the line that begins a chunk, before anything but digits.
+        case size(Int64, digits: Int)
+        /// In the rest of that line.
+        case sizeLine(Int64)
+        case data(rest: Int64)
+        /// Behind the data, before its line break.
+        case dataEnd
+        /// In the lines behind the last chunk.
+        case trailer(lineLength: Int)
+        case complete
+        case failed
+    }
+
+    /// What is wrong, now that the body has ended.
+    var problem: FormProblem? {
+        switch state {
+        case .complete:
+            nil
+        case .failed:
+            FormProblem(
+                .malformedChunk, at: length, "The body's chunks are malformed behind its first \(length) bytes.",
+                fix: "Write each chunk's length in hexadecimal digits and CRLF, its bytes, and CRLF.")
+        default:
+            FormProblem(
+                .malformedChunk, at: length, "The body's last chunk is missing; \(length) bytes came.",
+                fix: "End the body with a chunk of length 0.")
+        }
+    }
+
+    /// Reads bytes and hands on those that are the body's.
+    mutating func read(_ bytes: RawSpan, handOn: (RawSpan) -> Void) {
+        var position = 0
+        while position < bytes.byteCount {
+            if case .data(let rest) = state {
+                let count = Int(min(rest, Int64(bytes.byteCount - position)))
+                handOn(bytes.extracting(position..<(position + count)))
+                length += Int64(count)
+                position += count
+                state = rest == Int64(count) ? .dataEnd : .data(rest: rest - Int64(count))
+            } else {
+                state = next(bytes.unsafeLoad(fromByteOffset: position, as: UInt8.self))
+                position += 1
+            }
+        }
+    }
+
+    /// The state behind a byte that is not data. A CR counts as nothing: LF ends a line.
+    private func next(_ byte: UInt8) -> State {
+        switch (state, byte) {
+        case (.size(let size, let digits), _):
+            if let digit = Character(Unicode.Scalar(byte)).hexDigitValue {
+                return digits < 15 ? .size(size << 4 | Int64(digit), digits: digits + 1) : .failed
+            }
+            guard digits > 0 else { return .failed }
+            return byte == UInt8(ascii: "\n") ? Self.begun(size) : .sizeLine(size)
+        case (.sizeLine(let size), UInt8(ascii: "\n")):
+            return Self.begun(size)
+        case (.dataEnd, UInt8(ascii: "\n")):
+            return .size(0, digits: 0)
+        case (.dataEnd, UInt8(ascii: "\r")), (.sizeLine, _), (.complete, _), (.trailer, UInt8(ascii: "\r")):
+            return state
+        case (.trailer(let lineLength), UInt8(ascii: "\n")):
+            return lineLength == 0 ? .complete : .trailer(lineLength: 0)
+        case (.trailer(let lineLength), _):
+            return .trailer(lineLength: lineLength + 1)
+        case (.dataEnd, _), (.data, _), (.failed, _):
+            return .failed
+        }
+    }
+
+    private static func begun(_ size: Int64) -> State {
+        size == 0 ? .trailer(lineLength: 0) : .data(rest: size)
+    }
+}

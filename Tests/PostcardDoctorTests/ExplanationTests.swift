@@ -1,0 +1,103 @@
+import PostcardDoctor
+import PostcardForm
+import Testing
+
+@Suite("An explanation")
+struct ExplanationTests {
+    static let form = """
+        --XX\r
+        Content-Disposition: form-data; name="a"\r
+        \r
+        abc\r
+        --XX\r
+        Content-Disposition: form-data; name="b"; filename="b.txt"\r
+        Content-Type: text/plain\r
+        \r
+        \r
+        --XX--\r
+
+        """
+
+    @Test("A bare body is taken apart")
+    func bareBody() throws {
+        var examination = FormExamination(contentType: "multipart/form-data; boundary=XX")
+        examination.read(Array(Self.form.utf8).span.bytes)
+        let explanation = examination.finish()
+        #expect(explanation.isValid)
+        #expect(explanation.boundary == "XX")
+        #expect(explanation.parts.map(\.name) == ["a", "b"])
+        #expect(explanation.parts.map(\.filename) == [nil, "b.txt"])
+        #expect(explanation.parts.map(\.offset) == [50, 149])
+        #expect(explanation.parts.map(\.size) == [3, 0])
+        #expect(
+            explanation.parts[0].sha256 == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
+        #expect(explanation.parts[1].headers.map(\.name) == ["Content-Disposition", "Content-Type"])
+    }
+
+    /// Requests and the problem that each begins with.
+    static let requests: [(request: String, code: FormProblem.Code?)] = [
+        (request("Content-Type: multipart/form-data; boundary=XX", "Content-Length: \(form.utf8.count)"), nil),
+        (request("content-type:multipart/form-data;boundary=\"XX\""), nil),
+        (request("Content-Type: application/json"), .notFormData),
+        (request("Content-Length: \(form.utf8.count)"), .missingContentType),
+        (request("Content-Type: multipart/form-data"), .missingBoundary),
+        (request("Content-Type: multipart/form-data; boundary=XX; boundary=YY"), .duplicateBoundary),
+        (request("Content-Type: multipart/form-data; boundary=YY"), .delimiterNotFound),
+        (request("Content-Type: multipart/form-data; boundary=XX", "Content-Length: 20"), .contentLengthMismatch),
+        (request("Content-Type: multipart/form-data; boundary=XX", "Content-Length: 999"), .contentLengthMismatch),
+        (request("Content-Type: multipart/form-data; boundary=XX", "Content-Length: -1"), .malformedRequest),
+        (request("Content-Type: multipart/form-data; boundary=XX", "Content-Type: text/plain"), .malformedRequest),
+        (request("Content-Type: multipart/form-data; boundary=XX", "no field"), .malformedRequest),
+        ("GET /", .malformedRequest),
+        ("\r\n\r\n", .malformedRequest),
+        ("", .malformedRequest),
+        (form, .malformedRequest),
+    ]
+
+    static func request(_ fields: String...) -> String {
+        "POST /uploads HTTP/1.1\r\nHost: localhost\r\n" + fields.map { $0 + "\r\n" }.joined() + "\r\n" + form
+    }
+
+    @Test("A raw request is judged by its head and its body, however it is cut", arguments: requests)
+    func rawRequest(request: String, code: FormProblem.Code?) {
+        let bytes = Array(request.utf8)
+        for size in [1, 7, max(bytes.count, 1)] {
+            var examination = RequestExamination()
+            for start in stride(from: 0, to: bytes.count, by: size) {
+                examination.read(bytes[start..<min(start + size, bytes.count)].span.bytes)
+            }
+            let explanation = examination.finish()
+            #expect(explanation.problems.first?.code == code)
+            #expect(explanation.isValid == (code == nil))
+        }
+    }
+
+    @Test("A chunked body is put together, however it is cut", arguments: [1, 3, 1000])
+    func chunkedBody(size: Int) {
+        var wire = Array("POST / HTTP/1.1\r\nContent-Type: multipart/form-data; boundary=XX\r\n".utf8)
+        wire += Array("Transfer-Encoding: chunked\r\n\r\n".utf8)
+        for character in Self.form.utf8.map({ $0 }).chunks(of: 11) {
+            wire += Array("\(String(character.count, radix: 16));x=1\r\n".utf8) + character + Array("\r\n".utf8)
+        }
+        wire += Array("0\r\nTrailer: x\r\n\r\n".utf8)
+        var examination = RequestExamination()
+        for chunk in wire.chunks(of: size) { examination.read(chunk.span.bytes) }
+        let explanation = examination.finish()
+        #expect(explanation.problems.isEmpty)
+        #expect(explanation.parts.map(\.name) == ["a", "b"])
+    }
+
+    @Test("Chunks that break off or are malformed are the root cause", arguments: ["5\r\n--XX", "zz\r\n", "4\r\n--XX0\r\n"])
+    func brokenChunks(chunks: String) {
+        var examination = RequestExamination()
+        let head = "POST / HTTP/1.1\r\nContent-Type: multipart/form-data; boundary=XX\r\nTransfer-Encoding: chunked\r\n\r\n"
+        examination.read(Array((head + chunks).utf8).span.bytes)
+        #expect(examination.finish().problems.first?.code == .malformedChunk)
+    }
+}
+
+extension [UInt8] {
+    fileprivate func chunks(of size: Int) -> [ArraySlice<UInt8>] {
+        stride(from: 0, to: count, by: size).map { self[$0..<Swift.min($0 + size, count)] }
+    }
+}

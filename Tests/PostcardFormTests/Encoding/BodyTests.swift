@@ -1,0 +1,104 @@
+import Foundation
+import HTTPTypes
+import PostcardForm
+import Testing
+
+@Suite("The body of a form")
+struct BodyTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    private func body(of form: MultipartForm) throws -> String {
+        String(decoding: try form.layout().reader().readAll(), as: UTF8.self)
+    }
+
+    @Test("It is what WHATWG's algorithm writes, byte for byte")
+    func exactBytes() throws {
+        var form = MultipartForm(boundary: try Boundary("XX"))
+        form.append("초코\r\n둘", named: "name")
+        form.append(fileAt: try folder.file("제주 바다.jpg", [1, 2, 3]), named: "petImage")
+        form.append(Data([4]), named: "thumbnail", filename: nil)
+        form.append(#"{"a":1}"#, named: "details", contentType: .json)
+        form.append(FormPart(name: "last", headerFields: [.init("X-Order")!: "5"], content: .text("")))
+        #expect(form.contentType == "multipart/form-data; boundary=XX")
+        #expect(
+            try body(of: form) == """
+                --XX\r
+                Content-Disposition: form-data; name="name"\r
+                \r
+                초코\r
+                둘\r
+                --XX\r
+                Content-Disposition: form-data; name="petImage"; filename="제주 바다.jpg"\r
+                Content-Type: image/jpeg\r
+                \r
+                \u{1}\u{2}\u{3}\r
+                --XX\r
+                Content-Disposition: form-data; name="thumbnail"\r
+                Content-Type: application/octet-stream\r
+                \r
+                \u{4}\r
+                --XX\r
+                Content-Disposition: form-data; name="details"\r
+                Content-Type: application/json\r
+                \r
+                {"a":1}\r
+                --XX\r
+                Content-Disposition: form-data; name="last"\r
+                X-Order: 5\r
+                \r
+                \r
+                --XX--\r
+
+                """)
+    }
+
+    @Test("A form without parts is the close delimiter alone")
+    func noParts() throws {
+        #expect(try body(of: MultipartForm(boundary: try Boundary("XX"))) == "--XX--\r\n")
+    }
+
+    /// Names and what stands for them between the quotes.
+    static let names: [(name: String, written: String)] = [
+        ("plain", "plain"), ("a\"b", "a%22b"), ("a\rb\nc\r\n", "a%0Db%0Ac%0D%0A"), (#"a\b'c;d"#, #"a\b'c;d"#),
+        ("100%22", "100%22"), ("pet[0][name]", "pet[0][name]"), ("이름 🐶", "이름 🐶"), ("", ""),
+    ]
+
+    @Test("Names and filenames escape a quote, CR and LF, and nothing else", arguments: names)
+    func escapes(name: String, written: String) throws {
+        var form = MultipartForm(boundary: try Boundary("XX"))
+        form.append(Data(), named: name, filename: name, contentType: .png)
+        #expect(
+            try body(of: form).contains("Content-Disposition: form-data; name=\"\(written)\"; filename=\"\(written)\"\r\n"))
+    }
+
+    @Test("What is written is read back, whatever is in it")
+    func roundTrip() throws {
+        var form = MultipartForm()
+        let delimiterWithoutItsEnd = "\r\n--\(form.boundary.value.dropLast())"
+        let contents: [String: [UInt8]] = [
+            "empty": [], "line breaks": Array("\r\n\r\n\r".utf8), "all bytes": Array(0...255),
+            "almost": Array(delimiterWithoutItsEnd.utf8), "dashes": Array("\r\n----".utf8),
+        ]
+        for (name, content) in contents.sorted(by: { $0.key < $1.key }) {
+            form.append(fileAt: try folder.file(name, content), named: "파일")
+        }
+        let bytes = try form.layout().reader().readAll()
+        let readings = Reading.all(of: [bytes[...]], boundary: form.boundary.value)
+        let read = readings.compactMap { if case .content(let bytes) = $0 { bytes } else { nil } }
+        #expect(read == contents.sorted(by: { $0.key < $1.key }).map(\.value).filter { !$0.isEmpty })
+        #expect(readings.last == .complete)
+    }
+
+    @Test("Text or bytes that hold the delimiter are refused", arguments: ["--XX", "a\r\n--XX", "--XX--\r\n"])
+    func delimiterInContent(text: String) throws {
+        var form = MultipartForm(boundary: try Boundary("XX"))
+        form.append(text, named: "a")
+        let error = #expect(throws: FormError.self) { try form.layout() }
+        #expect(error?.code == .boundaryInContent)
+        #expect(error?.partIndex == 0)
+    }
+}

@@ -1,0 +1,77 @@
+import Foundation
+import PostcardForm
+import Testing
+
+@Suite("The files of a form")
+struct FileTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    private func form(_ file: URL) -> MultipartForm {
+        var form = MultipartForm()
+        form.append(fileAt: file, named: "picture")
+        return form
+    }
+
+    @Test("What is no regular file is refused before a byte is sent, by its name")
+    func irregularFiles() throws {
+        let pipe = folder.url.appending(path: "pipe")
+        #expect(mkfifo(pipe.path, 0o600) == 0)
+        let cases: [(URL, FormError.Code)] = [
+            (folder.url.appending(path: "missing.jpg"), .fileMissing),
+            (try folder.file("file", [1]).appending(path: "in a file"), .fileMissing),
+            (folder.url, .fileNotRegular),
+            (pipe, .fileNotRegular),
+            (URL(filePath: "/dev/null"), .fileNotRegular),
+        ]
+        for (file, code) in cases {
+            let error = #expect(throws: FormError.self) { try form(file).layout() }
+            #expect(error?.code == code)
+            #expect(error?.path == file.path)
+            #expect(error?.message.contains(file.path) == true)
+        }
+    }
+
+    /// What happens to a file of three bytes after the form was laid out.
+    static let changes: [(about: String, change: @Sendable (URL) throws -> Void, code: FormError.Code)] = [
+        ("it grew", { try Data([1, 2, 3, 4]).write(to: $0) }, .fileChanged),
+        ("it shrank", { try Data([1]).write(to: $0) }, .fileChanged),
+        ("it was written to, its size the same", { file in
+            try Data([3, 2, 1]).write(to: file)
+            try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSince1970: 1)], ofItemAtPath: file.path)
+        }, .fileChanged),
+        ("it was removed", { try FileManager.default.removeItem(at: $0) }, .fileMissing),
+        ("it became a folder", { file in
+            try FileManager.default.removeItem(at: file)
+            try FileManager.default.createDirectory(at: file, withIntermediateDirectories: false)
+        }, .fileNotRegular),
+    ]
+
+    @Test("A file that changed after the form was laid out is an error that names it", arguments: changes)
+    func changed(about: String, change: @Sendable (URL) throws -> Void, code: FormError.Code) throws {
+        let file = try folder.file("a.jpg", [1, 2, 3])
+        let layout = try form(file).layout()
+        try change(file)
+        let error = #expect(throws: FormError.self) { try layout.reader().readAll() }
+        #expect(error?.code == code)
+        #expect(error?.path == file.path)
+    }
+
+    @Test("A file that changes while it is sent is noticed before the body is complete")
+    func changedWhileSent() throws {
+        let file = try folder.file("a.jpg", [UInt8](repeating: 1, count: 1000))
+        let layout = try form(file).layout()
+        let reader = try layout.reader()
+        var buffer = [UInt8](repeating: 0, count: 500)
+        _ = try buffer.withUnsafeMutableBytes { try reader.read(into: $0) }
+        let handle = try FileHandle(forWritingTo: file)
+        try handle.truncate(atOffset: 900)
+        try handle.close()
+        let error = #expect(throws: FormError.self) { try reader.readAll() }
+        #expect(error?.code == .fileChanged)
+        #expect(reader.position < layout.contentLength ?? 0)
+    }
+}

@@ -1,0 +1,137 @@
+import Foundation
+import PostcardForm
+import Testing
+
+extension FormReader {
+    /// Reads to the end without waiting, in pieces of a size.
+    func readAll(by size: Int = 7) throws -> [UInt8] {
+        var body: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: size)
+        while true {
+            let count = try piece.withUnsafeMutableBytes { try read(into: $0) }
+            if count == 0 { return body }
+            body += piece[..<count]
+        }
+    }
+
+    /// Reads to the end and waits for streams.
+    func readAllWaiting(by size: Int = 7) async throws -> [UInt8] {
+        var body: [UInt8] = []
+        while try await prepare() { body += try readAll(by: size) }
+        return body
+    }
+}
+
+@Suite("The reader of a body")
+struct FormReaderTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    private func form() throws -> MultipartForm {
+        var form = MultipartForm(boundary: try Boundary("XX"))
+        form.append("초코", named: "name")
+        form.append("", named: "empty")
+        form.append(
+            filesAt: [try folder.file("1.jpg", Array(1...40)), try folder.file("2.jpg", [])], named: "pictures")
+        form.append(Data([1, 2, 3]), named: "bytes", filename: "b")
+        return form
+    }
+
+    private func stream(_ chunks: [Data], length: Int64? = nil) -> FormStream {
+        FormStream(length: length) { AsyncStream { continuation in
+            chunks.forEach { continuation.yield($0) }
+            continuation.finish()
+        } }
+    }
+
+    @Test("From every offset it gives the body's rest, in buffers of any size")
+    func everyOffset() throws {
+        let layout = try form().layout()
+        let body = try layout.reader().readAll(by: 1000)
+        #expect(layout.contentLength == Int64(body.count))
+        for offset in 0...body.count {
+            for size in [1, 13, 1000] {
+                let reader = try layout.reader(from: Int64(offset))
+                #expect(try reader.readAll(by: size) == Array(body[offset...]))
+                #expect(reader.position == Int64(body.count))
+            }
+        }
+    }
+
+    @Test("It says where the content of each part lies, from whatever offset it began", arguments: [0, 60, 260])
+    func contentRanges(offset: Int64) throws {
+        let layout = try form().layout()
+        let body = try layout.reader().readAll()
+        let reader = try layout.reader(from: offset)
+        _ = try reader.readAll()
+        let contents = reader.contentRanges.map { Array(body[Int($0.lowerBound)..<Int($0.upperBound)]) }
+        #expect(contents == [Array("초코".utf8), [], Array(1...40), [], [1, 2, 3]])
+    }
+
+    @Test("Offsets outside the body cannot be read from", arguments: [-1, 10_000])
+    func offsetOutside(offset: Int64) throws {
+        let layout = try form().layout()
+        let error = #expect(throws: FormError.self) { try layout.reader(from: offset) }
+        #expect(error?.code == .offsetUnreachable)
+    }
+
+    @Test("Streams are read as they come, from every offset where their length is known")
+    func streams() async throws {
+        var form = MultipartForm(boundary: try Boundary("XX"))
+        form.append(stream([Data([1, 2]), Data(), Data([3])], length: 3), named: "a", filename: "a")
+        form.append("between", named: "b")
+        form.append(stream([Data([4]), Data([5, 6])]), named: "c", filename: nil)
+        let layout = try form.layout()
+        #expect(layout.contentLength == nil)
+        #expect(layout.isReplayable)
+        let body = try await layout.reader().readAllWaiting()
+        let text = String(decoding: body, as: UTF8.self)
+        #expect(text.contains("\r\n\r\n\u{1}\u{2}\u{3}\r\n--XX"))
+        #expect(text.hasSuffix("\r\n\r\n\u{4}\u{5}\u{6}\r\n--XX--\r\n"))
+        let unreachable = body.count - "\u{4}\u{5}\u{6}\r\n--XX--\r\n".utf8.count
+        for offset in 0...unreachable {
+            #expect(try await layout.reader(from: Int64(offset)).readAllWaiting() == Array(body[offset...]))
+        }
+        #expect(throws: FormError.self) { try layout.reader(from: Int64(unreachable + 1)) }
+    }
+
+    @Test("A reader that waits for nothing says when a stream is next")
+    func needsPreparation() async throws {
+        var form = MultipartForm(boundary: try Boundary("XX"))
+        form.append(stream([Data([1])]), named: "a", filename: nil)
+        let reader = try form.layout().reader()
+        #expect(!reader.needsPreparation)
+        _ = try reader.readAll()
+        #expect(reader.needsPreparation)
+        #expect(try await reader.prepare())
+        #expect(!reader.needsPreparation)
+    }
+
+    @Test("A stream that gives more or fewer bytes than promised is an error", arguments: [2, 4])
+    func streamLength(promised: Int64) async throws {
+        var form = MultipartForm()
+        form.append(stream([Data([1, 2]), Data([3])], length: promised), named: "a", filename: nil)
+        let reader = try form.layout().reader()
+        let error = await #expect(throws: FormError.self) { try await reader.readAllWaiting() }
+        #expect(error?.code == .streamLength)
+    }
+
+    @Test("A stream that can be read only once is read once")
+    func streamOnce() async throws {
+        var form = MultipartForm()
+        let chunks = AsyncStream { continuation in
+            continuation.yield(Data([1]))
+            continuation.finish()
+        }
+        form.append(FormStream(chunks, length: 1), named: "a", filename: nil)
+        let layout = try form.layout()
+        #expect(!layout.isReplayable)
+        #expect(try await layout.reader().readAllWaiting().count == Int(layout.contentLength ?? 0))
+        let second = try layout.reader()
+        let error = await #expect(throws: FormError.self) { try await second.readAllWaiting() }
+        #expect(error?.code == .streamConsumed)
+    }
+}

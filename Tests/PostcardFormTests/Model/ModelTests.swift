@@ -1,0 +1,79 @@
+import Foundation
+import PostcardForm
+import Testing
+
+@Suite("A boundary")
+struct BoundaryTests {
+    @Test("A random one is safe unquoted, and another each time")
+    func random() {
+        let boundaries = (0..<100).map { _ in Boundary() }
+        #expect(Set(boundaries).count == 100)
+        for boundary in boundaries {
+            #expect(boundary.value.utf8.count <= Boundary.maximumLength)
+            #expect(MultipartForm(boundary: boundary).contentType.hasSuffix("boundary=\(boundary.value)"))
+        }
+    }
+
+    @Test("One of the caller's own is quoted where the grammar asks for it")
+    func quoted() throws {
+        #expect(MultipartForm(boundary: try Boundary("a b")).contentType == #"multipart/form-data; boundary="a b""#)
+        #expect(MultipartForm(boundary: try Boundary("a.b")).contentType == "multipart/form-data; boundary=a.b")
+    }
+
+    @Test(
+        "What RFC 2046 does not allow is refused",
+        arguments: ["", "a ", "a\r\nb", "a\"b", "é", "a@b", String(repeating: "a", count: 71)])
+    func refused(value: String) {
+        let error = #expect(throws: FormError.self) { try Boundary(value) }
+        #expect(error?.code == .invalidBoundary)
+    }
+}
+
+@Suite("A media type")
+struct MediaTypeTests {
+    @Test("It is type/subtype, with parameters or without", arguments: [
+        "image/jpeg", "text/plain; charset=utf-8", "application/vnd.api+json", "a/b ;c=\"d\"",
+    ])
+    func wellFormed(value: String) throws {
+        #expect(try MediaType(value).value == value)
+    }
+
+    @Test("Anything else is refused", arguments: ["", "jpeg", "/", "image/", "/jpeg", "a/b\r\nX: y", "a b/c", "a/b c"])
+    func malformed(value: String) {
+        let error = #expect(throws: FormError.self) { try MediaType(value) }
+        #expect(error?.code == .invalidMediaType)
+    }
+
+    @Test("Extensions tell it, whatever their case", arguments: [
+        ("a.JPG", MediaType.jpeg), ("a.b.png", .png), (".heic", .heic), ("folder.jpg/a", nil), ("a", nil), ("a.", nil),
+        ("a.unknown", nil), ("사진.webp", .webP),
+    ])
+    func extensions(filename: String, type: MediaType?) {
+        #expect(MediaType.forExtension(of: filename) == type)
+    }
+
+    /// Beginnings of files, a dot for a byte that does not matter.
+    static let beginnings: [(bytes: String, type: MediaType?)] = [
+        ("\u{89}PNG\r\n\u{1A}\n", .png), ("\u{FF}\u{D8}\u{FF}", .jpeg), ("GIF89a", .gif), ("RIFF....WEBP", .webP),
+        ("RIFF....WAVE", .wave), ("....ftypheic", .heic), ("....ftypmif1", .heif), ("....ftypavif", .avif),
+        ("....ftypisom", .mp4), ("....ftypqt  ", .quickTime), ("%PDF-1.7", .pdf), ("", nil), ("plain", nil),
+        ("\u{FF}\u{D8}", nil), ("RIFF", nil), ("....ftyp", nil),
+    ]
+
+    @Test("First bytes tell it", arguments: beginnings)
+    func firstBytes(bytes: String, type: MediaType?) {
+        #expect(MediaType.forFirstBytes(bytes.unicodeScalars.map { UInt8($0.value) }) == type)
+    }
+
+    @Test("The caller's goes before the extension's, and that before the first bytes'")
+    func precedence() throws {
+        let png = Data([0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A])
+        var form = MultipartForm()
+        form.append(png, named: "a", filename: "a.jpg", contentType: .pdf)
+        form.append(png, named: "a", filename: "a.jpg")
+        form.append(png, named: "a", filename: "a")
+        form.append(Data([1]), named: "a", filename: "a")
+        form.append("text", named: "a")
+        #expect(try form.layout().parts.map(\.contentType) == [.pdf, .jpeg, .png, .octetStream, nil])
+    }
+}

@@ -1,0 +1,249 @@
+import PostcardForm
+import Testing
+
+@Suite("The parser")
+struct FormParserTests {
+    /// A form of one part with a header and the content `1`.
+    private static func form(_ header: String...) -> String {
+        "--XX\r\n" + header.map { $0 + "\r\n" }.joined() + "\r\n1\r\n--XX--\r\n"
+    }
+
+    /// What follows `Content-Disposition: form-data`, and the name and filename that it gives.
+    static let dispositions: [(parameters: String, name: String, filename: String?)] = [
+        (#"; name="a""#, "a", nil),
+        (#";name="a";filename="b.jpg""#, "a", "b.jpg"),
+        (#"; filename="b.jpg"; name="a""#, "a", "b.jpg"),
+        (#"; NAME="a"; FileName="b.jpg""#, "a", "b.jpg"),
+        (#"; name=a; filename=b.jpg"#, "a", "b.jpg"),
+        (#"; name="a"; filename="""#, "a", ""),
+        (#"; name="a" ; filename="b.jpg" ; "#, "a", "b.jpg"),
+        (#"; name="a;b=c"; filename="x;y.jpg""#, "a;b=c", "x;y.jpg"),
+        (#"; name="pet[0][이름]"; filename="제주 바다.jpg""#, "pet[0][이름]", "제주 바다.jpg"),
+        (#"; name=이름; filename=초코.jpg"#, "이름", "초코.jpg"),
+        (#"; name="a%22b%0D%0Ac%0d%0a%20%2"; filename="%22.jpg""#, "a\"b\r\nc\r\n%20%2", "\".jpg"),
+        (#"; name=a%22b"#, "a%22b", nil),
+        (#"; name="a\"b\\c\d""#, #"a"b\c\d"#, nil),
+        (#"; name="a"; filename="C:\photos\cat.jpg""#, "a", "cat.jpg"),
+        (#"; name="a"; filename="../../etc/passwd""#, "a", "passwd"),
+        (#"; name="a"; filename="photos/""#, "a", ""),
+        (#"; name="a"; filename*=UTF-8''%ec%b4%88%EC%BD%94.jpg"#, "a", "초코.jpg"),
+        (#"; name="a"; filename*=iso-8859-1'en'caf%E9.jpg"#, "a", "café.jpg"),
+        (#"; name="a"; filename="초코.jpg"; filename*=utf-8''%EC%B4%88%EC%BD%94.jpg"#, "a", "초코.jpg"),
+        (#"; name="a"; filename="=?utf-8?B?7LSI7L2ULmpwZw==?="; filename*=utf-8''%EC%B4%88%EC%BD%94.jpg"#, "a",
+            "초코.jpg"),
+        (#"; name="a"; filename="b.jpg"; filename*=utf-8''%zz"#, "a", "b.jpg"),
+        (#"; name="a"; size=3; filename="b.jpg""#, "a", "b.jpg"),
+    ]
+
+    @Test("Names and filenames are what their sender meant", arguments: dispositions)
+    func disposition(parameters: String, name: String, filename: String?) {
+        let readings = Reading.all(of: Self.form("Content-Disposition: form-data" + parameters))
+        #expect(readings.first == .part(name: name, filename: filename, contentType: nil, offset: 6))
+        #expect(readings.last == .complete)
+    }
+
+    /// Headers that are read although they are written unusually, and the Content-Type that they give.
+    static let headers: [(header: [String], contentType: String?)] = [
+        (["content-disposition:form-data;name=a", "CONTENT-TYPE:\t image/jpeg \t"], "image/jpeg"),
+        (["Content-Disposition: FORM-DATA; name=a"], nil),
+        (["Content-Disposition: form-data;", "\tname=a", "Content-Type: text/plain;", "  charset=utf-8"],
+            "text/plain;    charset=utf-8"),
+        (["Content-Type: image/png", "Content-Type: image/jpeg", "Content-Disposition: form-data; name=a"],
+            "image/png"),
+        (["X-Empty:", "Content-Disposition: form-data; name=a", "Content-Type:"], ""),
+    ]
+
+    @Test("Header fields are read in any case and order, folded or not", arguments: headers)
+    func header(lines: [String], contentType: String?) {
+        let readings = Reading.all(of: "--XX\r\n" + lines.joined(separator: "\r\n") + "\r\n\r\n1\r\n--XX--")
+        #expect(
+            readings == [
+                .part(name: "a", filename: nil, contentType: contentType, offset: 6), .content([0x31]), .partEnded,
+                .complete,
+            ])
+    }
+
+    /// Headers that are refused, with what and where: the offset is counted from the header's start, 6.
+    static let refusedHeaders: [(header: String, code: FormProblem.Code, offset: Int64)] = [
+        ("", .missingContentDisposition, 6),
+        ("Content-Type: text/plain\r\n", .missingContentDisposition, 6),
+        (" Content-Disposition: form-data; name=a\r\n", .malformedHeaderField, 6),
+        ("Content-Disposition: form-data; name=a\r\nno colon\r\n", .malformedHeaderField, 46),
+        (": form-data\r\n", .malformedHeaderField, 6),
+        ("Content-Disposition : form-data; name=a\r\n", .malformedHeaderField, 6),
+        ("Content-Disposition: form-data; name=a\n\r\n", .bareLineBreak, 44),
+        ("Content-Disposition: form-data;\rname=a\r\n", .bareLineBreak, 37),
+        ("Content-Disposition: form-data; name=a\u{0}\r\n", .nulInHeader, 44),
+        ("Content-Disposition: form-data; name=a\r\nContent-Disposition: form-data; name=b\r\n",
+            .duplicateContentDisposition, 46),
+        ("Content-Disposition: attachment; name=a\r\n", .dispositionNotFormData, 6),
+        ("Content-Disposition:\r\n", .dispositionNotFormData, 6),
+        ("Content-Disposition: form-data\r\n", .missingName, 6),
+        ("Content-Disposition: form-data; filename=a\r\n", .missingName, 6),
+        ("Content-Disposition: form-data; name*=utf-8''a\r\n", .missingName, 6),
+        ("Content-Disposition: form-data; name=\"\"\r\n", .emptyName, 38),
+        ("Content-Disposition: form-data; name=\"a\r\n", .malformedParameter, 43),
+        ("Content-Disposition: form-data; name=\r\n", .malformedParameter, 43),
+        ("Content-Disposition: form-data; name\r\n", .malformedParameter, 42),
+        ("Content-Disposition: form-data; name=\"a\"b\r\n", .malformedParameter, 46),
+        ("Content-Disposition: form-data;\r\n name=\"a\" b\r\n", .malformedParameter, 49),
+        ("Content-Disposition: form-data; name=a; name=a\r\n", .duplicateParameter, 46),
+        ("Content-Disposition: form-data; name=a; filename=b; filename=c\r\n", .duplicateParameter, 58),
+        ("Content-Disposition: form-data; name=a; filename=b.txt; filename*=utf-8''b.php\r\n",
+            .contradictingFilenames, 62),
+        ("Content-Disposition: form-data; name=a; filename*=utf-8''%zz\r\n", .malformedParameter, 46),
+    ]
+
+    @Test("A header that two receivers could read differently is refused", arguments: refusedHeaders)
+    func refusedHeader(header: String, code: FormProblem.Code, offset: Int64) {
+        let readings = Reading.all(of: "--XX\r\n" + header + "\r\n1\r\n--XX--")
+        #expect(readings == [.problem(code, offset: offset, part: 0)])
+    }
+
+    /// What stands around a part `a` with the content `1`.
+    static let frames: [(before: String, after: String)] = [
+        ("--XX\r\n", "\r\n--XX--\r\n"),
+        ("--XX\r\n", "\r\n--XX--"),
+        ("--XX \t\r\n", "\r\n--XX-- \t\r\n"),
+        ("\r\n--XX\r\n", "\r\n--XX--\r\n\r\n"),
+        ("preamble\r\n--XX\r\n", "\r\n--XX--\r\nepilogue\r\n--XX\r\n"),
+        ("--XXY\r\n--XX-\r\n--XX\r\n", "\r\n--XX--\n"),
+    ]
+
+    @Test("Padding, preamble and epilogue are passed over", arguments: frames)
+    func frame(before: String, after: String) {
+        let form = before + "Content-Disposition: form-data; name=a\r\n\r\n1" + after
+        let offset = Int64(before.utf8.count)
+        #expect(
+            Reading.all(of: form) == [
+                .part(name: "a", filename: nil, contentType: nil, offset: offset), .content([0x31]), .partEnded,
+                .complete,
+            ])
+    }
+
+    /// Bodies that are refused, with what, where and in which part.
+    static let refusedBodies: [(body: String, code: FormProblem.Code, offset: Int64, part: Int?)] = [
+        ("", .delimiterNotFound, 0, nil),
+        ("name=value", .delimiterNotFound, 0, nil),
+        ("XX\r\n", .delimiterNotFound, 0, nil),
+        ("--XX", .truncated, 4, nil),
+        ("--XX-", .truncated, 5, nil),
+        ("--XX\r\n", .truncated, 6, nil),
+        ("--XX\n", .bareLineBreak, 4, nil),
+        ("--XX\r--", .bareLineBreak, 4, nil),
+        ("--XX \n", .bareLineBreak, 5, nil),
+        ("--XX x\r\n", .malformedDelimiter, 5, nil),
+        ("--XX-- x", .textAfterCloseDelimiter, 7, nil),
+        ("--XX--\rx", .textAfterCloseDelimiter, 7, nil),
+        ("--XX\r\nContent-Disposition: form-data; name=a\r\n\r\n12", .truncated, 50, 0),
+        ("--XX\r\nContent-Disposition: form-data; name=a\r\n\r\n12\r\n--XX", .truncated, 56, 0),
+        ("--XX\r\nContent-Disposition: form-data; name=a\r\n\r\n12\r\n--XX\n", .bareLineBreak, 56, 0),
+    ]
+
+    @Test("A malformed body is refused at its first wrong byte", arguments: refusedBodies)
+    func refusedBody(body: String, code: FormProblem.Code, offset: Int64, part: Int?) {
+        #expect(Reading.all(of: body).last == .problem(code, offset: offset, part: part))
+    }
+
+    @Test("A form without parts is a form")
+    func noParts() {
+        #expect(Reading.all(of: "--XX--\r\n") == [.complete])
+    }
+
+    @Test("What was thrown once is thrown again")
+    func stickyProblem() throws {
+        var parser = try FormParser(boundary: "XX")
+        let chunk = Array("--XX\n".utf8)
+        for _ in 0..<2 {
+            var position = 0
+            #expect(throws: FormProblem.self) { try parser.nextEvent(in: chunk.span.bytes, at: &position) }
+            #expect(throws: FormProblem.self) { try parser.finish() }
+        }
+    }
+
+    @Test("Retired and forbidden ways of writing a header are warned of")
+    func warnings() throws {
+        let header = #"Content-Disposition: form-data; name="\#u{61}"; size=1; name*=utf-8''b"# + "\r\n"
+            + "Content-Transfer-Encoding: base64\r\nContent-Type: a/b\r\nContent-Type: c/d\r\n\r\n"
+        var parser = try FormParser(boundary: "XX")
+        var position = 0
+        let event = try parser.nextEvent(in: Array(("--XX\r\n" + header).utf8).span.bytes, at: &position)
+        guard case .partBegan(let part) = event else {
+            Issue.record("no part began")
+            return
+        }
+        #expect(
+            part.warnings.map(\.code) == [
+                .ignoredParameter, .ignoredParameter, .contentTransferEncoding, .duplicatePartContentType,
+            ])
+        #expect(part.fields.map(\.name).first == "Content-Disposition")
+    }
+
+    @Test("A name that is not UTF-8 is mended and warned of")
+    func latin1() throws {
+        var parser = try FormParser(boundary: "XX")
+        var form = Array("--XX\r\nContent-Disposition: form-data; name=\"caf".utf8)
+        form += [0xE9] + Array("\"\r\n\r\n".utf8)
+        var position = 0
+        guard case .partBegan(let part) = try parser.nextEvent(in: form.span.bytes, at: &position) else {
+            Issue.record("no part began")
+            return
+        }
+        #expect(part.name == "caf\u{FFFD}")
+        #expect(part.warnings.map(\.code) == [.nameNotUTF8])
+    }
+
+    /// Content-Type values, and the boundary or the code that they give.
+    static let contentTypes: [(value: String, boundary: String?, code: FormProblem.Code?)] = [
+        ("multipart/form-data; boundary=XX", "XX", nil),
+        ("Multipart/Form-Data;BOUNDARY=\"X X\" ; charset=utf-8;", "X X", nil),
+        ("multipart/form-data; boundary=a=b:c/d?e", "a=b:c/d?e", nil),
+        ("multipart/form-data; boundary=\(String(repeating: "x", count: 70))", String(repeating: "x", count: 70), nil),
+        ("multipart/form-data; boundary=\(String(repeating: "x", count: 71))", nil, .invalidBoundary),
+        ("multipart/form-data; boundary=\"\"", nil, .invalidBoundary),
+        ("multipart/form-data; boundary=\"X \"", nil, .invalidBoundary),
+        ("multipart/form-data; boundary=", nil, .malformedContentType),
+        ("multipart/form-data; boundary=\"XX", nil, .malformedContentType),
+        ("multipart/form-data", nil, .missingBoundary),
+        ("multipart/form-data; boundary=X; Boundary=X", nil, .duplicateBoundary),
+        ("multipart/mixed; boundary=XX", nil, .notFormData),
+        ("application/x-www-form-urlencoded", nil, .notFormData),
+        ("", nil, .missingContentType),
+    ]
+
+    @Test("The Content-Type must name one boundary", arguments: contentTypes)
+    func contentType(value: String, boundary: String?, code: FormProblem.Code?) {
+        do throws(FormProblem) {
+            #expect(try FormParser(contentType: value).boundary == boundary)
+        } catch {
+            #expect(error.code == code)
+        }
+    }
+
+    /// One limit each, with the code of its problem and where it is found in the form below.
+    static let limits: [(change: @Sendable (inout FormLimits) -> Void, code: FormProblem.Code, offset: Int64)] = [
+        ({ $0.maximumBodyBytes = 100 }, .bodyTooLarge, 100),
+        ({ $0.maximumParts = 1 }, .tooManyParts, 71),
+        ({ $0.maximumFieldBytes = 4 }, .fieldTooLarge, 62),
+        ({ $0.maximumFileBytes = 2 }, .fileTooLarge, 127),
+        ({ $0.maximumHeaderBytes = 41 }, .headerTooLarge, 57),
+        ({ $0.maximumHeaderFields = 0 }, .tooManyHeaderFields, 16),
+        ({ $0.maximumPreambleBytes = 7 }, .preambleTooLarge, 7),
+        ({ $0.maximumEpilogueBytes = 5 }, .epilogueTooLarge, 143),
+    ]
+
+    @Test("Each limit has a code of its own, and stops at its byte", arguments: limits)
+    func limit(change: @Sendable (inout FormLimits) -> Void, code: FormProblem.Code, offset: Int64) {
+        let form = "preamble\r\n--XX\r\nContent-Disposition: form-data; name=a\r\n\r\n12345\r\n--XX\r\n"
+            + "Content-Disposition: form-data; name=b; filename=c\r\n\r\n123\r\n--XX--\r\nepilogue"
+        var limits = FormLimits()
+        #expect(Reading.all(of: form, limits: limits).last == .complete)
+        change(&limits)
+        guard case .problem(let found, let place, _)? = Reading.all(of: form, limits: limits).last else {
+            Issue.record("the form was taken")
+            return
+        }
+        #expect(found == code)
+        #expect(place == offset)
+    }
+}

@@ -1,0 +1,82 @@
+import PostcardForm
+
+/// What a parser says of a body, whatever the chunks it came in: neighbouring bytes are put together.
+enum Reading: Equatable, Sendable, CustomStringConvertible {
+    case part(name: String, filename: String?, contentType: String?, offset: Int64)
+    case content([UInt8])
+    case partEnded
+    case complete
+    case problem(FormProblem.Code, offset: Int64, part: Int?)
+
+    var description: String {
+        switch self {
+        case .part(let name, let filename, let type, let offset):
+            "part \(name) \(filename ?? "-") \(type ?? "-") at \(offset)"
+        case .content(let bytes): "content \(String(decoding: bytes, as: UTF8.self).debugDescription)"
+        case .partEnded: "end"
+        case .complete: "complete"
+        case .problem(let code, let offset, let part): "problem \(code) at \(offset) in \(part ?? -1)"
+        }
+    }
+
+    /// Feeds a body, cut into chunks, to a parser.
+    static func all(
+        of chunks: some Sequence<ArraySlice<UInt8>>, boundary: String, limits: FormLimits = FormLimits()
+    ) -> [Reading] {
+        var readings: [Reading] = []
+        do throws(FormProblem) {
+            var parser = try FormParser(boundary: boundary, limits: limits)
+            for chunk in chunks {
+                var position = 0
+                while let event = try parser.nextEvent(in: chunk.span.bytes, at: &position) {
+                    readings.append(event, of: chunk, heldBytes: parser.heldBytes)
+                }
+            }
+            try parser.finish()
+            readings.append(.complete)
+        } catch {
+            readings.append(.problem(error.code, offset: error.offset, part: error.partIndex))
+        }
+        return readings
+    }
+
+    static func all(of body: String, boundary: String = "XX", limits: FormLimits = FormLimits()) -> [Reading] {
+        all(of: [Array(body.utf8)[...]], boundary: boundary, limits: limits)
+    }
+}
+
+extension [Reading] {
+    fileprivate mutating func append(_ event: FormEvent, of chunk: ArraySlice<UInt8>, heldBytes: [UInt8]) {
+        switch event {
+        case .partBegan(let header):
+            append(
+                .part(
+                    name: header.name, filename: header.filename, contentType: header.contentType,
+                    offset: header.offset))
+        case .bytes(.chunk(let range)):
+            append(content: chunk[(chunk.startIndex + range.lowerBound)..<(chunk.startIndex + range.upperBound)])
+        case .bytes(.held(let range)):
+            append(content: heldBytes[range])
+        case .partEnded:
+            append(.partEnded)
+        }
+    }
+
+    private mutating func append(content: ArraySlice<UInt8>) {
+        if case .content(let before) = last {
+            self[count - 1] = .content(before + content)
+        } else {
+            append(.content(.init(content)))
+        }
+    }
+
+    /// The problem that ended the reading, where there was one.
+    var problem: FormProblem.Code? {
+        if case .problem(let code, _, _) = last { code } else { nil }
+    }
+}
+
+/// A body of lines: every line but the last is ended by CRLF.
+func body(_ lines: String...) -> String {
+    lines.joined(separator: "\r\n")
+}
