@@ -39,7 +39,9 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log.git", from: "1.14.0"),
         .package(url: "https://github.com/apple/swift-crypto.git", "3.12.3"..<"5.0.0"),
         .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.0"),
+        .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.36.0"),
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-nio-extras.git", from: "1.35.2"),
         .package(url: "https://github.com/swift-server/async-http-client.git", from: "1.37.0"),
         .package(url: "https://github.com/hummingbird-project/hummingbird.git", from: "2.28.1", traits: []),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
@@ -70,9 +72,13 @@ let package = Package(
         .target(
             name: "PostcardAsyncHTTP",
             dependencies: [
-                "PostcardClient",
+                "PostcardClient", "PostcardForm",
                 .product(name: "AsyncHTTPClient", package: "async-http-client", condition: forAsyncHTTP),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "NIOCore", package: "swift-nio", condition: forAsyncHTTP),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: forAsyncHTTP),
+                .product(name: "NIOPosix", package: "swift-nio", condition: forAsyncHTTP),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: forAsyncHTTP),
             ],
             swiftSettings: settings),
         .target(
@@ -80,20 +86,75 @@ let package = Package(
             dependencies: [
                 "PostcardForm", "PostcardDoctor",
                 .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
-                .product(name: "NIOCore", package: "swift-nio", condition: forServer),
-                .product(name: "NIOPosix", package: "swift-nio", condition: forServer),
+                .product(name: "HummingbirdCore", package: "hummingbird", condition: forServer),
                 .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio", condition: forServer),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: forServer),
+                .product(name: "NIOHTTPTypes", package: "swift-nio-extras", condition: forServer),
+                .product(name: "NIOPosix", package: "swift-nio", condition: forServer),
+                .product(name: "SystemPackage", package: "swift-system"),
             ],
             swiftSettings: settings),
         .executableTarget(
             name: "postcard",
             dependencies: [
                 "PostcardForm", "PostcardDoctor", "PostcardClient", "PostcardAsyncHTTP", "PostcardServer",
+                "PostcardSamples",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "SystemPackage", package: "swift-system"),
                 .product(
                     name: "ArgumentParser", package: "swift-argument-parser", condition: forCommandLine),
                 .product(
                     name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: forCommandLine),
+            ],
+            swiftSettings: settings),
+        .target(
+            name: "PostcardSamples", path: "Samples", exclude: ["draw", "drawing"], resources: [.copy("Pictures")],
+            swiftSettings: settings),
+        .testTarget(name: "PostcardFormTests", dependencies: ["PostcardForm"], swiftSettings: settings),
+        .testTarget(
+            name: "PostcardDoctorTests", dependencies: ["PostcardDoctor", "PostcardForm"], swiftSettings: settings),
+        .testTarget(
+            name: "PostcardCommandTests",
+            dependencies: [
+                "PostcardAsyncHTTP", "PostcardClient", "PostcardForm", "PostcardSamples", "postcard",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "PostcardClientTests",
+            dependencies: [
+                "PostcardAsyncHTTP", "PostcardClient", "PostcardForm",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "NIOCore", package: "swift-nio", condition: forAsyncHTTP),
+                .product(name: "NIOPosix", package: "swift-nio", condition: forAsyncHTTP),
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "PostcardAsyncHTTPTests",
+            dependencies: [
+                "PostcardAsyncHTTP", "PostcardClient", "PostcardForm",
+                .product(name: "AsyncHTTPClient", package: "async-http-client", condition: forAsyncHTTP),
+                .product(name: "NIOCore", package: "swift-nio", condition: forAsyncHTTP),
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "PostcardServerTests",
+            dependencies: [
+                "PostcardForm", "PostcardServer",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio", condition: forServer),
+                .product(name: "NIOPosix", package: "swift-nio", condition: forServer),
+                .product(
+                    name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: forServer),
+                .product(name: "SystemPackage", package: "swift-system"),
             ],
             swiftSettings: settings),
     ],

@@ -113,12 +113,8 @@ extension FormExamination.OpenPart {
     }
 
     fileprivate func explained() -> Explanation.Part {
-        let digest = hash.finalize().map { byte in
-            let digits = String(byte, radix: 16)
-            return digits.count == 1 ? "0" + digits : digits
-        }
-        return Explanation.Part(
+        Explanation.Part(
             name: header.name, filename: header.filename, contentType: header.contentType, offset: offset,
-            size: size, sha256: digest.joined(), headers: header.fields)
+            size: size, sha256: hash.finalize().hexadecimal, headers: header.fields)
     }
 }

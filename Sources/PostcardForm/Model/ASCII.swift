@@ -44,6 +44,14 @@ extension UInt8 {
     }
 }
 
+extension Sequence<UInt8> {
+    /// The bytes in lower-case hexadecimal digits, two for each: how digests are written.
+    package var hexadecimal: String {
+        let digits = Array("0123456789abcdef".utf8)
+        return String(decoding: flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    }
+}
+
 /// A set of ASCII bytes as 128 bits, because header bytes are looked up one by one.
 private struct ByteClass {
     private let bits: (low: UInt64, high: UInt64)

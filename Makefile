@@ -1,0 +1,26 @@
+# `make demo` and `make test` set up what they need, on a machine that has a Swift toolchain and nothing else.
+
+SOURCES := $(wildcard $(foreach folder,. Benchmarks Fuzz,$(addprefix $(folder)/,Package.swift Sources Samples Tests)))
+
+.PHONY: demo test set-up set-up-tests lint format
+.NOTPARALLEL:
+
+demo: set-up
+	swift run postcard demo
+
+test: set-up-tests lint
+	swift build --build-tests
+	swift test --skip-build --parallel --quiet
+	Scripts/check-consumer
+
+set-up:
+	@Scripts/set-up
+
+set-up-tests:
+	@Scripts/set-up test
+
+lint:
+	swift format lint --strict --parallel --recursive $(SOURCES)
+
+format:
+	swift format --in-place --parallel --recursive $(SOURCES)

@@ -1,0 +1,95 @@
+#if AsyncHTTP
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOSSL
+import PostcardClient
+
+extension UploadError {
+    /// What an error of AsyncHTTPClient or of the sockets below it says about an upload. The form's own errors,
+    /// a cancellation, and what is an ``UploadError`` already pass unchanged.
+    static func mapping(_ error: any Error, of url: URL) -> any Error {
+        #if canImport(Network)
+        if let error = mappingNetworkFramework(error, of: url) { return error }
+        #endif
+        return switch error {
+        case let error as NIOConnectionError:
+            connectionFailed(to: url, reason(of: error), underlying: error)
+        case let error as HTTPClientError:
+            mapping(error, of: url)
+        case let error as IOError where error.isAboutConnecting:
+            connectionFailed(to: url, error.localizedReason, underlying: error)
+        case let error as IOError:
+            connectionLost(to: url, error.localizedReason, underlying: error)
+        case HTTPParserError.invalidEOFState:
+            connectionLost(to: url, "the answer is cut off", underlying: error)
+        case let error as HTTPParserError:
+            connectionLost(to: url, "the answer is no valid HTTP: \(error.debugDescription)", underlying: error)
+        case is ChannelError:
+            connectionLost(to: url, "it was closed", underlying: error)
+        case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError:
+            tls(with: url, "\(error)", underlying: error)
+        default:
+            error
+        }
+    }
+
+    #if canImport(Network)
+    /// On Apple platforms the connections are Network.framework's, which tells errors in its own way.
+    private static func mappingNetworkFramework(_ error: any Error, of url: URL) -> UploadError? {
+        switch error {
+        case let error as HTTPClient.NWTLSError:
+            tls(with: url, error.description, underlying: error)
+        case let error as HTTPClient.NWPOSIXError:
+            switch error.errorCode {
+            case .ECONNREFUSED, .EHOSTUNREACH, .ENETUNREACH, .ENETDOWN, .EHOSTDOWN:
+                connectionFailed(to: url, error.description, underlying: error)
+            default:
+                connectionLost(to: url, error.description, underlying: error)
+            }
+        default:
+            nil
+        }
+    }
+    #endif
+
+    private static func mapping(_ error: HTTPClientError, of url: URL) -> any Error {
+        switch error {
+        case .connectTimeout, .getConnectionFromPoolTimeout, .tlsHandshakeTimeout, .httpProxyHandshakeTimeout,
+            .socksHandshakeTimeout:
+            timedOut(url, .connecting, after: nil, underlying: error)
+        case .readTimeout:
+            timedOut(url, .waiting, after: nil, underlying: error)
+        case .writeTimeout:
+            timedOut(url, .sending, after: nil, underlying: error)
+        case .cancelled:
+            CancellationError()
+        case .remoteConnectionClosed:
+            connectionLost(to: url, "the server closed it", underlying: error)
+        default:
+            connectionLost(to: url, error.shortDescription, underlying: error)
+        }
+    }
+
+    private static func reason(of error: NIOConnectionError) -> String {
+        if let failure = error.connectionErrors.first {
+            return (failure.error as? IOError)?.localizedReason ?? "\(failure.error)"
+        }
+        return error.dnsAError == nil && error.dnsAAAAError == nil ? "nobody answers there" : "there is no such host"
+    }
+}
+
+extension IOError {
+    /// Whether it is one that only connecting gives: nothing can have been sent.
+    fileprivate var isAboutConnecting: Bool {
+        [ECONNREFUSED, EHOSTUNREACH, ENETUNREACH, EHOSTDOWN, ENETDOWN, EADDRNOTAVAIL].contains(errnoCode)
+    }
+
+    /// What the system calls it, such as "Connection refused".
+    fileprivate var localizedReason: String {
+        String(cString: strerror(errnoCode))
+    }
+}
+#endif

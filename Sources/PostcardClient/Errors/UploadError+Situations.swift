@@ -1,0 +1,119 @@
+import HTTPTypes
+import PostcardForm
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// One factory for each situation. Transports make the public ones; the others are the client's.
+extension UploadError {
+    /// No connection came about.
+    public static func connectionFailed(
+        to url: URL, _ reason: String, underlying: (any Error)? = nil
+    ) -> UploadError {
+        UploadError(.connectionFailed, "No connection to \(url.address): \(reason)", underlying: underlying)
+    }
+
+    /// The connection broke before the whole response had come.
+    public static func connectionLost(
+        to url: URL, _ reason: String, underlying: (any Error)? = nil
+    ) -> UploadError {
+        UploadError(
+            .connectionLost, "The connection to \(url.address) broke before the whole answer had come: \(reason)",
+            underlying: underlying)
+    }
+
+    /// The server's certificate or its encryption was not accepted.
+    public static func tls(with url: URL, _ reason: String, underlying: (any Error)? = nil) -> UploadError {
+        UploadError(.tls, "No secure connection to \(url.address): \(reason)", underlying: underlying)
+    }
+
+    /// Time ran out while waiting for something.
+    ///
+    /// - Parameters:
+    ///   - url: Where the request goes.
+    ///   - phase: What was waited for.
+    ///   - time: How long nothing had moved, where that is known.
+    ///   - underlying: What the error is made from.
+    public static func timedOut(
+        _ url: URL, _ phase: Phase, after time: Duration?, underlying: (any Error)? = nil
+    ) -> UploadError {
+        let seconds = time?.formattedSeconds ?? "the time allowed"
+        let message =
+            switch phase {
+            case .connecting: "No connection to \(url.address) came about within \(seconds)"
+            case .sending: "\(url.address) took no more of the form for \(seconds)"
+            case .waiting: "\(url.address) took the whole form and did not answer for \(seconds)"
+            case .receiving: "\(url.address) began to answer and sent nothing more for \(seconds)"
+            }
+        return UploadError(.timedOut, message, phase: phase, underlying: underlying)
+    }
+
+    /// The body of a response is larger than ``UploadRequest/maximumResponseBytes``.
+    public static func responseTooLarge(from url: URL, limit: Int) -> UploadError {
+        UploadError(
+            .responseTooLarge, "The answer of \(url.address) is larger than \(limit) bytes. The form may have arrived.")
+    }
+
+    static func invalidURL(_ url: URL, _ reason: String) -> UploadError {
+        UploadError(.invalidURL, "The form cannot be sent to \(url.absoluteString.debugDescription): \(reason)")
+    }
+
+    static func form(_ error: FormError) -> UploadError {
+        UploadError(.form, error.message, underlying: error)
+    }
+
+    static func refused(_ response: UploadResponse, by url: URL) -> UploadError {
+        var message = "\(url.address) answered \(response.statusText)"
+        if response.status.kind == .redirection, let location = response.headerFields[.location] {
+            message += " and points to \(location). Redirects are not followed; send the form there if that is right."
+        } else if let reason = response.reason {
+            message += ": \(reason)"
+        }
+        return UploadError(.refused, message, response: response)
+    }
+
+    static func decoding(_ response: UploadResponse, as type: String, _ error: any Error) -> UploadError {
+        let contentType = response.headerFields[.contentType] ?? "no Content-Type"
+        let came = "\(response.statusText), \(contentType), \(response.body.count) bytes"
+        return UploadError(
+            .decoding,
+            "The answer (\(came)) cannot be read as \(type): \(reason(of: error)). It begins: \(response.beginning)",
+            response: response, underlying: error)
+    }
+
+    private static func reason(of error: any Error) -> String {
+        guard let error = error as? DecodingError else { return "\(error)" }
+        let context: DecodingError.Context
+        switch error {
+        case .keyNotFound(let key, let found):
+            return "there is no \(path(found.codingPath + [key]))"
+        case .typeMismatch(let type, let found):
+            return "\(path(found.codingPath)) is no \(type)"
+        case .valueNotFound(let type, let found):
+            return "\(path(found.codingPath)) is null and no \(type)"
+        case .dataCorrupted(let found):
+            context = found
+        @unknown default:
+            return "\(error)"
+        }
+        return context.codingPath.isEmpty ? "it is no JSON" : "\(path(context.codingPath)): \(context.debugDescription)"
+    }
+
+    private static func path(_ keys: [any CodingKey]) -> String {
+        guard !keys.isEmpty else { return "the whole" }
+        return keys.map { $0.intValue.map { "[\($0)]" } ?? $0.stringValue }.joined(separator: ".")
+    }
+}
+
+extension Duration {
+    /// Such as "30 seconds" or "0.2 seconds".
+    fileprivate var formattedSeconds: String {
+        let (seconds, attoseconds) = components
+        let tenths = attoseconds / 100_000_000_000_000_000
+        if tenths > 0 { return "\(seconds).\(tenths) seconds" }
+        return seconds == 1 ? "1 second" : "\(seconds) seconds"
+    }
+}

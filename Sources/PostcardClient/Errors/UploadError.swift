@@ -1,0 +1,88 @@
+public import PostcardForm
+
+/// Why an upload failed, in words for the person who reads them.
+///
+/// ```swift
+/// do {
+///     try await client.upload(form, to: url)
+/// } catch let error as UploadError where error.code == .refused {
+///     print(error.message, error.response?.status.code ?? 0)
+/// }
+/// ```
+public struct UploadError: Error, Sendable, CustomStringConvertible {
+    /// What kind of failure it is; stable across versions.
+    public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
+        public let rawValue: String
+
+        public init(rawValue: String) {
+            self.rawValue = rawValue
+        }
+
+        /// The URL is not one that a form can be sent to.
+        public static let invalidURL = Code(rawValue: "invalid-url")
+        /// The form cannot be read; ``UploadError/formError`` says why.
+        public static let form = Code(rawValue: "form")
+        /// No connection came about: nothing was sent.
+        public static let connectionFailed = Code(rawValue: "connection-failed")
+        /// The connection broke before the whole response had come. What was sent may have arrived.
+        public static let connectionLost = Code(rawValue: "connection-lost")
+        /// No byte moved for as long as was allowed.
+        public static let timedOut = Code(rawValue: "timed-out")
+        /// The server's identity or its encryption was not accepted: nothing was sent.
+        public static let tls = Code(rawValue: "tls")
+        /// The server answered with a status other than 2xx; ``UploadError/response`` holds the answer.
+        public static let refused = Code(rawValue: "refused")
+        /// The response's body is larger than allowed.
+        public static let responseTooLarge = Code(rawValue: "response-too-large")
+        /// The response is not the JSON that was expected; ``UploadError/response`` holds it.
+        public static let decoding = Code(rawValue: "decoding")
+
+        public var description: String { rawValue }
+    }
+
+    /// What the upload was waiting for when its time ran out.
+    public enum Phase: String, Sendable, Hashable {
+        /// The connection.
+        case connecting
+        /// The connection to take more of the body.
+        case sending
+        /// The response, the whole body having been sent.
+        case waiting
+        /// The rest of the response.
+        case receiving
+    }
+
+    /// What kind of failure it is.
+    public let code: Code
+
+    /// What happened, where, and what to do, in a sentence or two.
+    public internal(set) var message: String
+
+    /// The server's answer, where there is one.
+    public let response: UploadResponse?
+
+    /// What the upload was waiting for, where its time ran out.
+    public let phase: Phase?
+
+    /// What the error was made from, where it comes from below.
+    public let underlying: (any Error)?
+
+    /// The number of attempts made, this one included.
+    public internal(set) var attempts = 1
+
+    init(
+        _ code: Code, _ message: String, response: UploadResponse? = nil, phase: Phase? = nil,
+        underlying: (any Error)? = nil
+    ) {
+        self.code = code
+        self.message = message
+        self.response = response
+        self.phase = phase
+        self.underlying = underlying
+    }
+
+    /// What is wrong with the form, for the code ``Code/form``.
+    public var formError: FormError? { underlying as? FormError }
+
+    public var description: String { message }
+}

@@ -1,0 +1,70 @@
+import Synchronization
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Keeps account of an attempt: how much was sent, when a byte last moved, and what is waited for.
+final class IdleWatch: Sendable {
+    private let url: URL
+    private let timeout: Duration?
+    private let totalBytes: Int64?
+    private let state: Mutex<State>
+
+    private struct State {
+        var lastMove: ContinuousClock.Instant
+        var phase: UploadError.Phase = .connecting
+        var bytesSent: Int64 = 0
+    }
+
+    /// - Parameters:
+    ///   - url: Where the request goes.
+    ///   - timeout: How long nothing may move; `nil` for as long as it takes.
+    ///   - totalBytes: The length of the body, where it is known.
+    init(_ url: URL, timeout: Duration?, totalBytes: Int64?) {
+        self.url = url
+        self.timeout = timeout
+        self.totalBytes = totalBytes
+        state = Mutex(State(lastMove: .now))
+    }
+
+    /// The most bytes of the body that were reported as sent.
+    var bytesSent: Int64 { state.withLock { $0.bytesSent } }
+
+    /// Takes note of an event.
+    ///
+    /// - Returns: Whether it carries the upload forward: progress never falls within an attempt.
+    func note(_ event: TransportEvent) -> Bool {
+        state.withLock { state in
+            state.lastMove = .now
+            switch event {
+            case .sent(let body):
+                guard body.bytesSent >= state.bytesSent else { return false }
+                state.bytesSent = body.bytesSent
+                if state.phase != .receiving { state.phase = body.bytesSent == totalBytes ? .waiting : .sending }
+            case .received:
+                state.phase = .receiving
+            }
+            return true
+        }
+    }
+
+    /// Waits until nothing has moved for too long.
+    ///
+    /// - Throws: ``UploadError`` with the code ``UploadError/Code/timedOut``; `CancellationError`.
+    func expire() async throws -> Never {
+        let clock = ContinuousClock()
+        while true {
+            guard let timeout else {
+                try await clock.sleep(for: .seconds(3600))
+                continue
+            }
+            let (lastMove, phase) = state.withLock { ($0.lastMove, $0.phase) }
+            let deadline = lastMove.advanced(by: timeout)
+            if clock.now >= deadline { throw UploadError.timedOut(url, phase, after: timeout) }
+            try await clock.sleep(until: deadline)
+        }
+    }
+}

@@ -1,0 +1,49 @@
+import HTTPTypes
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension UploadResponse {
+    /// How long the server asks to wait (RFC 9110 §10.2.3): seconds, or a date, which is counted from the
+    /// response's own `Date` where it has one, because clocks differ.
+    ///
+    /// - Parameter now: The time by this machine's clock.
+    func retryAfter(now: Date = Date()) -> Duration? {
+        guard let value = headerFields[.retryAfter] else { return nil }
+        if let seconds = Int64(value.utf8.count < 10 ? value : "") { return seconds < 0 ? nil : .seconds(seconds) }
+        guard let date = Date(httpDate: value) else { return nil }
+        let sent = headerFields[.date].flatMap(Date.init(httpDate:)) ?? now
+        return .seconds(max(0, date.timeIntervalSince(sent)))
+    }
+}
+
+extension Date {
+    /// Reads an HTTP-date in each of the three formats that RFC 9110 §5.6.7 has a recipient accept.
+    init?(httpDate text: String) {
+        let words = text.split { " ,:-".contains($0) }
+        guard words.count >= 7 else { return nil }
+        let isAsctime = Int(words[1]) == nil
+        // asctime: Sun Nov  6 08:49:37 1994. The others: Sun, 06 Nov 1994 08:49:37 GMT, Sunday, 06-Nov-94 …
+        let (day, month, year, time) =
+            isAsctime ? (words[2], words[1], words[6], words[3...5]) : (words[1], words[2], words[3], words[4...6])
+        let numbers = time.compactMap { Int($0) }
+        guard numbers.count == 3, let day = Int(day), let writtenYear = Int(year), (0...9999).contains(writtenYear),
+            let month = Date.months.firstIndex(of: String(month))
+        else { return nil }
+        // Of two digits, those more than 50 years ahead are of the century before.
+        let fullYear = year.count == 2 ? writtenYear + (writtenYear >= 77 ? 1900 : 2000) : writtenYear
+        var calendar = Calendar(identifier: .gregorian)
+        calendar.timeZone = .gmt
+        let components = DateComponents(
+            year: fullYear, month: month + 1, day: day, hour: numbers[0], minute: numbers[1], second: numbers[2])
+        guard let date = calendar.date(from: components) else { return nil }
+        self = date
+    }
+
+    private static let months = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
+}

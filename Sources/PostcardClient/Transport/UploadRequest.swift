@@ -1,0 +1,64 @@
+public import HTTPTypes
+public import PostcardForm
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// One request as a transport sends it.
+public struct UploadRequest: Sendable {
+    /// Where it goes: `http` or `https`, with a host.
+    public let url: URL
+
+    /// Its method.
+    public let method: HTTPRequest.Method
+
+    /// Its header fields, `Content-Type` included. `Host`, `Content-Length` and `Transfer-Encoding` are the
+    /// transport's own to set.
+    public let headerFields: HTTPFields
+
+    /// Its body. A transport makes a reader of it, and another where it has to send it anew.
+    public let body: FormLayout
+
+    /// The most bytes of a response's body; more are ``UploadError/Code/responseTooLarge``.
+    public let maximumResponseBytes: Int
+
+    /// Makes a request.
+    ///
+    /// - Parameters:
+    ///   - url: Where it goes.
+    ///   - method: Its method.
+    ///   - headerFields: Its header fields. Those that the form decides are set, whatever is given: its
+    ///     `Content-Type` comes from the body, so that the two cannot disagree on the boundary.
+    ///   - body: Its body.
+    ///   - maximumResponseBytes: The most bytes of a response's body.
+    /// - Throws: ``UploadError`` with the code ``UploadError/Code/invalidURL``.
+    public init(
+        url: URL, method: HTTPRequest.Method, headerFields: HTTPFields, body: FormLayout, maximumResponseBytes: Int
+    ) throws(UploadError) {
+        guard let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https" else {
+            throw .invalidURL(url, "it must begin with http:// or https://")
+        }
+        guard let host = url.host(), !host.isEmpty else { throw .invalidURL(url, "it names no host") }
+        if let port = url.port, !(1...65535).contains(port) { throw .invalidURL(url, "there is no port \(port)") }
+        self.url = url
+        self.method = method
+        var fields = headerFields
+        for name in [HTTPField.Name.contentLength, .transferEncoding] { fields[name] = nil }
+        fields[.contentType] = body.contentType
+        self.headerFields = fields
+        self.body = body
+        self.maximumResponseBytes = maximumResponseBytes
+    }
+}
+
+extension URL {
+    /// The host and port that a connection goes to, for messages.
+    var address: String {
+        let host = host() ?? ""
+        let name = host.contains(":") ? "[\(host)]" : host
+        return "\(name):\(port ?? (scheme?.lowercased() == "https" ? 443 : 80))"
+    }
+}

@@ -1,0 +1,49 @@
+/// What carries one request to a server and its response back.
+///
+/// A transport is small: it sends the body that it is given, once, and knows nothing of retries, progress per
+/// part, statuses or time. ``UploadClient`` has those, once for all transports.
+///
+/// A transport promises:
+/// - The body is read from the layout while it is sent, never held whole.
+/// - A body that cannot be read to its end is never ended as if it were whole; the connection is closed.
+/// - A response that comes while the body is still going out is given back as that response.
+/// - Redirects are not followed; a 3xx is a response like any other.
+/// - Where the task is cancelled, the connection is closed and ``send(_:reporting:)`` soon returns.
+public protocol UploadTransport: Sendable {
+    /// Sends a request, and gives back whatever the server answers, refusals included.
+    ///
+    /// - Parameters:
+    ///   - request: What to send, and where.
+    ///   - report: Told of every step. It is called from one task or thread at a time and returns at once.
+    /// - Returns: The response with its whole body.
+    /// - Throws: ``UploadError`` for what happens on the way; the errors of the form's reader unchanged, which
+    ///   are `FormError` and those of the form's own streams; `CancellationError`.
+    func send(
+        _ request: UploadRequest, reporting report: @escaping @Sendable (TransportEvent) -> Void
+    ) async throws -> UploadResponse
+}
+
+/// A step of a request under way.
+public enum TransportEvent: Sendable {
+    /// Bytes of the body were handed to the connection.
+    case sent(BodyProgress)
+    /// Bytes of the response came; how many so far, the head not counted. 0 means the head alone.
+    case received(bytes: Int)
+}
+
+/// How far the body has been handed to the connection.
+public struct BodyProgress: Sendable, Hashable {
+    /// The number of the body's bytes that the connection has taken.
+    public var bytesSent: Int64
+
+    /// Where the content of each part begun so far lies in the body, as the form's reader tells it.
+    public var contentRanges: [Range<Int64>]
+
+    /// - Parameters:
+    ///   - bytesSent: The number of the body's bytes that the connection has taken.
+    ///   - contentRanges: `FormReader.contentRanges` of a reader that is at least as far.
+    public init(bytesSent: Int64, contentRanges: [Range<Int64>]) {
+        self.bytesSent = bytesSent
+        self.contentRanges = contentRanges
+    }
+}

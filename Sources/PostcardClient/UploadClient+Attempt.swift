@@ -1,0 +1,40 @@
+import HTTPTypes
+import PostcardForm
+
+extension UploadClient {
+    /// Sends a request once, watches that bytes move, and holds the answer to a status of 2xx.
+    func send(
+        _ request: UploadRequest, attempt: Int, progress: (@Sendable (UploadProgress) -> Void)?
+    ) async throws -> UploadResponse {
+        let watch = IdleWatch(request.url, timeout: idleTimeout, totalBytes: request.body.contentLength)
+        let report: @Sendable (TransportEvent) -> Void = { event in
+            guard watch.note(event), let progress, case .sent(let body) = event else { return }
+            progress(UploadProgress(attempt: attempt, body: body, of: request.body))
+        }
+        var response: UploadResponse
+        do {
+            response = try await carry(request, watchedBy: watch, reporting: report)
+        } catch {
+            try Task.checkCancellation()
+            throw (error as? FormError).map(UploadError.form) ?? error
+        }
+        response.attempts = attempt
+        response.bytesSent = watch.bytesSent
+        guard response.status.kind == .successful else { throw UploadError.refused(response, by: request.url) }
+        return response
+    }
+
+    /// Lets the transport and the watch run against each other; whichever ends first ends the other.
+    private func carry(
+        _ request: UploadRequest, watchedBy watch: IdleWatch,
+        reporting report: @escaping @Sendable (TransportEvent) -> Void
+    ) async throws -> UploadResponse {
+        try await withThrowingTaskGroup(of: UploadResponse.self) { group in
+            defer { group.cancelAll() }
+            group.addTask { try await transport.send(request, reporting: report) }
+            group.addTask { try await watch.expire() }
+            guard let response = try await group.next() else { throw CancellationError() }
+            return response
+        }
+    }
+}

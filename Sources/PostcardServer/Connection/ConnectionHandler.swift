@@ -1,0 +1,233 @@
+#if Server
+import HTTPTypes
+import NIOCore
+import NIOHTTP1
+import NIOHTTPTypes
+
+/// Ends connections so that every answer reaches its client, and notices clients that are silent.
+///
+/// It stands between the HTTP codec and Hummingbird's own handlers. What to do is decided by ``ConnectionState``.
+final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
+    typealias InboundIn = HTTPRequestPart
+    typealias InboundOut = HTTPRequestPart
+    typealias OutboundIn = HTTPResponsePart
+    typealias OutboundOut = HTTPResponsePart
+
+    private let options: ConnectionOptions
+    private var state: ConnectionState
+
+    /// Since when the client is waited for: its last byte, or the time when the next was asked for.
+    private var quietSince = ContinuousClock.now
+    private var isReadWanted = true
+    private var silenceCheck: Scheduled<Void>?
+    /// Ends of answers that are not in the socket yet.
+    private var unsentEnds = 0
+    /// Who wants to know that the connection is closed, where closing has to wait.
+    private var closePromises: [EventLoopPromise<Void>] = []
+
+    init(options: ConnectionOptions) {
+        self.options = options
+        state = ConnectionState(maximumDrainBytes: options.maximumDrainBytes)
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        quietSince = .now
+        checkSilence(context: context, after: options.idleTimeout)
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        silenceCheck?.cancel()
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        state.closes()
+        silenceCheck?.cancel()
+        for promise in closePromises { promise.succeed() }
+        closePromises.removeAll()
+        context.fireChannelInactive()
+    }
+
+    // MARK: - What comes in
+
+    func read(context: ChannelHandlerContext) {
+        if !isReadWanted { quietSince = .now }
+        isReadWanted = true
+        context.read()
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        if state.silence != .afterLastAnswer { quietSince = .now }
+        let action =
+            switch unwrapInboundIn(data) {
+            case .head: state.headRead()
+            case .body(let bytes): state.bodyRead(bytes.readableBytes)
+            case .end: state.endRead()
+            }
+        perform(action, context: context) { context.fireChannelRead(data) }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        isReadWanted = false
+        context.fireChannelReadComplete()
+        // Who is behind this handler no longer sees what comes in, and so may not ask for more.
+        if state.isDropping { context.read() }
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard case ChannelEvent.inputClosed? = event as? ChannelEvent else {
+            context.fireUserInboundEventTriggered(event)
+            return
+        }
+        let action = state.inputClosed()
+        context.fireUserInboundEventTriggered(event)
+        perform(action, context: context) {}
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        let interruption: RequestInterruption =
+            switch error as? HTTPParserError {
+            case .invalidEOFState: .endedEarly
+            case .some: .malformed
+            case nil: .disconnected(error)
+            }
+        fail(interruption, original: error, context: context)
+    }
+
+    private func fail(_ interruption: RequestInterruption, original: any Error, context: ChannelHandlerContext) {
+        switch state.inputFailed() {
+        case .pass: context.fireErrorCaught(original)
+        case .passAsInterruption: context.fireErrorCaught(interruption)
+        case .drop: break
+        }
+    }
+
+    private func perform(_ action: ConnectionState.ReadAction, context: ChannelHandlerContext, pass: () -> Void) {
+        switch action {
+        case .pass: pass()
+        case .drop: break
+        case .close: closeNow(context: context)
+        }
+    }
+
+    // MARK: - What goes out
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        switch unwrapOutboundIn(data) {
+        case .head(let head) where head.status.kind == .informational:
+            if state.isWriting { context.write(data, promise: promise) } else { promise?.succeed() }
+        case .head(let head):
+            writeHead(head, context: context, promise: promise)
+        case .body:
+            if state.isWriting { context.write(data, promise: promise) } else { promise?.succeed() }
+        case .end:
+            writeEnd(data, context: context, promise: promise)
+        }
+    }
+
+    private func writeHead(_ head: HTTPResponse, context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
+        var head = head
+        switch state.answerBegins(isLast: head.headerFields[.connection] == "close") {
+        case .drop:
+            promise?.succeed()
+        case .write:
+            context.write(wrapOutboundOut(.head(head)), promise: promise)
+        case .writeAsLast:
+            head.headerFields[.connection] = "close"
+            context.write(wrapOutboundOut(.head(head)), promise: promise)
+        case .writeMalformedRequest:
+            head = UploadProblem.malformedRequest.head
+            head.headerFields[.connection] = "close"
+            context.write(wrapOutboundOut(.head(head)), promise: nil)
+            context.write(wrapOutboundOut(.body(UploadProblem.malformedRequest.body)), promise: promise)
+        }
+    }
+
+    private func writeEnd(_ data: NIOAny, context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
+        let action = state.answerEnds()
+        guard action != .drop else {
+            promise?.succeed()
+            return
+        }
+        let sent = promise ?? context.eventLoop.makePromise(of: Void.self)
+        unsentEnds += 1
+        sent.futureResult.assumeIsolated().whenComplete { [self] _ in
+            unsentEnds -= 1
+            switch action {
+            case .writeAndLinger: linger(context: context)
+            case .writeAndClose: closeNow(context: context)
+            case .write, .drop:
+                if unsentEnds == 0, !closePromises.isEmpty { closeNow(context: context) }
+            }
+        }
+        context.write(data, promise: sent)
+    }
+
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        switch mode {
+        case .input:
+            context.close(mode: .input, promise: promise)
+        case .output:
+            switch state.outputCloses() {
+            case .linger: linger(context: context)
+            case .close: closeNow(context: context)
+            case .ignore: break
+            }
+            promise?.succeed()
+        case .all where state.silence == .afterLastAnswer || unsentEnds > 0:
+            // The answer is still on its way.
+            closePromises.append(promise ?? context.eventLoop.makePromise())
+            checkSilence(context: context, after: options.drainTimeout)
+        case .all:
+            state.closes()
+            context.close(mode: .all, promise: promise)
+        }
+    }
+
+    // MARK: - How it ends
+
+    private func linger(context: ChannelHandlerContext) {
+        context.close(mode: .output, promise: nil)
+        quietSince = .now
+        checkSilence(context: context, after: options.drainTimeout)
+        context.read()
+    }
+
+    private func closeNow(context: ChannelHandlerContext) {
+        state.closes()
+        context.close(mode: .all, promise: nil)
+    }
+
+    private func checkSilence(context: ChannelHandlerContext, after delay: Duration) {
+        silenceCheck?.cancel()
+        silenceCheck = context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(delay)) { [self] in
+            judgeSilence(context: context)
+        }
+    }
+
+    private func judgeSilence(context: ChannelHandlerContext) {
+        let quiet = quietSince.duration(to: .now)
+        switch state.silence {
+        case .inBody where isReadWanted:
+            guard quiet >= options.idleTimeout else { return checkSilence(context: context, after: options.idleTimeout - quiet) }
+            let interruption = RequestInterruption.tooSlow(options.idleTimeout)
+            fail(interruption, original: interruption, context: context)
+            checkSilence(context: context, after: options.idleTimeout)
+        case .betweenRequests where quiet >= options.idleTimeout, .afterLastAnswer where quiet >= options.drainTimeout:
+            closeNow(context: context)
+        case .betweenRequests:
+            checkSilence(context: context, after: options.idleTimeout - quiet)
+        case .afterLastAnswer:
+            checkSilence(context: context, after: options.drainTimeout - quiet)
+        case .inBody, .expected:
+            if closePromises.isEmpty {
+                checkSilence(context: context, after: options.idleTimeout)
+            } else {
+                closeNow(context: context)
+            }
+        }
+    }
+}
+
+@available(*, unavailable)
+extension ConnectionHandler: Sendable {}
+#endif

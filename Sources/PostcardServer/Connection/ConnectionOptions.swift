@@ -1,0 +1,19 @@
+#if Server
+/// How a connection is kept, and how it ends.
+public struct ConnectionOptions: Sendable, Hashable {
+    /// How long a sender may be silent: within a body it is then refused with 408, between two requests the
+    /// connection is closed. 30 seconds unless set, which is longer than a phone takes to change networks.
+    public var idleTimeout: Duration = .seconds(30)
+
+    /// How many bytes of a body are still read after an early refusal: 128 MiB unless set. Most clients send the
+    /// whole body before they look at the answer, and would lose it if the connection were closed before.
+    public var maximumDrainBytes: Int64 = 128 << 20
+
+    /// For how long a body is still read after an early refusal, and how long a client may take to close after the
+    /// last answer: 10 seconds unless set.
+    public var drainTimeout: Duration = .seconds(10)
+
+    /// The defaults.
+    public init() {}
+}
+#endif

@@ -1,0 +1,102 @@
+#if Server
+import HTTPTypes
+import PostcardForm
+
+extension UploadProblem {
+    private init(_ code: FormProblem.Code, detail: String, fix: String) {
+        self.init(status: HTTPResponse.Status(code: code.status), code: code.rawValue, detail: detail, fix: fix)
+    }
+
+    static func bodyTooLarge(announced: Int64, limits: FormLimits) -> UploadProblem {
+        var problem = UploadProblem(
+            .bodyTooLarge,
+            detail: "The body is announced with \(announced) bytes, and \(limits.maximumBodyBytes) are allowed.",
+            fix: "Send fewer or smaller files, or several forms.")
+        problem.offset = 0
+        problem.limit = Limit(name: "maximumBodyBytes", value: limits.maximumBodyBytes)
+        return problem
+    }
+
+    static func recordTooLarge(maximum: Int, partIndex: Int) -> UploadProblem {
+        var problem = UploadProblem(
+            status: 413, code: "record-too-large",
+            detail: "The text fields and all names have more than \(maximum) bytes together.",
+            fix: "Send long texts as files.")
+        problem.partIndex = partIndex
+        problem.limit = Limit(name: "maximumRecordBytes", value: Int64(maximum))
+        return problem
+    }
+
+    static let repeatedContentType = UploadProblem(
+        .malformedContentType,
+        detail: "The request has more than one Content-Type.", fix: "Send one Content-Type.")
+
+    static let encodedContent = UploadProblem(
+        status: 415, code: "unsupported-content-encoding", detail: "The body has a Content-Encoding.",
+        fix: "Send the body as it is, without compressing it.")
+
+    static func tooSlow(_ timeout: Duration) -> UploadProblem {
+        var problem = UploadProblem(
+            status: 408, code: "too-slow", detail: "No byte of the body came for \(timeout).",
+            fix: "Send the form again.")
+        problem.limit = Limit(name: "idleMilliseconds", value: Int64(timeout / .milliseconds(1)))
+        return problem
+    }
+
+    static func endedEarly(at offset: Int64) -> UploadProblem {
+        var problem = UploadProblem(
+            .truncated,
+            detail: "The connection ended after \(offset) bytes of the body, before its announced end.",
+            fix: "Send the whole body, and a Content-Length that is its length.")
+        problem.offset = offset
+        return problem
+    }
+
+    static let malformedRequest = UploadProblem(
+        status: 400, code: "malformed-request", detail: "This is no HTTP request as RFC 9112 has it.",
+        fix: "Look for a wrong Content-Length, a broken chunk, or a header field that is no field.")
+
+    static let uploadNotFound = UploadProblem(
+        status: 404, code: "not-found", detail: "There is no such upload.",
+        fix: "GET \(UploadRecord.readingPath) lists those there are.")
+
+    static let fileNotFound = UploadProblem(
+        status: 404, code: "not-found", detail: "The upload has no such file.",
+        fix: "Its record lists the files; they are counted from 0.")
+
+    static let pathNotFound = UploadProblem(status: 404, code: "not-found", detail: "There is nothing at this path.")
+
+    static func methodNotAllowed(_ method: String, allowed: [String]) -> UploadProblem {
+        var problem = UploadProblem(
+            status: 405, code: "method-not-allowed", detail: "\(method) is not a method of this path.",
+            fix: "Use \(allowed.joined(separator: ", ")).")
+        problem.allowedMethods = allowed
+        return problem
+    }
+
+    static func invalidQuery(_ name: String, expected: String) -> UploadProblem {
+        UploadProblem(
+            status: 400, code: "invalid-query", detail: "The query's \(name) is not \(expected).",
+            fix: "Give \(expected), or leave it out.")
+    }
+
+    static func rangeNotSatisfiable(size: Int64) -> UploadProblem {
+        UploadProblem(
+            status: 416, code: "range-not-satisfiable", detail: "The file has \(size) bytes, none of them in the range.",
+            fix: "Ask for a range that begins before byte \(size).")
+    }
+
+    static func store(_ error: any Error) -> UploadProblem {
+        if let error = error as? UploadStoreError, error.code == .full {
+            return UploadProblem(
+                status: 507, code: "store-full", detail: "There is no room left to store the form.",
+                fix: "Make room on the receiver, then send the form again.")
+        }
+        var problem = UploadProblem(
+            status: 503, code: "store-unavailable", detail: "The form could not be stored.",
+            fix: "Send it again later; the receiver's log says why.")
+        problem.retryAfterSeconds = 10
+        return problem
+    }
+}
+#endif

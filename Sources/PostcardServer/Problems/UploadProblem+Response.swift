@@ -1,0 +1,45 @@
+#if Server
+import HTTPTypes
+public import Hummingbird
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension UploadProblem: HTTPResponseError {
+    public func response(from request: Request, context: some RequestContext) throws -> Response {
+        response
+    }
+
+    /// The answer's head.
+    var head: HTTPResponse {
+        var fields = headers
+        fields[.contentLength] = String(body.readableBytes)
+        return HTTPResponse(status: status, headerFields: fields)
+    }
+
+    /// The answer: `application/problem+json` and the header fields that the status asks for.
+    var response: Response {
+        var response = Response(
+            status: status, headers: headers, body: ResponseBody(byteBuffer: body))
+        if status == .methodNotAllowed { response.headers[.allow] = allowedMethods.joined(separator: ", ") }
+        response.headers[.retryAfter] = retryAfterSeconds.map(String.init)
+        return response
+    }
+
+    var body: ByteBuffer {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        // Strings and integers always encode; an answer without a body is better than none.
+        var body = ByteBuffer(bytes: (try? encoder.encode(self)) ?? Data())
+        body.writeString("\n")
+        return body
+    }
+
+    private var headers: HTTPFields {
+        [.contentType: "application/problem+json", .cacheControl: "no-store", .xContentTypeOptions: "nosniff"]
+    }
+}
+#endif

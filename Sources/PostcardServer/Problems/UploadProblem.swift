@@ -1,0 +1,85 @@
+#if Server
+public import HTTPTypes
+public import PostcardForm
+
+/// Why a request is refused; its JSON is the answer, as RFC 9457 has it.
+public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The HTTP status that the request is refused with.
+    public let status: HTTPResponse.Status
+    /// What kind of problem it is: a ``FormProblem/Code`` or one of the receiver's own. It is stable: scripts may
+    /// match it.
+    public let code: String
+    /// What is wrong with this request, in a sentence.
+    public let detail: String
+    /// What to do instead, in a sentence.
+    public var fix: String?
+    /// The byte at which the form goes wrong, counted from the start of the body.
+    public var offset: Int64?
+    /// The part in which the form goes wrong, from 0.
+    public var partIndex: Int?
+    /// The limit that the request went over.
+    public var limit: Limit?
+    /// After how many seconds the request may be tried again.
+    public var retryAfterSeconds: Int?
+    /// The methods that the path has, for a 405.
+    public var allowedMethods: [String] = []
+
+    /// A limit that a request went over.
+    public struct Limit: Sendable, Hashable, Encodable {
+        /// The limit's name.
+        public let name: String
+        /// The most that is allowed: bytes, seconds or a count.
+        public let value: Int64
+
+        public init(name: String, value: Int64) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    /// For refusals of one's own.
+    public init(status: HTTPResponse.Status, code: String, detail: String, fix: String? = nil) {
+        self.status = status
+        self.code = code
+        self.detail = detail
+        self.fix = fix
+    }
+
+    /// What the parser found.
+    public init(_ problem: FormProblem) {
+        self.init(
+            status: HTTPResponse.Status(code: problem.status), code: problem.code.rawValue, detail: problem.message,
+            fix: problem.fix)
+        offset = problem.offset
+        partIndex = problem.partIndex
+        limit = problem.limit.map { Limit(name: $0.name, value: $0.value) }
+    }
+
+    /// What the kind of problem is called: the code in words.
+    public var title: String {
+        let words = code.replacing("-", with: " ")
+        return words.prefix(1).uppercased() + words.dropFirst()
+    }
+
+    public var description: String { "\(detail) (\(status.code) \(code))" }
+}
+
+extension UploadProblem: Encodable {
+    private enum Key: String, CodingKey {
+        case type, title, status, detail, code, offset, part, fix, limit
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Key.self)
+        try container.encode("urn:postcard:problem:\(code)", forKey: .type)
+        try container.encode(title, forKey: .title)
+        try container.encode(status.code, forKey: .status)
+        try container.encode(detail, forKey: .detail)
+        try container.encode(code, forKey: .code)
+        try container.encodeIfPresent(offset, forKey: .offset)
+        try container.encodeIfPresent(partIndex, forKey: .part)
+        try container.encodeIfPresent(fix, forKey: .fix)
+        try container.encodeIfPresent(limit, forKey: .limit)
+    }
+}
+#endif

@@ -1,0 +1,110 @@
+#if Server
+import Hummingbird
+import PostcardForm
+
+/// A form as it comes in: files go on to the store, text fields are gathered.
+struct IncomingForm {
+    /// The part that is being read.
+    private enum Part {
+        case none
+        case field(name: String, value: [UInt8])
+        case file
+    }
+
+    private var parser: FormParser
+    private var part = Part.none
+    private var partIndex = 0
+    private var recordBytes = 0
+    private let maximumRecordBytes: Int
+    private(set) var fields: [UploadRecord.Field] = []
+
+    init(parser: FormParser, maximumRecordBytes: Int) {
+        self.parser = parser
+        self.maximumRecordBytes = maximumRecordBytes
+    }
+
+    /// Reads a body to its end.
+    ///
+    /// - Throws: ``FormProblem`` or ``UploadProblem`` for what is wrong with the form, and whatever the body or the
+    ///   upload throw.
+    mutating func receive(_ body: RequestBody, into upload: some PendingUpload) async throws {
+        for try await chunk in body {
+            var position = 0
+            while let event = try parser.nextEvent(in: chunk.readableBytesSpan, at: &position) {
+                try await take(event, of: chunk, into: upload)
+            }
+        }
+        try parser.finish()
+    }
+
+    private mutating func take(
+        _ event: FormEvent, of chunk: ByteBuffer, into upload: some PendingUpload
+    ) async throws {
+        switch event {
+        case .partBegan(let header):
+            partIndex = header.index
+            try hold(header.name.utf8.count + (header.filename?.utf8.count ?? 0))
+            guard let filename = header.filename else {
+                part = .field(name: header.name, value: [])
+                return
+            }
+            part = .file
+            let contentType = header.contentType ?? MediaType.octetStream.value
+            try hold(contentType.utf8.count)
+            try await upload.beginFile(name: header.name, filename: filename, contentType: contentType)
+        case .bytes(let bytes):
+            if case .field = part { try hold(bytes.count) }
+            try await take(bytes, of: chunk, into: upload)
+        case .partEnded:
+            switch part {
+            case .none: break
+            case .field(let name, let value):
+                fields.append(UploadRecord.Field(name: name, value: String(decoding: value, as: UTF8.self)))
+            case .file:
+                try await upload.endFile()
+            }
+            part = .none
+        }
+    }
+
+    private mutating func take(
+        _ bytes: FormBytes, of chunk: ByteBuffer, into upload: some PendingUpload
+    ) async throws {
+        switch (part, bytes) {
+        case (.none, _): break
+        case (.field(let name, var value), let bytes):
+            // Emptied first, because an array that two hold is copied when it grows.
+            part = .none
+            switch bytes {
+            case .chunk(let range): value.append(contentsOf: chunk.readableBytesView.dropFirst(range.lowerBound).prefix(range.count))
+            case .held(let range): value.append(contentsOf: parser.heldBytes[range])
+            }
+            part = .field(name: name, value: value)
+        case (.file, .chunk(let range)):
+            guard let slice = chunk.getSlice(at: chunk.readerIndex + range.lowerBound, length: range.count) else { return }
+            try await upload.write(slice)
+        case (.file, .held(let range)):
+            try await upload.write(ByteBuffer(bytes: parser.heldBytes[range]))
+        }
+    }
+
+    /// Accounts for bytes that stay in memory until the record is written.
+    private mutating func hold(_ count: Int) throws(UploadProblem) {
+        recordBytes += count
+        guard recordBytes <= maximumRecordBytes else {
+            throw .recordTooLarge(maximum: maximumRecordBytes, partIndex: partIndex)
+        }
+    }
+
+    /// What an error that ended the form is to its sender.
+    func problem(for error: any Error) -> any Error {
+        switch error {
+        case let problem as FormProblem: UploadProblem(problem)
+        case RequestInterruption.endedEarly: UploadProblem.endedEarly(at: parser.offset)
+        case RequestInterruption.malformed: UploadProblem.malformedRequest
+        case RequestInterruption.tooSlow(let timeout): UploadProblem.tooSlow(timeout)
+        default: error
+        }
+    }
+}
+#endif

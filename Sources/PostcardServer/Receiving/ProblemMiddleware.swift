@@ -1,0 +1,25 @@
+#if Server
+public import Hummingbird
+
+/// Answers with `application/problem+json` where a router would answer an error with an empty or another body, such
+/// as the 404 of a path that is not there.
+///
+/// Add it before the routes. The routes of ``Hummingbird/Router/addUploads(to:options:)`` do not need it.
+public struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
+    public init() {}
+
+    public func handle(
+        _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
+    ) async throws -> Response {
+        do {
+            return try await next(request, context)
+        } catch let error as HTTPError {
+            let status = error.status
+            guard status != .notFound else { throw UploadProblem.pathNotFound }
+            throw UploadProblem(
+                status: status, code: status.reasonPhrase.lowercased().replacing(" ", with: "-"),
+                detail: error.body ?? status.reasonPhrase)
+        }
+    }
+}
+#endif

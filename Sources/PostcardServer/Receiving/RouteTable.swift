@@ -1,0 +1,46 @@
+#if Server
+import HTTPTypes
+import Hummingbird
+
+/// Routes by path and method, so that every path can say which methods it has.
+struct RouteTable<Context: RequestContext> {
+    typealias Handler = @Sendable (Request, Context) async throws -> Response
+
+    private var paths: [(path: RouterPath, handlers: [(method: HTTPRequest.Method, handler: Handler)])] = []
+
+    mutating func add(_ path: RouterPath, _ method: HTTPRequest.Method, _ handler: @escaping Handler) {
+        if let index = paths.firstIndex(where: { $0.path == path }) {
+            paths[index].handlers.append((method, handler))
+        } else {
+            paths.append((path, [(method, handler)]))
+        }
+    }
+
+    /// Adds a handler for GET, and for HEAD one that gives the same answer without its body (RFC 9110 §9.3.2).
+    mutating func addReading(_ path: RouterPath, _ handler: @escaping Handler) {
+        add(path, .get, handler)
+        add(path, .head) { request, context in
+            try await handler(request, context).createHeadResponse()
+        }
+    }
+
+    /// Adds the routes to a router, and for all other methods of their paths the answer 405.
+    func install(on router: Router<Context>) {
+        for (path, handlers) in paths {
+            let allowed = handlers.map(\.method)
+            for (method, handler) in handlers { router.on(path, method: method, use: handler) }
+            for method in Self.methods where !allowed.contains(method) {
+                router.on(path, method: method) { request, _ -> Response in
+                    throw UploadProblem.methodNotAllowed(
+                        request.method.rawValue, allowed: allowed.map(\.rawValue).sorted())
+                }
+            }
+        }
+    }
+
+    /// The methods of RFC 9110 §9.3 and RFC 5789.
+    private static var methods: [HTTPRequest.Method] {
+        [.get, .head, .post, .put, .delete, .connect, .options, .trace, .patch]
+    }
+}
+#endif

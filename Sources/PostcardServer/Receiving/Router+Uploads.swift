@@ -1,0 +1,59 @@
+#if Server
+import HTTPTypes
+public import Hummingbird
+
+extension Router {
+    /// Receives forms and offers what was received.
+    ///
+    /// ```swift
+    /// let store = try LocalUploadStore(directory: "received")
+    /// let router = Router()
+    /// router.addUploads(to: store)
+    /// let application = Application(router: router, server: .uploads())
+    /// try await application.runService()
+    /// ```
+    ///
+    /// | request | answer |
+    /// | --- | --- |
+    /// | `POST /uploads` | 201 and the record |
+    /// | `GET /uploads?limit=N&after=ID` | records, newest first |
+    /// | `GET /uploads/ID` | the record |
+    /// | `GET /uploads/ID/files/N` | the N-th file, from 0; one range of bytes may be asked for |
+    /// | `DELETE /uploads/ID` | 204 |
+    ///
+    /// Every refusal is `application/problem+json` (RFC 9457) with a `code`, and leaves nothing behind. A file is
+    /// written while it comes in: the memory that a form takes does not depend on the size of its files. The routes
+    /// ask for no password; middleware that was added to the router before may.
+    ///
+    /// - Parameters:
+    ///   - store: Where the uploads are kept.
+    ///   - options: What is taken, where, and what else is offered.
+    @discardableResult
+    public func addUploads(to store: some UploadStore, options: UploadOptions = UploadOptions()) -> Self {
+        var routes = RouteTable<Context>()
+        let reception = Reception(store: store, options: options)
+        routes.add(RouterPath(options.path), .post) { request, context in
+            try await reception.answer(request, logger: context.logger)
+        }
+        let archive = Archive(store: store)
+        let base = UploadRecord.readingPath
+        if options.access.contains(.reading) {
+            routes.addReading("\(base)") { request, _ in try await archive.list(request) }
+            routes.addReading("\(base)/{id}") { request, context in
+                try await archive.record(request, id: context.parameters.get("id"))
+            }
+            routes.addReading("\(base)/{id}/files/{index}") { request, context in
+                try await archive.file(
+                    request, id: context.parameters.get("id"), index: context.parameters.get("index"))
+            }
+        }
+        if options.access.contains(.deleting) {
+            routes.add("\(base)/{id}", .delete) { _, context in
+                try await archive.delete(id: context.parameters.get("id"), logger: context.logger)
+            }
+        }
+        routes.install(on: self)
+        return self
+    }
+}
+#endif

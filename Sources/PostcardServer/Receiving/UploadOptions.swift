@@ -1,0 +1,40 @@
+#if Server
+public import PostcardForm
+
+/// What a receiver takes, where, and what else it offers.
+public struct UploadOptions: Sendable, Hashable {
+    /// Where forms are posted: `/uploads` unless set, for an app whose address is fixed such as `/api/v1/images`.
+    public var path = UploadRecord.readingPath
+
+    /// How much of everything is taken.
+    public var limits = FormLimits()
+
+    /// The bytes of all text values, names and filenames together, which are held in memory until the record is
+    /// written: 8 MiB unless set.
+    public var maximumRecordBytes = 8 << 20
+
+    /// What is offered beside receiving; everything unless set. It needs no password: give strangers ``Access/none``.
+    public var access = Access.all
+
+    /// What can be done with the uploads that are there.
+    public struct Access: OptionSet, Sendable, Hashable {
+        public let rawValue: Int
+
+        public init(rawValue: Int) {
+            self.rawValue = rawValue
+        }
+
+        /// Listing records and fetching files.
+        public static let reading = Access(rawValue: 1)
+        /// Deleting uploads.
+        public static let deleting = Access(rawValue: 2)
+        /// Forms are only received.
+        public static let none: Access = []
+        /// Everything.
+        public static let all: Access = [.reading, .deleting]
+    }
+
+    /// The defaults.
+    public init() {}
+}
+#endif

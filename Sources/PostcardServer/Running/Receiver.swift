@@ -1,0 +1,79 @@
+#if Server
+public import Hummingbird
+public import Logging
+import NIOCore
+public import SystemPackage
+
+/// A whole receiver: a server with routes for uploads, a page to try it with, and `/health`.
+///
+/// ```swift
+/// let receiver = Receiver(directory: "received")
+/// try await receiver.run { url in print("listening on \(url)") }
+/// ```
+public struct Receiver: Sendable {
+    /// Where the uploads are kept.
+    public var directory: FilePath
+    /// The address to listen on: this machine only unless set.
+    public var host = "127.0.0.1"
+    /// The port to listen on; 0 stands for a free one.
+    public var port = 8080
+    /// What is taken, where, and what else is offered.
+    public var uploads = UploadOptions()
+    /// How a connection is kept, and how it ends.
+    public var connections = ConnectionOptions()
+    /// Told of every form, with identifiers and counts, never with names or values.
+    public var logger = Logger(label: "postcard.receiver")
+
+    public init(directory: FilePath) {
+        self.directory = directory
+    }
+
+    /// Receives until the process is told to end: at SIGTERM or SIGINT requests under way are finished, no new ones
+    /// are taken, and then the call returns.
+    ///
+    /// - Parameter onRunning: Called once connections are accepted, with the server's address, such as
+    ///   `http://127.0.0.1:8080`.
+    /// - Throws: ``UploadStoreError`` where the directory cannot be used; whatever the system says where the address
+    ///   cannot be listened on.
+    public func run(onRunning: @escaping @Sendable (_ url: String) async -> Void = { _ in }) async throws {
+        try await application(onRunning: onRunning).runService()
+    }
+
+    /// The receiver as a Hummingbird application, for those who run services of their own beside it.
+    ///
+    /// The directory is opened, and kept from others, for as long as the application lives.
+    public func application(
+        onRunning: @escaping @Sendable (_ url: String) async -> Void = { _ in }
+    ) throws -> Application<RouterResponder<BasicRequestContext>> {
+        let store = try LocalUploadStore(directory: directory)
+        let router = Router()
+        router.add(middleware: ProblemMiddleware())
+        router.addUploads(to: store, options: uploads)
+        addPages(to: router)
+        return Application(
+            router: router, server: .uploads(options: connections),
+            configuration: ApplicationConfiguration(address: .hostname(host, port: port)),
+            onServerRunning: { [host, port] channel in
+                await onRunning(Self.url(host: host, port: channel.localAddress?.port ?? port))
+            },
+            logger: logger)
+    }
+
+    private func addPages(to router: Router<BasicRequestContext>) {
+        var routes = RouteTable<BasicRequestContext>()
+        // A path of its own may be where forms are posted.
+        let page = FormPage(uploadPath: uploads.path)
+        routes.addReading("/") { _, _ in page.response }
+        routes.addReading("/health") { _, _ in
+            Response(
+                status: .ok, headers: [.contentType: "text/plain; charset=utf-8", .cacheControl: "no-store"],
+                body: ResponseBody(byteBuffer: ByteBuffer(string: "ok")))
+        }
+        routes.install(on: router)
+    }
+
+    private static func url(host: String, port: Int) -> String {
+        host.contains(":") ? "http://[\(host)]:\(port)" : "http://\(host):\(port)"
+    }
+}
+#endif

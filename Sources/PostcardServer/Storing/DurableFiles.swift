@@ -1,0 +1,71 @@
+#if Server
+import SystemPackage
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Android)
+import Android
+#endif
+
+/// The calls on files that durability is made of and that swift-system does not have. All of them block.
+enum DurableFiles {
+    /// Makes a directory that only its owner may look into.
+    static func makeDirectory(_ path: FilePath) throws(UploadStoreError) {
+        guard mkdir(path.string, 0o700) == 0 else { throw .file("make", path, lastError) }
+    }
+
+    /// Names a file or directory anew, in place of whatever had the name.
+    static func move(_ path: FilePath, to other: FilePath) throws(UploadStoreError) {
+        guard rename(path.string, other.string) == 0 else { throw .file("rename", path, lastError) }
+    }
+
+    /// Waits until what was written to the file is on the disk.
+    static func synchronize(_ descriptor: FileDescriptor, _ path: FilePath) throws(UploadStoreError) {
+        #if canImport(Darwin)
+        // On Darwin fsync leaves the bytes in the drive's own cache. Not every file system knows the stronger call.
+        if fcntl(descriptor.rawValue, F_FULLFSYNC) == 0 { return }
+        #endif
+        while fsync(descriptor.rawValue) != 0 {
+            guard lastError == .interrupted else { throw .file("sync", path, lastError) }
+        }
+    }
+
+    /// Waits until the names in the directory are on the disk.
+    static func synchronizeDirectory(_ path: FilePath) throws(UploadStoreError) {
+        let descriptor: FileDescriptor
+        do {
+            descriptor = try FileDescriptor.open(path, .readOnly, options: [.directory, .closeOnExec])
+        } catch {
+            throw .file("open", path, error)
+        }
+        defer { try? descriptor.close() }
+        try synchronize(descriptor, path)
+    }
+
+    /// Writes a new file and waits until it is on the disk.
+    static func write(_ bytes: Data, to path: FilePath) throws(UploadStoreError) {
+        let file = try DurableFile(path)
+        try file.write(bytes.bytes)
+        try file.finish()
+    }
+
+    /// Takes a file's lock for as long as the descriptor is open.
+    ///
+    /// - Returns: `false` where someone else has it.
+    static func lock(_ descriptor: FileDescriptor) -> Bool {
+        flock(descriptor.rawValue, LOCK_EX | LOCK_NB) == 0
+    }
+
+    static var lastError: Errno { Errno(rawValue: errno) }
+}
+#endif

@@ -1,0 +1,53 @@
+#if Server
+import NIOPosix
+import Synchronization
+
+/// Blocking work, such as writing to a disk, that runs on a thread made for it while its owner does something else.
+///
+/// The work begins at once and always runs to its end; ``value()`` waits for it, and may be called once.
+final class FileWork<Value: Sendable>: Sendable {
+    private enum State {
+        case running
+        case awaited(CheckedContinuation<Value, any Error>)
+        case finished(Result<Value, any Error>)
+    }
+
+    private let state = Mutex(State.running)
+
+    init(_ work: @escaping @Sendable () throws -> Value) {
+        NIOThreadPool.singleton.submit { poolState in
+            // The pool of the process is never shut down.
+            self.finish(Result { try work() })
+        }
+    }
+
+    private func finish(_ result: Result<Value, any Error>) {
+        let waiting: CheckedContinuation<Value, any Error>? = state.withLock { state in
+            guard case .awaited(let continuation) = state else {
+                state = .finished(result)
+                return nil
+            }
+            return continuation
+        }
+        waiting?.resume(with: result)
+    }
+
+    func value() async throws -> Value {
+        try await withCheckedThrowingContinuation { continuation in
+            let result: Result<Value, any Error>? = state.withLock { state in
+                guard case .finished(let result) = state else {
+                    state = .awaited(continuation)
+                    return nil
+                }
+                return result
+            }
+            if let result { continuation.resume(with: result) }
+        }
+    }
+}
+
+/// Does blocking work off the threads that everything else runs on.
+func onFileThread<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
+    try await FileWork(work).value()
+}
+#endif

@@ -1,0 +1,121 @@
+#if Server
+public import NIOCore
+import Synchronization
+
+/// An upload on its way into a ``LocalUploadStore``.
+///
+/// Bytes are gathered until there are 256 KiB of them and are then hashed and written by a thread for such work,
+/// while the next are gathered: at most twice as many wait at a time. A form smaller than that is written, synced
+/// and made a record in one go.
+public final class LocalUpload: PendingUpload {
+    private let store: LocalUploadStore
+    private let folder: SharedFolder
+    private var files: [(name: String, filename: String, contentType: String)] = []
+    private var steps: [UploadFolder.Step] = []
+    private var gatheredBytes = 0
+    private var writing: FileWork<Void>?
+
+    /// Large enough that the change of threads costs nothing, small enough for many uploads at once.
+    private static let batchBytes = 256 << 10
+
+    /// A buffer holds on to the memory of all that was read with it; fewer bytes than these are copied out of it.
+    private static let smallBytes = 4 << 10
+
+    init(store: LocalUploadStore) {
+        self.store = store
+        folder = SharedFolder(UploadFolder(layout: store.layout, name: store.nextIdentifier().id.text))
+    }
+
+    public func beginFile(name: String, filename: String, contentType: String) async throws {
+        files.append((name, filename, contentType))
+        steps.append(.beginFile)
+    }
+
+    public func write(_ bytes: ByteBuffer) async throws {
+        gather(bytes)
+        gatheredBytes += bytes.readableBytes
+        guard gatheredBytes >= Self.batchBytes else { return }
+        try await finishWriting()
+        let batch = takeSteps()
+        writing = FileWork { [folder] in
+            try folder.use { folder throws(UploadStoreError) in try folder.perform(batch) }
+        }
+    }
+
+    private func gather(_ bytes: ByteBuffer) {
+        guard bytes.readableBytes < Self.smallBytes else {
+            steps.append(.bytes(bytes))
+            return
+        }
+        if case .bytes(var last)? = steps.last, last.writableBytes >= bytes.readableBytes {
+            // Taken out first, because a buffer that two hold is copied when it is written to.
+            steps.removeLast()
+            last.writeImmutableBuffer(bytes)
+            steps.append(.bytes(last))
+        } else {
+            var room = ByteBufferAllocator().buffer(capacity: Self.smallBytes)
+            room.writeImmutableBuffer(bytes)
+            steps.append(.bytes(room))
+        }
+    }
+
+    public func endFile() async throws {
+        steps.append(.endFile)
+    }
+
+    public func commit(fields: [UploadRecord.Field]) async throws -> UploadRecord {
+        try await finishWriting()
+        let rest = takeSteps()
+        return try await onFileThread { [folder, store, files] in
+            try folder.use { folder throws(UploadStoreError) in
+                try folder.perform(rest)
+                let (id, received) = store.nextIdentifier()
+                let described = zip(files, folder.contents).enumerated().map { index, pair in
+                    UploadRecord.File(
+                        name: pair.0.name, filename: pair.0.filename, contentType: pair.0.contentType,
+                        size: pair.1.size, sha256: pair.1.sha256, url: UploadRecord.url(ofFile: index, of: id))
+                }
+                let record = UploadRecord(id: id, received: received, fields: fields, files: described)
+                try folder.commit(record)
+                return record
+            }
+        }
+    }
+
+    public func discard() async {
+        // What the last write failed of no longer matters.
+        try? await finishWriting()
+        steps.removeAll()
+        try? await onFileThread { [folder] in try folder.use { folder throws(UploadStoreError) in folder.remove() } }
+    }
+
+    private func takeSteps() -> [UploadFolder.Step] {
+        defer {
+            steps = []
+            gatheredBytes = 0
+        }
+        return steps
+    }
+
+    private func finishWriting() async throws {
+        guard let work = writing.take() else { return }
+        try await work.value()
+    }
+}
+
+/// An upload's folder as its owner hands it from one piece of work to the next. The lock is never waited for,
+/// because there is one at a time.
+private final class SharedFolder: Sendable {
+    private let folder: Mutex<UploadFolder>
+
+    init(_ folder: consuming sending UploadFolder) {
+        self.folder = Mutex(folder)
+    }
+
+    func use<Value: Sendable>(
+        _ body: (inout UploadFolder) throws(UploadStoreError) -> Value
+    ) throws(UploadStoreError) -> Value {
+        try folder.withLock { folder throws(UploadStoreError) in try body(&folder) }
+    }
+}
+#endif

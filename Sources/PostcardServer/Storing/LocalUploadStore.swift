@@ -1,0 +1,110 @@
+#if Server
+public import SystemPackage
+import Synchronization
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Keeps uploads in a directory of the local file system.
+///
+/// ```swift
+/// let store = try LocalUploadStore(directory: "received")
+/// ```
+///
+/// Each record has a folder, named with its identifier, that holds `record.json` and the files under names of the
+/// store's own: `0`, `1` and so on. An empty file has none. What is being received lies in `.incoming` until every
+/// file and the record are on the disk; then one rename makes it appear.
+///
+/// One store at a time may have a directory open, which a lock on `.lock` sees to. The memory that an upload takes
+/// does not depend on the size of its files: at most 1 MiB waits to be written.
+public final class LocalUploadStore: UploadStore {
+    let layout: StoreLayout
+    private let lock: FileDescriptor
+    private let identifiers: Mutex<UploadIDSource>
+
+    /// Opens a directory, making it where there is none, and removes from it what a crash left half-written.
+    ///
+    /// The call blocks while it works on the disk.
+    ///
+    /// - Parameter directory: Where the uploads are kept.
+    /// - Throws: ``UploadStoreError`` with the code ``UploadStoreError/Code/inUse`` where another store has the
+    ///   directory open, and ``UploadStoreError/Code/unusableDirectory`` where it cannot be made or written to.
+    public init(directory: FilePath) throws(UploadStoreError) {
+        let layout = StoreLayout(directory: directory)
+        do {
+            try FileManager.default.createDirectory(
+                atPath: layout.incoming.string, withIntermediateDirectories: true,
+                attributes: [.posixPermissions: 0o700])
+            lock = try FileDescriptor.open(
+                layout.lock, .readWrite, options: [.create, .closeOnExec], permissions: [.ownerRead, .ownerWrite])
+        } catch {
+            throw .unusable(directory, error)
+        }
+        guard DurableFiles.lock(lock) else {
+            try? lock.close()
+            throw .inUse(directory)
+        }
+        do {
+            for name in try FileManager.default.contentsOfDirectory(atPath: layout.incoming.string) {
+                try FileManager.default.removeItem(atPath: layout.incoming.appending(name).string)
+            }
+            identifiers = Mutex(UploadIDSource(after: try layout.identifiers().max()))
+        } catch {
+            try? lock.close()
+            throw .unusable(directory, error)
+        }
+        self.layout = layout
+    }
+
+    deinit {
+        try? lock.close()
+    }
+
+    func nextIdentifier() -> (id: UploadID, received: Date) {
+        let now = Date()
+        let id = identifiers.withLock { $0.next(now: Int64(now.timeIntervalSince1970 * 1000)) }
+        return (id, now)
+    }
+
+    public func beginUpload() async throws -> sending LocalUpload {
+        LocalUpload(store: self)
+    }
+
+    public func identifiers(limit: Int, after id: UploadID?) async throws -> [UploadID] {
+        try await onFileThread { [layout] in
+            let older = try layout.identifiers().filter { candidate in id.map { candidate < $0 } ?? true }
+            return Array(older.sorted(by: >).prefix(limit))
+        }
+    }
+
+    public func record(_ id: UploadID) async throws -> UploadRecord? {
+        try await onFileThread { [layout] in try layout.record(id) }
+    }
+
+    public func openFile(_ index: Int, of id: UploadID) async throws -> (any StoredFile)? {
+        try await onFileThread { [layout] in
+            if let file = try LocalFile(layout.file(index, of: id)) { return file }
+            guard let record = try layout.record(id), record.files.indices.contains(index) else { return nil }
+            return EmptyFile()
+        }
+    }
+
+    public func delete(_ id: UploadID) async throws -> Bool {
+        try await onFileThread { [layout] in
+            let doomed = layout.incoming.appending(id.text)
+            do throws(UploadStoreError) {
+                // The rename is what deletes: a crash right behind it leaves something to sweep, never half a record.
+                try DurableFiles.move(layout.folder(of: id), to: doomed)
+            } catch where error.underlying as? Errno == .noSuchFileOrDirectory {
+                return false
+            }
+            try DurableFiles.synchronizeDirectory(layout.directory)
+            try? FileManager.default.removeItem(atPath: doomed.string)
+            return true
+        }
+    }
+}
+#endif

@@ -1,0 +1,47 @@
+#if Server
+import SystemPackage
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Where things lie in a store's directory.
+struct StoreLayout: Sendable {
+    let directory: FilePath
+
+    /// What is being received, or deleted; it is emptied at the start.
+    var incoming: FilePath { directory.appending(".incoming") }
+
+    var lock: FilePath { directory.appending(".lock") }
+
+    func folder(of id: UploadID) -> FilePath { directory.appending(id.text) }
+
+    func file(_ index: Int, of id: UploadID) -> FilePath { folder(of: id).appending(Self.name(ofFile: index)) }
+
+    static let recordName = "record.json"
+
+    static func name(ofFile index: Int) -> String { String(index) }
+
+    /// The identifiers of all records, in no order.
+    func identifiers() throws(UploadStoreError) -> [UploadID] {
+        do {
+            return try FileManager.default.contentsOfDirectory(atPath: directory.string).compactMap { UploadID($0) }
+        } catch {
+            throw .file("list", directory, error)
+        }
+    }
+
+    func record(_ id: UploadID) throws(UploadStoreError) -> UploadRecord? {
+        let path = folder(of: id).appending(Self.recordName)
+        do {
+            return try UploadRecord(json: Data(contentsOf: URL(filePath: path.string)))
+        } catch let error as CocoaError where error.code == .fileReadNoSuchFile {
+            return nil
+        } catch {
+            throw .file("read", path, error)
+        }
+    }
+}
+#endif

@@ -1,0 +1,126 @@
+#if Server
+import Crypto
+import NIOCore
+import SystemPackage
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The folder of an upload that is being received. Every call blocks.
+struct UploadFolder: ~Copyable {
+    /// What is to be done, in the order in which it was asked for.
+    enum Step {
+        case beginFile
+        case bytes(ByteBuffer)
+        case endFile
+    }
+
+    /// What is known of a file once it is complete.
+    struct Content {
+        let size: Int64
+        let sha256: String
+    }
+
+    /// Where the folder is.
+    private enum Place {
+        /// Nothing has been written yet.
+        case nowhere
+        case incoming
+        case record(UploadID)
+    }
+
+    private let layout: StoreLayout
+    private let path: FilePath
+    private var place = Place.nowhere
+    private var file: DurableFile?
+    private var hash = SHA256()
+    private var size: Int64 = 0
+    private(set) var contents: [Content] = []
+
+    /// - Parameter name: The folder's name while it is incomplete.
+    init(layout: StoreLayout, name: String) {
+        self.layout = layout
+        path = layout.incoming.appending(name)
+    }
+
+    mutating func perform(_ steps: [Step]) throws(UploadStoreError) {
+        for step in steps {
+            switch step {
+            case .beginFile:
+                hash = SHA256()
+                size = 0
+            case .bytes(let buffer):
+                try append(buffer)
+            case .endFile:
+                try file?.finish()
+                file = nil
+                contents.append(Content(size: size, sha256: hash.finalize().hexadecimal))
+            }
+        }
+    }
+
+    /// A file is made with its first byte, so that a form of many empty files costs the disk nothing.
+    private mutating func append(_ buffer: ByteBuffer) throws(UploadStoreError) {
+        let file = try openFile()
+        let bytes = buffer.readableBytesSpan
+        bytes.withUnsafeBytes { hash.update(bufferPointer: $0) }
+        try file.write(bytes)
+        size += Int64(buffer.readableBytes)
+    }
+
+    private mutating func openFile() throws(UploadStoreError) -> DurableFile {
+        if let file { return file }
+        try make()
+        let opened = try DurableFile(path.appending(StoreLayout.name(ofFile: contents.count)))
+        file = opened
+        return opened
+    }
+
+    private mutating func make() throws(UploadStoreError) {
+        guard case .nowhere = place else { return }
+        try DurableFiles.makeDirectory(path)
+        place = .incoming
+    }
+
+    /// Makes the folder a record. The order is the promise: content, names, and only then the name that all see.
+    mutating func commit(_ record: UploadRecord) throws(UploadStoreError) {
+        let recordPath = path.appending(StoreLayout.recordName)
+        try make()
+        do {
+            try DurableFiles.write(record.json(), to: recordPath)
+        } catch {
+            throw error as? UploadStoreError ?? .file("write", recordPath, error)
+        }
+        try DurableFiles.synchronizeDirectory(path)
+        try DurableFiles.move(path, to: layout.folder(of: record.id))
+        place = .record(record.id)
+        try DurableFiles.synchronizeDirectory(layout.directory)
+    }
+
+    mutating func remove() {
+        file = nil
+        if case .record(let id) = place {
+            try? DurableFiles.move(layout.folder(of: id), to: path)
+            place = .incoming
+        }
+        guard case .incoming = place else { return }
+        try? FileManager.default.removeItem(atPath: path.string)
+        place = .nowhere
+    }
+}
+
+extension SHA256.Digest {
+    var hexadecimal: String {
+        let digits = Array("0123456789abcdef".utf8)
+        var text: [UInt8] = []
+        for byte in self {
+            text.append(digits[Int(byte >> 4)])
+            text.append(digits[Int(byte & 15)])
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+}
+#endif

@@ -1,0 +1,79 @@
+#if Server
+/// What an upload is known by: 26 lower-case letters and digits.
+///
+/// The first ten characters are the time of the record in milliseconds since 1970, the other sixteen 80 random
+/// bits, both in Crockford's base 32. Identifiers of one store sort as their records came, and knowing one does
+/// not help to guess another.
+public struct UploadID: Sendable, Hashable, Comparable, Codable, CustomStringConvertible {
+    /// The identifier as it stands in paths and records.
+    public let text: String
+
+    /// Takes an identifier from a path or a record.
+    ///
+    /// - Returns: `nil` where the text is none; what is one holds no character that matters to a file system.
+    public init?(_ text: some StringProtocol) {
+        let bytes = text.utf8
+        guard bytes.count == Self.length, bytes.allSatisfy(Self.alphabet.contains) else { return nil }
+        self.text = String(text)
+    }
+
+    init(milliseconds: Int64, using generator: inout some RandomNumberGenerator) {
+        var bytes: [UInt8] = []
+        for shift in stride(from: Self.timeLength - 1, through: 0, by: -1) {
+            bytes.append(Self.alphabet[Int(milliseconds >> (Int64(shift) * 5)) & 31])
+        }
+        for _ in 0..<(Self.length - Self.timeLength) {
+            bytes.append(Self.alphabet[Int.random(in: 0..<32, using: &generator)])
+        }
+        text = String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// The time of the record, in milliseconds since 1970.
+    var milliseconds: Int64 {
+        text.utf8.prefix(Self.timeLength).reduce(0) { time, byte in
+            time << 5 | Int64(Self.alphabet.firstIndex(of: byte) ?? 0)
+        }
+    }
+
+    private static let length = 26
+    private static let timeLength = 10
+    private static let alphabet = Array("0123456789abcdefghjkmnpqrstvwxyz".utf8)
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        let text = try container.decode(String.self)
+        guard let id = UploadID(text) else {
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: "No upload's identifier")
+        }
+        self = id
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(text)
+    }
+
+    public static func < (left: UploadID, right: UploadID) -> Bool {
+        left.text < right.text
+    }
+
+    public var description: String { text }
+}
+
+/// Hands out identifiers that only grow, even where the clock stands still or is set back.
+struct UploadIDSource: Sendable {
+    private var last: Int64
+
+    /// - Parameter newest: The newest identifier that is already in use.
+    init(after newest: UploadID?) {
+        last = newest?.milliseconds ?? 0
+    }
+
+    /// - Parameter now: Milliseconds since 1970.
+    mutating func next(now: Int64) -> UploadID {
+        last = max(now, last + 1)
+        var generator = SystemRandomNumberGenerator()
+        return UploadID(milliseconds: last, using: &generator)
+    }
+}
+#endif

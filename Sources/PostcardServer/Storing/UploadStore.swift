@@ -1,0 +1,70 @@
+#if Server
+public import NIOCore
+
+/// Where uploads are kept.
+///
+/// A store keeps three promises. An upload appears whole or not at all: until ``PendingUpload/commit(fields:)`` has
+/// returned it is in no listing, and once it has returned it survives a power cut. An upload that is discarded, or
+/// that a crash cut short, leaves nothing behind. And identifiers grow: a record that is committed later has the
+/// greater one.
+public protocol UploadStore: Sendable {
+    associatedtype Upload: PendingUpload
+
+    /// Begins an upload. It is nowhere to be seen until it is committed.
+    func beginUpload() async throws -> sending Upload
+
+    /// The identifiers of the records, newest first.
+    ///
+    /// - Parameters:
+    ///   - limit: The most that are given.
+    ///   - id: Only records older than this one; the record itself need not exist any more.
+    func identifiers(limit: Int, after id: UploadID?) async throws -> [UploadID]
+
+    /// The record with the identifier; `nil` where there is none.
+    func record(_ id: UploadID) async throws -> UploadRecord?
+
+    /// Opens a file's content for reading; `nil` where there is no such file.
+    ///
+    /// What is open stays readable when the upload is deleted.
+    ///
+    /// - Parameter index: The file's place in ``UploadRecord/files``.
+    func openFile(_ index: Int, of id: UploadID) async throws -> (any StoredFile)?
+
+    /// Deletes an upload, record and files.
+    ///
+    /// - Returns: Whether there was one.
+    func delete(_ id: UploadID) async throws -> Bool
+}
+
+/// An upload on its way into a store, fed by one task: for each file a beginning, its bytes and an end, and at last
+/// a commit. Whoever does not commit discards.
+public protocol PendingUpload {
+    /// The next file begins.
+    func beginFile(name: String, filename: String, contentType: String) async throws
+
+    /// Bytes of the file that was begun. Returns once the store can take more, which need not be when they are
+    /// stored.
+    func write(_ bytes: ByteBuffer) async throws
+
+    /// The file that was begun is complete.
+    func endFile() async throws
+
+    /// Makes the upload a record, durably.
+    ///
+    /// - Parameter fields: The text fields, in the order in which they came.
+    /// - Returns: The record, which is now in the store's listing.
+    func commit(fields: [UploadRecord.Field]) async throws -> UploadRecord
+
+    /// Removes whatever was written. After a failed commit it is called too.
+    func discard() async
+}
+
+/// A file of a store, open for reading.
+public protocol StoredFile: Sendable {
+    /// The bytes of the file.
+    var size: Int64 { get }
+
+    /// Up to `count` bytes from an offset on; fewer only where the file ends.
+    func read(at offset: Int64, count: Int) async throws -> ByteBuffer
+}
+#endif

@@ -1,0 +1,59 @@
+#if Server
+import SystemPackage
+
+/// Why a store could not do what it was asked.
+public struct UploadStoreError: Error, Sendable, CustomStringConvertible {
+    /// What kind of error it is; stable across versions.
+    public enum Code: String, Sendable, Hashable {
+        /// There is no room left: a receiver answers 507.
+        case full
+        /// The store failed for another reason, which may pass: a receiver answers 503.
+        case unavailable
+        /// Another receiver has the directory open.
+        case inUse = "in-use"
+        /// The directory cannot be made or written to.
+        case unusableDirectory = "unusable-directory"
+    }
+
+    /// What kind of error it is.
+    public let code: Code
+
+    /// What happened, where, and what to do.
+    public let message: String
+
+    /// What the operating system said, where it was asked.
+    public let underlying: (any Error)?
+
+    /// For stores of one's own.
+    public init(_ code: Code, _ message: String, underlying: (any Error)? = nil) {
+        self.code = code
+        self.message = message
+        self.underlying = underlying
+    }
+
+    public var description: String { message }
+}
+
+extension UploadStoreError {
+    /// An operation on the store's files failed.
+    static func file(_ operation: String, _ path: FilePath, _ error: any Error) -> UploadStoreError {
+        switch error as? Errno {
+        case .noSpace, .diskQuotaExceeded:
+            UploadStoreError(.full, "There is no room left to \(operation) \(path): \(error)", underlying: error)
+        default:
+            UploadStoreError(.unavailable, "Could not \(operation) \(path): \(error)", underlying: error)
+        }
+    }
+
+    static func inUse(_ directory: FilePath) -> UploadStoreError {
+        UploadStoreError(
+            .inUse, "Another receiver has the directory \(directory) open. End it, or use another directory.")
+    }
+
+    static func unusable(_ directory: FilePath, _ error: any Error) -> UploadStoreError {
+        UploadStoreError(
+            .unusableDirectory, "The directory \(directory) cannot be used to store uploads: \(error)",
+            underlying: error)
+    }
+}
+#endif

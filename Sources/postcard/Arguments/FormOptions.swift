@@ -1,0 +1,118 @@
+import ArgumentParser
+import Foundation
+import HTTPTypes
+import PostcardForm
+
+/// The options that make a form and the request around it.
+struct FormOptions: ParsableArguments {
+    @Option(
+        name: [.customShort("F"), .long], parsing: .unconditionalSingleValue,
+        help: ArgumentHelp(
+            "A part of the form; repeat it for more, in the order in which they are to be sent.",
+            discussion: """
+                name=value is a text field, name=@path[;type=MIME][;filename=NAME] a file, and name=<path a text field \
+                whose value is the file's text. The path - is standard input.
+                """,
+            valueName: "name=value"))
+    var form: [String] = []
+
+    @Option(name: [.customShort("X"), .long], help: "The request's method: POST, PUT or PATCH.")
+    var request = "POST"
+
+    @Option(
+        name: [.customShort("H"), .long], parsing: .unconditionalSingleValue,
+        help: ArgumentHelp("A header field of the request; repeatable.", valueName: "Name: value"))
+    var header: [String] = []
+
+    func validate() throws {
+        if form.isEmpty {
+            throw ValidationError("There is nothing to send. Add a part with -F name=value or -F name=@file.")
+        }
+        if try arguments().count(where: \.readsStandardInput) > 1 {
+            throw ValidationError("Standard input can be sent only once.")
+        }
+        _ = try headerFields()
+        _ = try method()
+    }
+
+    /// The form that the options describe.
+    ///
+    /// - Throws: ``UnreadableText`` where the file of a text cannot be read.
+    func multipartForm() throws -> MultipartForm {
+        var multipartForm = MultipartForm()
+        for argument in try arguments() { multipartForm.append(try argument.part()) }
+        return multipartForm
+    }
+
+    private func arguments() throws -> [FormArgument] {
+        try form.map { argument in try Self.valid { try FormArgument(argument) } }
+    }
+
+    /// The header fields that the options name.
+    func headerFields() throws -> HTTPFields {
+        var fields = HTTPFields()
+        for argument in header { fields.append(try Self.valid { try HeaderArgument(argument).field }) }
+        return fields
+    }
+
+    /// The method that the options name.
+    func method() throws -> HTTPRequest.Method {
+        guard let method = HTTPRequest.Method(request.uppercased()), [.post, .put, .patch].contains(method) else {
+            throw ValidationError("A form is sent with POST, PUT or PATCH, not with '\(request)'.")
+        }
+        return method
+    }
+
+    /// Makes a usage error of what is wrong with an argument.
+    private static func valid<Value>(_ make: () throws -> Value) throws -> Value {
+        do {
+            return try make()
+        } catch {
+            throw ValidationError("\(error)")
+        }
+    }
+}
+
+/// A file whose text was to be a field's value.
+struct UnreadableText: Error, CustomStringConvertible {
+    let description: String
+}
+
+extension FormArgument {
+    fileprivate var readsStandardInput: Bool {
+        source == .file(path: "-") || source == .textOfFile(path: "-")
+    }
+
+    /// The part that the argument describes.
+    fileprivate func part() throws -> FormPart {
+        let content: FormPart.Content
+        var filename = filename
+        switch source {
+        case .text(let text):
+            content = .text(text)
+        case .textOfFile(let path):
+            content = .text(try Self.text(ofFile: path))
+        case .file("-"):
+            content = .stream(StandardInput.stream())
+            filename = filename ?? "-"
+        case .file(let path):
+            content = .file(URL(filePath: path))
+        }
+        return FormPart(
+            name: name, filename: filename, contentType: contentType, headerFields: headerFields, content: content)
+    }
+
+    private static func text(ofFile path: String) throws -> String {
+        do {
+            let bytes = path == "-"
+                ? try FileHandle.standardInput.readToEnd() ?? Data() : try Data(contentsOf: URL(filePath: path))
+            guard let text = String(validating: bytes, as: UTF8.self) else {
+                throw UnreadableText(description: "\(path) is not a text in UTF-8. Send it as a file, with @ in place of <.")
+            }
+            return text
+        } catch let error as CocoaError {
+            let reason = error.code == .fileReadNoSuchFile ? "No such file: \(path)" : "\(path) cannot be read"
+            throw UnreadableText(description: reason)
+        }
+    }
+}

@@ -1,0 +1,84 @@
+import ArgumentParser
+import Crypto
+import Foundation
+import Logging
+import PostcardAsyncHTTP
+import PostcardClient
+import PostcardForm
+import PostcardSamples
+import PostcardServer
+import ServiceLifecycle
+import SystemPackage
+
+struct Demo: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Sends sample pictures to a receiver of its own, and checks what arrived.",
+        discussion: "Exit status 0 only if the digest of every stored file is that of the picture that was sent.")
+
+    @Option(help: "Where the form is kept.")
+    var directory = "./received"
+
+    func run() async throws {
+        var receiver = Receiver(directory: FilePath(directory))
+        receiver.port = 0
+        receiver.logger = Logger(label: "postcard") { _ in SwiftLogNoOpLogHandler() }
+        let (addresses, continuation) = AsyncStream.makeStream(of: String.self)
+        let services = ServiceGroup(
+            services: [try receiver.application { continuation.yield($0) }], logger: receiver.logger)
+        try await withThrowingTaskGroup { group in
+            group.addTask {
+                defer { continuation.finish() }
+                try await services.run()
+            }
+            // Where the receiver cannot start there is no address, and the group says why.
+            if let address = await addresses.first(where: { _ in true }) {
+                do {
+                    try await deliver(to: address)
+                } catch {
+                    await services.triggerGracefulShutdown()
+                    throw error
+                }
+                await services.triggerGracefulShutdown()
+            }
+            try await group.waitForAll()
+        }
+    }
+
+    private func deliver(to address: String) async throws {
+        guard let url = URL(string: "\(address)/uploads") else { return }
+        let pictures = try SamplePictures.all()
+        try Terminal.writeLine("The receiver listens on \(address)")
+        var form = MultipartForm()
+        form.append("초코", named: "name")
+        form.append("Greetings from Jeju", named: "message")
+        form.append(filesAt: pictures, named: "picture")
+        let screen = Terminal.isInteractive ? ProgressScreen() : nil
+        let response = try await UploadClient(transport: AsyncHTTPTransport())
+            .upload(form, to: url, progress: screen.map { $0.show })
+        screen?.finish()
+        try report(try UploadRecord(json: response.body), of: pictures)
+    }
+
+    /// Compares what lies in the directory with what was sent.
+    private func report(_ record: UploadRecord, of pictures: [URL]) throws {
+        for field in record.fields { try Terminal.writeLine("\(field.name): \(field.value)") }
+        guard record.files.count == pictures.count else {
+            Terminal.say("postcard: \(pictures.count) pictures were sent, and \(record.files.count) arrived")
+            throw ExitStatus.failed
+        }
+        let folder = URL(filePath: directory).appending(path: record.id.description)
+        var areSame = true
+        for (index, picture) in pictures.enumerated() {
+            let stored = folder.appending(path: "\(index)")
+            let isSame = try Self.digest(of: stored) == Self.digest(of: picture)
+            areSame = areSame && isSame
+            try Terminal.writeLine("\(try Self.digest(of: stored))  \(isSame ? "same" : "DIFFERS")  \(picture.lastPathComponent)")
+        }
+        try Terminal.writeLine("They lie in \(folder.path)")
+        if !areSame { throw ExitStatus.failed }
+    }
+
+    private static func digest(of file: URL) throws -> String {
+        SHA256.hash(data: try Data(contentsOf: file)).hexadecimal
+    }
+}

@@ -1,0 +1,39 @@
+import Foundation
+import HTTPTypes
+import PostcardClient
+import PostcardForm
+
+/// Writes what would be sent: the head to standard error, the exact body to standard output.
+struct DryRun {
+    let form: MultipartForm
+    let url: URL
+    let method: HTTPRequest.Method
+    let headerFields: HTTPFields
+
+    func write() async throws {
+        let layout = try form.layout()
+        let request = try UploadRequest(
+            url: url, method: method, headerFields: headerFields, body: layout, maximumResponseBytes: 0)
+        Terminal.saySequence(Self.head(of: request))
+        let reader = try layout.reader()
+        var buffer = [UInt8](repeating: 0, count: 1 << 20)
+        while try await reader.prepare() {
+            let count = try buffer.withUnsafeMutableBytes { try reader.read(into: $0) }
+            try Terminal.write(buffer[..<count])
+        }
+    }
+
+    private static func head(of request: UploadRequest) -> String {
+        let components = URLComponents(url: request.url, resolvingAgainstBaseURL: false)
+        let path = components?.percentEncodedPath ?? ""
+        let query = components?.percentEncodedQuery.map { "?\($0)" } ?? ""
+        let port = request.url.port.map { ":\($0)" } ?? ""
+        var lines = [
+            "\(request.method.rawValue) \(path.isEmpty ? "/" : path)\(query) HTTP/1.1",
+            "Host: \(components?.percentEncodedHost ?? "")\(port)",
+        ]
+        lines += request.headerFields.map { "\($0.name.rawName): \($0.value)" }
+        lines.append(request.body.contentLength.map { "Content-Length: \($0)" } ?? "Transfer-Encoding: chunked")
+        return lines.map { $0 + "\r\n" }.joined() + "\r\n"
+    }
+}

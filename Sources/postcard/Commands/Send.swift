@@ -1,0 +1,109 @@
+import ArgumentParser
+import Foundation
+import HTTPTypes
+import PostcardAsyncHTTP
+import PostcardClient
+import PostcardForm
+
+struct Send: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Sends one multipart/form-data request.",
+        discussion: """
+            The response's body goes to standard output. Exit status: 0 a 2xx answer; 1 the server answered otherwise; \
+            64 usage; 66 a file is missing or unreadable; 69 no connection, or it broke; 75 timed out.
+            """)
+
+    /// Which HTTP client carries the request.
+    enum Transport: String, ExpressibleByArgument, CaseIterable {
+        case asyncHTTP = "async-http"
+        case urlSession = "urlsession"
+    }
+
+    @Argument(help: "Where the form goes: an http or https URL.")
+    var url: String
+
+    @OptionGroup
+    var options: FormOptions
+
+    @Option(help: "No byte moved for this long ends the attempt.")
+    var timeout = 60.0
+
+    @Option(help: "How many more attempts after a failure that may pass.")
+    var retries = 0
+
+    @Option(help: "Which HTTP client carries the request.")
+    var transport = Transport.asyncHTTP
+
+    @Flag(help: "Write the body to standard output and the head to standard error, and send nothing.")
+    var dryRun = false
+
+    @Flag(help: "Write one JSON object: status, headers, body, bytesSent, seconds, attempts.")
+    var json = false
+
+    func validate() throws {
+        guard timeout > 0, timeout.isFinite else { throw ValidationError("The timeout must be more than 0 seconds.") }
+        guard retries >= 0 else { throw ValidationError("The number of retries cannot be negative.") }
+        _ = try address()
+    }
+
+    private func address() throws -> URL {
+        guard let address = URL(string: url) else {
+            throw ValidationError("'\(url)' is no URL. Write it as http://host/path.")
+        }
+        return address
+    }
+
+    func run() async throws {
+        let address = try address()
+        do {
+            let form = try options.multipartForm()
+            if dryRun {
+                try await DryRun(
+                    form: form, url: address, method: try options.method(), headerFields: try options.headerFields())
+                    .write()
+            } else {
+                try await send(form, to: address)
+            }
+        } catch let error as UnreadableText {
+            Terminal.say("postcard: \(error)")
+            throw ExitStatus.unreadableInput
+        } catch let error where error is UploadError || error is FormError {
+            Terminal.say("postcard: \(error)")
+            throw ExitStatus.status(of: error)
+        }
+    }
+
+    private func send(_ form: MultipartForm, to address: URL) async throws {
+        let method = try options.method()
+        let headerFields = try options.headerFields()
+        let screen = Terminal.isInteractive ? ProgressScreen() : nil
+        let start = ContinuousClock.now
+        do {
+            let response = try await client().upload(
+                form, to: address, method: method, headerFields: headerFields, progress: screen.map { $0.show })
+            screen?.finish()
+            try write(response, attempts: response.attempts, since: start)
+        } catch let error as UploadError {
+            screen?.finish()
+            if let response = error.response { try write(response, attempts: error.attempts, since: start) }
+            throw error
+        }
+    }
+
+    private func client() -> UploadClient {
+        let carrier: any UploadTransport = switch transport {
+        case .asyncHTTP: AsyncHTTPTransport()
+        case .urlSession: URLSessionTransport()
+        }
+        return UploadClient(
+            transport: carrier, retryPolicy: RetryPolicy(maximumAttempts: retries + 1),
+            idleTimeout: .seconds(timeout))
+    }
+
+    private func write(_ response: UploadResponse, attempts: Int, since start: ContinuousClock.Instant) throws {
+        guard json else { return try Terminal.write(response.body) }
+        let seconds = (ContinuousClock.now - start) / .seconds(1)
+        try Terminal.write(ResponseReport(response, attempts: attempts, seconds: seconds).json())
+        try Terminal.writeLine("")
+    }
+}

@@ -1,0 +1,73 @@
+import ArgumentParser
+import Logging
+import PostcardForm
+import PostcardServer
+import SystemPackage
+
+struct Serve: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Receives forms and keeps them in a directory.",
+        discussion: "SIGTERM and SIGINT let the requests under way finish, then it exits 0.")
+
+    @Option(help: "The address to listen on.")
+    var host = "127.0.0.1"
+
+    @Option(help: "The port to listen on; 0 picks a free one.")
+    var port = 8080
+
+    @Option(help: "Where the forms are kept.")
+    var directory = "./received"
+
+    @Option(help: ArgumentHelp("The most bytes of a body, such as 100MB.", valueName: "size"))
+    var maxBody: ByteCount?
+
+    @Option(help: ArgumentHelp("The most bytes of a file.", valueName: "size"))
+    var maxFile: ByteCount?
+
+    @Option(help: ArgumentHelp("The most bytes of a text field.", valueName: "size"))
+    var maxField: ByteCount?
+
+    @Option(help: "Where forms are posted, such as /api/v1/images.")
+    var path = "/uploads"
+
+    func validate() throws {
+        guard (0...65535).contains(port) else { throw ValidationError("There is no port \(port).") }
+        guard path.hasPrefix("/"), !path.contains(where: { "?#{}*: ".contains($0) }) else {
+            throw ValidationError("'\(path)' is no path. Write it with a slash in front, such as /api/v1/images.")
+        }
+    }
+
+    func run() async throws {
+        var receiver = Receiver(directory: FilePath(directory))
+        receiver.host = host
+        receiver.port = port
+        receiver.uploads.path = path
+        receiver.uploads.limits = limits
+        receiver.logger = Logger(label: "postcard") { StreamLogHandler.standardError(label: $0) }
+        receiver.logger.logLevel = .warning
+        do {
+            try await receiver.run { url in
+                // Whoever started the receiver and went away does not keep it from receiving.
+                try? Terminal.writeLine("listening on \(url)")
+            }
+        } catch let error as UploadStoreError {
+            Terminal.say("postcard: \(error)")
+            throw ExitStatus.unwritableOutput
+        } catch {
+            Terminal.say("postcard: Cannot listen on \(host):\(port): \(error)")
+            throw ExitStatus.unavailable
+        }
+    }
+
+    private var limits: FormLimits {
+        var limits = FormLimits()
+        if let maxBody {
+            limits.maximumBodyBytes = maxBody.bytes
+            // A file may fill the body that was asked for.
+            limits.maximumFileBytes = maxBody.bytes
+        }
+        if let maxFile { limits.maximumFileBytes = maxFile.bytes }
+        if let maxField { limits.maximumFieldBytes = maxField.bytes }
+        return limits
+    }
+}

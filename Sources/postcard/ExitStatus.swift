@@ -1,0 +1,36 @@
+import ArgumentParser
+import PostcardClient
+import PostcardForm
+
+/// What the program's end says to scripts; the numbers are those of `sysexits.h` where it has one.
+enum ExitStatus {
+    /// The server refused the form, or the form is not valid.
+    static let refused = ExitCode(1)
+    /// The command line cannot be understood.
+    static let usage = ExitCode(64)
+    /// A file is missing or cannot be read.
+    static let unreadableInput = ExitCode(66)
+    /// No connection came about, or it broke.
+    static let unavailable = ExitCode(69)
+    /// The program itself could not go on.
+    static let failed = ExitCode(70)
+    /// A file cannot be written.
+    static let unwritableOutput = ExitCode(73)
+    /// No byte moved for too long.
+    static let timedOut = ExitCode(75)
+
+    /// The status for an upload that failed.
+    static func status(of error: any Error) -> ExitCode {
+        guard let error = error as? UploadError else {
+            return error is FormError ? unreadableInput : failed
+        }
+        return switch error.code {
+        case .invalidURL: usage
+        case .form: error.formError?.path == nil && error.formError?.code != .streamLength ? usage : unreadableInput
+        case .timedOut: timedOut
+        case .refused: refused
+        case .connectionFailed, .connectionLost, .tls, .responseTooLarge: unavailable
+        default: failed
+        }
+    }
+}

@@ -1,0 +1,10 @@
+import ArgumentParser
+
+/// The program: one command for each thing that is done with a form.
+@main
+struct Postcard: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "postcard",
+        abstract: "Sends forms with pictures, receives them, and says what is wrong with one.",
+        subcommands: [Send.self, Serve.self, Explain.self, Demo.self])
+}

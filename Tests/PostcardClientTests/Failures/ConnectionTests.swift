@@ -1,0 +1,162 @@
+import Foundation
+import HTTPTypes
+import PostcardClient
+import PostcardForm
+import Testing
+
+@Suite struct ConnectionTests {
+    private static func largeForm(in folder: TemporaryFolder) throws -> MultipartForm {
+        var form = MultipartForm()
+        form.append(fileAt: try folder.sparseFile("large.bin", size: 64 << 20), named: "file")
+        return form
+    }
+
+    @Test(arguments: ["ftp://example.org/", "uploads", "http:///uploads", "file:///etc/hosts", "http://a:70000/"])
+    func `a form goes to no other than a web address`(text: String) async throws {
+        let url = try #require(URL(string: text))
+        let error = try await #require(throws: UploadError.self) {
+            try await UploadClient().upload(MultipartForm(), to: url)
+        }
+        #expect(error.code == .invalidURL)
+        #expect(error.message.contains(text))
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `where nobody listens the error names the address`(carrier: Carrier) async throws {
+        // A port that was free a moment ago.
+        let url = try await RawServer.run { _ in } while: { $0.url }
+        let error = try await #require(throws: UploadError.self) {
+            try await UploadClient(transport: carrier.transport()).upload(MultipartForm(), to: url)
+        }
+        #expect(error.code == .connectionFailed)
+        #expect(error.message.hasPrefix("No connection to 127.0.0.1:\(url.port ?? 0): "))
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `a host that does not exist is named`(carrier: Carrier) async throws {
+        let url = try #require(URL(string: "http://no-such-host.invalid/uploads"))
+        let error = try await #require(throws: UploadError.self) {
+            try await UploadClient(transport: carrier.transport()).upload(MultipartForm(), to: url)
+        }
+        #expect(error.code == .connectionFailed)
+        #expect(error.message == "No connection to no-such-host.invalid:80: there is no such host")
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `a server that closes in the middle of the body loses the connection`(carrier: Carrier) async throws {
+        let folder = try TemporaryFolder()
+        let form = try Self.largeForm(in: folder)
+        try await RawServer.run { connection in
+            _ = try await connection.readHead()
+        } while: { server in
+            let error = try await #require(throws: UploadError.self) {
+                try await UploadClient(transport: carrier.transport()).upload(form, to: server.url)
+            }
+            #expect(error.code == .connectionLost)
+            #expect(error.message.contains("127.0.0.1:\(server.url.port ?? 0)"))
+        }
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `a server that closes without an answer loses the connection`(carrier: Carrier) async throws {
+        try await RawServer.run { connection in
+            _ = try await connection.readRequest()
+        } while: { server in
+            let error = try await #require(throws: UploadError.self) {
+                try await UploadClient(transport: carrier.transport()).upload(MultipartForm(), to: server.url)
+            }
+            #expect(error.code == .connectionLost)
+        }
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `a response that is cut off loses the connection`(carrier: Carrier) async throws {
+        try await RawServer.run { connection in
+            _ = try await connection.readRequest()
+            try await connection.write("HTTP/1.1 201 Created\r\nContent-Length: 100\r\n\r\nhalf")
+        } while: { server in
+            let error = try await #require(throws: UploadError.self) {
+                try await UploadClient(transport: carrier.transport()).upload(MultipartForm(), to: server.url)
+            }
+            #expect(error.code == .connectionLost)
+        }
+    }
+
+    @Test(arguments: Carrier.allCases, [UploadError.Phase.sending, .waiting, .receiving])
+    func `a server that hangs is told from one that answers, and at which step`(
+        carrier: Carrier, phase: UploadError.Phase
+    ) async throws {
+        let folder = try TemporaryFolder()
+        let form = phase == .sending ? try Self.largeForm(in: folder) : MultipartForm()
+        let (ended, end) = AsyncStream.makeStream(of: Void.self)
+        try await RawServer.run { connection in
+            switch phase {
+            case .sending, .connecting:
+                // Not read from, until the test is over.
+                for await _ in ended {}
+            case .waiting:
+                _ = try await connection.readToEnd()
+            case .receiving:
+                _ = try await connection.readRequest()
+                try await connection.write("HTTP/1.1 201 Created\r\nContent-Length: 100\r\n\r\nhalf")
+                _ = try await connection.readToEnd()
+            }
+        } while: { server in
+            let client = UploadClient(transport: carrier.transport(), idleTimeout: .milliseconds(200))
+            let error = try await #require(throws: UploadError.self) {
+                try await client.upload(form, to: server.url)
+            }
+            end.finish()
+            #expect(error.code == .timedOut)
+            #expect(error.phase == phase)
+            #expect(error.message.contains("0.2 seconds"))
+        }
+    }
+
+    @Test(arguments: Carrier.allCases, ["while sending", "while waiting"])
+    func `cancelling the task closes the connection`(carrier: Carrier, moment: String) async throws {
+        let folder = try TemporaryFolder()
+        let form = moment == "while sending" ? try Self.largeForm(in: folder) : MultipartForm()
+        let (begun, begin) = AsyncStream.makeStream(of: Void.self)
+        let (closed, close) = AsyncStream.makeStream(of: Bool.self)
+        try await RawServer.run { connection in
+            guard let head = try await connection.readHead() else { return }
+            begin.finish()
+            if moment == "while sending" {
+                // Cancelled before it could send all: what follows is what was on its way.
+                let count = try? await connection.readToEnd()
+                close.yield((count ?? 0) < 64 << 20)
+            } else {
+                _ = try await connection.readBody(of: head)
+                close.yield((try? await connection.readToEnd()) != nil)
+            }
+            close.finish()
+        } while: { server in
+            let upload = Task {
+                try await UploadClient(transport: carrier.transport()).upload(form, to: server.url)
+            }
+            for await _ in begun {}
+            upload.cancel()
+            await #expect(throws: CancellationError.self) { try await upload.value }
+            #expect(await closed.first { _ in true } == true)
+        }
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `a task that is cancelled beforehand sends nothing`(carrier: Carrier) async throws {
+        try await RawServer.run { connection in
+            _ = try await connection.readRequest()
+            try await connection.respond("201 Created")
+        } while: { server in
+            let (begun, begin) = AsyncStream.makeStream(of: Void.self)
+            let upload = Task {
+                for await _ in begun {}
+                try await UploadClient(transport: carrier.transport()).upload(MultipartForm(), to: server.url)
+            }
+            upload.cancel()
+            begin.finish()
+            await #expect(throws: CancellationError.self) { try await upload.value }
+            #expect(server.requests.whole.isEmpty)
+        }
+    }
+}

@@ -1,0 +1,99 @@
+import Foundation
+import PostcardForm
+import Synchronization
+import Testing
+
+@testable import PostcardClient
+
+@Suite struct ProgressTests {
+    /// Keeps every progress that was told.
+    private final class Journal: Sendable {
+        private let entries = Mutex<[UploadProgress]>([])
+
+        var all: [UploadProgress] { entries.withLock { $0 } }
+
+        func note(_ progress: UploadProgress) {
+            entries.withLock { $0.append(progress) }
+        }
+    }
+
+    private static func form(in folder: TemporaryFolder) throws -> MultipartForm {
+        var form = MultipartForm()
+        form.append("초코", named: "이름")
+        form.append(fileAt: try folder.file("a.jpg", size: 1_500_000), named: "images")
+        form.append(fileAt: try folder.file("empty.jpg", size: 0), named: "images")
+        form.append(fileAt: try folder.file("b.png", size: 700_001), named: "images")
+        return form
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `progress never falls and ends at the last byte, in all and for each part`(carrier: Carrier) async throws {
+        let folder = try TemporaryFolder()
+        let form = try Self.form(in: folder)
+        let journal = Journal()
+        try await RawServer.run { connection in
+            _ = try await connection.readRequest()
+            try await connection.respond("201 Created")
+        } while: { server in
+            try await UploadClient(transport: carrier.transport()).upload(form, to: server.url, progress: journal.note)
+        }
+        let all = journal.all
+        let total = try #require(try form.layout().contentLength)
+        #expect(all.count > 2)
+        for (earlier, later) in zip(all, all.dropFirst()) {
+            #expect(later.bytesSent >= earlier.bytesSent)
+            for (before, after) in zip(earlier.parts, later.parts) { #expect(after.bytesSent >= before.bytesSent) }
+        }
+        #expect(all.allSatisfy { $0.totalBytes == total && ($0.fraction ?? 2) <= 1 && $0.attempt == 1 })
+        let last = try #require(all.last)
+        #expect(last.bytesSent == total)
+        #expect(last.fraction == 1)
+        #expect(last.parts.map(\.name) == ["이름", "images", "images", "images"])
+        #expect(last.parts.map(\.filename) == [nil, "a.jpg", "empty.jpg", "b.png"])
+        #expect(last.parts.map(\.bytesSent) == [6, 1_500_000, 0, 700_001])
+        #expect(last.parts.map(\.totalBytes) == [6, 1_500_000, 0, 700_001])
+        #expect(last.parts.map(\.fraction) == [1, 1, 1, 1])
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `a stream of unknown length has bytes and no fraction`(carrier: Carrier) async throws {
+        var form = MultipartForm()
+        form.append(SendingTests.stream(of: 30, length: nil), named: "log", filename: "log.txt")
+        form.append("after", named: "after")
+        let sent = form
+        let journal = Journal()
+        let body = try await RawServer.run { connection in
+            _ = try await connection.readRequest()
+            try await connection.respond("201 Created")
+        } while: { server in
+            try await UploadClient(transport: carrier.transport()).upload(sent, to: server.url, progress: journal.note)
+            return try #require(server.requests.whole.first).body
+        }
+        #expect(journal.all.allSatisfy { $0.fraction == nil && $0.totalBytes == nil })
+        let last = try #require(journal.all.last)
+        #expect(last.bytesSent == Int64(body.count))
+        #expect(last.parts.map(\.bytesSent) == [300_000, 5])
+        #expect(last.parts.map(\.totalBytes) == [nil, 5])
+        #expect(last.parts.map(\.fraction) == [nil, 1])
+    }
+
+    @Test func `at every byte of a form the parts' numbers follow from where the byte lies`() async throws {
+        var form = MultipartForm(boundary: try Boundary("boundary"))
+        form.append("a", named: "first")
+        form.append("", named: "empty")
+        form.append(Data("bytes".utf8), named: "second", filename: "second.bin")
+        let layout = try form.layout()
+        let body = try await layout.bytes()
+        let reader = try layout.reader()
+        var buffer = [UInt8](repeating: 0, count: body.count)
+        #expect(try buffer.withUnsafeMutableBytes { try reader.read(into: $0) } == body.count)
+        let ranges = reader.contentRanges
+        for offset in 0...body.count {
+            let progress = UploadProgress(
+                attempt: 1, body: BodyProgress(bytesSent: Int64(offset), contentRanges: ranges), of: layout)
+            let expected = ranges.map { range in Int64((0..<offset).count { range.contains(Int64($0)) }) }
+            #expect(progress.parts.map(\.bytesSent) == expected)
+            #expect(progress.parts.map(\.hasBegun) == ranges.map { $0.lowerBound <= offset })
+        }
+    }
+}

@@ -1,0 +1,135 @@
+import Foundation
+import HTTPTypes
+import PostcardClient
+import PostcardForm
+import Synchronization
+import Testing
+
+@Suite struct RetryTests {
+    private static func policy(_ attempts: Int) -> RetryPolicy {
+        RetryPolicy(maximumAttempts: attempts, firstDelay: .zero)
+    }
+
+    /// A server that answers one after the other; `nil` closes the connection without an answer.
+    private static func answering(
+        _ answers: [(status: String, fields: [String: String])?],
+        while work: @escaping @Sendable (RawServer) async throws -> Void
+    ) async throws {
+        let rest = Answers(answers)
+        try await RawServer.run { connection in
+            while try await connection.readRequest() != nil {
+                guard let answer = rest.next() else { return }
+                try await connection.respond(answer.status, answer.fields)
+            }
+        } while: { try await work($0) }
+    }
+
+    private final class Answers: Sendable {
+        private let rest: Mutex<[(status: String, fields: [String: String])?]>
+
+        init(_ answers: [(status: String, fields: [String: String])?]) {
+            rest = Mutex(answers)
+        }
+
+        func next() -> (status: String, fields: [String: String])? {
+            rest.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+        }
+    }
+
+    private static func form(in folder: TemporaryFolder) throws -> MultipartForm {
+        var form = MultipartForm()
+        form.append("초코", named: "name")
+        form.append(fileAt: try folder.file("a.jpg", size: 300_000), named: "image")
+        form.append(SendingTests.stream(of: 3, length: nil), named: "log", filename: "log.txt")
+        return form
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `a retry sends the same bytes under the same key`(carrier: Carrier) async throws {
+        let folder = try TemporaryFolder()
+        let form = try Self.form(in: folder)
+        try await Self.answering([
+            ("503 Service Unavailable", ["Retry-After": "0"]), nil, ("429 Too Many Requests", [:]), ("201 Created", [:]),
+        ]) { server in
+            let client = UploadClient(transport: carrier.transport(), retryPolicy: Self.policy(5))
+            let attempts = Mutex<[Int]>([])
+            let response = try await client.upload(form, to: server.url) { progress in
+                attempts.withLock { if $0.last != progress.attempt { $0.append(progress.attempt) } }
+            }
+            #expect(response.attempts == 4)
+            #expect(attempts.withLock { $0 } == [1, 2, 3, 4])
+            let requests = server.requests.whole
+            #expect(requests.count == 4)
+            #expect(Set(requests.map(\.body)) == [try await form.layout().bytes()])
+            let keys = Set(requests.map { $0.head["Idempotency-Key"] ?? "" })
+            let key = try #require(keys.first)
+            #expect(keys.count == 1)
+            #expect(key.hasPrefix("\"") && key.hasSuffix("\"") && key.count > 30)
+        }
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `after the last attempt the last failure is thrown`(carrier: Carrier) async throws {
+        try await Self.answering([nil, nil, ("503 Service Unavailable", [:]), ("201 Created", [:])]) { server in
+            let client = UploadClient(transport: carrier.transport(), retryPolicy: Self.policy(3))
+            let error = try await #require(throws: UploadError.self) {
+                try await client.upload(MultipartForm(), to: server.url)
+            }
+            #expect(error.code == .refused)
+            #expect(error.response?.status.code == 503)
+            #expect(error.attempts == 3)
+        }
+    }
+
+    @Test(arguments: Carrier.allCases, ["400 Bad Request", "401 Unauthorized", "413 Content Too Large", "501 No"])
+    func `what will not pass is not tried again`(carrier: Carrier, status: String) async throws {
+        try await Self.answering([(status, [:]), ("201 Created", [:])]) { server in
+            let client = UploadClient(transport: carrier.transport(), retryPolicy: Self.policy(3))
+            let error = try await #require(throws: UploadError.self) {
+                try await client.upload(MultipartForm(), to: server.url)
+            }
+            #expect(error.attempts == 1)
+            #expect(server.requests.heads.count == 1)
+        }
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `nothing is tried again unless asked for, and no key is sent`(carrier: Carrier) async throws {
+        try await Self.answering([("503 Service Unavailable", [:]), ("201 Created", [:])]) { server in
+            await #expect(throws: UploadError.self) {
+                try await UploadClient(transport: carrier.transport()).upload(MultipartForm(), to: server.url)
+            }
+            #expect(server.requests.heads.map { $0["Idempotency-Key"] } == [nil])
+        }
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `a stream that can be read once is not tried again, and the error says so`(carrier: Carrier) async throws {
+        let (chunks, chunk) = AsyncStream.makeStream(of: Data.self)
+        chunk.yield(Data("log".utf8))
+        chunk.finish()
+        var form = MultipartForm()
+        form.append(FormStream(chunks), named: "log", filename: "log.txt")
+        let sent = form
+        try await Self.answering([("503 Service Unavailable", [:]), ("201 Created", [:])]) { server in
+            let client = UploadClient(transport: carrier.transport(), retryPolicy: Self.policy(3))
+            let error = try await #require(throws: UploadError.self) {
+                try await client.upload(sent, to: server.url)
+            }
+            #expect(error.code == .refused)
+            #expect(error.attempts == 1)
+            #expect(error.message.hasSuffix("the form holds a stream that can be read only once."))
+            #expect(server.requests.heads.count == 1)
+        }
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `a caller's own key is kept`(carrier: Carrier) async throws {
+        try await Self.answering([("503 Service Unavailable", [:]), ("201 Created", [:])]) { server in
+            let name = try #require(HTTPField.Name("Idempotency-Key"))
+            let client = UploadClient(transport: carrier.transport(), retryPolicy: Self.policy(3))
+            try await client.upload(MultipartForm(), to: server.url, headerFields: [name: "\"mine\""])
+            #expect(server.requests.heads.map { $0["Idempotency-Key"] } == ["\"mine\"", "\"mine\""])
+        }
+    }
+}

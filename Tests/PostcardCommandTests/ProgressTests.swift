@@ -1,0 +1,75 @@
+import Testing
+
+@testable import postcard
+
+@Suite("What is drawn of an upload")
+struct ProgressTests {
+    private let lines = ProgressLines(
+        files: [
+            .init(label: "cat.jpg", sent: 2_000_000, total: 2_000_000),
+            .init(label: "제주 바다.jpg", sent: 999_999, total: 2_000_000),
+            .init(label: "-", sent: 5, total: nil),
+        ],
+        whole: .init(label: "total", sent: 3_000_004, total: 6_000_000), speed: 1_000_000)
+
+    @Test("A bar for each file and one for the whole, with speed and time left")
+    func bars() {
+        #expect(
+            lines.drawn(columns: 100, rows: 24) == [
+                "cat.jpg        ████████████████████████████████████████  100 %    2.0 MB of 2.0 MB",
+                "제주 바다.jpg  ███████████████████░░░░░░░░░░░░░░░░░░░░░   49 %  1.0 MB of 2.0 MB",
+                "-              ░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░                   5 bytes",
+                "total          ███████████████░░░░░░░░░░░░░░░   50 %    3.0 MB of 6.0 MB  1.0 MB/s  0:03 left",
+            ].map { $0 })
+    }
+
+    @Test("No line is wider than the terminal, whatever the names", arguments: [20, 30, 43, 60, 80, 200])
+    func width(columns: Int) {
+        var lines = lines
+        lines.files.append(.init(label: String(repeating: "긴이름", count: 50) + ".jpg", sent: 0, total: 1))
+        for line in lines.drawn(columns: columns, rows: 24) { #expect(DisplayWidth.of(line) < columns) }
+    }
+
+    @Test("Where there is no room for all files, those under way are shown")
+    func manyFiles() {
+        var lines = lines
+        lines.files = (0..<50).map { .init(label: "\($0)", sent: $0 < 30 ? 1 : 0, total: 1) }
+        let drawn = lines.drawn(columns: 80, rows: 10)
+        #expect(drawn.count == 9)
+        #expect(drawn.contains { $0.hasPrefix("30 ") })
+        #expect(drawn.last?.hasPrefix("total") == true)
+    }
+
+    @Test("Sizes and durations are short", arguments: [
+        (0, "0 bytes"), (999, "999 bytes"), (1000, "1.0 kB"), (999_949, "999.9 kB"), (999_950, "1.0 MB"),
+        (4_294_967_296, "4.3 GB"), (5_000_000_000_000, "5.0 TB"),
+    ] as [(Int64, String)])
+    func sizes(bytes: Int64, text: String) {
+        #expect(ProgressLines.size(bytes) == text)
+    }
+
+    @Test("Durations have hours where they must", arguments: [
+        (0, "0:00"), (0.2, "0:01"), (61, "1:01"), (3600, "1:00:00"), (86399.5, "24:00:00"), (.infinity, "--:--"),
+    ])
+    func durations(seconds: Double, text: String) {
+        #expect(ProgressLines.duration(seconds) == text)
+    }
+
+    @Test("A long name keeps its extension", arguments: [
+        ("cat.jpg", 10, "cat.jpg   "), ("a-very-long-name.jpg", 10, "a-ver….jpg"), ("제주바다사진첩.jpg", 10, "제주… .jpg"),
+    ])
+    func fit(name: String, columns: Int, fitted: String) {
+        #expect(DisplayWidth.of(DisplayWidth.fit(name, to: columns)) == columns)
+        #expect(DisplayWidth.fit("cat.jpg", to: 10) == "cat.jpg   ")
+    }
+
+    @Test("The speed is that of the last seconds")
+    func speed() {
+        var meter = SpeedMeter()
+        let start = ContinuousClock.now
+        #expect(meter.bytesPerSecond == nil)
+        for second in 0...10 { meter.add(Int64(second * 100), at: start + .seconds(second)) }
+        for second in 11...20 { meter.add(Int64(1000 + (second - 10) * 500), at: start + .seconds(second)) }
+        #expect(meter.bytesPerSecond == 500)
+    }
+}

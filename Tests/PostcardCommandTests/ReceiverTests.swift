@@ -1,0 +1,66 @@
+import Crypto
+import Foundation
+import PostcardForm
+import PostcardSamples
+import Testing
+
+@Suite("postcard send, to servers that others wrote")
+struct ReceiverTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    private static let start = URL(filePath: #filePath).deletingLastPathComponent()
+        .appending(path: "../Receivers/start").standardized
+
+    private static let transports = ["async-http", "urlsession"]
+
+    private func arguments(for pictures: [URL], to address: String, transport: String) -> [String] {
+        ["send", address, "--transport", transport, "-F", "이름=초코", "-F", "message=안녕하세요,\r\n\"제주\"에서"]
+            + pictures.enumerated().flatMap { ["-F", "picture\($0)=@\($1.path)"] }
+    }
+
+    @Test(
+        "Every byte and every name arrives",
+        arguments: ["php", "python"], transports)
+    func parsed(receiver: String, transport: String) async throws {
+        // This little server of Python's knows no chunked bodies, and URLSession on Linux sends no others.
+        if receiver == "python", transport == "urlsession" { return }
+        let server = try await RunningServer([receiver, folder.path], of: Self.start)
+        let pictures = try SamplePictures.all()
+        let ending = try await Program.run(arguments(for: pictures, to: server.address, transport: transport))
+        #expect(ending.status == 0, "\(ending.messages) \(ending.text)")
+        let fields = try #require(try ending.json()["fields"] as? [[String: String]])
+        #expect(
+            fields == [
+                ["name": "이름", "value": "초코"], ["name": "message", "value": "안녕하세요,\r\n\"제주\"에서"],
+            ])
+        let files = try #require(try ending.json()["files"] as? [[String: Any]])
+        #expect(files.map { $0["name"] as? String } == pictures.indices.map { "picture\($0)" })
+        #expect(files.map { $0["filename"] as? String } == pictures.map(\.lastPathComponent))
+        #expect(files.map { $0["contentType"] as? String } == ["image/jpeg", "image/png", "image/jpeg"])
+        #expect(
+            try files.map { $0["sha256"] as? String }
+                == pictures.map { SHA256.hash(data: try Data(contentsOf: $0)).hexadecimal })
+    }
+
+    @Test("nginx keeps the very body that a dry run writes", arguments: transports)
+    func nginx(transport: String) async throws {
+        let server = try await RunningServer(["nginx", folder.path], of: Self.start)
+        let ending = try await Program.run(
+            arguments(for: try SamplePictures.all(), to: server.address, transport: transport) + ["--json"])
+        #expect(ending.status == 0, "\(ending.messages)")
+        let headers = try #require(try ending.json()["headers"] as? [String: String])
+        let path = try #require(try ending.json()["body"] as? String)
+        let contentType = try #require(headers["received-content-type"])
+        #expect(try Data(contentsOf: URL(filePath: path)).count == (try ending.json()["bytesSent"] as? Int))
+        let explained = try await Program.run(["explain", "--json", "--content-type", contentType, path])
+        #expect(explained.status == 0)
+        let parts = try #require(try explained.json()["parts"] as? [[String: Any]])
+        #expect(
+            try parts.compactMap { $0["sha256"] as? String }.suffix(3)
+                == SamplePictures.all().map { SHA256.hash(data: try Data(contentsOf: $0)).hexadecimal })
+    }
+}

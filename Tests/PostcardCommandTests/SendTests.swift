@@ -1,0 +1,109 @@
+import Foundation
+import PostcardSamples
+import Testing
+
+@Suite("postcard send")
+struct SendTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    private func send(_ arguments: String..., input: Data = Data()) async throws -> Program.Ending {
+        try await Program.run(["send"] + arguments, input: input)
+    }
+
+    /// Command lines that fail before anything is sent, with their exit status and a word of the message.
+    static let failures: [(arguments: [String], status: Int32, word: String)] = [
+        (["http://127.0.0.1:1/"], 64, "-F"),
+        (["http://127.0.0.1:1/", "-F", "nothing"], 64, "name=value"),
+        (["http://127.0.0.1:1/", "-F", "a=b", "-H", "no field"], 64, "Name: value"),
+        (["http://127.0.0.1:1/", "-F", "a=b", "-X", "GET"], 64, "POST"),
+        (["http://127.0.0.1:1/", "-F", "a=b", "--timeout", "0"], 64, "timeout"),
+        (["http://127.0.0.1:1/", "-F", "a=b", "--retries", "-1"], 64, "retries"),
+        (["http://127.0.0.1:1/", "-F", "a=@-", "-F", "b=@-"], 64, "once"),
+        (["nowhere", "-F", "a=b"], 64, "http://"),
+        (["ftp://127.0.0.1/", "-F", "a=b"], 64, "http://"),
+        (["http://", "-F", "a=b"], 64, "host"),
+        (["http://127.0.0.1:99999/", "-F", "a=b"], 64, "99999"),
+        (["http://127.0.0.1:1/", "-F", "a=@/no/such/file.jpg"], 66, "/no/such/file.jpg"),
+        (["http://127.0.0.1:1/", "-F", "a=</no/such/file.txt"], 66, "/no/such/file.txt"),
+        (["http://127.0.0.1:1/", "-F", "a=@/usr"], 66, "/usr is a directory"),
+        (["http://127.0.0.1:1/", "-F", "a=b"], 69, "127.0.0.1:1"),
+        (["http://127.0.0.1:1/", "-F", "a=b", "--transport", "urlsession"], 69, "127.0.0.1:1"),
+    ]
+
+    @Test("It says what went wrong, in words and by its exit status", arguments: failures)
+    func failure(arguments: [String], status: Int32, word: String) async throws {
+        let ending = try await Program.run(["send"] + arguments)
+        #expect(ending.status == status)
+        #expect(ending.messages.contains(word), "\(ending.messages)")
+        #expect(ending.output.isEmpty)
+    }
+
+    @Test("A server that says nothing ends it with 75", arguments: ["async-http", "urlsession"])
+    func silentServer(transport: String) async throws {
+        let script = """
+            import socket, time
+            listener = socket.create_server(("127.0.0.1", 0))
+            print("http://127.0.0.1:%d" % listener.getsockname()[1], flush=True)
+            connection = listener.accept()[0]
+            while connection.recv(65536): pass
+            """
+        let server = try await RunningServer(["python3", "-c", script], of: URL(filePath: "/usr/bin/env"))
+        let ending = try await send(server.address, "-F", "a=b", "--timeout", "0.3", "--transport", transport)
+        #expect(ending.status == 75, "\(ending.messages)")
+    }
+
+    @Test("A refusal ends it with 1, and the server's own reason is shown")
+    func refusal() async throws {
+        let server = try await RunningServer(["serve", "--port", "0", "--directory", folder.path, "--max-field", "3"])
+        let ending = try await send("\(server.address)/uploads", "-F", "a=four")
+        #expect(ending.status == 1)
+        #expect(ending.messages.contains("A text field has more than 3 bytes"), "\(ending.messages)")
+        #expect(try ending.json()["code"] as? String == "field-too-large")
+    }
+
+    @Test("Fields, files and standard input arrive, and the answer is printed", arguments: ["async-http", "urlsession"])
+    func everything(transport: String) async throws {
+        let server = try await RunningServer(["serve", "--port", "0", "--directory", folder.path])
+        let text = try folder.file("text.txt", "여러\n줄".utf8)
+        let pictures = try SamplePictures.all()
+        var arguments = ["send", "\(server.address)/uploads", "--json", "--transport", transport, "-F", "name=초코"]
+        arguments += ["-F", "text=<\(text.path)", "-F", "log=@-;filename=build.log"]
+        for picture in pictures { arguments += ["-F", "picture=@\(picture.path)"] }
+        let ending = try await Program.run(arguments, input: Data("piped".utf8))
+        #expect(ending.status == 0, "\(ending.messages)")
+        #expect(ending.messages.isEmpty)
+        let answer = try ending.json()
+        #expect(answer["status"] as? Int == 201)
+        #expect(answer["attempts"] as? Int == 1)
+        let sizes = try pictures.map { try Data(contentsOf: $0).count }
+        #expect(answer["bytesSent"] as? Int ?? 0 > sizes.reduce(0, +))
+        let headers = try #require(answer["headers"] as? [String: String])
+        let record = try #require(answer["body"] as? [String: Any])
+        #expect(headers["location"] == "/uploads/\(record["id"] as? String ?? "")")
+        let fields = try #require(record["fields"] as? [[String: String]])
+        #expect(fields == [["name": "name", "value": "초코"], ["name": "text", "value": "여러\n줄"]])
+        let files = try #require(record["files"] as? [[String: Any]])
+        #expect(files.map { $0["filename"] as? String } == ["build.log"] + pictures.map(\.lastPathComponent))
+        #expect(files.map { $0["size"] as? Int } == [5] + sizes)
+        #expect(
+            files.map { $0["contentType"] as? String } == ["text/plain", "image/jpeg", "image/png", "image/jpeg"])
+    }
+
+    @Test("A dry run writes the exact body and its head, which explain understands")
+    func dryRun() async throws {
+        let picture = try #require(try SamplePictures.all().first)
+        let ending = try await send(
+            "http://example.com/a?b=c", "--dry-run", "-X", "put", "-H", "X-Trace: 1", "-F", "name=초코", "-F",
+            "picture=@\(picture.path)")
+        #expect(ending.status == 0)
+        #expect(ending.messages.hasPrefix("PUT /a?b=c HTTP/1.1\r\nHost: example.com\r\nX-Trace: 1\r\n"))
+        #expect(ending.messages.contains("\r\nContent-Length: \(ending.output.count)\r\n"))
+        #expect(ending.output.range(of: try Data(contentsOf: picture)) != nil)
+        let request = Data(ending.messages.utf8) + ending.output
+        #expect(try await Program.run(["explain"], input: request).status == 0)
+    }
+}

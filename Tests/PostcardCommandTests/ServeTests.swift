@@ -1,0 +1,141 @@
+import Crypto
+import Foundation
+import HTTPTypes
+import PostcardAsyncHTTP
+import PostcardClient
+import PostcardForm
+import PostcardSamples
+import Testing
+
+@Suite("postcard serve")
+struct ServeTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    private func serve(_ options: String...) async throws -> RunningServer {
+        try await RunningServer(["serve", "--port", "0", "--directory", folder.path] + options)
+    }
+
+    /// What lies in the receiver's directory, but for its own bookkeeping.
+    private func records() throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { !$0.hasPrefix(".") }
+    }
+
+    private func temporaryFiles() throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: folder.path + "/.incoming")
+    }
+
+    @Test("Five pictures and Korean text from curl arrive byte for byte and name by name")
+    func curl() async throws {
+        let server = try await serve()
+        let pictures = try SamplePictures.all()
+        let five = pictures + pictures.prefix(2)
+        var arguments = ["-sS", "-F", "이름=초코", "-F", "message=안녕하세요,\n제주에서"]
+        for picture in five { arguments += ["-F", "사진=@\(picture.path)"] }
+        let ending = try await Program.run("curl", arguments + ["\(server.address)/uploads"])
+        let record = try ending.json()
+        let fields = try #require(record["fields"] as? [[String: String]])
+        #expect(fields == [["name": "이름", "value": "초코"], ["name": "message", "value": "안녕하세요,\n제주에서"]])
+        let files = try #require(record["files"] as? [[String: Any]])
+        #expect(files.map { $0["name"] as? String } == Array(repeating: "사진", count: 5))
+        #expect(files.map { $0["filename"] as? String } == five.map(\.lastPathComponent))
+        for (file, picture) in zip(files, five) {
+            let path = try #require(file["url"] as? String)
+            let fetched = try await Program.run("curl", ["-sS", server.address + path])
+            #expect(fetched.output == (try Data(contentsOf: picture)))
+            #expect(file["sha256"] as? String == SHA256.hash(data: fetched.output).hexadecimal)
+        }
+    }
+
+    @Test("Forms are posted where --path says, and limits are told by their names")
+    func options() async throws {
+        let server = try await serve("--path", "/api/v1/images", "--max-body", "2kB", "--max-file", "1000", "--max-field", "9")
+        let address = "\(server.address)/api/v1/images"
+        #expect(try await Program.run("curl", ["-sS", "-F", "a=b", address]).json()["id"] != nil)
+        let cases = [("a=0123456789", "field-too-large"), ("a=@\(try folder.file(".1", Data(count: 1001)).path)", "file-too-large"),
+            ("a=@\(try folder.file(".2", Data(count: 2001)).path)", "body-too-large")]
+        for (part, code) in cases {
+            let ending = try await Program.run("curl", ["-sS", "-F", part, address])
+            #expect(try ending.json()["code"] as? String == code)
+            #expect(try ending.json()["status"] as? Int == 413)
+        }
+        #expect(try records().count == 1)
+        #expect(try temporaryFiles().isEmpty)
+    }
+
+    @Test("It ends with 0 when it is told to end")
+    func termination() async throws {
+        let server = try await serve()
+        #expect(server.terminate() == 0)
+    }
+
+    @Test("What cannot be served is said by the exit status")
+    func failures() async throws {
+        let server = try await serve()
+        let port = try #require(URL(string: server.address)?.port)
+        let sameDirectory = try await Program.run(["serve", "--port", "0", "--directory", folder.path])
+        #expect(sameDirectory.status == 73)
+        let other = try TemporaryFolder()
+        let samePort = try await Program.run(["serve", "--port", "\(port)", "--directory", other.path])
+        #expect(samePort.status == 69)
+        for arguments in [["--port", "70000"], ["--max-body", "much"], ["--path", "images"]] {
+            #expect(try await Program.run(["serve"] + arguments).status == 64)
+        }
+    }
+
+    @Test("Killed in the middle of uploads, it has every answered one whole and nothing half")
+    func kill() async throws {
+        let content = Data((0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
+        let picture = try folder.file(".picture", content)
+        let server = try await serve()
+        let answered = try await Self.upload(picture, times: 100, to: server) { _ in }
+        #expect(answered.count == 100)
+        let answeredBeforeKill = try await Self.upload(picture, times: 16, to: server) { if $0 == 4 { server.kill() } }
+
+        let revived = try await serve()
+        let stored = try records()
+        #expect(Set(answered + answeredBeforeKill).subtracting(stored).isEmpty)
+        #expect(try temporaryFiles().isEmpty)
+        for id in stored {
+            let ending = try await Program.run("curl", ["-sS", "\(revived.address)/uploads/\(id)/files/0"])
+            #expect(ending.output == content)
+        }
+        #expect(try await Program.run(["send", "\(revived.address)/uploads", "-F", "a=b"]).status == 0)
+    }
+
+    /// Sends a picture many times, sixteen at a time, and gives the identifiers that were answered.
+    private static func upload(
+        _ picture: URL, times: Int, to server: RunningServer, onAnswer: @Sendable (Int) -> Void
+    ) async throws -> [String] {
+        let url = try #require(URL(string: "\(server.address)/uploads"))
+        let client = UploadClient(transport: AsyncHTTPTransport())
+        return await withTaskGroup(of: String?.self) { group in
+            func add() {
+                group.addTask {
+                    var form = MultipartForm()
+                    form.append("초코", named: "name")
+                    form.append(fileAt: picture, named: "picture")
+                    let response = try? await client.upload(form, to: url)
+                    return response?.headerFields[.location]?.split(separator: "/").last.map(String.init)
+                }
+            }
+            for _ in 0..<min(times, 16) { add() }
+            var begun = min(times, 16)
+            var answered: [String] = []
+            for await id in group {
+                if let id {
+                    answered.append(id)
+                    onAnswer(answered.count)
+                }
+                if begun < times {
+                    begun += 1
+                    add()
+                }
+            }
+            return answered
+        }
+    }
+}

@@ -1,0 +1,172 @@
+import Foundation
+import PostcardForm
+import PostcardServer
+import SystemPackage
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct ConnectionTests {
+    @Test("A client that waits for 100 Continue is asked for its body and then answered")
+    func continueThenBody() async throws {
+        try await withReceiver { receiver in
+            let port = receiver.port
+            let answer = try await onThread {
+                let socket = try RawSocket(port: port)
+                try socket.send(Form.head(contentLength: Form.small.utf8.count, fields: ["Expect: 100-continue"]))
+                let asked = try socket.receive(until: "\r\n\r\n")
+                try socket.send(Form.small)
+                return asked + (try socket.receive(until: "}]"))
+            }
+            #expect(answer.hasPrefix("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 201"))
+        }
+    }
+
+    @Test(
+        "A client that waits for 100 Continue gets the refusal instead where the head alone breaks a rule",
+        arguments: [
+            (Form.head(contentLength: 5000, fields: ["Expect: 100-continue"]), 413),
+            (Form.request(body: "", contentType: "", fields: ["Expect: 100-continue"]), 415),
+        ])
+    func refusalInsteadOfContinue(request: String, status: Int) async throws {
+        try await withReceiver {
+            $0.uploads.limits.maximumBodyBytes = 1000
+        } _: { receiver in
+            let answer = try await receiver.exchange(request)
+            #expect(answer.status == status)
+            #expect(!answer.text.contains("100 Continue"))
+            #expect(answer.headers["connection"] == "close")
+        }
+    }
+
+    @Test(
+        "curl that sends 100 MB to a limit of 1 MB prints the problem",
+        arguments: [[], ["-H", "Expect:"], ["-H", "Expect:", "-H", "Transfer-Encoding: chunked"]])
+    func earlyRefusalReachesCurl(arguments: [String]) async throws {
+        try await withReceiver {
+            $0.uploads.limits.maximumBodyBytes = 1_000_000
+        } _: { receiver in
+            let file = receiver.directory.appending("..").appending("large.bin").string
+            #expect(FileManager.default.createFile(atPath: file, contents: nil))
+            try FileHandle(forWritingTo: URL(filePath: file)).truncate(atOffset: 100_000_000)
+            let result = try await CommandResult(
+                "curl", ["-sS", "--max-time", "30"] + arguments + ["-F", "f=@\(file)", "\(receiver.url)/uploads"])
+            #expect(result.status == 0, "\(result.errors)")
+            let problem = try JSONDecoder().decode(Problem.self, from: result.output)
+            #expect(problem.status == 413)
+            #expect(problem.code == "body-too-large")
+            #expect(problem.limit?.value == 1_000_000)
+            #expect(try receiver.incoming.isEmpty)
+        }
+    }
+
+    @Test("A client that reads only once it has sent everything still gets the refusal")
+    func lateReader() async throws {
+        try await withReceiver {
+            $0.uploads.limits.maximumFileBytes = 1000
+        } _: { receiver in
+            let content = Form.fileHeader + String(repeating: "x", count: 30_000_000) + Form.end
+            let answer = try await receiver.exchange(Form.request(body: content))
+            #expect(answer.problem?.code == "file-too-large")
+        }
+    }
+
+    @Test("A client that goes on sending after its refusal is cut off at the bound")
+    func drainBound() async throws {
+        try await withReceiver {
+            $0.uploads.limits.maximumFileBytes = 1000
+            $0.connections.maximumDrainBytes = 1_000_000
+        } _: { receiver in
+            let port = receiver.port
+            await #expect(throws: (any Error).self) {
+                try await onThread {
+                    let socket = try RawSocket(port: port)
+                    try socket.send(Form.head(contentLength: 1 << 40) + Form.fileHeader)
+                    let block = [UInt8](repeating: 0, count: 1 << 16)
+                    while true { try socket.send(block) }
+                }
+            }
+        }
+    }
+
+    @Test("A client that neither sends nor closes after its refusal is cut off after a while")
+    func drainTimeout() async throws {
+        try await withReceiver {
+            $0.uploads.limits.maximumFileBytes = 10
+            $0.connections.drainTimeout = .milliseconds(100)
+        } _: { receiver in
+            let port = receiver.port
+            let file = Form.fileHeader + String(repeating: "x", count: 1000)
+            try await onThread {
+                let socket = try RawSocket(port: port)
+                try socket.send(Form.head(contentLength: 1 << 40) + file)
+                _ = try socket.receiveAll()
+                // The server has closed its output; once it has closed the whole connection, sending fails.
+                #expect(throws: (any Error).self) { while true { try socket.send("x") } }
+            }
+        }
+    }
+
+    @Test("A sender that falls silent in its body is refused with 408, and nothing is left of its form")
+    func silentSender() async throws {
+        try await withReceiver {
+            $0.connections.idleTimeout = .milliseconds(200)
+        } _: { receiver in
+            let answer = try await receiver.exchange(Form.head(contentLength: 1000) + Form.fileHeader + "content")
+            #expect(answer.status == 408)
+            #expect(answer.problem?.code == "too-slow")
+            #expect(answer.problem?.limit?.value == 200)
+            #expect(try receiver.incoming.isEmpty)
+        }
+    }
+
+    @Test("A connection without a request is closed after the idle time", arguments: ["", "POST /uploads HTT"])
+    func idleConnection(beginning: String) async throws {
+        try await withReceiver {
+            $0.connections.idleTimeout = .milliseconds(200)
+        } _: { receiver in
+            let answer = try await receiver.exchange(beginning)
+            #expect(answer.text.isEmpty)
+        }
+    }
+
+    @Test("Requests sent ahead of their answers are answered in order on one connection")
+    func pipelining() async throws {
+        try await withReceiver { receiver in
+            let first = Form.request(body: Form.small).replacing("Connection: close\r\n", with: "")
+            let answer = try await receiver.exchange(
+                first + "GET /health HTTP/1.1\r\nHost: a\r\n\r\n" + Form.request(body: Form.small))
+            let statuses = answer.text.split(separator: "HTTP/1.1 ").map { $0.prefix(3) }
+            #expect(statuses == ["201", "200", "201"])
+            #expect(try receiver.records.count == 2)
+        }
+    }
+
+    @Test("Garbage behind a request is refused after the request is answered")
+    func pipelinedGarbage() async throws {
+        try await withReceiver { receiver in
+            let answer = try await receiver.exchange("GET /health HTTP/1.1\r\nHost: a\r\n\r\n\u{1}\u{2}garbage\r\n\r\n")
+            let statuses = answer.text.split(separator: "HTTP/1.1 ").map { $0.prefix(3) }
+            #expect(statuses == ["200", "400"])
+            #expect(answer.text.contains("malformed-request"))
+        }
+    }
+
+    @Test("A shutdown lets the upload under way finish, and takes no new connection")
+    func gracefulShutdown() async throws {
+        try await withReceiver { receiver in
+            let port = receiver.port
+            let socket = try RawSocket(port: port)
+            let content = String(repeating: "x", count: 1_000_000)
+            let body = Form.fileHeader + content + Form.end
+            try socket.send(Form.head(contentLength: body.utf8.count) + String(body.dropLast(500_000)))
+            try await eventually { try !receiver.incoming.isEmpty }
+            async let ended: Void = receiver.shutDown()
+            try await eventually { (try? RawSocket(port: port)) == nil }
+            try socket.send(String(body.suffix(500_000)))
+            let answer = try RawResponse(socket.receiveAll())
+            #expect(answer.status == 201)
+            #expect(try UploadRecord(json: Data(answer.body.utf8)).files.map(\.size) == [1_000_000])
+            await ended
+        }
+    }
+}

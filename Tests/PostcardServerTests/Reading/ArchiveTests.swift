@@ -1,0 +1,162 @@
+import Foundation
+import PostcardServer
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct ArchiveTests {
+    private struct Listing: Decodable {
+        struct Record: Decodable { let id: String }
+        let uploads: [Record]
+        let next: String?
+    }
+
+    private func listing(_ receiver: RunningReceiver, _ query: String = "") async throws -> Listing {
+        let answer = try await receiver.curl("\(receiver.url)/uploads\(query)")
+        return try JSONDecoder().decode(Listing.self, from: answer.output)
+    }
+
+    private func post(_ content: String, to receiver: RunningReceiver) async throws -> UploadRecord {
+        let part = "Content-Disposition: form-data; name=\"f\"; filename=\"f.txt\"\r\nContent-Type: text/plain"
+        let answer = try await receiver.exchange(Form.request(body: Form.part(part, content)))
+        return try UploadRecord(json: Data(answer.body.utf8))
+    }
+
+    private func get(
+        _ path: String, _ receiver: RunningReceiver, method: String = "GET", _ fields: String...
+    ) async throws -> RawResponse {
+        let lines = ["\(method) \(path) HTTP/1.1", "Host: a", "Connection: close"] + fields
+        return try await receiver.exchange(lines.joined(separator: "\r\n") + "\r\n\r\n")
+    }
+
+    @Test("A listing goes from the newest to the oldest, page by page")
+    func paging() async throws {
+        try await withReceiver { receiver in
+            #expect(try await listing(receiver).uploads.isEmpty)
+            var ids: [String] = []
+            for index in 0..<5 { ids.insert(try await post("\(index)", to: receiver).id.text, at: 0) }
+            let whole = try await listing(receiver)
+            #expect(whole.uploads.map(\.id) == ids)
+            #expect(whole.next == nil)
+            let first = try await listing(receiver, "?limit=2")
+            #expect(first.uploads.map(\.id) == Array(ids[0..<2]))
+            #expect(first.next == ids[1])
+            let second = try await listing(receiver, "?limit=2&after=\(ids[1])")
+            #expect(second.uploads.map(\.id) == Array(ids[2..<4]))
+            let last = try await listing(receiver, "?limit=2&after=\(ids[3])")
+            #expect(last.uploads.map(\.id) == [ids[4]])
+            #expect(last.next == nil)
+        }
+    }
+
+    @Test(
+        "A query that makes no sense is refused",
+        arguments: ["limit=0", "limit=1001", "limit=x", "limit=-1", "limit=", "after=x", "after=../../etc"])
+    func invalidQuery(query: String) async throws {
+        try await withReceiver { receiver in
+            let answer = try await get("/uploads?\(query)", receiver)
+            #expect(answer.status == 400)
+            #expect(answer.problem?.code == "invalid-query")
+        }
+    }
+
+    @Test("Parts of a file are answered with 206, what it does not have with 416")
+    func ranges() async throws {
+        try await withReceiver { receiver in
+            let record = try await post("0123456789", to: receiver)
+            let url = record.files[0].url
+            let whole = try await get(url, receiver)
+            #expect(whole.status == 200)
+            #expect(whole.body == "0123456789")
+            #expect(whole.headers["accept-ranges"] == "bytes")
+            #expect(whole.headers["etag"] == "\"\(record.files[0].sha256)\"")
+            #expect(whole.headers["x-content-type-options"] == "nosniff")
+            #expect(whole.headers["content-security-policy"] == "sandbox; default-src 'none'")
+            #expect(whole.headers["content-type"] == "text/plain")
+            let part = try await get(url, receiver, "Range: bytes=2-4")
+            #expect(part.status == 206)
+            #expect(part.body == "234")
+            #expect(part.headers["content-range"] == "bytes 2-4/10")
+            #expect(part.headers["content-length"] == "3")
+            let beyond = try await get(url, receiver, "Range: bytes=10-")
+            #expect(beyond.status == 416)
+            #expect(beyond.headers["content-range"] == "bytes */10")
+            #expect(beyond.problem?.code == "range-not-satisfiable")
+        }
+    }
+
+    @Test("A client that has the file, or a part of it, says so and is believed only for the same content")
+    func conditions() async throws {
+        try await withReceiver { receiver in
+            let record = try await post("0123456789", to: receiver)
+            let url = record.files[0].url
+            let etag = "\"\(record.files[0].sha256)\""
+            #expect(try await get(url, receiver, "If-None-Match: \(etag)").status == 304)
+            #expect(try await get(url, receiver, "If-None-Match: \"other\"").status == 200)
+            #expect(try await get(url, receiver, "Range: bytes=2-4", "If-Range: \(etag)").status == 206)
+            #expect(try await get(url, receiver, "Range: bytes=2-4", "If-Range: \"other\"").body == "0123456789")
+            let head = try await get(url, receiver, method: "HEAD")
+            #expect(head.status == 200)
+            #expect(head.headers["content-length"] == "10")
+            #expect(head.body.isEmpty)
+        }
+    }
+
+    @Test("A large file comes back as it was sent, also by curl in parts")
+    func largeFile() async throws {
+        try await withReceiver { receiver in
+            let content = String((0..<700_000).map { _ in "0123456789abcdef".randomElement() ?? "0" })
+            let record = try await post(content, to: receiver)
+            let url = receiver.url + record.files[0].url
+            #expect(try await receiver.curl(url).text == content)
+            let first = try await receiver.curl("-r", "0-399999", url).text
+            let second = try await receiver.curl("-r", "400000-", url).text
+            #expect(first + second == content)
+        }
+    }
+
+    @Test("An upload that is deleted is gone, and deleting it again is refused")
+    func deletion() async throws {
+        try await withReceiver { receiver in
+            let record = try await post("content", to: receiver)
+            let other = try await post("other", to: receiver)
+            let deleted = try await get(record.url, receiver, method: "DELETE")
+            #expect(deleted.status == 204)
+            #expect(try await get(record.url, receiver).status == 404)
+            #expect(try await get(record.files[0].url, receiver).status == 404)
+            #expect(try await get(record.url, receiver, method: "DELETE").problem?.code == "not-found")
+            #expect(try await listing(receiver).uploads.map(\.id) == [other.id.text])
+            #expect(try receiver.records == [other.id.text])
+            #expect(try receiver.incoming.isEmpty)
+        }
+    }
+
+    @Test(
+        "Paths that lead nowhere are refused with 404",
+        arguments: [
+            "/uploads/x", "/uploads/..%2F..", "/uploads/.incoming", "/uploads/ID/files/9", "/uploads/ID/files/-1",
+            "/uploads/ID/files/record.json", "/uploads/ID/files/..%2frecord.json", "/uploads/ID/record.json", "/x",
+        ])
+    func nowhere(path: String) async throws {
+        try await withReceiver { receiver in
+            let record = try await post("content", to: receiver)
+            let answer = try await get(path.replacing("ID", with: record.id.text), receiver)
+            #expect(answer.status == 404)
+            #expect(answer.problem?.code == "not-found")
+        }
+    }
+
+    @Test("The page, its health and their methods")
+    func pages() async throws {
+        try await withReceiver { receiver in
+            let health = try await get("/health", receiver)
+            #expect(health.status == 200)
+            #expect(health.body == "ok")
+            let page = try await get("/", receiver)
+            #expect(page.headers["content-type"] == "text/html; charset=utf-8")
+            #expect(page.body.contains(#"method="post" enctype="multipart/form-data" action="/uploads""#))
+            let refused = try await get("/health", receiver, method: "DELETE")
+            #expect(refused.status == 405)
+            #expect(refused.headers["allow"] == "GET, HEAD")
+        }
+    }
+}

@@ -1,0 +1,130 @@
+import Crypto
+import Foundation
+import PostcardServer
+import SystemPackage
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct ReceptionTests {
+    @Test("A form of curl with Korean text, Korean filenames and repeated names becomes its record")
+    func koreanForm() async throws {
+        try await withReceiver { receiver in
+            let picture = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
+            let path = receiver.directory.appending("..").appending("초코 사진.png").string
+            try picture.write(to: URL(filePath: path))
+            let result = try await receiver.curl(
+                "-i", "-F", "이름=초코", "-F", "메모=안녕, 세상!", "-F", "사진=@\(path);type=image/png", "-F", "메모=둘째",
+                "-F", "사진=@\(path);filename=\"a\\\"b;c.jpg\"", "\(receiver.url)/uploads")
+            #expect(result.text.hasPrefix("HTTP/1.1 201"))
+            let json = try #require(result.text.split(separator: "\r\n\r\n").last)
+            let record = try UploadRecord(json: Data(json.utf8))
+            #expect(result.text.lowercased().contains("location: /uploads/\(record.id)\r\n"))
+            #expect(record.fields.map(\.name) == ["이름", "메모", "메모"])
+            #expect(record.fields.map(\.value) == ["초코", "안녕, 세상!", "둘째"])
+            #expect(record.files.map(\.name) == ["사진", "사진"])
+            #expect(record.files.map(\.filename) == ["초코 사진.png", "a\"b;c.jpg"])
+            #expect(record.files.first?.contentType == "image/png")
+            let digest = SHA256.hash(data: picture).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+            #expect(record.files.map(\.sha256) == [digest, digest])
+            #expect(record.files.map(\.size) == [300_000, 300_000])
+            #expect(record.files.map(\.url) == ["/uploads/\(record.id)/files/0", "/uploads/\(record.id)/files/1"])
+            #expect(try receiver.records == [record.id.text])
+            #expect(try receiver.incoming.isEmpty)
+
+            let again = try await receiver.curl("\(receiver.url)/uploads/\(record.id)")
+            #expect(try UploadRecord(json: again.output) == record)
+            let fetched = try await receiver.curl(receiver.url + record.files[1].url)
+            #expect(fetched.output == picture)
+        }
+    }
+
+    @Test("A form cut off by a client that vanishes leaves nothing behind, and the server goes on")
+    func vanishedClient() async throws {
+        try await withReceiver { receiver in
+            let port = receiver.port
+            for _ in 0..<5 {
+                let socket = try RawSocket(port: port)
+                try socket.send(Form.head(contentLength: 10_000_000))
+                try socket.send(Form.fileHeader + String(repeating: "x", count: 1_000_000))
+                try await eventually { try !receiver.incoming.isEmpty }
+                socket.abort()
+                try await eventually { try receiver.incoming.isEmpty }
+            }
+            #expect(try receiver.records.isEmpty)
+            #expect(try await receiver.curl("\(receiver.url)/health").text == "ok")
+            let answer = try await receiver.curl("-F", "a=b", "\(receiver.url)/uploads")
+            #expect(try UploadRecord(json: answer.output).fields.map(\.value) == ["b"])
+        }
+    }
+
+    @Test(
+        "A filename is data and never a path",
+        arguments: ["../../../tmp/evil", "/etc/passwd", #"C:\\boot.ini"#, "..%2F..%2Fevil", "a\u{202E}gpj.exe", "."])
+    func hostileFilename(name: String) async throws {
+        try await withReceiver { receiver in
+            let body =
+                "--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"\(name)\"\r\n\r\ncontent\r\n--b--\r\n"
+            let answer = try await receiver.exchange(Form.request(body: body))
+            #expect(answer.status == 201)
+            let record = try UploadRecord(json: Data(answer.body.utf8))
+            let stored = receiver.directory.appending(record.id.text)
+            let names = try FileManager.default.contentsOfDirectory(atPath: stored.string).sorted()
+            #expect(names == ["0", "record.json"])
+            #expect(try receiver.records == [record.id.text])
+        }
+    }
+
+    @Test("Empty files and two hundred parts keep their order and their bytes")
+    func manyParts() async throws {
+        try await withReceiver { receiver in
+            var body = ""
+            for index in 0..<100 {
+                body += "--b\r\nContent-Disposition: form-data; name=\"t\"\r\n\r\n\(index)\r\n"
+                body += "--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"\(index)\"\r\n\r\n"
+                body += String(repeating: "z", count: index % 3) + "\r\n"
+            }
+            let answer = try await receiver.exchange(Form.request(body: body + "--b--\r\n"))
+            let record = try UploadRecord(json: Data(answer.body.utf8))
+            #expect(record.fields.map(\.value) == (0..<100).map(String.init))
+            #expect(record.files.map(\.filename) == (0..<100).map(String.init))
+            #expect(record.files.map(\.size) == (0..<100).map { Int64($0 % 3) })
+            #expect(record.files.allSatisfy { $0.contentType == "application/octet-stream" })
+            let empty = try await receiver.curl("-i", receiver.url + record.files[3].url)
+            #expect(empty.text.hasPrefix("HTTP/1.1 200"))
+            let full = try await receiver.curl(receiver.url + record.files[5].url)
+            #expect(full.text == "zz")
+        }
+    }
+
+    @Test("Forms are posted where the options say, and read under /uploads")
+    func otherPath() async throws {
+        try await withReceiver {
+            $0.uploads.path = "/api/v1/images"
+        } _: { receiver in
+            let answer = try await receiver.curl("-F", "a=b", "\(receiver.url)/api/v1/images")
+            let record = try UploadRecord(json: answer.output)
+            let again = try await receiver.curl("\(receiver.url)/uploads/\(record.id)")
+            #expect(try UploadRecord(json: again.output) == record)
+            let refused = try await receiver.exchange(Form.request(body: Form.small))
+            #expect(refused.status == 405)
+            #expect(refused.headers["allow"] == "GET, HEAD")
+            let page = try await receiver.curl("\(receiver.url)/")
+            #expect(page.text.contains(#"action="/api/v1/images""#))
+        }
+    }
+
+    @Test("What is offered beside receiving can be switched off")
+    func receivingOnly() async throws {
+        try await withReceiver {
+            $0.uploads.access = .none
+        } _: { receiver in
+            let answer = try await receiver.curl("-F", "a=b", "\(receiver.url)/uploads")
+            let record = try UploadRecord(json: answer.output)
+            for request in ["GET /uploads", "GET \(record.url)", "DELETE \(record.url)"] {
+                let refused = try await receiver.exchange("\(request) HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+                #expect([404, 405].contains(refused.status))
+            }
+            #expect(try receiver.records == [record.id.text])
+        }
+    }
+}

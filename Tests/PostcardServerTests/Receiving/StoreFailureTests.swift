@@ -1,0 +1,48 @@
+import Hummingbird
+import Logging
+import NIOCore
+import PostcardServer
+import Testing
+
+/// A store that takes no upload.
+private struct FailingStore: UploadStore {
+    struct Upload: PendingUpload {
+        let error: UploadStoreError
+
+        func beginFile(name: String, filename: String, contentType: String) async throws { throw error }
+        func write(_ bytes: ByteBuffer) async throws { throw error }
+        func endFile() async throws { throw error }
+        func commit(fields: [UploadRecord.Field]) async throws -> UploadRecord { throw error }
+        func discard() async {}
+    }
+
+    let error: UploadStoreError
+
+    func beginUpload() async throws -> sending Upload { Upload(error: error) }
+    func identifiers(limit: Int, after id: UploadID?) async throws -> [UploadID] { throw error }
+    func record(_ id: UploadID) async throws -> UploadRecord? { throw error }
+    func openFile(_ index: Int, of id: UploadID) async throws -> (any StoredFile)? { throw error }
+    func delete(_ id: UploadID) async throws -> Bool { throw error }
+}
+
+@Suite(.timeLimit(.minutes(1)))
+struct StoreFailureTests {
+    @Test(
+        "A store that fails is a refusal that says whether to try again",
+        arguments: [(UploadStoreError.Code.full, 507, nil), (.unavailable, 503, "10")] as [(
+            UploadStoreError.Code, Int, String?
+        )])
+    func failure(code: UploadStoreError.Code, status: Int, retryAfter: String?) async throws {
+        let router = Router()
+        router.addUploads(to: FailingStore(error: UploadStoreError(code, "The disk said no.")))
+        try await withApplication(router: router) { receiver in
+            let posted = try await receiver.exchange(Form.request(body: Form.small))
+            #expect(posted.status == status)
+            #expect(posted.headers["retry-after"] == retryAfter)
+            #expect(posted.problem?.code == (status == 507 ? "store-full" : "store-unavailable"))
+            #expect(posted.problem?.detail.contains("The disk said no.") == false)
+            let listed = try await receiver.exchange("GET /uploads HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            #expect(listed.status == status)
+        }
+    }
+}

@@ -1,0 +1,34 @@
+import Testing
+
+@testable import PostcardServer
+
+struct UploadIDTests {
+    @Test(
+        "What is no identifier is taken for none",
+        arguments: [
+            "", "x", "../../../../../../etc/passwd", "0123456789abcdefghjkmnpqr", "0123456789abcdefghjkmnpqrs0",
+            "0123456789ABCDEFGHJKMNPQRS", "0123456789abcdefghijklmnop", "01234567/9abcdefghjkmnpqrs",
+        ])
+    func malformed(text: String) {
+        #expect(UploadID(text) == nil)
+    }
+
+    @Test("An identifier holds its time, and sorts by it")
+    func time() throws {
+        var generator = SystemRandomNumberGenerator()
+        let times: [Int64] = [0, 1, 1_795_176_000_000, 1_795_176_000_001, (1 << 48) - 1]
+        let ids = times.map { UploadID(milliseconds: $0, using: &generator) }
+        #expect(ids.map(\.milliseconds) == times)
+        #expect(ids == ids.sorted())
+        #expect(ids.map { UploadID($0.text) } == ids)
+    }
+
+    @Test("A source goes on where its store stopped, even where the clock was set back")
+    func setBack() {
+        var generator = SystemRandomNumberGenerator()
+        let newest = UploadID(milliseconds: 1000, using: &generator)
+        var source = UploadIDSource(after: newest)
+        let ids = [source.next(now: 5), source.next(now: 5), source.next(now: 2000)]
+        #expect(ids.map(\.milliseconds) == [1001, 1002, 2000])
+    }
+}
