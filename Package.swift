@@ -11,9 +11,9 @@ let settings: [SwiftSetting] = [
 ]
 
 /// A package that only some traits need is not fetched by those who switch them off.
-let forAsyncHTTP: TargetDependencyCondition = .when(traits: ["AsyncHTTP"])!
-let forServer: TargetDependencyCondition = .when(traits: ["Server"])!
-let forCommandLine: TargetDependencyCondition = .when(traits: ["CommandLine"])!
+let forAsyncHTTP: TargetDependencyCondition? = .when(traits: ["AsyncHTTP"])
+let forServer: TargetDependencyCondition? = .when(traits: ["Server"])
+let forCommandLine: TargetDependencyCondition? = .when(traits: ["CommandLine"])
 
 let package = Package(
     name: "postcard",
@@ -121,8 +121,9 @@ let package = Package(
         .testTarget(
             name: "PostcardCommandTests",
             dependencies: [
-                "PostcardAsyncHTTP", "PostcardClient", "PostcardForm", "PostcardSamples", "postcard",
+                "PostcardAsyncHTTP", "PostcardClient", "PostcardForm", "PostcardSamples", "PostcardServer", "postcard",
                 .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             swiftSettings: settings),

@@ -73,7 +73,8 @@ public struct RequestExamination: Sendable {
     private mutating func begin(_ bytes: [UInt8]) {
         do {
             let head = try RequestHead(bytes)
-            let framing: Framing = head.isChunked
+            let framing: Framing =
+                head.isChunked
                 ? .chunks(ChunkedBody()) : .end(received: 0, contentLength: head.contentLength)
             state = .body(FormExamination(contentType: head.contentType), framing)
         } catch {
@@ -104,7 +105,8 @@ extension RequestExamination.Framing {
             return body.problem
         case .end(let received, let contentLength):
             guard let contentLength, received != contentLength else { return nil }
-            let difference = received > contentLength
+            let difference =
+                received > contentLength
                 ? "\(received - contentLength) more" : "\(contentLength - received) fewer"
             return FormProblem(
                 .contentLengthMismatch, at: min(received, contentLength),

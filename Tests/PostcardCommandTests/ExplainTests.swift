@@ -22,7 +22,8 @@ struct ExplainTests {
 
     @Test("A broken form ends it with 1, and the byte, the reason and the mend are said")
     func broken() async throws {
-        let request = "POST / HTTP/1.1\r\nContent-Type: multipart/form-data; boundary=XX\r\n\r\n"
+        let request =
+            "POST / HTTP/1.1\r\nContent-Type: multipart/form-data; boundary=XX\r\n\r\n"
             + Self.form.replacing("\r\n\r\n", with: "\n\r\n")
         let ending = try await Program.run(["explain", "-"], input: Data(request.utf8))
         #expect(ending.status == 1)
@@ -41,7 +42,7 @@ struct ExplainTests {
     func json() async throws {
         let ending = try await Program.run(
             ["explain", "--json", "--content-type", "multipart/form-data; boundary=XX"],
-            input: Data(Self.form.dropLast(9).utf8))
+            input: Data(Self.form.utf8.dropLast(9)))
         #expect(ending.status == 1)
         let explanation = try ending.json()
         #expect(explanation["valid"] as? Bool == false)

@@ -6,24 +6,27 @@ import Testing
 
 @Suite("An argument of -F")
 struct FormArgumentTests {
-    static let arguments: [(argument: String, name: String, source: FormArgument.Source, type: String?, filename: String?)] = [
-        ("name=초코", "name", .text("초코"), nil, nil),
-        ("name=", "name", .text(""), nil, nil),
-        ("a=b=c", "a", .text("b=c"), nil, nil),
-        ("a=x;y;z=1", "a", .text("x;y;z=1"), nil, nil),
-        ("a={\"b\":1};type=application/json", "a", .text("{\"b\":1}"), "application/json", nil),
-        ("a=\"x;type=y\"", "a", .text("x;type=y"), nil, nil),
-        ("a=\"yes\" she said", "a", .text("\"yes\" she said"), nil, nil),
-        ("a=\"unclosed", "a", .text("\"unclosed"), nil, nil),
-        ("a=b;filename=c.txt", "a", .text("b"), nil, "c.txt"),
-        ("p=@cat.jpg", "p", .file(path: "cat.jpg"), nil, nil),
-        ("p=@-", "p", .file(path: "-"), nil, nil),
-        ("p=@/a b/제주 바다.jpg;type=image/png;filename=\"a\\\"b;c.png\"", "p", .file(path: "/a b/제주 바다.jpg"),
-            "image/png", "a\"b;c.png"),
-        ("p=@\"a;type=b.jpg\";filename=c", "p", .file(path: "a;type=b.jpg"), nil, "c"),
-        ("p=@a,b;c.jpg", "p", .file(path: "a,b;c.jpg"), nil, nil),
-        ("t=<notes.txt;type=text/plain", "t", .textOfFile(path: "notes.txt"), "text/plain", nil),
-    ]
+    static let arguments:
+        [(argument: String, name: String, source: FormArgument.Source, type: String?, filename: String?)] = [
+            ("name=초코", "name", .text("초코"), nil, nil),
+            ("name=", "name", .text(""), nil, nil),
+            ("a=b=c", "a", .text("b=c"), nil, nil),
+            ("a=x;y;z=1", "a", .text("x;y;z=1"), nil, nil),
+            ("a={\"b\":1};type=application/json", "a", .text("{\"b\":1}"), "application/json", nil),
+            ("a=\"x;type=y\"", "a", .text("x;type=y"), nil, nil),
+            ("a=\"yes\" she said", "a", .text("\"yes\" she said"), nil, nil),
+            ("a=\"unclosed", "a", .text("\"unclosed"), nil, nil),
+            ("a=b;filename=c.txt", "a", .text("b"), nil, "c.txt"),
+            ("p=@cat.jpg", "p", .file(path: "cat.jpg"), nil, nil),
+            ("p=@-", "p", .file(path: "-"), nil, nil),
+            (
+                "p=@/a b/제주 바다.jpg;type=image/png;filename=\"a\\\"b;c.png\"", "p", .file(path: "/a b/제주 바다.jpg"),
+                "image/png", "a\"b;c.png"
+            ),
+            ("p=@\"a;type=b.jpg\";filename=c", "p", .file(path: "a;type=b.jpg"), nil, "c"),
+            ("p=@a,b;c.jpg", "p", .file(path: "a,b;c.jpg"), nil, nil),
+            ("t=<notes.txt;type=text/plain", "t", .textOfFile(path: "notes.txt"), "text/plain", nil),
+        ]
 
     @Test("It is read as curl reads it, and loses nothing of a text", arguments: arguments)
     func reads(
@@ -45,7 +48,9 @@ struct FormArgumentTests {
 
     @Test(
         "What cannot be understood is an error",
-        arguments: ["", "name", "=value", "a=@", "a=<", "a=@b;type=jpeg", "a=b;headers=none", "a=@\"b\";type=a/b;type=c"])
+        arguments: [
+            "", "name", "=value", "a=@", "a=<", "a=@b;type=jpeg", "a=b;headers=none", "a=@\"b\";type=a/b;type=c",
+        ])
     func refused(argument: String) {
         #expect(throws: (any Error).self) { try FormArgument(argument) }
     }
@@ -53,9 +58,12 @@ struct FormArgumentTests {
 
 @Suite("A number of bytes")
 struct ByteCountTests {
-    @Test("It is read with its unit", arguments: [
-        ("0", 0), ("1500", 1500), ("100MB", 100_000_000), ("1.5 kB", 1500), ("4GiB", 4 << 30), ("2k", 2048), ("7 b", 7),
-    ] as [(String, Int64)])
+    @Test(
+        "It is read with its unit",
+        arguments: [
+            ("0", 0), ("1500", 1500), ("100MB", 100_000_000), ("1.5 kB", 1500), ("4GiB", 4 << 30), ("2k", 2048),
+            ("7 b", 7),
+        ] as [(String, Int64)])
     func reads(text: String, bytes: Int64) {
         #expect(ByteCount(argument: text)?.bytes == bytes)
     }

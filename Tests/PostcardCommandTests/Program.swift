@@ -19,7 +19,8 @@ struct Program {
     }
 
     /// Where the test bundle lies, and the program beside it.
-    static let url = Bundle.allBundles.map(\.bundleURL).first { $0.pathExtension == "xctest" }?
+    static let url =
+        Bundle.allBundles.map(\.bundleURL).first { $0.pathExtension == "xctest" }?
         .deletingLastPathComponent().appending(path: "postcard")
         ?? URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent().appending(path: "postcard")
 

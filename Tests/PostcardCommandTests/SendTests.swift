@@ -65,7 +65,8 @@ struct SendTests {
         #expect(try ending.json()["code"] as? String == "field-too-large")
     }
 
-    @Test("Fields, files and standard input arrive, and the answer is printed", arguments: ["async-http", "urlsession"])
+    @Test(
+        "Fields, files and standard input arrive, and the answer is printed", arguments: ["async-http", "urlsession"])
     func everything(transport: String) async throws {
         let server = try await RunningServer(["serve", "--port", "0", "--directory", folder.path])
         let text = try folder.file("text.txt", "여러\n줄".utf8)

@@ -52,11 +52,15 @@ struct ServeTests {
 
     @Test("Forms are posted where --path says, and limits are told by their names")
     func options() async throws {
-        let server = try await serve("--path", "/api/v1/images", "--max-body", "2kB", "--max-file", "1000", "--max-field", "9")
+        let server = try await serve(
+            "--path", "/api/v1/images", "--max-body", "2kB", "--max-file", "1000", "--max-field", "9")
         let address = "\(server.address)/api/v1/images"
         #expect(try await Program.run("curl", ["-sS", "-F", "a=b", address]).json()["id"] != nil)
-        let cases = [("a=0123456789", "field-too-large"), ("a=@\(try folder.file(".1", Data(count: 1001)).path)", "file-too-large"),
-            ("a=@\(try folder.file(".2", Data(count: 2001)).path)", "body-too-large")]
+        let cases = [
+            ("a=0123456789", "field-too-large"),
+            ("a=@\(try folder.file(".1", Data(count: 1001)).path)", "file-too-large"),
+            ("a=@\(try folder.file(".2", Data(count: 2001)).path)", "body-too-large"),
+        ]
         for (part, code) in cases {
             let ending = try await Program.run("curl", ["-sS", "-F", part, address])
             #expect(try ending.json()["code"] as? String == code)

@@ -87,10 +87,13 @@ struct ExplanationTests {
         #expect(explanation.parts.map(\.name) == ["a", "b"])
     }
 
-    @Test("Chunks that break off or are malformed are the root cause", arguments: ["5\r\n--XX", "zz\r\n", "4\r\n--XX0\r\n"])
+    @Test(
+        "Chunks that break off or are malformed are the root cause",
+        arguments: ["5\r\n--XX", "zz\r\n", "4\r\n--XX0\r\n"])
     func brokenChunks(chunks: String) {
         var examination = RequestExamination()
-        let head = "POST / HTTP/1.1\r\nContent-Type: multipart/form-data; boundary=XX\r\nTransfer-Encoding: chunked\r\n\r\n"
+        let head =
+            "POST / HTTP/1.1\r\nContent-Type: multipart/form-data; boundary=XX\r\nTransfer-Encoding: chunked\r\n\r\n"
         examination.read(Array((head + chunks).utf8).span.bytes)
         #expect(examination.finish().problems.first?.code == .malformedChunk)
     }

@@ -161,7 +161,9 @@ public final class FormReader {
     /// Counts bytes that were read, and moves the end of the content that they belong to.
     private func advancePosition(by count: Int) {
         position += Int64(count)
-        guard let partIndex = segments[nextSegment - 1].partIndex, segments[nextSegment - 1].length == nil else { return }
+        guard let partIndex = segments[nextSegment - 1].partIndex, segments[nextSegment - 1].length == nil else {
+            return
+        }
         contentRanges[partIndex] = contentRanges[partIndex].lowerBound..<position
     }
 }

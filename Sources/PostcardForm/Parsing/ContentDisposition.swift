@@ -94,9 +94,11 @@ private struct NameDecoder {
         var result: [UInt8] = []
         var index = 0
         while index < bytes.count {
-            if bytes[index] == .percent, index + 2 < bytes.count, let escaped = escapes[[
-                bytes[index + 1], bytes[index + 2].asciiLowercased,
-            ]] {
+            if bytes[index] == .percent, index + 2 < bytes.count,
+                let escaped = escapes[[
+                    bytes[index + 1], bytes[index + 2].asciiLowercased,
+                ]]
+            {
                 result.append(escaped)
                 index += 3
             } else {

@@ -55,18 +55,16 @@ struct Delimiter: Sendable {
     /// passes both once in 65,536 places, and a body made of almost-delimiters is told apart by the last byte.
     func firstIndex(in content: UnsafeRawBufferPointer, from start: Int, end: Int) -> Int? {
         guard let base = content.baseAddress, end - start >= count else { return nil }
-        let last = bytes[count - 1]
-        let lastOffset = count - 1
-        let beyond = end - lastOffset
-        let firsts = SIMD64<UInt8>(repeating: .carriageReturn)
-        let lasts = SIMD64<UInt8>(repeating: last)
+        let beyond = end - count + 1
+        let probe = Probe(lastByte: heldBytes[count - 1], lastOffset: count - 1)
         var index = start
-        while index + 64 <= beyond {
-            let fits =
-                ((base + index).loadUnaligned(as: SIMD64<UInt8>.self) .== firsts)
-                .& ((base + index + lastOffset).loadUnaligned(as: SIMD64<UInt8>.self) .== lasts)
-            if Self.isAny(fits), let found = firstIndex(base, from: index, beyond: index + 64) { return found }
-            index += 64
+        while index + Probe.width <= beyond {
+            if probe.mayFit(at: base + index),
+                let found = firstIndex(base, from: index, beyond: index + Probe.width)
+            {
+                return found
+            }
+            index += Probe.width
         }
         return firstIndex(base, from: index, beyond: beyond)
     }
@@ -77,20 +75,40 @@ struct Delimiter: Sendable {
             var index = start
             while index < beyond {
                 let candidate = UnsafeRawBufferPointer(start: base + index, count: bytes.count)
-                if candidate[0] == bytes[0], candidate.elementsEqual(bytes) { return index }
+                if candidate[0] == .carriageReturn, candidate.elementsEqual(bytes) { return index }
                 index += 1
             }
             return nil
         }
     }
+}
 
-    /// Whether any lane is set, by way of whole words: the standard library's `any` goes lane by lane.
+/// Tells whether a delimiter may begin in a run of places, by its first and its last byte.
+private struct Probe {
+    /// The number of places that are looked at together.
+    static let width = 64
+
+    private let firstBytes = SIMD16<UInt8>(repeating: .carriageReturn)
+    private let lastBytes: SIMD16<UInt8>
+    private let lastOffset: Int
+
+    init(lastByte: UInt8, lastOffset: Int) {
+        lastBytes = SIMD16(repeating: lastByte)
+        self.lastOffset = lastOffset
+    }
+
     @inline(__always)
-    private static func isAny(_ mask: SIMDMask<SIMD64<Int8>>) -> Bool {
-        let lanes = SIMD64<UInt8>(repeating: 0).replacing(with: 0xFF, where: mask)
-        let words = unsafeBitCast(lanes, to: SIMD8<UInt64>.self)
-        let halves = words.lowHalf | words.highHalf
-        let quarters = halves.lowHalf | halves.highHalf
-        return quarters.x | quarters.y != 0
+    func mayFit(at place: UnsafeRawPointer) -> Bool {
+        let found = fits(at: place) | fits(at: place + 16) | fits(at: place + 32) | fits(at: place + 48)
+        return found.x | found.y != 0
+    }
+
+    /// A byte for each of sixteen places, zero where no delimiter begins. They are given as words, because the
+    /// standard library asks a mask lane by lane.
+    @inline(__always)
+    private func fits(at place: UnsafeRawPointer) -> SIMD2<UInt64> {
+        let isFirst = place.loadUnaligned(as: SIMD16<UInt8>.self) .== firstBytes
+        let isLast = (place + lastOffset).loadUnaligned(as: SIMD16<UInt8>.self) .== lastBytes
+        return unsafeBitCast(isFirst .& isLast, to: SIMD2<UInt64>.self)
     }
 }

@@ -144,7 +144,8 @@ public struct FormParser: Sendable {
         while position < end {
             switch state {
             case .content(let matched, let imagined):
-                let found = matched > 0
+                let found =
+                    matched > 0
                     ? try resume(matched, imagined: imagined, in: bytes, at: &position, end: end)
                     : try search(in: bytes, at: &position, end: end)
                 if let found { return .bytes(found) }
@@ -341,39 +342,46 @@ extension FormParser {
 
 extension FormParser {
     private var bodyTooLarge: FormProblem {
-        .overLimit(.bodyTooLarge, "maximumBodyBytes", limits.maximumBodyBytes, at: limits.maximumBodyBytes,
+        .overLimit(
+            .bodyTooLarge, "maximumBodyBytes", limits.maximumBodyBytes, at: limits.maximumBodyBytes,
             part: part?.index, "The body has more than \(limits.maximumBodyBytes) bytes.")
     }
 
     private var preambleTooLarge: FormProblem {
-        .overLimit(.preambleTooLarge, "maximumPreambleBytes", limits.maximumPreambleBytes,
+        .overLimit(
+            .preambleTooLarge, "maximumPreambleBytes", limits.maximumPreambleBytes,
             at: limits.maximumPreambleBytes,
             "More than \(limits.maximumPreambleBytes) bytes stand before the first delimiter.",
             fix: "Begin the body with two dashes and the boundary that the Content-Type names.")
     }
 
     private func epilogueTooLarge(at offset: Int64) -> FormProblem {
-        .overLimit(.epilogueTooLarge, "maximumEpilogueBytes", limits.maximumEpilogueBytes, at: offset,
+        .overLimit(
+            .epilogueTooLarge, "maximumEpilogueBytes", limits.maximumEpilogueBytes, at: offset,
             "More than \(limits.maximumEpilogueBytes) bytes stand behind the close delimiter.",
             fix: "End the body with the close delimiter.")
     }
 
     private var tooManyParts: FormProblem {
-        .overLimit(.tooManyParts, "maximumParts", Int64(limits.maximumParts), at: offset,
+        .overLimit(
+            .tooManyParts, "maximumParts", Int64(limits.maximumParts), at: offset,
             "The form has more than \(limits.maximumParts) parts.", fix: "Send fewer parts in one form.")
     }
 
     private func headerTooLarge(part partIndex: Int) -> FormProblem {
-        .overLimit(.headerTooLarge, "maximumHeaderBytes", Int64(limits.maximumHeaderBytes), at: offset,
+        .overLimit(
+            .headerTooLarge, "maximumHeaderBytes", Int64(limits.maximumHeaderBytes), at: offset,
             part: partIndex, "The delimiter is padded with more than \(limits.maximumHeaderBytes) bytes.",
             fix: "Let CRLF follow the boundary at once.")
     }
 
     private func contentTooLarge(_ part: OpenPart, at offset: Int64) -> FormProblem {
         part.isFile
-            ? .overLimit(.fileTooLarge, "maximumFileBytes", limits.maximumFileBytes, at: offset, part: part.index,
+            ? .overLimit(
+                .fileTooLarge, "maximumFileBytes", limits.maximumFileBytes, at: offset, part: part.index,
                 "A file has more than \(limits.maximumFileBytes) bytes.")
-            : .overLimit(.fieldTooLarge, "maximumFieldBytes", limits.maximumFieldBytes, at: offset, part: part.index,
+            : .overLimit(
+                .fieldTooLarge, "maximumFieldBytes", limits.maximumFieldBytes, at: offset, part: part.index,
                 "A text field has more than \(limits.maximumFieldBytes) bytes.",
                 fix: "Shorten it, or send it as a file, with a filename.")
     }

@@ -115,7 +115,8 @@ extension FormError {
 
     static func invalidMediaType(_ value: String) -> FormError {
         FormError(
-            .invalidMediaType, "\(value.debugDescription) is no media type. Write it as type/subtype, such as image/jpeg.")
+            .invalidMediaType,
+            "\(value.debugDescription) is no media type. Write it as type/subtype, such as image/jpeg.")
     }
 
     static func boundaryInContent(_ boundary: Boundary, partIndex: Int) -> FormError {

@@ -49,7 +49,9 @@ struct FormArgument {
             try take(attribute.0, attribute.value)
         }
         if case .file(let path) = source, path.isEmpty { throw Fault(description: "'\(argument)' names no file.") }
-        if case .textOfFile(let path) = source, path.isEmpty { throw Fault(description: "'\(argument)' names no file.") }
+        if case .textOfFile(let path) = source, path.isEmpty {
+            throw Fault(description: "'\(argument)' names no file.")
+        }
     }
 
     private mutating func take(_ attribute: Attribute, _ value: String) throws {

@@ -104,10 +104,12 @@ extension FormArgument {
 
     private static func text(ofFile path: String) throws -> String {
         do {
-            let bytes = path == "-"
+            let bytes =
+                path == "-"
                 ? try FileHandle.standardInput.readToEnd() ?? Data() : try Data(contentsOf: URL(filePath: path))
             guard let text = String(validating: bytes, as: UTF8.self) else {
-                throw UnreadableText(description: "\(path) is not a text in UTF-8. Send it as a file, with @ in place of <.")
+                throw UnreadableText(
+                    description: "\(path) is not a text in UTF-8. Send it as a file, with @ in place of <.")
             }
             return text
         } catch let error as CocoaError {

@@ -72,7 +72,8 @@ struct Demo: AsyncParsableCommand {
             let stored = folder.appending(path: "\(index)")
             let isSame = try Self.digest(of: stored) == Self.digest(of: picture)
             areSame = areSame && isSame
-            try Terminal.writeLine("\(try Self.digest(of: stored))  \(isSame ? "same" : "DIFFERS")  \(picture.lastPathComponent)")
+            try Terminal.writeLine(
+                "\(try Self.digest(of: stored))  \(isSame ? "same" : "DIFFERS")  \(picture.lastPathComponent)")
         }
         try Terminal.writeLine("They lie in \(folder.path)")
         if !areSame { throw ExitStatus.failed }

@@ -43,7 +43,8 @@ struct Explain: ParsableCommand {
     }
 
     private func explain() throws -> Explanation {
-        let input = file == "-"
+        let input =
+            file == "-"
             ? FileDescriptor.standardInput : try FileDescriptor.open(FilePath(file), .readOnly, options: .closeOnExec)
         defer { if file != "-" { try? input.close() } }
         if let contentType {

@@ -39,6 +39,7 @@ struct ExplanationLines {
         let errors = explanation.problems.count { $0.severity == .error }
         if errors > 0 { return "A receiver refuses this form." }
         let warnings = explanation.problems.count
-        return warnings > 0 ? "The form is valid; \(warnings == 1 ? "one warning" : "\(warnings) warnings")." : "The form is valid."
+        return warnings > 0
+            ? "The form is valid; \(warnings == 1 ? "one warning" : "\(warnings) warnings")." : "The form is valid."
     }
 }

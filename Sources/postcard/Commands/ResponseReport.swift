@@ -10,7 +10,8 @@ struct ResponseReport {
         var headers: [String: String] = [:]
         for field in response.headerFields {
             // Fields of one name mean the same as one field with their values in a list (RFC 9110 §5.3).
-            headers[field.name.canonicalName] = headers[field.name.canonicalName].map { "\($0), \(field.value)" }
+            headers[field.name.canonicalName] =
+                headers[field.name.canonicalName].map { "\($0), \(field.value)" }
                 ?? field.value
         }
         object = [

@@ -59,8 +59,9 @@ struct Send: AsyncParsableCommand {
             let form = try options.multipartForm()
             if dryRun {
                 try await DryRun(
-                    form: form, url: address, method: try options.method(), headerFields: try options.headerFields())
-                    .write()
+                    form: form, url: address, method: try options.method(), headerFields: try options.headerFields()
+                )
+                .write()
             } else {
                 try await send(form, to: address)
             }
@@ -91,10 +92,11 @@ struct Send: AsyncParsableCommand {
     }
 
     private func client() -> UploadClient {
-        let carrier: any UploadTransport = switch transport {
-        case .asyncHTTP: AsyncHTTPTransport()
-        case .urlSession: URLSessionTransport()
-        }
+        let carrier: any UploadTransport =
+            switch transport {
+            case .asyncHTTP: AsyncHTTPTransport()
+            case .urlSession: URLSessionTransport()
+            }
         return UploadClient(
             transport: carrier, retryPolicy: RetryPolicy(maximumAttempts: retries + 1),
             idleTimeout: .seconds(timeout))

@@ -72,7 +72,8 @@ struct BodyTests {
         var form = MultipartForm(boundary: try Boundary("XX"))
         form.append(Data(), named: name, filename: name, contentType: .png)
         #expect(
-            try body(of: form).contains("Content-Disposition: form-data; name=\"\(written)\"; filename=\"\(written)\"\r\n"))
+            try body(of: form).contains(
+                "Content-Disposition: form-data; name=\"\(written)\"; filename=\"\(written)\"\r\n"))
     }
 
     @Test("What is written is read back, whatever is in it")

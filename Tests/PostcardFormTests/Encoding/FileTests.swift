@@ -39,15 +39,22 @@ struct FileTests {
     static let changes: [(about: String, change: @Sendable (URL) throws -> Void, code: FormError.Code)] = [
         ("it grew", { try Data([1, 2, 3, 4]).write(to: $0) }, .fileChanged),
         ("it shrank", { try Data([1]).write(to: $0) }, .fileChanged),
-        ("it was written to, its size the same", { file in
-            try Data([3, 2, 1]).write(to: file)
-            try FileManager.default.setAttributes([.modificationDate: Date(timeIntervalSince1970: 1)], ofItemAtPath: file.path)
-        }, .fileChanged),
+        (
+            "it was written to, its size the same",
+            { file in
+                try Data([3, 2, 1]).write(to: file)
+                try FileManager.default.setAttributes(
+                    [.modificationDate: Date(timeIntervalSince1970: 1)], ofItemAtPath: file.path)
+            }, .fileChanged
+        ),
         ("it was removed", { try FileManager.default.removeItem(at: $0) }, .fileMissing),
-        ("it became a folder", { file in
-            try FileManager.default.removeItem(at: file)
-            try FileManager.default.createDirectory(at: file, withIntermediateDirectories: false)
-        }, .fileNotRegular),
+        (
+            "it became a folder",
+            { file in
+                try FileManager.default.removeItem(at: file)
+                try FileManager.default.createDirectory(at: file, withIntermediateDirectories: false)
+            }, .fileNotRegular
+        ),
     ]
 
     @Test("A file that changed after the form was laid out is an error that names it", arguments: changes)

@@ -41,10 +41,12 @@ struct FormReaderTests {
     }
 
     private func stream(_ chunks: [Data], length: Int64? = nil) -> FormStream {
-        FormStream(length: length) { AsyncStream { continuation in
-            chunks.forEach { continuation.yield($0) }
-            continuation.finish()
-        } }
+        FormStream(length: length) {
+            AsyncStream { continuation in
+                chunks.forEach { continuation.yield($0) }
+                continuation.finish()
+            }
+        }
     }
 
     @Test("From every offset it gives the body's rest, in buffers of any size")

@@ -31,9 +31,11 @@ struct BoundaryTests {
 
 @Suite("A media type")
 struct MediaTypeTests {
-    @Test("It is type/subtype, with parameters or without", arguments: [
-        "image/jpeg", "text/plain; charset=utf-8", "application/vnd.api+json", "a/b ;c=\"d\"",
-    ])
+    @Test(
+        "It is type/subtype, with parameters or without",
+        arguments: [
+            "image/jpeg", "text/plain; charset=utf-8", "application/vnd.api+json", "a/b ;c=\"d\"",
+        ])
     func wellFormed(value: String) throws {
         #expect(try MediaType(value).value == value)
     }
@@ -44,10 +46,13 @@ struct MediaTypeTests {
         #expect(error?.code == .invalidMediaType)
     }
 
-    @Test("Extensions tell it, whatever their case", arguments: [
-        ("a.JPG", MediaType.jpeg), ("a.b.png", .png), (".heic", .heic), ("folder.jpg/a", nil), ("a", nil), ("a.", nil),
-        ("a.unknown", nil), ("사진.webp", .webP),
-    ])
+    @Test(
+        "Extensions tell it, whatever their case",
+        arguments: [
+            ("a.JPG", MediaType.jpeg), ("a.b.png", .png), (".heic", .heic), ("folder.jpg/a", nil), ("a", nil),
+            ("a.", nil),
+            ("a.unknown", nil), ("사진.webp", .webP),
+        ])
     func extensions(filename: String, type: MediaType?) {
         #expect(MediaType.forExtension(of: filename) == type)
     }

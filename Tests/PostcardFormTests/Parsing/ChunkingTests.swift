@@ -5,21 +5,36 @@ import Testing
 struct ChunkingTests {
     /// Bodies with whatever a parser has to carry from one chunk to the next.
     static let bodies: [(about: String, body: String)] = [
-        ("a text and a file", body(
-            "--XX", #"Content-Disposition: form-data; name="이름""#, "", "초코", "--XX",
-            #"Content-Disposition: form-data; name="picture"; filename="제주 바다.jpg""#, "Content-Type: image/jpeg",
-            "", "\u{FF}\u{D8}\r\n\r\r\n--X\r\n--XXY\r\n--XX-\r\n--XX-\r\n-", "--XX--", "")),
-        ("preamble, padding, epilogue", body(
-            "This is --XX", "--XX \t ", #"Content-Disposition: form-data; name="a""#, "", "", "--XX", 
-            #"content-disposition: form-data;"#, #" name="b""#, "", "--XX-- ", "and more", "--XX")),
-        ("line breaks alone", body(
-            "--XX", #"Content-Disposition: form-data; name="a"; filename="""#, "",
-            String(repeating: "\r\n\r\r\n\n", count: 20), "--XX--")),
-        ("a part without content, its delimiter straight behind the blank line", body(
-            "--XX", #"Content-Disposition: form-data; name="a""#, "", "--XX",
-            #"Content-Disposition: form-data; name="b""#, "", "--XX--")),
-        ("cut off in the content", body(
-            "--XX", #"Content-Disposition: form-data; name="a""#, "", "one", "--X")),
+        (
+            "a text and a file",
+            body(
+                "--XX", #"Content-Disposition: form-data; name="이름""#, "", "초코", "--XX",
+                #"Content-Disposition: form-data; name="picture"; filename="제주 바다.jpg""#, "Content-Type: image/jpeg",
+                "", "\u{FF}\u{D8}\r\n\r\r\n--X\r\n--XXY\r\n--XX-\r\n--XX-\r\n-", "--XX--", "")
+        ),
+        (
+            "preamble, padding, epilogue",
+            body(
+                "This is --XX", "--XX \t ", #"Content-Disposition: form-data; name="a""#, "", "", "--XX",
+                #"content-disposition: form-data;"#, #" name="b""#, "", "--XX-- ", "and more", "--XX")
+        ),
+        (
+            "line breaks alone",
+            body(
+                "--XX", #"Content-Disposition: form-data; name="a"; filename="""#, "",
+                String(repeating: "\r\n\r\r\n\n", count: 20), "--XX--")
+        ),
+        (
+            "a part without content, its delimiter straight behind the blank line",
+            body(
+                "--XX", #"Content-Disposition: form-data; name="a""#, "", "--XX",
+                #"Content-Disposition: form-data; name="b""#, "", "--XX--")
+        ),
+        (
+            "cut off in the content",
+            body(
+                "--XX", #"Content-Disposition: form-data; name="a""#, "", "one", "--X")
+        ),
         ("cut off in the header", body("--XX", #"Content-Disposition: form-da"#)),
         ("lines that end in LF", "--XX\nContent-Disposition: form-data; name=\"a\"\n\none\n--XX--\n"),
         ("a lone CR in a header", body("--XX", "Content-Disposition: form-data;\r name=a", "", "", "--XX--")),
@@ -81,9 +96,11 @@ struct ChunkingTests {
     func everyAlignment() {
         for length in 0..<300 {
             let content = [UInt8](repeating: UInt8(ascii: "\r"), count: length)
-            let form = Array("--XX\r\nContent-Disposition: form-data; name=a; filename=a\r\n\r\n".utf8) + content
+            let form =
+                Array("--XX\r\nContent-Disposition: form-data; name=a; filename=a\r\n\r\n".utf8) + content
                 + Array("\r\n--XX--".utf8)
-            let expected: [Reading] = [.part(name: "a", filename: "a", contentType: nil, offset: 6)]
+            let expected: [Reading] =
+                [.part(name: "a", filename: "a", contentType: nil, offset: 6)]
                 + (length > 0 ? [.content(content)] : []) + [.partEnded, .complete]
             #expect(Reading.all(of: [form[...]], boundary: "XX") == expected)
         }

@@ -29,8 +29,10 @@ struct FormParserTests {
         (#"; name="a"; filename*=UTF-8''%ec%b4%88%EC%BD%94.jpg"#, "a", "초코.jpg"),
         (#"; name="a"; filename*=iso-8859-1'en'caf%E9.jpg"#, "a", "café.jpg"),
         (#"; name="a"; filename="초코.jpg"; filename*=utf-8''%EC%B4%88%EC%BD%94.jpg"#, "a", "초코.jpg"),
-        (#"; name="a"; filename="=?utf-8?B?7LSI7L2ULmpwZw==?="; filename*=utf-8''%EC%B4%88%EC%BD%94.jpg"#, "a",
-            "초코.jpg"),
+        (
+            #"; name="a"; filename="=?utf-8?B?7LSI7L2ULmpwZw==?="; filename*=utf-8''%EC%B4%88%EC%BD%94.jpg"#, "a",
+            "초코.jpg"
+        ),
         (#"; name="a"; filename="b.jpg"; filename*=utf-8''%zz"#, "a", "b.jpg"),
         (#"; name="a"; size=3; filename="b.jpg""#, "a", "b.jpg"),
     ]
@@ -46,10 +48,14 @@ struct FormParserTests {
     static let headers: [(header: [String], contentType: String?)] = [
         (["content-disposition:form-data;name=a", "CONTENT-TYPE:\t image/jpeg \t"], "image/jpeg"),
         (["Content-Disposition: FORM-DATA; name=a"], nil),
-        (["Content-Disposition: form-data;", "\tname=a", "Content-Type: text/plain;", "  charset=utf-8"],
-            "text/plain;    charset=utf-8"),
-        (["Content-Type: image/png", "Content-Type: image/jpeg", "Content-Disposition: form-data; name=a"],
-            "image/png"),
+        (
+            ["Content-Disposition: form-data;", "\tname=a", "Content-Type: text/plain;", "  charset=utf-8"],
+            "text/plain;    charset=utf-8"
+        ),
+        (
+            ["Content-Type: image/png", "Content-Type: image/jpeg", "Content-Disposition: form-data; name=a"],
+            "image/png"
+        ),
         (["X-Empty:", "Content-Disposition: form-data; name=a", "Content-Type:"], ""),
     ]
 
@@ -74,8 +80,10 @@ struct FormParserTests {
         ("Content-Disposition: form-data; name=a\n\r\n", .bareLineBreak, 44),
         ("Content-Disposition: form-data;\rname=a\r\n", .bareLineBreak, 37),
         ("Content-Disposition: form-data; name=a\u{0}\r\n", .nulInHeader, 44),
-        ("Content-Disposition: form-data; name=a\r\nContent-Disposition: form-data; name=b\r\n",
-            .duplicateContentDisposition, 46),
+        (
+            "Content-Disposition: form-data; name=a\r\nContent-Disposition: form-data; name=b\r\n",
+            .duplicateContentDisposition, 46
+        ),
         ("Content-Disposition: attachment; name=a\r\n", .dispositionNotFormData, 6),
         ("Content-Disposition:\r\n", .dispositionNotFormData, 6),
         ("Content-Disposition: form-data\r\n", .missingName, 6),
@@ -89,8 +97,10 @@ struct FormParserTests {
         ("Content-Disposition: form-data;\r\n name=\"a\" b\r\n", .malformedParameter, 49),
         ("Content-Disposition: form-data; name=a; name=a\r\n", .duplicateParameter, 46),
         ("Content-Disposition: form-data; name=a; filename=b; filename=c\r\n", .duplicateParameter, 58),
-        ("Content-Disposition: form-data; name=a; filename=b.txt; filename*=utf-8''b.php\r\n",
-            .contradictingFilenames, 62),
+        (
+            "Content-Disposition: form-data; name=a; filename=b.txt; filename*=utf-8''b.php\r\n",
+            .contradictingFilenames, 62
+        ),
         ("Content-Disposition: form-data; name=a; filename*=utf-8''%zz\r\n", .malformedParameter, 46),
     ]
 
@@ -163,7 +173,8 @@ struct FormParserTests {
 
     @Test("Retired and forbidden ways of writing a header are warned of")
     func warnings() throws {
-        let header = #"Content-Disposition: form-data; name="\#u{61}"; size=1; name*=utf-8''b"# + "\r\n"
+        let header =
+            #"Content-Disposition: form-data; name="\#u{61}"; size=1; name*=utf-8''b"# + "\r\n"
             + "Content-Transfer-Encoding: base64\r\nContent-Type: a/b\r\nContent-Type: c/d\r\n\r\n"
         var parser = try FormParser(boundary: "XX")
         var position = 0
@@ -234,7 +245,8 @@ struct FormParserTests {
 
     @Test("Each limit has a code of its own, and stops at its byte", arguments: limits)
     func limit(change: @Sendable (inout FormLimits) -> Void, code: FormProblem.Code, offset: Int64) {
-        let form = "preamble\r\n--XX\r\nContent-Disposition: form-data; name=a\r\n\r\n12345\r\n--XX\r\n"
+        let form =
+            "preamble\r\n--XX\r\nContent-Disposition: form-data; name=a\r\n\r\n12345\r\n--XX\r\n"
             + "Content-Disposition: form-data; name=b; filename=c\r\n\r\n123\r\n--XX--\r\nepilogue"
         var limits = FormLimits()
         #expect(Reading.all(of: form, limits: limits).last == .complete)

@@ -1,4 +1,5 @@
 import PostcardForm
+import Testing
 
 /// What a parser says of a body, whatever the chunks it came in: neighbouring bytes are put together.
 enum Reading: Equatable, Sendable, CustomStringConvertible {
@@ -40,8 +41,12 @@ enum Reading: Equatable, Sendable, CustomStringConvertible {
         return readings
     }
 
+    /// Feeds a body whole and byte by byte, which must come to the same.
     static func all(of body: String, boundary: String = "XX", limits: FormLimits = FormLimits()) -> [Reading] {
-        all(of: [Array(body.utf8)[...]], boundary: boundary, limits: limits)
+        let bytes = Array(body.utf8)
+        let whole = all(of: [bytes[...]], boundary: boundary, limits: limits)
+        #expect(all(of: bytes.indices.map { bytes[$0...$0] }, boundary: boundary, limits: limits) == whole)
+        return whole
     }
 }
 

@@ -1,0 +1,31 @@
+import Foundation
+import Hummingbird
+import PostcardClient
+import PostcardForm
+import PostcardServer
+
+// The README's Swift, compiled. ReadmeTests checks that it is the same, line by line.
+
+private struct Pet: Decodable {
+    let id: String
+}
+
+private func app(photos: [URL], url: URL) async throws -> Pet {
+    var form = MultipartForm()
+    form.append("초코", named: "name")
+    form.append("Found on the beach", named: "message")
+    form.append(filesAt: photos, named: "petImage")
+
+    let client = UploadClient()
+    let response = try await client.upload(form, to: url) { progress in
+        print("\(progress.bytesSent) of \(progress.totalBytes ?? 0) bytes")
+    }
+    let pet = try response.decode(Pet.self)
+    return pet
+}
+
+private func server() async throws {
+    let router = Router()
+    router.addUploads(to: try LocalUploadStore(directory: "received"))
+    try await Application(router: router, server: .uploads()).runService()
+}
