@@ -115,7 +115,10 @@ let package = Package(
         .target(
             name: "PostcardSamples", path: "Samples", exclude: ["draw", "drawing"], resources: [.copy("Pictures")],
             swiftSettings: settings),
-        .testTarget(name: "PostcardFormTests", dependencies: ["PostcardForm"], swiftSettings: settings),
+        .testTarget(
+            name: "PostcardFormTests",
+            dependencies: ["PostcardForm", .product(name: "SystemPackage", package: "swift-system")],
+            swiftSettings: settings),
         .testTarget(
             name: "PostcardDoctorTests", dependencies: ["PostcardDoctor", "PostcardForm"], swiftSettings: settings),
         .testTarget(

@@ -34,11 +34,23 @@ public struct Boundary: Sendable, Hashable, CustomStringConvertible {
 
     /// What RFC 2046 §5.1.1 has against these characters as a boundary; `nil` where it has nothing.
     static func fault(in characters: some BidirectionalCollection<UInt8>) -> String? {
+        fault(in: characters, where: \.isBoundaryCharacter)
+    }
+
+    /// What keeps a receiver from reading a body with these characters as its boundary. It reads more than the
+    /// RFC allows a sender, as all receivers in the field do: any visible ASCII.
+    static func faultForReceiving(in characters: some BidirectionalCollection<UInt8>) -> String? {
+        fault(in: characters) { (0x20..<0x7F).contains($0) }
+    }
+
+    private static func fault(
+        in characters: some BidirectionalCollection<UInt8>, where isAllowed: (UInt8) -> Bool
+    ) -> String? {
         guard let last = characters.last else { return "it is empty" }
         if characters.count > maximumLength {
             return "it has \(characters.count) characters and at most \(maximumLength) are allowed"
         }
-        if let index = characters.firstIndex(where: { !$0.isBoundaryCharacter }) {
+        if let index = characters.firstIndex(where: { !isAllowed($0) }) {
             return "its character \(characters.distance(from: characters.startIndex, to: index) + 1) is not allowed"
         }
         return last == .space ? "it ends in a space" : nil

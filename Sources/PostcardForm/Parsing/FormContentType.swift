@@ -2,8 +2,8 @@
 struct FormContentType {
     let boundary: String
 
-    /// - Throws: ``FormProblem`` where the value is another media type, or names no boundary, two of them, or one
-    ///   that RFC 2046 §5.1.1 does not allow.
+    /// - Throws: ``FormProblem`` where the value is another media type, or names no boundary, two that differ, or one
+    ///   that cannot be read.
     init(_ value: String) throws(FormProblem) {
         let content: HeaderParameters
         do {
@@ -15,8 +15,8 @@ struct FormContentType {
         guard content.value == "multipart/form-data" else { throw .notFormData(content.value) }
         let boundaries = content.parameters.filter { $0.name == "boundary" }
         guard let boundary = boundaries.first else { throw .missingBoundary }
-        guard boundaries.count == 1 else { throw .duplicateBoundary }
-        if let fault = Boundary.fault(in: boundary.value) { throw .invalidBoundary(fault) }
+        guard boundaries.allSatisfy({ $0.value == boundary.value }) else { throw .duplicateBoundary }
+        if let fault = Boundary.faultForReceiving(in: boundary.value) { throw .invalidBoundary(fault) }
         self.boundary = String(decoding: boundary.value, as: UTF8.self)
     }
 }

@@ -76,8 +76,8 @@ public struct FormParser: Sendable {
     /// - Parameters:
     ///   - contentType: The value of the request's `Content-Type` header field.
     ///   - limits: How much of everything to take.
-    /// - Throws: ``FormProblem`` where the value is not `multipart/form-data` with exactly one boundary of 1 to 70
-    ///   characters (RFC 2046 §5.1.1).
+    /// - Throws: ``FormProblem`` where the value is not `multipart/form-data` with one boundary of 1 to 70 characters
+    ///   (RFC 2046 §5.1.1).
     public init(contentType: String, limits: FormLimits = FormLimits()) throws(FormProblem) {
         self.init(boundary: try FormContentType(contentType).boundary, checkedLimits: limits)
     }
@@ -89,7 +89,7 @@ public struct FormParser: Sendable {
     ///   - limits: How much of everything to take.
     /// - Throws: ``FormProblem`` with the code ``FormProblem/Code/invalidBoundary``.
     public init(boundary: String, limits: FormLimits = FormLimits()) throws(FormProblem) {
-        if let fault = Boundary.fault(in: boundary.utf8) { throw .invalidBoundary(fault) }
+        if let fault = Boundary.faultForReceiving(in: boundary.utf8) { throw .invalidBoundary(fault) }
         self.init(boundary: boundary, checkedLimits: limits)
     }
 
@@ -226,10 +226,12 @@ extension FormParser {
             if end > limits.maximumPreambleBytes { throw fail(preambleTooLarge) }
             return nil
         }
-        let allowed = (part.isFile ? limits.maximumFileBytes : limits.maximumFieldBytes) - part.length
+        let maximum = part.isFile ? limits.maximumFileBytes : limits.maximumFieldBytes
+        let allowed = maximum - part.length
         let excess = Int64(found.count) - max(allowed, 0)
         if excess > 0 {
-            let problem = fail(contentTooLarge(part, at: end - excess))
+            let problem = fail(
+                .contentTooLarge(isFile: part.isFile, maximumBytes: maximum, at: end - excess, part: part.index))
             let rest = found.prefix(found.count - Int(excess))
             if rest.count == 0 { throw problem }
             return rest
@@ -373,17 +375,6 @@ extension FormParser {
             .headerTooLarge, "maximumHeaderBytes", Int64(limits.maximumHeaderBytes), at: offset,
             part: partIndex, "The delimiter is padded with more than \(limits.maximumHeaderBytes) bytes.",
             fix: "Let CRLF follow the boundary at once.")
-    }
-
-    private func contentTooLarge(_ part: OpenPart, at offset: Int64) -> FormProblem {
-        part.isFile
-            ? .overLimit(
-                .fileTooLarge, "maximumFileBytes", limits.maximumFileBytes, at: offset, part: part.index,
-                "A file has more than \(limits.maximumFileBytes) bytes.")
-            : .overLimit(
-                .fieldTooLarge, "maximumFieldBytes", limits.maximumFieldBytes, at: offset, part: part.index,
-                "A text field has more than \(limits.maximumFieldBytes) bytes.",
-                fix: "Shorten it, or send it as a file, with a filename.")
     }
 
     private var delimiterNotFound: FormProblem {

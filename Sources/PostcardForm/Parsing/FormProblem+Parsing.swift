@@ -27,7 +27,7 @@ extension FormProblem {
 
     static var duplicateBoundary: FormProblem {
         FormProblem(
-            .duplicateBoundary, at: 0, "The Content-Type names more than one boundary.",
+            .duplicateBoundary, at: 0, "The Content-Type names two boundaries that differ.",
             fix: "Name the one that the body uses, once.")
     }
 
@@ -127,6 +127,19 @@ extension FormProblem {
     ) -> FormProblem {
         FormProblem(
             code, at: offset, part: partIndex, message, fix: fix, limit: Limit(name: limit, value: value))
+    }
+
+    static func contentTooLarge(
+        isFile: Bool, maximumBytes: Int64, at offset: Int64, part partIndex: Int
+    ) -> FormProblem {
+        isFile
+            ? .overLimit(
+                .fileTooLarge, "maximumFileBytes", maximumBytes, at: offset, part: partIndex,
+                "A file has more than \(maximumBytes) bytes.")
+            : .overLimit(
+                .fieldTooLarge, "maximumFieldBytes", maximumBytes, at: offset, part: partIndex,
+                "A text field has more than \(maximumBytes) bytes.",
+                fix: "Shorten it, or send it as a file, with a filename.")
     }
 
     static func headerTooLarge(_ limit: Int, at offset: Int64, part partIndex: Int) -> FormProblem {

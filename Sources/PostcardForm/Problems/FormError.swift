@@ -33,6 +33,8 @@ public struct FormError: Error, Sendable, CustomStringConvertible {
         public static let invalidMediaType = Code(rawValue: "invalid-media-type")
         /// The boundary's delimiter occurs in a part's content.
         public static let boundaryInContent = Code(rawValue: "boundary-in-content")
+        /// The body has more bytes than were to be held in memory.
+        public static let bodyTooLarge = Code(rawValue: "body-too-large")
 
         public var description: String { rawValue }
     }
@@ -107,6 +109,12 @@ extension FormError {
 
     static func offsetUnreachable(_ offset: Int64, _ reason: String) -> FormError {
         FormError(.offsetUnreachable, "The body cannot be read from offset \(offset): \(reason)")
+    }
+
+    static func bodyTooLarge(maximumBytes: Int) -> FormError {
+        FormError(
+            .bodyTooLarge,
+            "The form's body has more than \(maximumBytes) bytes, which were to be held in memory. Read it in chunks.")
     }
 
     static func invalidBoundary(_ value: String, reason: String) -> FormError {

@@ -17,7 +17,7 @@ extension FormProblem {
         case malformedContentType = "malformed-content-type"
         /// The Content-Type names no boundary.
         case missingBoundary = "missing-boundary"
-        /// The Content-Type names more than one boundary.
+        /// The Content-Type names two boundaries that differ.
         case duplicateBoundary = "duplicate-boundary"
         /// The boundary breaks the rules of RFC 2046 §5.1.1.
         case invalidBoundary = "invalid-boundary"

@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import PostcardClient
 import PostcardForm
+import SystemPackage
 
 /// Writes what would be sent: the head to standard error, the exact body to standard output.
 struct DryRun {
@@ -15,12 +16,7 @@ struct DryRun {
         let request = try UploadRequest(
             url: url, method: method, headerFields: headerFields, body: layout, maximumResponseBytes: 0)
         Terminal.saySequence(Self.head(of: request))
-        let reader = try layout.reader()
-        var buffer = [UInt8](repeating: 0, count: 1 << 20)
-        while try await reader.prepare() {
-            let count = try buffer.withUnsafeMutableBytes { try reader.read(into: $0) }
-            try Terminal.write(buffer[..<count])
-        }
+        try await layout.write(to: .standardOutput)
     }
 
     private static func head(of request: UploadRequest) -> String {

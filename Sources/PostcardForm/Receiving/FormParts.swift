@@ -1,0 +1,168 @@
+/// The parts of a form, one after the other, as its body comes in.
+///
+/// ```swift
+/// for try await part in try FormParts(of: body, contentType: contentType) {
+///     guard part.header.isFile else { continue }
+///     for try await piece in part { try file.write(piece) }
+/// }
+/// ```
+///
+/// Each part is itself a sequence, of the pieces of its content. Nothing is read ahead: the body is asked for its
+/// next chunk when the next piece is wanted, so that whoever sends it is held back. Going on to the next part
+/// passes over what was not read of the one before. The loop ends where the form is complete, and throws where
+/// it is not: until then a part may belong to a form that turns out to be broken.
+public struct FormParts<Body: AsyncSequence>: AsyncSequence where Body.Element: FormChunk {
+    private let body: Body
+    private let parser: FormParser
+
+    /// Makes the sequence; nothing is read before the loop begins.
+    ///
+    /// - Parameters:
+    ///   - body: The body of a request, in chunks of any size. It is read once.
+    ///   - contentType: The value of the request's `Content-Type` header field.
+    ///   - limits: How much of everything to take.
+    /// - Throws: ``FormProblem`` where the Content-Type is not that of a form.
+    public init(
+        of body: Body, contentType: String, limits: FormLimits = FormLimits()
+    ) throws(FormProblem) {
+        self.body = body
+        parser = try FormParser(contentType: contentType, limits: limits)
+    }
+
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(reader: FormPartReader(body.makeAsyncIterator(), parser))
+    }
+
+    /// Gives one part after the other. It belongs to one task.
+    public struct Iterator: AsyncIteratorProtocol {
+        fileprivate let reader: FormPartReader<Body>
+
+        /// - Throws: ``FormProblem`` where the form is broken or goes over a limit; what the body throws, unchanged.
+        public mutating func next() async throws -> FormPartContent<Body>? {
+            guard let header = try await reader.nextHeader() else { return nil }
+            return FormPartContent(header: header, reader: reader)
+        }
+    }
+}
+
+/// A part of a form that is coming in: its header, and as a sequence the pieces of its content.
+///
+/// It can be read until the loop over ``FormParts`` goes on, by the task that runs that loop.
+public struct FormPartContent<Body: AsyncSequence>: AsyncSequence where Body.Element: FormChunk {
+    /// The part's header.
+    public let header: PartHeader
+
+    fileprivate let reader: FormPartReader<Body>
+
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(index: header.index, reader: reader)
+    }
+
+    /// Gives the pieces of the content, none of them empty.
+    public struct Iterator: AsyncIteratorProtocol {
+        fileprivate let index: Int
+        fileprivate let reader: FormPartReader<Body>
+
+        /// - Throws: ``FormProblem`` where the form is broken or goes over a limit; ``PartPassedOver`` where the loop
+        ///   over the parts has gone on; what the body throws, unchanged.
+        public mutating func next() async throws -> Body.Element? {
+            try await reader.nextPiece(of: index)
+        }
+    }
+
+    /// Reads the rest of the content and puts it together.
+    ///
+    /// - Parameter maximumBytes: The most bytes to hold.
+    /// - Throws: ``FormProblem`` with the code ``FormProblem/Code/fieldTooLarge`` or
+    ///   ``FormProblem/Code/fileTooLarge`` where there are more; otherwise as the sequence does.
+    public func collect(upTo maximumBytes: Int) async throws -> [UInt8] {
+        var content: [UInt8] = []
+        for try await piece in self {
+            piece.withBytes { bytes in
+                bytes.withUnsafeBytes { content.append(contentsOf: $0.prefix(maximumBytes + 1 - content.count)) }
+            }
+            if content.count > maximumBytes { throw reader.contentTooLarge(header, maximumBytes: maximumBytes) }
+        }
+        return content
+    }
+}
+
+/// A part was read after the loop over the parts had gone on: its bytes are gone.
+public struct PartPassedOver: Error, Sendable, CustomStringConvertible {
+    /// The part's place in the form, from 0.
+    public let partIndex: Int
+
+    public var description: String {
+        "Part \(partIndex) was read after the loop had gone on to a later one. Read a part before you ask for the next."
+    }
+}
+
+/// What a sequence of parts and the parts it gives have in common: how far the body has been read.
+final class FormPartReader<Body: AsyncSequence> where Body.Element: FormChunk {
+    private var body: Body.AsyncIterator
+    private var parser: FormParser
+    private var chunk: Body.Element?
+    private var position = 0
+    private var place = Place.betweenParts
+
+    private enum Place {
+        case betweenParts
+        case inPart(Int)
+        case behindPart(Int)
+    }
+
+    init(_ body: Body.AsyncIterator, _ parser: FormParser) {
+        self.body = body
+        self.parser = parser
+    }
+
+    /// The next part's header, whatever has to be passed over before it; `nil` where the form is complete.
+    func nextHeader() async throws -> PartHeader? {
+        while let event = try await nextEvent() {
+            if case .partBegan(let header) = event {
+                place = .inPart(header.index)
+                return header
+            }
+        }
+        place = .betweenParts
+        return nil
+    }
+
+    /// The next piece of a part's content; `nil` at its end.
+    func nextPiece(of index: Int) async throws -> Body.Element? {
+        switch place {
+        case .behindPart(index): return nil
+        case .inPart(index): break
+        default: throw PartPassedOver(partIndex: index)
+        }
+        switch try await nextEvent() {
+        case .bytes(.chunk(let range)): return chunk?.piece(range)
+        case .bytes(.held(let range)): return Body.Element(keptBytes: parser.heldBytes[range])
+        case .partEnded, .partBegan, nil:
+            place = .behindPart(index)
+            return nil
+        }
+    }
+
+    func contentTooLarge(_ header: PartHeader, maximumBytes: Int) -> FormProblem {
+        .contentTooLarge(
+            isFile: header.isFile, maximumBytes: Int64(maximumBytes), at: parser.offset, part: header.index)
+    }
+
+    private func nextEvent() async throws -> FormEvent? {
+        while true {
+            if let chunk {
+                let event = try chunk.withBytes { bytes throws(FormProblem) in
+                    try parser.nextEvent(in: bytes, at: &position)
+                }
+                if let event { return event }
+            }
+            chunk = try await body.next(isolation: #isolation)
+            position = 0
+            guard chunk != nil else {
+                try parser.finish()
+                return nil
+            }
+        }
+    }
+}
