@@ -59,7 +59,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         if state.silence != .afterLastAnswer { quietSince = .now }
         let action =
             switch unwrapInboundIn(data) {
-            case .head: state.headRead()
+            case .head(let head): state.headRead(isFinal: head.headerFields[.connection] == "close")
             case .body(let bytes): state.bodyRead(bytes.readableBytes)
             case .end: state.endRead()
             }
@@ -208,7 +208,9 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         let quiet = quietSince.duration(to: .now)
         switch state.silence {
         case .inBody where isReadWanted:
-            guard quiet >= options.idleTimeout else { return checkSilence(context: context, after: options.idleTimeout - quiet) }
+            guard quiet >= options.idleTimeout else {
+                return checkSilence(context: context, after: options.idleTimeout - quiet)
+            }
             let interruption = RequestInterruption.tooSlow(options.idleTimeout)
             fail(interruption, original: interruption, context: context)
             checkSilence(context: context, after: options.idleTimeout)

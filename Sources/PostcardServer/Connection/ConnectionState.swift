@@ -18,10 +18,19 @@ struct ConnectionState {
     private struct Exchange {
         /// Requests whose head has come and whose answer is not complete.
         var unanswered = 0
-        /// Whether the last of them has more body to come.
-        var isReading = false
-        /// Whether the input broke off or stopped being HTTP.
-        var hasFailed = false
+        var input = Input.betweenRequests
+        /// Whether the last request asked for the connection to be closed behind its answer (RFC 9112 §9.6).
+        var isFinal = false
+    }
+
+    private enum Input {
+        case betweenRequests
+        /// The last request has more body to come.
+        case inBody
+        /// The last request's body broke off.
+        case interrupted
+        /// What came behind the last request is none.
+        case malformed
     }
 
     private var phase = Phase.serving(Exchange())
@@ -35,10 +44,12 @@ struct ConnectionState {
 
     enum ReadAction: Equatable { case pass, drop, close }
 
-    mutating func headRead() -> ReadAction {
+    /// - Parameter isFinal: Whether the request asks for the connection to be closed.
+    mutating func headRead(isFinal: Bool = false) -> ReadAction {
         guard case .serving(var exchange) = phase else { return .drop }
         exchange.unanswered += 1
-        exchange.isReading = true
+        exchange.input = .inBody
+        exchange.isFinal = isFinal
         phase = .serving(exchange)
         return .pass
     }
@@ -58,7 +69,7 @@ struct ConnectionState {
 
     mutating func endRead() -> ReadAction {
         guard case .serving(var exchange) = phase else { return .drop }
-        exchange.isReading = false
+        exchange.input = .betweenRequests
         phase = .serving(exchange)
         return .pass
     }
@@ -89,11 +100,13 @@ struct ConnectionState {
 
     mutating func inputFailed() -> FailureAction {
         guard case .serving(var exchange) = phase else { return .drop }
-        let wasReading = exchange.isReading
-        exchange.isReading = false
-        exchange.hasFailed = true
+        switch exchange.input {
+        case .betweenRequests: exchange.input = .malformed
+        case .inBody: exchange.input = .interrupted
+        case .interrupted, .malformed: return .drop
+        }
         phase = .serving(exchange)
-        return wasReading ? .passAsInterruption : .pass
+        return exchange.input == .interrupted ? .passAsInterruption : .pass
     }
 
     enum AnswerAction: Equatable {
@@ -112,12 +125,12 @@ struct ConnectionState {
         guard case .serving(let exchange) = phase else { return .drop }
         if exchange.unanswered == 0 {
             phase = .lastAnswer(drainableBytes: maximumDrainBytes)
-            return exchange.hasFailed ? .writeMalformedRequest : .writeAsLast
+            return exchange.input == .malformed ? .writeMalformedRequest : .writeAsLast
         }
         // An answer to a request that has not come whole: what follows it on the connection is the rest of a body
         // that nobody wants.
-        let isEarly = exchange.unanswered == 1 && (exchange.isReading || exchange.hasFailed)
-        guard isLast || isEarly else { return .write }
+        let isEarly = exchange.input == .inBody || exchange.input == .interrupted
+        guard isLast || (exchange.unanswered == 1 && (isEarly || exchange.isFinal)) else { return .write }
         phase = .lastAnswer(drainableBytes: maximumDrainBytes)
         return .writeAsLast
     }
@@ -186,7 +199,7 @@ struct ConnectionState {
     var silence: Silence {
         switch phase {
         case .serving(let exchange):
-            exchange.isReading ? .inBody : exchange.unanswered > 0 ? .expected : .betweenRequests
+            exchange.input == .inBody ? .inBody : exchange.unanswered > 0 ? .expected : .betweenRequests
         case .lastAnswer, .closed: .expected
         case .lingering: .afterLastAnswer
         }

@@ -82,7 +82,8 @@ extension UploadProblem {
 
     static func rangeNotSatisfiable(size: Int64) -> UploadProblem {
         UploadProblem(
-            status: 416, code: "range-not-satisfiable", detail: "The file has \(size) bytes, none of them in the range.",
+            status: 416, code: "range-not-satisfiable",
+            detail: "The file has \(size) bytes, none of them in the range.",
             fix: "Ask for a range that begins before byte \(size).")
     }
 

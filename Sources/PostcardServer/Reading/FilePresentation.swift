@@ -45,7 +45,8 @@ struct FilePresentation {
             }
         }
         for character in filename {
-            let isPlain = character.isASCII && !character.isNewline && !"\"\\%".contains(character)
+            let isPlain =
+                character.isASCII && !character.isNewline && !"\"\\%".contains(character)
                 && character.asciiValue.map { $0 >= 0x20 && $0 != 0x7F } == true
             plain.append(isPlain ? character : "_")
         }

@@ -76,12 +76,15 @@ struct IncomingForm {
             // Emptied first, because an array that two hold is copied when it grows.
             part = .none
             switch bytes {
-            case .chunk(let range): value.append(contentsOf: chunk.readableBytesView.dropFirst(range.lowerBound).prefix(range.count))
+            case .chunk(let range):
+                value.append(contentsOf: chunk.readableBytesView.dropFirst(range.lowerBound).prefix(range.count))
             case .held(let range): value.append(contentsOf: parser.heldBytes[range])
             }
             part = .field(name: name, value: value)
         case (.file, .chunk(let range)):
-            guard let slice = chunk.getSlice(at: chunk.readerIndex + range.lowerBound, length: range.count) else { return }
+            guard let slice = chunk.getSlice(at: chunk.readerIndex + range.lowerBound, length: range.count) else {
+                return
+            }
             try await upload.write(slice)
         case (.file, .held(let range)):
             try await upload.write(ByteBuffer(bytes: parser.heldBytes[range]))

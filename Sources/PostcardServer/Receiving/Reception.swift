@@ -56,7 +56,8 @@ struct Reception<Store: UploadStore>: Sendable {
 
     /// Judges the request by its head alone.
     private func parser(for request: Request) throws(UploadProblem) -> FormParser {
-        if let length = request.headers[.contentLength].flatMap({ Int64($0) }), length > options.limits.maximumBodyBytes {
+        if let length = request.headers[.contentLength].flatMap({ Int64($0) }), length > options.limits.maximumBodyBytes
+        {
             throw .bodyTooLarge(announced: length, limits: options.limits)
         }
         guard request.headers[values: .contentType].count <= 1 else { throw .repeatedContentType }

@@ -1,5 +1,4 @@
 #if Server
-import HTTPTypes
 public import Hummingbird
 
 extension Router {
@@ -31,29 +30,35 @@ extension Router {
     @discardableResult
     public func addUploads(to store: some UploadStore, options: UploadOptions = UploadOptions()) -> Self {
         var routes = RouteTable<Context>()
+        routes.addUploads(to: store, options: options)
+        routes.install(on: self)
+        return self
+    }
+}
+
+extension RouteTable {
+    mutating func addUploads(to store: some UploadStore, options: UploadOptions) {
         let reception = Reception(store: store, options: options)
-        routes.add(RouterPath(options.path), .post) { request, context in
+        add(RouterPath(options.path), .post) { request, context in
             try await reception.answer(request, logger: context.logger)
         }
         let archive = Archive(store: store)
         let base = UploadRecord.readingPath
         if options.access.contains(.reading) {
-            routes.addReading("\(base)") { request, _ in try await archive.list(request) }
-            routes.addReading("\(base)/{id}") { request, context in
+            addReading("\(base)") { request, _ in try await archive.list(request) }
+            addReading("\(base)/{id}") { request, context in
                 try await archive.record(request, id: context.parameters.get("id"))
             }
-            routes.addReading("\(base)/{id}/files/{index}") { request, context in
+            addReading("\(base)/{id}/files/{index}") { request, context in
                 try await archive.file(
                     request, id: context.parameters.get("id"), index: context.parameters.get("index"))
             }
         }
         if options.access.contains(.deleting) {
-            routes.add("\(base)/{id}", .delete) { _, context in
+            add("\(base)/{id}", .delete) { _, context in
                 try await archive.delete(id: context.parameters.get("id"), logger: context.logger)
             }
         }
-        routes.install(on: self)
-        return self
     }
 }
 #endif

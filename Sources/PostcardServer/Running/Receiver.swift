@@ -24,8 +24,14 @@ public struct Receiver: Sendable {
     /// Told of every form, with identifiers and counts, never with names or values.
     public var logger = Logger(label: "postcard.receiver")
 
+    /// Makes a receiver with the usual settings.
     public init(directory: FilePath) {
         self.directory = directory
+    }
+
+    /// Makes a receiver with the usual settings.
+    public init(directory: String) {
+        self.init(directory: FilePath(directory))
     }
 
     /// Receives until the process is told to end: at SIGTERM or SIGINT requests under way are finished, no new ones
@@ -48,8 +54,11 @@ public struct Receiver: Sendable {
         let store = try LocalUploadStore(directory: directory)
         let router = Router()
         router.add(middleware: ProblemMiddleware())
-        router.addUploads(to: store, options: uploads)
-        addPages(to: router)
+        // One table, because a path of the receiver's own may be where forms are posted.
+        var routes = RouteTable<BasicRequestContext>()
+        routes.addUploads(to: store, options: uploads)
+        addPages(to: &routes)
+        routes.install(on: router)
         return Application(
             router: router, server: .uploads(options: connections),
             configuration: ApplicationConfiguration(address: .hostname(host, port: port)),
@@ -59,9 +68,7 @@ public struct Receiver: Sendable {
             logger: logger)
     }
 
-    private func addPages(to router: Router<BasicRequestContext>) {
-        var routes = RouteTable<BasicRequestContext>()
-        // A path of its own may be where forms are posted.
+    private func addPages(to routes: inout RouteTable<BasicRequestContext>) {
         let page = FormPage(uploadPath: uploads.path)
         routes.addReading("/") { _, _ in page.response }
         routes.addReading("/health") { _, _ in
@@ -69,7 +76,6 @@ public struct Receiver: Sendable {
                 status: .ok, headers: [.contentType: "text/plain; charset=utf-8", .cacheControl: "no-store"],
                 body: ResponseBody(byteBuffer: ByteBuffer(string: "ok")))
         }
-        routes.install(on: router)
     }
 
     private static func url(host: String, port: Int) -> String {

@@ -8,6 +8,7 @@ import Synchronization
 /// while the next are gathered: at most twice as many wait at a time. A form smaller than that is written, synced
 /// and made a record in one go.
 public final class LocalUpload: PendingUpload {
+    /// Keeps the directory locked. Work on other threads does not hold it, because they let go of things later.
     private let store: LocalUploadStore
     private let folder: SharedFolder
     private var files: [(name: String, filename: String, contentType: String)] = []
@@ -23,7 +24,7 @@ public final class LocalUpload: PendingUpload {
 
     init(store: LocalUploadStore) {
         self.store = store
-        folder = SharedFolder(UploadFolder(layout: store.layout, name: store.nextIdentifier().id.text))
+        folder = SharedFolder(UploadFolder(layout: store.layout, name: store.identifiers.next().id.text))
     }
 
     public func beginFile(name: String, filename: String, contentType: String) async throws {
@@ -66,10 +67,10 @@ public final class LocalUpload: PendingUpload {
     public func commit(fields: [UploadRecord.Field]) async throws -> UploadRecord {
         try await finishWriting()
         let rest = takeSteps()
-        return try await onFileThread { [folder, store, files] in
+        return try await onFileThread { [folder, identifiers = store.identifiers, files] in
             try folder.use { folder throws(UploadStoreError) in
                 try folder.perform(rest)
-                let (id, received) = store.nextIdentifier()
+                let (id, received) = identifiers.next()
                 let described = zip(files, folder.contents).enumerated().map { index, pair in
                     UploadRecord.File(
                         name: pair.0.name, filename: pair.0.filename, contentType: pair.0.contentType,

@@ -1,6 +1,5 @@
 #if Server
 public import SystemPackage
-import Synchronization
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -23,7 +22,7 @@ import Foundation
 public final class LocalUploadStore: UploadStore {
     let layout: StoreLayout
     private let lock: FileDescriptor
-    private let identifiers: Mutex<UploadIDSource>
+    let identifiers: SharedIDSource
 
     /// Opens a directory, making it where there is none, and removes from it what a crash left half-written.
     ///
@@ -51,7 +50,7 @@ public final class LocalUploadStore: UploadStore {
             for name in try FileManager.default.contentsOfDirectory(atPath: layout.incoming.string) {
                 try FileManager.default.removeItem(atPath: layout.incoming.appending(name).string)
             }
-            identifiers = Mutex(UploadIDSource(after: try layout.identifiers().max()))
+            identifiers = SharedIDSource(after: try layout.identifiers().max())
         } catch {
             try? lock.close()
             throw .unusable(directory, error)
@@ -59,14 +58,13 @@ public final class LocalUploadStore: UploadStore {
         self.layout = layout
     }
 
-    deinit {
-        try? lock.close()
+    /// Opens a directory by a path that is text, as the other initializer does.
+    public convenience init(directory: String) throws(UploadStoreError) {
+        try self.init(directory: FilePath(directory))
     }
 
-    func nextIdentifier() -> (id: UploadID, received: Date) {
-        let now = Date()
-        let id = identifiers.withLock { $0.next(now: Int64(now.timeIntervalSince1970 * 1000)) }
-        return (id, now)
+    deinit {
+        try? lock.close()
     }
 
     public func beginUpload() async throws -> sending LocalUpload {
@@ -98,7 +96,7 @@ public final class LocalUploadStore: UploadStore {
             do throws(UploadStoreError) {
                 // The rename is what deletes: a crash right behind it leaves something to sweep, never half a record.
                 try DurableFiles.move(layout.folder(of: id), to: doomed)
-            } catch where error.underlying as? Errno == .noSuchFileOrDirectory {
+            } catch  where error.underlying as? Errno == .noSuchFileOrDirectory {
                 return false
             }
             try DurableFiles.synchronizeDirectory(layout.directory)

@@ -1,6 +1,7 @@
 #if Server
 import Crypto
 import NIOCore
+import PostcardForm
 import SystemPackage
 
 #if canImport(FoundationEssentials)
@@ -109,18 +110,6 @@ struct UploadFolder: ~Copyable {
         guard case .incoming = place else { return }
         try? FileManager.default.removeItem(atPath: path.string)
         place = .nowhere
-    }
-}
-
-extension SHA256.Digest {
-    var hexadecimal: String {
-        let digits = Array("0123456789abcdef".utf8)
-        var text: [UInt8] = []
-        for byte in self {
-            text.append(digits[Int(byte >> 4)])
-            text.append(digits[Int(byte & 15)])
-        }
-        return String(decoding: text, as: UTF8.self)
     }
 }
 #endif

@@ -59,21 +59,4 @@ public struct UploadID: Sendable, Hashable, Comparable, Codable, CustomStringCon
 
     public var description: String { text }
 }
-
-/// Hands out identifiers that only grow, even where the clock stands still or is set back.
-struct UploadIDSource: Sendable {
-    private var last: Int64
-
-    /// - Parameter newest: The newest identifier that is already in use.
-    init(after newest: UploadID?) {
-        last = newest?.milliseconds ?? 0
-    }
-
-    /// - Parameter now: Milliseconds since 1970.
-    mutating func next(now: Int64) -> UploadID {
-        last = max(now, last + 1)
-        var generator = SystemRandomNumberGenerator()
-        return UploadID(milliseconds: last, using: &generator)
-    }
-}
 #endif

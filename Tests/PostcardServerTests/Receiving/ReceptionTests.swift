@@ -113,6 +113,18 @@ struct ReceptionTests {
         }
     }
 
+    @Test("Forms can be posted to a path that the receiver answers itself", arguments: ["/", "/health", "/uploads/"])
+    func sharedPath(path: String) async throws {
+        try await withReceiver {
+            $0.uploads.path = path
+        } _: { receiver in
+            let answer = try await receiver.exchange(Form.request(body: Form.small, to: path))
+            #expect(answer.status == 201)
+            let read = try await receiver.curl("\(receiver.url)\(path)")
+            #expect(!read.text.contains("method-not-allowed"))
+        }
+    }
+
     @Test("What is offered beside receiving can be switched off")
     func receivingOnly() async throws {
         try await withReceiver {

@@ -29,9 +29,10 @@ private struct FailingStore: UploadStore {
 struct StoreFailureTests {
     @Test(
         "A store that fails is a refusal that says whether to try again",
-        arguments: [(UploadStoreError.Code.full, 507, nil), (.unavailable, 503, "10")] as [(
-            UploadStoreError.Code, Int, String?
-        )])
+        arguments: [(UploadStoreError.Code.full, 507, nil), (.unavailable, 503, "10")]
+            as [(
+                UploadStoreError.Code, Int, String?
+            )])
     func failure(code: UploadStoreError.Code, status: Int, retryAfter: String?) async throws {
         let router = Router()
         router.addUploads(to: FailingStore(error: UploadStoreError(code, "The disk said no.")))

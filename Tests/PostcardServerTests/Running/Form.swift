@@ -15,7 +15,10 @@ enum Form {
         body: String, contentType: String = contentType, fields: [String] = [], to path: String = "/uploads"
     ) -> String {
         let lines =
-            ["POST \(path) HTTP/1.1", "Host: a", "Connection: close", "Content-Length: \(body.utf8.count)", contentType]
+            [
+                "POST \(path) HTTP/1.1", "Host: a", "Connection: close", "Content-Length: \(body.utf8.count)",
+                contentType,
+            ]
             + fields
         return lines.filter { !$0.isEmpty }.joined(separator: "\r\n") + "\r\n\r\n" + body
     }
