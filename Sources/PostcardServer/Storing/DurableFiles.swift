@@ -59,11 +59,16 @@ enum DurableFiles {
         try file.finish()
     }
 
-    /// Takes a file's lock for as long as the descriptor is open.
+    /// Takes a file's lock, until it is given back or the process ends.
     ///
     /// - Returns: `false` where someone else has it.
     static func lock(_ descriptor: FileDescriptor) -> Bool {
         flock(descriptor.rawValue, LOCK_EX | LOCK_NB) == 0
+    }
+
+    /// Gives a file's lock back.
+    static func unlock(_ descriptor: FileDescriptor) {
+        _ = flock(descriptor.rawValue, LOCK_UN)
     }
 
     static var lastError: Errno { Errno(rawValue: errno) }

@@ -64,6 +64,8 @@ public final class LocalUploadStore: UploadStore {
     }
 
     deinit {
+        // Closing alone is not enough: a process that is being started may hold a copy of the descriptor for a moment.
+        DurableFiles.unlock(lock)
         try? lock.close()
     }
 
