@@ -57,7 +57,7 @@ public struct FormLayout: Sendable {
     }
 
     init(_ form: MultipartForm) throws(FormError) {
-        var builder = Builder(boundary: form.boundary)
+        var builder = Builder(boundary: form.boundary, lineBreaks: form.lineBreaks)
         for part in form.parts { try builder.append(part) }
         builder.close()
         contentType = form.contentType
@@ -105,19 +105,22 @@ extension FormLayout {
     /// Puts the segments of a layout one behind the other.
     private struct Builder {
         let boundary: Boundary
+        let lineBreaks: LineBreaks
         var segments: [Segment] = []
         var parts: [PartLayout] = []
         /// Where the next segment begins.
         var offset: Int64? = 0
 
         mutating func append(_ part: FormPart) throws(FormError) {
+            var part = part
+            part.name = lineBreaks.applied(to: part.name)
             let partIndex = parts.count
             let source: Segment.Source
             let length: Int64?
             var firstBytes: [UInt8] = []
             switch part.content {
             case .text(let text):
-                let bytes = Data(text.utf8)
+                let bytes = Data(lineBreaks.applied(to: text).utf8)
                 source = .memory(bytes, partIndex: partIndex)
                 length = Int64(bytes.count)
             case .bytes(let bytes):

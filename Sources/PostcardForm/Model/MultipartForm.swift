@@ -19,14 +19,20 @@ public struct MultipartForm: Sendable {
     /// What separates the parts.
     public let boundary: Boundary
 
+    /// What becomes of the line breaks in texts and names.
+    public let lineBreaks: LineBreaks
+
     /// The parts, in the order in which they are sent.
     public private(set) var parts: [FormPart] = []
 
     /// Makes a form without parts.
     ///
-    /// - Parameter boundary: What separates the parts; a random one unless given.
-    public init(boundary: Boundary = Boundary()) {
+    /// - Parameters:
+    ///   - boundary: What separates the parts; a random one unless given.
+    ///   - lineBreaks: What becomes of the line breaks in texts and names; they are sent as given unless set.
+    public init(boundary: Boundary = Boundary(), lineBreaks: LineBreaks = .asGiven) {
         self.boundary = boundary
+        self.lineBreaks = lineBreaks
     }
 
     /// The value of the request's `Content-Type` header field.

@@ -76,6 +76,29 @@ struct BodyTests {
                 "Content-Disposition: form-data; name=\"\(written)\"; filename=\"\(written)\"\r\n"))
     }
 
+    /// Text, and what becomes of it where line breaks are normalized.
+    static let lineBreaks: [(text: String, normalized: String)] = [
+        ("a\rb", "a\r\nb"), ("a\nb", "a\r\nb"), ("a\r\nb", "a\r\nb"), ("\n\r", "\r\n\r\n"), ("\r\r\n", "\r\n\r\n"),
+        ("\n\n", "\r\n\r\n"), ("", ""), ("a\0b\\", "a\0b\\"),
+    ]
+
+    @Test(
+        "Where line breaks are normalized, names and texts have CRLF, and filenames what they had",
+        arguments: lineBreaks)
+    func normalizedLineBreaks(text: String, normalized: String) throws {
+        var form = MultipartForm(boundary: try Boundary("XX"), lineBreaks: .normalized)
+        form.append(text, named: text)
+        form.append(Data(text.utf8), named: "file", filename: text, contentType: .plainText)
+        func escaped(_ name: String) -> String {
+            name.unicodeScalars.map { $0 == "\r" ? "%0D" : $0 == "\n" ? "%0A" : "\($0)" }.joined()
+        }
+        let expected =
+            "--XX\r\nContent-Disposition: form-data; name=\"\(escaped(normalized))\"\r\n\r\n\(normalized)\r\n"
+            + "--XX\r\nContent-Disposition: form-data; name=\"file\"; filename=\"\(escaped(text))\"\r\n"
+            + "Content-Type: text/plain\r\n\r\n\(text)\r\n--XX--\r\n"
+        #expect(try Array(body(of: form).utf8) == Array(expected.utf8))
+    }
+
     @Test("What is written is read back, whatever is in it")
     func roundTrip() throws {
         var form = MultipartForm()
