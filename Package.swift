@@ -59,6 +59,7 @@ let package = Package(
             dependencies: [
                 "PostcardForm",
                 .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             swiftSettings: settings),
         .target(

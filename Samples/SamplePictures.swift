@@ -5,12 +5,26 @@ public import Foundation
 /// `hills.jpg` has more than two megapixels, `stamp.png` is transparent in places, and `제주 바다.jpg` lies on its
 /// side with an Exif orientation that says so.
 public enum SamplePictures {
+    /// The pictures are not where the program was built, nor beside it.
+    public struct Missing: Error, Sendable, CustomStringConvertible {
+        public let description = "The sample pictures lie neither beside the program nor where it was built."
+    }
+
     /// Where the pictures lie, in the order of their names.
+    ///
+    /// - Throws: ``Missing`` where the program was moved without them.
     public static func all() throws -> [URL] {
-        let folder = Bundle.module.url(forResource: "Pictures", withExtension: nil)
-        return try folder.map { folder in
-            try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
-                .sorted { $0.lastPathComponent < $1.lastPathComponent }
-        } ?? []
+        // The accessor that the package manager makes for resources ends the program where they are missing.
+        let beside = ["postcard_PostcardSamples.resources", "postcard_PostcardSamples.bundle"].map {
+            Bundle.main.bundleURL.appending(path: $0)
+        }
+        let sources = URL(filePath: #filePath).deletingLastPathComponent()
+        for folder in beside + [sources] {
+            let pictures = try? FileManager.default.contentsOfDirectory(
+                at: folder.appending(path: "Pictures"), includingPropertiesForKeys: nil)
+            guard let pictures, !pictures.isEmpty else { continue }
+            return pictures.sorted { $0.lastPathComponent < $1.lastPathComponent }
+        }
+        throw Missing()
     }
 }

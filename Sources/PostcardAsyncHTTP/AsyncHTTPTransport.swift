@@ -19,8 +19,8 @@ import Foundation
 /// let client = UploadClient(transport: AsyncHTTPTransport())
 /// ```
 ///
-/// The request names the form's length where it is known, and goes out in chunks where it is not. At most two
-/// blocks of the body, 1 MiB together, are in memory. Connections are kept and used again; HTTP/2 is spoken
+/// The request names the form's length where it is known, and goes out in chunks where it is not. About
+/// 5 MiB of the body are in memory at the most. Connections are kept and used again; HTTP/2 is spoken
 /// where a server offers it over TLS.
 public struct AsyncHTTPTransport: UploadTransport {
     private let connections: Connections
@@ -40,7 +40,9 @@ public struct AsyncHTTPTransport: UploadTransport {
     /// Makes a transport that uses an HTTP client which the program has.
     ///
     /// - Parameter client: The client, which the program shuts down when nobody uses it any more. One that
-    ///   follows redirects never sends a form again, but answers a 303 with what it finds at the other place.
+    ///   follows redirects never sends a form again, but answers a 303 with what it finds at the other place,
+    ///   and one that retries to establish connections says only after its connect timeout that nobody listens.
+    ///   Both are AsyncHTTPClient's defaults.
     public init(client: HTTPClient) {
         connections = Connections(client, isOwned: false)
     }
@@ -85,7 +87,12 @@ public struct AsyncHTTPTransport: UploadTransport {
             group.addTask {
                 // Whoever waits for a place for the next block is let go when the response has come.
                 defer { blocks.close() }
-                return try await answer(to: request, BodyChunks(blocks: blocks, report: report), reporting: report)
+                let loops = connections.client.eventLoopGroup
+                let chunks = BodyChunks(blocks: blocks, loops: loops, report: report)
+                let response = try await answer(to: request, chunks, reporting: report)
+                // A server that knows the length may answer the last chunk before anyone has asked for another.
+                if response.status.kind == .successful, let whole = blocks.whole { report(.sent(whole)) }
+                return response
             }
             while let result = try await group.next() {
                 if let result { return result }

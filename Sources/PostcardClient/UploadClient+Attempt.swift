@@ -30,7 +30,10 @@ extension UploadClient {
         reporting report: @escaping @Sendable (TransportEvent) -> Void
     ) async throws -> UploadResponse {
         try await withThrowingTaskGroup(of: UploadResponse.self) { group in
-            defer { group.cancelAll() }
+            defer {
+                watch.end()
+                group.cancelAll()
+            }
             group.addTask { try await transport.send(request, reporting: report) }
             group.addTask { try await watch.expire() }
             guard let response = try await group.next() else { throw CancellationError() }

@@ -7,15 +7,19 @@ struct ChunkedBody: Sendable {
     private var length: Int64 = 0
 
     private enum State {
-        /// In the line that begins a chunk, before anything but digits.
+        /// In the digits that begin a chunk.
         case size(Int64, digits: Int)
-        /// In the rest of that line.
-        case sizeLine(Int64)
+        /// In what may stand behind them.
+        case extensions(Int64)
+        /// Behind the CR of that line.
+        case sizeEnd(Int64)
         case data(rest: Int64)
-        /// Behind the data, before its line break.
+        /// Behind the data: before its CR, and before its LF.
         case dataEnd
+        case dataLineFeed
         /// In the lines behind the last chunk.
         case trailer(lineLength: Int)
+        case trailerLineFeed(lineLength: Int)
         case complete
         case failed
     }
@@ -53,27 +57,34 @@ struct ChunkedBody: Sendable {
         }
     }
 
-    /// The state behind a byte that is not data. A CR counts as nothing: LF ends a line.
+    /// The state behind a byte that is not data.
     private func next(_ byte: UInt8) -> State {
         switch (state, byte) {
         case (.size(let size, let digits), _):
             if let digit = Character(Unicode.Scalar(byte)).hexDigitValue {
                 return digits < 15 ? .size(size << 4 | Int64(digit), digits: digits + 1) : .failed
             }
-            guard digits > 0 else { return .failed }
-            return byte == UInt8(ascii: "\n") ? Self.begun(size) : .sizeLine(size)
-        case (.sizeLine(let size), UInt8(ascii: "\n")):
-            return Self.begun(size)
-        case (.dataEnd, UInt8(ascii: "\n")):
-            return .size(0, digits: 0)
-        case (.dataEnd, UInt8(ascii: "\r")), (.sizeLine, _), (.complete, _), (.trailer, UInt8(ascii: "\r")):
-            return state
-        case (.trailer(let lineLength), UInt8(ascii: "\n")):
-            return lineLength == 0 ? .complete : .trailer(lineLength: 0)
-        case (.trailer(let lineLength), _):
-            return .trailer(lineLength: lineLength + 1)
-        case (.dataEnd, _), (.data, _), (.failed, _):
+            return digits > 0 ? Self.behindDigits(byte, size) : .failed
+        case (.extensions(let size), UInt8(ascii: "\r")): return .sizeEnd(size)
+        case (.extensions, UInt8(ascii: "\n")): return .failed
+        case (.sizeEnd(let size), UInt8(ascii: "\n")): return Self.begun(size)
+        case (.dataEnd, UInt8(ascii: "\r")): return .dataLineFeed
+        case (.dataLineFeed, UInt8(ascii: "\n")): return .size(0, digits: 0)
+        case (.trailer(let lineLength), UInt8(ascii: "\r")): return .trailerLineFeed(lineLength: lineLength)
+        case (.trailer(let lineLength), _): return .trailer(lineLength: lineLength + 1)
+        case (.trailerLineFeed(0), UInt8(ascii: "\n")): return .complete
+        case (.trailerLineFeed, UInt8(ascii: "\n")): return .trailer(lineLength: 0)
+        case (.extensions, _), (.complete, _): return state
+        case (.sizeEnd, _), (.dataEnd, _), (.dataLineFeed, _), (.trailerLineFeed, _), (.data, _), (.failed, _):
             return .failed
+        }
+    }
+
+    private static func behindDigits(_ byte: UInt8, _ size: Int64) -> State {
+        switch byte {
+        case UInt8(ascii: "\r"): .sizeEnd(size)
+        case UInt8(ascii: ";"), UInt8(ascii: " "), UInt8(ascii: "\t"): .extensions(size)
+        default: .failed
         }
     }
 

@@ -48,7 +48,7 @@ extension Explanation: Encodable {
         try container.encode(isValid, forKey: .valid)
         try container.encode(boundary, forKey: .boundary)
         try container.encode(parts, forKey: .parts)
-        try container.encode(problems.map(EncodableProblem.init), forKey: .problems)
+        try container.encode(problems.map { EncodableProblem(problem: $0) }, forKey: .problems)
     }
 }
 
@@ -71,19 +71,19 @@ extension Explanation.Part: Encodable {
 }
 
 private struct EncodableProblem: Encodable {
-    let code: FormProblem.Code
-    let severity: FormProblem.Severity
-    let offset: Int64
-    let part: Int?
-    let message: String
-    let fix: String
+    let problem: FormProblem
 
-    init(_ problem: FormProblem) {
-        code = problem.code
-        severity = problem.severity
-        offset = problem.offset
-        part = problem.partIndex
-        message = problem.message
-        fix = problem.fix
+    private enum CodingKeys: String, CodingKey {
+        case code, severity, offset, part, message, fix
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(problem.code, forKey: .code)
+        try container.encode(problem.severity, forKey: .severity)
+        try container.encode(problem.offset, forKey: .offset)
+        try container.encode(problem.partIndex, forKey: .part)
+        try container.encode(problem.message, forKey: .message)
+        try container.encode(problem.fix, forKey: .fix)
     }
 }

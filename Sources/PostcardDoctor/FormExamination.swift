@@ -9,7 +9,7 @@ import PostcardForm
 /// for problem in examination.finish().problems { print(problem) }
 /// ```
 ///
-/// Of the content nothing is kept, so that a body may have any size.
+/// Of the content nothing is kept, so that a body may have any size; of its parts, 100,000 are described.
 public struct FormExamination: Sendable {
     private var state: State
     private var boundary: String?
@@ -41,6 +41,9 @@ public struct FormExamination: Sendable {
             state = .refused(error)
         }
     }
+
+    /// A form made of oddities must not fill the memory with what is said about them.
+    private static let maximumWarnings = 1000
 
     /// Content of any size; all that is held keeps its limit.
     private static let limits: FormLimits = {
@@ -88,7 +91,7 @@ public struct FormExamination: Sendable {
     private mutating func take(_ event: FormEvent, of chunk: RawSpan, parser: FormParser) {
         switch event {
         case .partBegan(let header):
-            warnings += header.warnings
+            warnings += header.warnings.prefix(max(Self.maximumWarnings - warnings.count, 0))
             openPart = OpenPart(header: header, offset: parser.offset)
         case .bytes(.chunk(let range)):
             chunk.extracting(range).withUnsafeBytes { openPart?.take($0) }

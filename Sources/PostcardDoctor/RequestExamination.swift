@@ -42,9 +42,11 @@ public struct RequestExamination: Sendable {
             readBody(chunk, form, framing)
         case .head(var head):
             let known = head.count
+            // The state must not hold the bytes too, or they would be copied with every read.
+            state = .head([])
             chunk.withUnsafeBytes { head.append(contentsOf: $0.prefix(Self.maximumHeadBytes - known)) }
-            guard let end = RequestHead.end(in: head) else {
-                state = head.count < Self.maximumHeadBytes ? .head(head) : .refused(.headWithoutEnd)
+            guard let end = RequestHead.end(in: head, from: known) else {
+                state = head.count < Self.maximumHeadBytes ? .head(head) : .refused(.headTooLarge)
                 return
             }
             begin(Array(head[..<end]))
@@ -64,8 +66,11 @@ public struct RequestExamination: Sendable {
         case .body(var form, let framing):
             let explanation = form.finish()
             guard let cause = framing.problem else { return explanation }
-            return Explanation(
-                boundary: explanation.boundary, parts: explanation.parts, problems: [cause] + explanation.problems)
+            let errors = explanation.problems.prefix { $0.severity == .error }
+            let problems =
+                cause.severity == .error
+                ? [cause] + explanation.problems : errors + [cause] + explanation.problems.dropFirst(errors.count)
+            return Explanation(boundary: explanation.boundary, parts: explanation.parts, problems: problems)
         }
     }
 
@@ -104,7 +109,8 @@ extension RequestExamination.Framing {
         case .chunks(let body):
             return body.problem
         case .end(let received, let contentLength):
-            guard let contentLength, received != contentLength else { return nil }
+            guard let contentLength else { return received > 0 ? .missingLength : nil }
+            guard received != contentLength else { return nil }
             let difference =
                 received > contentLength
                 ? "\(received - contentLength) more" : "\(contentLength - received) fewer"
@@ -117,6 +123,19 @@ extension RequestExamination.Framing {
 }
 
 extension FormProblem {
+    fileprivate static var missingLength: FormProblem {
+        FormProblem(
+            .missingLength, at: 0,
+            "The head has neither a Content-Length nor a Transfer-Encoding: servers read no body.",
+            fix: "Let the library that sends the body say how long it is.")
+    }
+
+    fileprivate static var headTooLarge: FormProblem {
+        FormProblem(
+            .malformedRequest, at: 0, "The input has no blank line in its first 64 KiB, where a request's head ends.",
+            fix: "Give the request as it was sent, or the body alone and its Content-Type with --content-type.")
+    }
+
     fileprivate static var headWithoutEnd: FormProblem {
         FormProblem(
             .malformedRequest, at: 0, "The input is no HTTP request: no blank line ends its head.",

@@ -1,3 +1,4 @@
+import HTTPTypes
 import PostcardForm
 
 /// The head of a raw HTTP/1.1 request: what it says about the body.
@@ -9,8 +10,10 @@ struct RequestHead {
 
     /// Where the blank line behind a head ends. Lines may end in LF alone: a request that went through an editor
     /// has lost its CRs, and the body is the place to say so.
-    static func end(in bytes: [UInt8]) -> Int? {
-        var index = 0
+    ///
+    /// - Parameter known: How many of the bytes were searched before.
+    static func end(in bytes: [UInt8], from known: Int) -> Int? {
+        var index = max(known - 2, 0)
         while let lineFeed = bytes[index...].firstIndex(of: UInt8(ascii: "\n")) {
             let next = bytes[(lineFeed + 1)...].prefix(2)
             if next.first == UInt8(ascii: "\n") { return lineFeed + 2 }
@@ -20,7 +23,8 @@ struct RequestHead {
         return nil
     }
 
-    /// - Throws: ``FormProblem`` where the request line or a header field is malformed.
+    /// - Throws: ``FormProblem`` where the request line or a header field is malformed, or where two receivers could
+    ///   find different bodies (RFC 9112 §6.3).
     init(_ bytes: [UInt8]) throws(FormProblem) {
         let lines = bytes.split(separator: UInt8(ascii: "\n")).map { line in
             String(decoding: line.last == UInt8(ascii: "\r") ? line.dropLast() : line, as: UTF8.self)
@@ -32,17 +36,42 @@ struct RequestHead {
         }
         var fields: [String: [String]] = [:]
         for line in lines.dropFirst() where !line.isEmpty {
-            guard let colon = line.firstIndex(of: ":"), colon > line.startIndex else {
-                throw FormProblem(
-                    .malformedRequest, at: 0, "The line \(line.debugDescription) of the head is no header field.",
-                    fix: "Write Name: value.")
-            }
-            let value = line[line.index(after: colon)...].drop { $0 == " " || $0 == "\t" }
-            fields[line[..<colon].lowercased(), default: []].append(String(value))
+            let (name, value) = try Self.field(line)
+            fields[name, default: []].append(value)
         }
         contentType = try Self.single("content-type", of: fields) ?? ""
-        isChunked = fields["transfer-encoding"]?.last?.lowercased().hasSuffix("chunked") ?? false
         contentLength = try Self.contentLength(try Self.single("content-length", of: fields))
+        isChunked = try Self.isChunked(fields["transfer-encoding"] ?? [])
+        if isChunked, contentLength != nil {
+            throw FormProblem(
+                .malformedRequest, at: 0, "The head has both a Content-Length and a Transfer-Encoding.",
+                fix: "Send the one or the other; the library that sends the body knows which.")
+        }
+    }
+
+    private static func field(_ line: String) throws(FormProblem) -> (name: String, value: String) {
+        let pieces = line.utf8.split(separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
+        guard pieces.count == 2, let name = HTTPField.Name(String(pieces[0]) ?? "") else {
+            throw FormProblem(
+                .malformedRequest, at: 0, "The line \(line.debugDescription) of the head is no header field.",
+                fix: "Write Name: value, with no blank before the colon.")
+        }
+        let isBlank: (UInt8) -> Bool = { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
+        var value = pieces[1].drop(while: isBlank)
+        while let last = value.last, isBlank(last) { value.removeLast() }
+        return (name.canonicalName, String(value) ?? "")
+    }
+
+    private static func isChunked(_ codings: [String]) throws(FormProblem) -> Bool {
+        let codings = codings.joined(separator: ",").lowercased().split(separator: ",").map {
+            $0.filter { $0 != " " && $0 != "\t" }
+        }
+        guard codings.allSatisfy({ $0 == "chunked" }), codings.count <= 1 else {
+            throw FormProblem(
+                .malformedRequest, at: 0, "The Transfer-Encoding is another than chunked.",
+                fix: "Send Transfer-Encoding: chunked, or a Content-Length in its place.")
+        }
+        return !codings.isEmpty
     }
 
     private static func isRequestLine(_ line: String) -> Bool {

@@ -20,17 +20,22 @@ enum ExitStatus {
     static let timedOut = ExitCode(75)
 
     /// The status for an upload that failed.
-    static func status(of error: any Error) -> ExitCode {
-        guard let error = error as? UploadError else {
-            return error is FormError ? unreadableInput : failed
-        }
-        return switch error.code {
+    static func status(of error: UploadError) -> ExitCode {
+        switch error.code {
         case .invalidURL: usage
-        case .form: error.formError?.path == nil && error.formError?.code != .streamLength ? usage : unreadableInput
+        case .form: error.formError.map(status) ?? unreadableInput
         case .timedOut: timedOut
         case .refused: refused
         case .connectionFailed, .connectionLost, .tls, .responseTooLarge: unavailable
         default: failed
+        }
+    }
+
+    /// The status for a form that cannot be sent.
+    static func status(of error: FormError) -> ExitCode {
+        switch error.code {
+        case .invalidBoundary, .invalidMediaType, .reservedHeaderField, .boundaryInContent: usage
+        default: unreadableInput
         }
     }
 }

@@ -1,4 +1,5 @@
 import NIOCore
+import PostcardClient
 import Testing
 
 @testable import PostcardAsyncHTTP
@@ -6,8 +7,9 @@ import Testing
 @Suite struct BodyBlocksTests {
     private struct Broken: Error {}
 
-    private func block(_ text: String) -> BodyBlock {
-        BodyBlock(bytes: ByteBuffer(string: text), contentRanges: [])
+    private func block(_ text: String, isLast: Bool = false) -> BodyBlock {
+        let end = BodyProgress(bytesSent: Int64(text.utf8.count), contentRanges: [])
+        return BodyBlock(bytes: ByteBuffer(string: text), end: end, isLast: isLast)
     }
 
     @Test func `blocks come out in the order in which they went in, then the end`() async throws {
@@ -20,6 +22,16 @@ import Testing
         #expect(await isSecondWanted)
         blocks.finish(.success(()))
         #expect(try await blocks.take() == nil)
+        #expect(try await blocks.take() == nil)
+    }
+
+    @Test func `once the last block is taken the body is whole, and stays so`() async throws {
+        let blocks = BodyBlocks()
+        async let isWanted = blocks.put(block("abc", isLast: true))
+        #expect(try await blocks.take()?.isLast == true)
+        #expect(await isWanted)
+        blocks.close()
+        #expect(blocks.whole?.bytesSent == 3)
         #expect(try await blocks.take() == nil)
     }
 
@@ -37,6 +49,7 @@ import Testing
         #expect(await isWanted == false)
         #expect(await blocks.put(block("b")) == false)
         await #expect(throws: CancellationError.self) { try await blocks.take() }
+        #expect(blocks.whole == nil)
     }
 
     @Test func `cancelling the reader lets it go`() async throws {

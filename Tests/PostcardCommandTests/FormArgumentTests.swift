@@ -11,6 +11,12 @@ struct FormArgumentTests {
             ("name=초코", "name", .text("초코"), nil, nil),
             ("name=", "name", .text(""), nil, nil),
             ("a=b=c", "a", .text("b=c"), nil, nil),
+            ("a= b ", "a", .text(" b "), nil, nil),
+            ("a={\"b\":1}; type=application/json", "a", .text("{\"b\":1}"), "application/json", nil),
+            ("a=\"x\" ;TYPE=text/html", "a", .text("x"), "text/html", nil),
+            ("p=@cat.txt ; filename=x.png", "p", .file(path: "cat.txt"), nil, "x.png"),
+            ("a=🏻", "a", .text("🏻"), nil, nil),
+            ("a=x\u{37E}type=text/html", "a", .text("x\u{37E}type=text/html"), nil, nil),
             ("a=x;y;z=1", "a", .text("x;y;z=1"), nil, nil),
             ("a={\"b\":1};type=application/json", "a", .text("{\"b\":1}"), "application/json", nil),
             ("a=\"x;type=y\"", "a", .text("x;type=y"), nil, nil),
@@ -49,7 +55,8 @@ struct FormArgumentTests {
     @Test(
         "What cannot be understood is an error",
         arguments: [
-            "", "name", "=value", "a=@", "a=<", "a=@b;type=jpeg", "a=b;headers=none", "a=@\"b\";type=a/b;type=c",
+            "", "name", "=value", "a=@", "a=<", "a=@b;type=jpeg", "a=b;headers=none", "a=b;encoder=base64",
+            "a=@\"b\";type=a/b;type=c",
         ])
     func refused(argument: String) {
         #expect(throws: (any Error).self) { try FormArgument(argument) }

@@ -24,10 +24,9 @@ struct ReceiverTests {
 
     @Test(
         "Every byte and every name arrives",
-        arguments: ["php", "python"], transports)
-    func parsed(receiver: String, transport: String) async throws {
         // This little server of Python's knows no chunked bodies, and URLSession on Linux sends no others.
-        if receiver == "python", transport == "urlsession" { return }
+        arguments: [("php", "async-http"), ("php", "urlsession"), ("python", "async-http")])
+    func parsed(receiver: String, transport: String) async throws {
         let server = try await RunningServer([receiver, folder.path], of: Self.start)
         let pictures = try SamplePictures.all()
         let ending = try await Program.run(arguments(for: pictures, to: server.address, transport: transport))
@@ -46,7 +45,7 @@ struct ReceiverTests {
                 == pictures.map { SHA256.hash(data: try Data(contentsOf: $0)).hexadecimal })
     }
 
-    @Test("nginx keeps the very body that a dry run writes", arguments: transports)
+    @Test("nginx keeps a body whose every part is what was sent", arguments: transports)
     func nginx(transport: String) async throws {
         let server = try await RunningServer(["nginx", folder.path], of: Self.start)
         let ending = try await Program.run(

@@ -22,6 +22,11 @@ struct SendTests {
         (["http://127.0.0.1:1/", "-F", "a=b", "-X", "GET"], 64, "POST"),
         (["http://127.0.0.1:1/", "-F", "a=b", "--timeout", "0"], 64, "timeout"),
         (["http://127.0.0.1:1/", "-F", "a=b", "--retries", "-1"], 64, "retries"),
+        (["http://127.0.0.1:1/", "-F", "a=b", "--retries", "9223372036854775807"], 64, "retries"),
+        (["http://127.0.0.1:1/", "-F", "a=b", "--timeout", "1e30"], 64, "timeout"),
+        (["http://127.0.0.1:1/", "-F", "a=b;headers=\"Content-Disposition: x\""], 64, "Content-Disposition"),
+        (["http://127.0.0.1:1/", "-F", "a=@~/no-such-file"], 66, "~/no-such-file"),
+        (["http://127.0.0.1:1/", "-F", "a=@/etc/passwd/"], 66, "/etc/passwd/"),
         (["http://127.0.0.1:1/", "-F", "a=@-", "-F", "b=@-"], 64, "once"),
         (["nowhere", "-F", "a=b"], 64, "http://"),
         (["ftp://127.0.0.1/", "-F", "a=b"], 64, "http://"),
@@ -92,6 +97,19 @@ struct SendTests {
         #expect(files.map { $0["size"] as? Int } == [5] + sizes)
         #expect(
             files.map { $0["contentType"] as? String } == ["text/plain", "image/jpeg", "image/png", "image/jpeg"])
+    }
+
+    @Test("Joined short options are understood, as curl's are")
+    func joinedOptions() async throws {
+        let ending = try await send("http://example.com/", "--dry-run", "-Fa=b", "-XPUT", "-HX-Trace: 1")
+        #expect(ending.status == 0, "\(ending.messages)")
+        #expect(ending.messages.hasPrefix("PUT / HTTP/1.1\r\nHost: example.com\r\nX-Trace: 1\r\n"))
+    }
+
+    @Test("A full disk behind standard output is not taken for a refusal")
+    func fullOutput() async throws {
+        let command = "'\(Program.url.path)' send http://example.com/ --dry-run -F a=b > /dev/full"
+        #expect(try await Program.run("sh", ["-c", command]).status == 73)
     }
 
     @Test("A dry run writes the exact body and its head, which explain understands")

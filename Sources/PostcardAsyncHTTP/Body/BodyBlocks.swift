@@ -4,10 +4,13 @@ import PostcardForm
 import PostcardClient
 import Synchronization
 
-/// A block of the body, and where the parts lie as far as it reaches.
+/// A block of the body.
 struct BodyBlock: Sendable {
     let bytes: ByteBuffer
-    let contentRanges: [Range<Int64>]
+    /// How far the body is with it.
+    let end: BodyProgress
+    /// Whether it is known to be the last.
+    let isLast: Bool
 }
 
 /// Passes the blocks of a body from the task that reads them to the one that hands them to the connection, one
@@ -15,7 +18,7 @@ struct BodyBlock: Sendable {
 final class BodyBlocks: Sendable {
     private let state = Mutex(State.empty)
 
-    /// What is between the two tasks. `closed` and `failed` are final; `ended` is, for the reader.
+    /// What is between the two tasks.
     private enum State {
         /// Nothing is here, and nobody waits.
         case empty
@@ -23,12 +26,17 @@ final class BodyBlocks: Sendable {
         case wanted(CheckedContinuation<BodyBlock?, any Error>)
         /// A block is here; perhaps the reader waits for its place.
         case full(BodyBlock, CheckedContinuation<Bool, Never>?)
-        /// The body is over, and its last block taken.
-        case ended
+        /// The body is over, and its last block taken; how far that was, where it was known to be the last.
+        case ended(BodyProgress?)
         /// The body cannot be read to its end.
         case failed(any Error)
         /// Nobody wants more blocks.
         case closed
+
+        /// What it is once a block has been taken.
+        static func following(_ block: BodyBlock) -> State {
+            block.isLast ? .ended(block.end) : .empty
+        }
 
         var isFinal: Bool {
             switch self {
@@ -50,7 +58,7 @@ final class BodyBlocks: Sendable {
                         state = .full(block, continuation)
                         return PutAction.wait
                     case .wanted(let taker):
-                        state = .empty
+                        state = .following(block)
                         return .deliver(taker)
                     case .full, .ended, .failed, .closed:
                         return .refuse
@@ -86,7 +94,7 @@ final class BodyBlocks: Sendable {
                     state = .wanted(continuation)
                     return TakeAction.wait
                 case .full(let block, let reader):
-                    state = .empty
+                    state = .following(block)
                     return .deliver(block, reader)
                 case .ended: return .end
                 case .failed(let error): return .fail(error)
@@ -111,13 +119,18 @@ final class BodyBlocks: Sendable {
         case fail(any Error)
     }
 
+    /// How far the body is, where its last block has been taken and was known to be the last.
+    var whole: BodyProgress? {
+        state.withLock { if case .ended(let end) = $0 { end } else { nil } }
+    }
+
     /// Ends the body, well or not. Every block has been taken by then, because ``put(_:)`` waits for it.
     func finish(_ result: Result<Void, any Error>) {
         let taker: CheckedContinuation<BodyBlock?, any Error>? = state.withLock { state in
             guard !state.isFinal else { return nil }
             let waiting = state
             switch result {
-            case .success: state = .ended
+            case .success: state = .ended(nil)
             case .failure(let error): state = .failed(error)
             }
             if case .wanted(let taker) = waiting { return taker }

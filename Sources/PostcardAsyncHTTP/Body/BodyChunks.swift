@@ -4,42 +4,61 @@ import PostcardClient
 
 /// The body as AsyncHTTPClient takes it: blocks cut into chunks, each counted as sent when the next is asked for.
 ///
-/// A chunk is asked for when the connection has room again, so the count is what the connection has taken.
+/// AsyncHTTPClient asks for chunks as long as the connection has not said that it is full, and the connection
+/// says so only when its event loop has come to them. A loop that lags behind would let chunks pile up without
+/// end, so from time to time they wait for the loops.
 struct BodyChunks: AsyncSequence, Sendable {
     typealias Element = ByteBuffer
 
+    /// A slow connection is seen to move by this much, and each step costs a hop between threads.
+    private static let chunkSize = 64 << 10
+
+    /// The most bytes that wait for an event loop.
+    private static let maximumBytesAhead = 4 << 20
+
     let blocks: BodyBlocks
+    /// Of the loops one has the connection; which one is AsyncHTTPClient's secret.
+    let loops: any EventLoopGroup
     let report: @Sendable (TransportEvent) -> Void
 
     func makeAsyncIterator() -> Iterator {
-        Iterator(blocks: blocks, report: report)
+        Iterator(body: self)
     }
 
     struct Iterator: AsyncIteratorProtocol {
-        /// A slow connection is seen to move by this much, and each step costs a hop between threads.
-        static let chunkSize = 64 << 10
-
-        let blocks: BodyBlocks
-        let report: @Sendable (TransportEvent) -> Void
+        private let body: BodyChunks
         private var bytes = ByteBuffer()
         private var progress = BodyProgress(bytesSent: 0, contentRanges: [])
+        private var bytesAhead = 0
 
-        init(blocks: BodyBlocks, report: @escaping @Sendable (TransportEvent) -> Void) {
-            self.blocks = blocks
-            self.report = report
+        init(body: BodyChunks) {
+            self.body = body
         }
 
         mutating func next() async throws -> ByteBuffer? {
-            report(.sent(progress))
-            if bytes.readableBytes == 0 {
-                guard let block = try await blocks.take() else { return nil }
-                bytes = block.bytes
-                progress.contentRanges = block.contentRanges
+            if bytesAhead >= BodyChunks.maximumBytesAhead {
+                await body.waitForLoops()
+                bytesAhead = 0
             }
-            let chunk = bytes.readSlice(length: Swift.min(bytes.readableBytes, Self.chunkSize))
-            progress.bytesSent += Int64(chunk?.readableBytes ?? 0)
+            body.report(.sent(progress))
+            if bytes.readableBytes == 0 {
+                guard let block = try await body.blocks.take() else { return nil }
+                bytes = block.bytes
+                progress.contentRanges = block.end.contentRanges
+            }
+            let count = Swift.min(bytes.readableBytes, BodyChunks.chunkSize)
+            let chunk = bytes.readSlice(length: count)
+            progress.bytesSent += Int64(count)
+            bytesAhead += count
             return chunk
         }
+    }
+
+    /// Returns when every loop has done what it was given before.
+    private func waitForLoops() async {
+        let turns = loops.makeIterator().map { $0.submit {} }
+        // A loop that has been shut down has nothing left to do.
+        try? await EventLoopFuture.andAllComplete(turns, on: loops.any()).get()
     }
 }
 #endif

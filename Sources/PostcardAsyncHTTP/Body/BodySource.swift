@@ -1,11 +1,12 @@
 #if AsyncHTTP
 import NIOCore
+import PostcardClient
 import PostcardForm
 
 /// Reads a form's body, block by block, as fast as the blocks are taken.
 struct BodySource {
-    /// Large enough that a file is read in few calls, small enough that two of them do not matter.
-    private static let blockSize = 512 << 10
+    /// Large enough that a file is read in few calls, small enough that some of them do not matter.
+    private static let blockSize = 256 << 10
 
     private let layout: FormLayout
     private let blocks: BodyBlocks
@@ -20,10 +21,12 @@ struct BodySource {
         do {
             let reader = try layout.reader()
             while try await reader.prepare() {
-                var bytes = ByteBufferAllocator().buffer(capacity: Self.capacity(for: reader, of: layout))
+                var bytes = ByteBufferAllocator().buffer(capacity: capacity(at: reader.position))
                 _ = try bytes.writeWithUnsafeMutableBytes(minimumWritableBytes: 0) { try reader.read(into: $0) }
                 if bytes.readableBytes == 0 { continue }
-                guard await blocks.put(BodyBlock(bytes: bytes, contentRanges: reader.contentRanges)) else { return }
+                let end = BodyProgress(bytesSent: reader.position, contentRanges: reader.contentRanges)
+                let isLast = reader.position == layout.contentLength
+                guard await blocks.put(BodyBlock(bytes: bytes, end: end, isLast: isLast)) else { return }
             }
             blocks.finish(.success(()))
         } catch {
@@ -32,9 +35,9 @@ struct BodySource {
     }
 
     /// No more than is left, so that a small form takes little memory.
-    private static func capacity(for reader: FormReader, of layout: FormLayout) -> Int {
-        guard let length = layout.contentLength else { return blockSize }
-        return Int(min(Int64(blockSize), max(length - reader.position, 1)))
+    private func capacity(at position: Int64) -> Int {
+        guard let length = layout.contentLength else { return Self.blockSize }
+        return Int(min(Int64(Self.blockSize), max(length - position, 1)))
     }
 }
 #endif

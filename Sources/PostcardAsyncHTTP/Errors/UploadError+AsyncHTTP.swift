@@ -30,10 +30,16 @@ extension UploadError {
         case is ChannelError:
             connectionLost(to: url, "it was closed", underlying: error)
         case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError:
-            tls(with: url, "\(error)", underlying: error)
+            tls(with: url, reasonOfTLS(error), underlying: error)
         default:
             error
         }
+    }
+
+    /// For a person; what BoringSSL says in full is in the underlying error.
+    private static func reasonOfTLS(_ error: any Error) -> String {
+        "\(error)".contains("CERTIFICATE_VERIFY_FAILED")
+            ? "its certificate is not trusted" : "the TLS handshake failed; perhaps the server expects http://"
     }
 
     #if canImport(Network)

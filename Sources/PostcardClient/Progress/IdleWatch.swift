@@ -16,7 +16,9 @@ final class IdleWatch: Sendable {
     private struct State {
         var lastMove: ContinuousClock.Instant
         var phase: UploadError.Phase = .connecting
-        var bytesSent: Int64 = 0
+        /// What was last reported as sent; nothing until the connection stands.
+        var bytesSent: Int64?
+        var isOver = false
     }
 
     /// - Parameters:
@@ -31,17 +33,19 @@ final class IdleWatch: Sendable {
     }
 
     /// The most bytes of the body that were reported as sent.
-    var bytesSent: Int64 { state.withLock { $0.bytesSent } }
+    var bytesSent: Int64 { state.withLock { $0.bytesSent ?? 0 } }
 
     /// Takes note of an event.
     ///
-    /// - Returns: Whether it carries the upload forward: progress never falls within an attempt.
+    /// - Returns: Whether it carries the upload forward: progress never falls within an attempt, and nothing
+    ///   is told twice.
     func note(_ event: TransportEvent) -> Bool {
         state.withLock { state in
+            guard !state.isOver else { return false }
             state.lastMove = .now
             switch event {
             case .sent(let body):
-                guard body.bytesSent >= state.bytesSent else { return false }
+                guard body.bytesSent > state.bytesSent ?? -1 else { return false }
                 state.bytesSent = body.bytesSent
                 if state.phase != .receiving { state.phase = body.bytesSent == totalBytes ? .waiting : .sending }
             case .received:
@@ -49,6 +53,11 @@ final class IdleWatch: Sendable {
             }
             return true
         }
+    }
+
+    /// The attempt is over; what a transport still reports, such as a chunk that was on its way, is too late.
+    func end() {
+        state.withLock { $0.isOver = true }
     }
 
     /// Waits until nothing has moved for too long.

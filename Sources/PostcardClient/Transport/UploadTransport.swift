@@ -14,7 +14,8 @@ public protocol UploadTransport: Sendable {
     ///
     /// - Parameters:
     ///   - request: What to send, and where.
-    ///   - report: Told of every step. It is called from one task or thread at a time and returns at once.
+    ///   - report: Told of every step, and returns at once. Steps of one kind come one after the other; a body
+    ///     that goes out and a response that comes in may be reported at the same time.
     /// - Returns: The response with its whole body.
     /// - Throws: ``UploadError`` for what happens on the way; the errors of the form's reader unchanged, which
     ///   are `FormError` and those of the form's own streams; `CancellationError`.

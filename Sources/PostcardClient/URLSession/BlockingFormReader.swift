@@ -16,7 +16,6 @@ final class BlockingFormReader: @unchecked Sendable {
 
     private struct State {
         var activity = Activity.reading
-        var position: Int64
         var contentRanges: [Range<Int64>] = []
     }
 
@@ -37,7 +36,7 @@ final class BlockingFormReader: @unchecked Sendable {
     /// - Throws: `FormError` where the body cannot be read, as with a stream that has been read before.
     init(_ layout: FormLayout) throws(FormError) {
         reader = try layout.reader()
-        state = Mutex(State(position: reader.position))
+        state = Mutex(State())
     }
 
     /// Why the body could not be read to its end.
@@ -45,9 +44,9 @@ final class BlockingFormReader: @unchecked Sendable {
         state.withLock { if case .ended(let error) = $0.activity { error } else { nil } }
     }
 
-    /// Where the reader is.
-    var progress: BodyProgress {
-        state.withLock { BodyProgress(bytesSent: $0.position, contentRanges: $0.contentRanges) }
+    /// Where the content of each part begun so far lies in the body.
+    var contentRanges: [Range<Int64>] {
+        state.withLock { $0.contentRanges }
     }
 
     /// Fills a buffer, waiting for a stream where it must.
@@ -57,10 +56,7 @@ final class BlockingFormReader: @unchecked Sendable {
         do {
             guard try isReadable() else { return 0 }
             let count = try reader.read(into: buffer)
-            state.withLock {
-                $0.position = reader.position
-                $0.contentRanges = reader.contentRanges
-            }
+            state.withLock { $0.contentRanges = reader.contentRanges }
             return count
         } catch {
             end(error)

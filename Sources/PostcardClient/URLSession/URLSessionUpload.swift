@@ -9,14 +9,14 @@ import FoundationNetworking
 
 /// One request of a session: its body going out, its response coming in.
 final class URLSessionUpload: Sendable {
-    private let request: UploadRequest
+    let request: UploadRequest
+    private let connections: URLSessionConnections
     private let report: @Sendable (TransportEvent) -> Void
     private let state: Mutex<State>
 
     private struct State {
-        /// The body under way; another one where URLSession asks for it again.
-        var reader: BlockingFormReader
-        var isReaderTaken = false
+        /// The body under way, once URLSession has asked for it.
+        var reader: BlockingFormReader?
         var task: URLSessionTask?
         var continuation: CheckedContinuation<UploadResponse, any Error>?
         /// Why the upload was given up, where that was not URLSession's decision.
@@ -25,20 +25,31 @@ final class URLSessionUpload: Sendable {
         var bytesSent: Int64 = 0
     }
 
-    init(_ request: UploadRequest, reporting report: @escaping @Sendable (TransportEvent) -> Void) throws(FormError) {
+    init(
+        _ request: UploadRequest, on connections: URLSessionConnections,
+        reporting report: @escaping @Sendable (TransportEvent) -> Void
+    ) {
         self.request = request
+        self.connections = connections
         self.report = report
-        state = Mutex(State(reader: try BlockingFormReader(request.body)))
+        state = Mutex(State())
     }
 
-    /// Takes what the upload is carried by, and who waits for it.
-    func begin(_ task: URLSessionTask, _ continuation: CheckedContinuation<UploadResponse, any Error>) {
-        let isCancelled = state.withLock { state in
+    /// Begins, and resumes the continuation once when it is all over.
+    func start(_ continuation: CheckedContinuation<UploadResponse, any Error>) {
+        state.withLock { $0.continuation = continuation }
+        connections.start(self)
+    }
+
+    /// Takes the task that is to carry the upload.
+    ///
+    /// - Returns: Whether the upload is still wanted.
+    func isCarried(by task: URLSessionTask) -> Bool {
+        state.withLock { state in
+            guard state.cause == nil else { return false }
             state.task = task
-            state.continuation = continuation
-            return state.cause != nil
+            return true
         }
-        if isCancelled { task.cancel() }
     }
 
     /// Gives the upload up and closes its connection; the first cause is the one that is thrown.
@@ -47,26 +58,39 @@ final class URLSessionUpload: Sendable {
             if state.cause == nil { state.cause = cause }
             return (state.task, state.reader)
         }
-        reader.cancel()
-        task?.cancel()
+        reader?.cancel()
+        if let task { connections.cancel(task) }
     }
 
-    /// The body for URLSession to read, from its beginning; `nil` where it cannot be read again.
+    /// The body for URLSession to read, from its beginning.
+    ///
+    /// On Linux there is one only once: libcurl sends a request again whose answer was lost on a kept connection.
+    /// The form may have been stored by then, and whether it is sent again is the retry policy's to say. What
+    /// libcurl gets is a body that cannot be read, because without one it would send an empty one.
     func makeBodyStream() -> InputStream? {
         do {
-            let reader = try state.withLock { state in
-                if state.isReaderTaken { state.reader = try BlockingFormReader(request.body) }
-                state.isReaderTaken = true
-                return state.reader
-            }
+            let taken = try takeReader()
             #if canImport(FoundationNetworking)
-            return FormInputStream(reader)
+            if taken.isAgain { cancel(UploadError.connectionLost(to: request.url, "the server closed it")) }
+            return FormInputStream(taken.reader)
             #else
-            return BoundBodyStream.make(reader) { [weak self] in self?.cancelAfterFailure() }
+            return BoundBodyStream.make(taken.reader) { [weak self] in self?.cancelAfterFailure() }
             #endif
         } catch {
             cancel(error)
             return nil
+        }
+    }
+
+    /// The reader of the body, a fresh one each time, and whether there was one before.
+    private func takeReader() throws(FormError) -> (reader: BlockingFormReader, isAgain: Bool) {
+        let fresh = try BlockingFormReader(request.body)
+        return state.withLock { state in
+            let previous = state.reader
+            previous?.cancel()
+            state.reader = fresh
+            if state.cause != nil { fresh.cancel() }
+            return (fresh, previous != nil)
         }
     }
 
@@ -75,7 +99,7 @@ final class URLSessionUpload: Sendable {
             state.bytesSent = bytesSent
             return state.reader
         }
-        report(.sent(BodyProgress(bytesSent: bytesSent, contentRanges: reader.progress.contentRanges)))
+        report(.sent(BodyProgress(bytesSent: bytesSent, contentRanges: reader?.contentRanges ?? [])))
     }
 
     func receiveHead() {
@@ -101,8 +125,8 @@ final class URLSessionUpload: Sendable {
             defer { state.continuation = nil }
             return (state, state.continuation)
         }
-        state.reader.cancel()
-        if let cause = state.cause ?? readFailure(of: state.reader) {
+        state.reader?.cancel()
+        if let cause = state.cause ?? state.reader.flatMap(readFailure) {
             continuation?.resume(throwing: cause)
         } else if let error {
             continuation?.resume(throwing: UploadError(error, of: request.url, bytesSent: state.bytesSent))
@@ -116,7 +140,7 @@ final class URLSessionUpload: Sendable {
     #if !canImport(FoundationNetworking)
     private func cancelAfterFailure() {
         let reader = state.withLock { $0.reader }
-        if let failure = reader.failure { cancel(failure) }
+        if let failure = reader?.failure { cancel(failure) }
     }
     #endif
 

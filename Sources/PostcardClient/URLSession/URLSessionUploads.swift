@@ -13,6 +13,11 @@ final class URLSessionUploads: NSObject, URLSessionDataDelegate {
         uploads.withLock { $0[task.taskIdentifier] = upload }
     }
 
+    @discardableResult
+    func remove(_ task: URLSessionTask) -> URLSessionUpload? {
+        uploads.withLock { $0.removeValue(forKey: task.taskIdentifier) }
+    }
+
     private func upload(of task: URLSessionTask) -> URLSessionUpload? {
         uploads.withLock { $0[task.taskIdentifier] }
     }
@@ -52,7 +57,6 @@ final class URLSessionUploads: NSObject, URLSessionDataDelegate {
     }
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-        let upload = uploads.withLock { $0.removeValue(forKey: task.taskIdentifier) }
-        upload?.complete(task.response as? HTTPURLResponse, error)
+        remove(task)?.complete(task.response as? HTTPURLResponse, error)
     }
 }

@@ -19,6 +19,9 @@ extension UploadError {
             .serverCertificateHasUnknownRoot, .serverCertificateNotYetValid, .clientCertificateRejected,
             .clientCertificateRequired, .appTransportSecurityRequiresSecureConnection:
             self = .tls(with: url, reason, underlying: error)
+        case .unknown where url.scheme?.lowercased() == "https" && bytesSent == 0:
+            // What URLSession on Linux says of every failure between connecting and sending.
+            self = .tls(with: url, reason, underlying: error)
         case .timedOut:
             self = .timedOut(url, bytesSent == 0 ? .connecting : .sending, after: nil, underlying: error)
         default:

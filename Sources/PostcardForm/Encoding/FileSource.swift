@@ -34,6 +34,7 @@ struct FileSource: Sendable {
 
     /// Looks at the file without keeping it open.
     init(_ url: URL, partIndex: Int) throws(FormError) {
+        guard url.isFileURL else { throw .notFileURL(url.absoluteString, partIndex: partIndex) }
         path = url.path
         self.partIndex = partIndex
         let file = try OpenFile(path: path, partIndex: partIndex)
@@ -41,6 +42,8 @@ struct FileSource: Sendable {
         length = Int64(status.size)
         modified = Self.modification(of: status)
         firstBytes = try file.bytes(at: 0, count: MediaType.firstBytesCount)
+        // What the system makes up while it is read, such as the files of /proc, has no size to lay out.
+        if firstBytes.count > length { throw .sizeUnknown(path, partIndex: partIndex) }
     }
 
     /// Opens the file for reading, provided it is still what it was.

@@ -1,3 +1,5 @@
+import HTTPTypes
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
@@ -12,8 +14,8 @@ import Foundation
 /// ```
 ///
 /// Making a layout looks at the form's files (their size, their modification time, their first bytes) and
-/// copies none. From it come the exact length of the body, its bytes from any offset, as often as wanted, and
-/// which part a byte belongs to. It holds the form's texts and bytes in memory, and of a file only its path.
+/// copies none. From it come the exact length of the body, its bytes from any offset, as often as wanted.
+/// It holds the form's texts and bytes in memory, and of a file only its path.
 public struct FormLayout: Sendable {
     /// The value of the request's `Content-Type` header field.
     public let contentType: String
@@ -59,7 +61,7 @@ public struct FormLayout: Sendable {
     init(_ form: MultipartForm) throws(FormError) {
         var builder = Builder(boundary: form.boundary, lineBreaks: form.lineBreaks)
         for part in form.parts { try builder.append(part) }
-        builder.close()
+        try builder.close()
         contentType = form.contentType
         contentLength = builder.offset
         parts = builder.parts
@@ -139,23 +141,32 @@ extension FormLayout {
             if case .memory(let bytes, _) = source, holdsDelimiter(bytes) {
                 throw .boundaryInContent(boundary, partIndex: partIndex)
             }
+            for name in [HTTPField.Name.contentDisposition, .contentType] where part.headerFields.contains(name) {
+                throw .reservedHeaderField("\(name)", partIndex: partIndex)
+            }
             let contentType = Self.contentType(of: part, firstBytes: firstBytes)
             let head = PartHead(of: part, contentType: contentType, boundary: boundary, isFirst: parts.isEmpty)
-            append(.framing(head.bytes), length: Int64(head.bytes.count))
-            append(source, length: length)
+            try append(.framing(head.bytes), length: Int64(head.bytes.count))
+            try append(source, length: length)
             parts.append(
                 PartLayout(name: part.name, filename: part.filename, contentType: contentType, contentLength: length))
         }
 
         /// Appends the close delimiter. A form without parts is the close delimiter alone, as browsers send it.
-        mutating func close() {
+        mutating func close() throws(FormError) {
             let bytes = Data("\(parts.isEmpty ? "" : "\r\n")--\(boundary.value)--\r\n".utf8)
-            append(.framing(bytes), length: Int64(bytes.count))
+            try append(.framing(bytes), length: Int64(bytes.count))
         }
 
-        private mutating func append(_ source: Segment.Source, length: Int64?) {
+        private mutating func append(_ source: Segment.Source, length: Int64?) throws(FormError) {
             segments.append(Segment(offset: offset, length: length, source: source))
-            if let begin = offset, let length { offset = begin + length } else { offset = nil }
+            guard let begin = offset, let length else {
+                offset = nil
+                return
+            }
+            let (end, isTooFar) = begin.addingReportingOverflow(length)
+            if isTooFar { throw .streamTooLong(partIndex: parts.count) }
+            offset = end
         }
 
         /// Whether the bytes, behind the blank line that comes before them, hold the delimiter.

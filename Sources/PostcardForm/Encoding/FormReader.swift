@@ -35,6 +35,8 @@ public final class FormReader {
         case memory(Data)
         case file(OpenFile, FileSource, offset: Int64)
         case stream(Stream)
+        /// What could not be read; the reader must not go on to a body that looks whole.
+        case failed(any Error)
     }
 
     /// A stream under way.
@@ -75,6 +77,7 @@ public final class FormReader {
         switch current {
         case .stream(let stream): stream.pending.isEmpty
         case .memory, .file: false
+        case .failed(let error): !(error is FormError)
         case .none: nextSegment < segments.count && segments[nextSegment].isStream
         }
     }
@@ -82,19 +85,26 @@ public final class FormReader {
     /// Waits until there are bytes to read.
     ///
     /// - Returns: False at the end of the body.
-    /// - Throws: ``FormError``, or the stream's own error unchanged.
+    /// - Throws: ``FormError``, or the stream's own error unchanged; from then on the same at every call.
     public func prepare() async throws -> Bool {
-        while true {
-            switch current {
-            case .memory, .file:
-                return true
-            case .stream(let stream):
-                if !stream.pending.isEmpty { return true }
-                try await advance(stream)
-            case .none:
-                guard nextSegment < segments.count else { return false }
-                try enterNextSegment()
+        do {
+            while true {
+                switch current {
+                case .memory, .file:
+                    return true
+                case .stream(let stream):
+                    if !stream.pending.isEmpty { return true }
+                    try await advance(stream)
+                case .failed(let error):
+                    throw error
+                case .none:
+                    guard nextSegment < segments.count else { return false }
+                    try enterNextSegment()
+                }
             }
+        } catch {
+            current = .failed(error)
+            throw error
         }
     }
 
@@ -103,8 +113,17 @@ public final class FormReader {
     /// - Parameter buffer: Where the bytes go.
     /// - Returns: The number of bytes; 0 at the end of the body, and where ``needsPreparation`` is true.
     /// - Throws: ``FormError`` where a file is gone, cannot be read, or is not what it was when the form was laid
-    ///   out. The reader is then of no more use.
+    ///   out; from then on the same at every call.
     public func read(into buffer: UnsafeMutableRawBufferPointer) throws(FormError) -> Int {
+        do throws(FormError) {
+            return try fill(buffer)
+        } catch {
+            current = .failed(error)
+            throw error
+        }
+    }
+
+    private func fill(_ buffer: UnsafeMutableRawBufferPointer) throws(FormError) -> Int {
         var filled = 0
         while filled < buffer.count, !needsPreparation {
             if case .none = current {
@@ -123,6 +142,10 @@ public final class FormReader {
     private func readCurrent(into buffer: UnsafeMutableRawBufferPointer) throws(FormError) -> Int {
         switch current {
         case .none:
+            return 0
+        case .failed(let error):
+            // An error of a stream's own is thrown by prepare(), which the reader then needs.
+            if let error = error as? FormError { throw error }
             return 0
         case .memory(let bytes):
             let rest = take(from: bytes, into: buffer)

@@ -19,7 +19,8 @@ public struct FormPart: Sendable {
     public var contentType: MediaType?
 
     /// Header fields beside `Content-Disposition` and `Content-Type`. RFC 7578 §4.8 tells receivers to ignore
-    /// them, so there is rarely a reason for one.
+    /// them, so there is rarely a reason for one. Those two
+    /// here are an error when the form is laid out.
     public var headerFields: HTTPFields
 
     /// Where the bytes come from.

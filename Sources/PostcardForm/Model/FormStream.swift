@@ -16,7 +16,8 @@ public import Foundation
 /// Where the length is known the request can carry a Content-Length; a stream that then gives more or fewer
 /// bytes ends the upload with ``FormError/Code/streamLength``, never with a body that looks whole.
 public struct FormStream: Sendable {
-    /// The number of bytes, where it is known before they are made.
+    /// The number of bytes, where it is known before they are made. A negative length, as
+    /// `URLResponse.expectedContentLength` has it where nothing is known, becomes `nil`.
     public let length: Int64?
 
     /// Whether the bytes can be made again: for a retry, after a redirect, or from an offset.
@@ -32,7 +33,7 @@ public struct FormStream: Sendable {
     public init<Chunks: AsyncSequence & SendableMetatype>(
         length: Int64? = nil, opening open: @escaping @Sendable () -> Chunks
     ) where Chunks.Element == Data {
-        self.length = length
+        self.length = length.flatMap { $0 < 0 ? nil : $0 }
         isReplayable = true
         source = Source(isReplayable: true) { StreamChunks(open()) }
     }
@@ -45,7 +46,7 @@ public struct FormStream: Sendable {
     public init<Chunks: AsyncSequence & Sendable>(
         _ chunks: Chunks, length: Int64? = nil
     ) where Chunks.Element == Data {
-        self.length = length
+        self.length = length.flatMap { $0 < 0 ? nil : $0 }
         isReplayable = false
         source = Source(isReplayable: false) { StreamChunks(chunks) }
     }

@@ -26,8 +26,8 @@ struct ContentDisposition {
         self.name = decoder.decode(name)
         filename = try decoder.filename(
             plain: disposition["filename"], extended: disposition["filename*"])
-        for parameter in disposition.parameters where !Self.known.contains(parameter.name) {
-            decoder.warn(about: parameter)
+        if let unknown = disposition.parameters.first(where: { !Self.known.contains($0.name) }) {
+            decoder.warn(about: unknown)
         }
         warnings = decoder.warnings
     }
@@ -46,7 +46,7 @@ private struct NameDecoder {
         self.partIndex = partIndex
     }
 
-    /// Warns of a parameter that is not read.
+    /// Warns of a parameter that is not read; of several, the first.
     mutating func warn(about parameter: HeaderParameters.Parameter) {
         warnings.append(.ignoredParameter(parameter.name, at: place(of: parameter), part: partIndex))
     }
@@ -77,6 +77,7 @@ private struct NameDecoder {
             warn(about: extended)
             return plainName
         }
+        warnings.append(.extendedFilename(at: place(of: extended), part: partIndex))
         guard let plain, let plainName else { return extendedName }
         if plainName == extendedName { return plainName }
         // What .NET sends: the same name, once in the words of RFC 2047.

@@ -24,7 +24,7 @@ public struct FormLimits: Sendable, Hashable {
     /// The bytes before the first delimiter: 8 KiB unless set; no client in the field sends any.
     public var maximumPreambleBytes: Int64 = 8 << 10
 
-    /// The bytes behind the close delimiter: 8 KiB unless set; clients in the field send a line break.
+    /// The bytes behind the close delimiter, its line break left out: 8 KiB unless set; clients in the field send none.
     public var maximumEpilogueBytes: Int64 = 8 << 10
 
     /// The defaults.

@@ -30,7 +30,7 @@ public struct FormParser: Sendable {
     /// How many bytes of the body have been read, which is where the next one stands.
     public private(set) var offset: Int64 = 0
 
-    private let limits: FormLimits
+    let limits: FormLimits
     private let delimiter: Delimiter
     private var state: State
 
@@ -38,9 +38,9 @@ public struct FormParser: Sendable {
     private var partCount = 0
 
     /// The part whose content is read.
-    private var part: OpenPart?
+    private(set) var part: OpenPart?
 
-    private struct OpenPart {
+    struct OpenPart {
         let index: Int
         let isFile: Bool
         var length: Int64 = 0
@@ -56,8 +56,8 @@ public struct FormParser: Sendable {
         case delimiterEnd(DelimiterEnd, imagined: Int)
         /// In a part's header.
         case header(HeaderBlock)
-        /// Behind the close delimiter's dashes, on its line.
-        case closed(sawCarriageReturn: Bool)
+        /// Behind the close delimiter's dashes, on its line, and so many blanks.
+        case closed(blanks: Int64, sawCarriageReturn: Bool)
         /// Behind the close delimiter's line.
         case epilogue(length: Int64)
         case failed(FormProblem)
@@ -68,7 +68,7 @@ public struct FormParser: Sendable {
         case nothing
         case dash
         case padding(length: Int)
-        case carriageReturn
+        case carriageReturn(padding: Int)
     }
 
     /// Makes a parser for the body of a request.
@@ -113,7 +113,8 @@ public struct FormParser: Sendable {
     /// - Returns: `nil` where the chunk is used up; hand over the next one with position 0.
     /// - Throws: ``FormProblem`` where the body is malformed or goes over a limit.
     public mutating func nextEvent(in chunk: RawSpan, at position: inout Int) throws(FormProblem) -> FormEvent? {
-        try chunk.withUnsafeBytes { bytes throws(FormProblem) in
+        precondition(position >= 0 && position <= chunk.byteCount, "The position lies outside the chunk")
+        return try chunk.withUnsafeBytes { bytes throws(FormProblem) in
             // A byte over the limit is an error only once all before it have been read.
             let allowed = limits.maximumBodyBytes - offset
             let isWhole = Int64(bytes.count - position) <= allowed
@@ -132,9 +133,9 @@ public struct FormParser: Sendable {
         case .closed, .epilogue: return
         case .failed(let problem): throw problem
         case .content where partCount == 0: throw fail(delimiterNotFound)
-        case .content: throw fail(truncated(in: "the content of part \(partCount - 1)"))
-        case .delimiterEnd: throw fail(truncated(in: "a delimiter"))
-        case .header: throw fail(truncated(in: "the header of part \(partCount)"))
+        case .content: throw fail(truncated(in: "the content of part \(partCount - 1)", part: partCount - 1))
+        case .delimiterEnd: throw fail(truncated(in: "a delimiter", part: part?.index))
+        case .header: throw fail(truncated(in: "the header of part \(partCount)", part: partCount))
         }
     }
 
@@ -155,8 +156,8 @@ public struct FormParser: Sendable {
                 // The state must not hold the block's bytes too, or they would be copied with every append.
                 state = .content(matched: 0, imagined: 0)
                 if let header = try read(&block, in: bytes, at: &position, end: end) { return .partBegan(header) }
-            case .closed(let sawCarriageReturn):
-                try readCloseLine(sawCarriageReturn: sawCarriageReturn, in: bytes, at: &position)
+            case .closed(let blanks, let sawCarriageReturn):
+                try readCloseLine(blanks: blanks, sawCarriageReturn: sawCarriageReturn, in: bytes, at: &position)
             case .epilogue(let length):
                 try passEpilogue(length: length, at: &position, end: end)
             case .failed(let problem):
@@ -255,19 +256,21 @@ extension FormParser {
             state = .delimiterEnd(.dash, imagined: imagined)
         case (.dash, .dash):
             advance(&position, by: 1)
-            state = .closed(sawCarriageReturn: false)
+            state = .closed(blanks: 0, sawCarriageReturn: false)
             return endPart()
         case (.nothing, .space), (.nothing, .tab):
             state = .delimiterEnd(.padding(length: 1), imagined: imagined)
         case (.padding(let length), .space), (.padding(let length), .tab):
             if length >= limits.maximumHeaderBytes { throw fail(headerTooLarge(part: partCount)) }
             state = .delimiterEnd(.padding(length: length + 1), imagined: imagined)
-        case (.nothing, .carriageReturn), (.padding, .carriageReturn):
-            state = .delimiterEnd(.carriageReturn, imagined: imagined)
-        case (.carriageReturn, .lineFeed):
+        case (.nothing, .carriageReturn):
+            state = .delimiterEnd(.carriageReturn(padding: 0), imagined: imagined)
+        case (.padding(let length), .carriageReturn):
+            state = .delimiterEnd(.carriageReturn(padding: length), imagined: imagined)
+        case (.carriageReturn(let padding), .lineFeed):
             advance(&position, by: 1)
             if partCount >= limits.maximumParts { throw fail(tooManyParts) }
-            state = .header(HeaderBlock(offset: offset))
+            state = .header(HeaderBlock(offset: offset, padding: padding))
             return endPart()
         case (.nothing, .lineFeed), (.padding, .lineFeed):
             throw fail(.bareLineFeed(at: offset, part: part?.index))
@@ -293,12 +296,14 @@ extension FormParser {
 
     /// Reads one byte behind the close delimiter's dashes.
     private mutating func readCloseLine(
-        sawCarriageReturn: Bool, in bytes: UnsafeRawBufferPointer, at position: inout Int
+        blanks: Int64, sawCarriageReturn: Bool, in bytes: UnsafeRawBufferPointer, at position: inout Int
     ) throws(FormProblem) {
         switch (sawCarriageReturn, bytes[position]) {
-        case (false, .space), (false, .tab): break
-        case (false, .carriageReturn): state = .closed(sawCarriageReturn: true)
-        case (false, .lineFeed), (true, .lineFeed): state = .epilogue(length: 0)
+        case (false, .space), (false, .tab):
+            if blanks >= limits.maximumEpilogueBytes { throw fail(epilogueTooLarge(at: offset)) }
+            state = .closed(blanks: blanks + 1, sawCarriageReturn: false)
+        case (false, .carriageReturn): state = .closed(blanks: blanks, sawCarriageReturn: true)
+        case (false, .lineFeed), (true, .lineFeed): state = .epilogue(length: blanks)
         default: throw fail(textAfterCloseDelimiter)
         }
         advance(&position, by: 1)
@@ -306,12 +311,11 @@ extension FormParser {
 
     /// Passes over what follows the close delimiter, as RFC 2046 §5.1.1 has it.
     private mutating func passEpilogue(length: Int64, at position: inout Int, end: Int) throws(FormProblem) {
-        let total = length + Int64(end - position)
-        if total > limits.maximumEpilogueBytes {
-            throw fail(epilogueTooLarge(at: offset + limits.maximumEpilogueBytes - length))
-        }
+        let count = Int64(end - position)
+        let allowed = limits.maximumEpilogueBytes - length
+        if count > allowed { throw fail(epilogueTooLarge(at: offset + allowed)) }
         advance(&position, by: end - position)
-        state = .epilogue(length: total)
+        state = .epilogue(length: length + count)
     }
 }
 
@@ -337,71 +341,5 @@ extension FormParser {
         } catch {
             throw fail(error)
         }
-    }
-}
-
-// MARK: - Problems
-
-extension FormParser {
-    private var bodyTooLarge: FormProblem {
-        .overLimit(
-            .bodyTooLarge, "maximumBodyBytes", limits.maximumBodyBytes, at: limits.maximumBodyBytes,
-            part: part?.index, "The body has more than \(limits.maximumBodyBytes) bytes.")
-    }
-
-    private var preambleTooLarge: FormProblem {
-        .overLimit(
-            .preambleTooLarge, "maximumPreambleBytes", limits.maximumPreambleBytes,
-            at: limits.maximumPreambleBytes,
-            "More than \(limits.maximumPreambleBytes) bytes stand before the first delimiter.",
-            fix: "Begin the body with two dashes and the boundary that the Content-Type names.")
-    }
-
-    private func epilogueTooLarge(at offset: Int64) -> FormProblem {
-        .overLimit(
-            .epilogueTooLarge, "maximumEpilogueBytes", limits.maximumEpilogueBytes, at: offset,
-            "More than \(limits.maximumEpilogueBytes) bytes stand behind the close delimiter.",
-            fix: "End the body with the close delimiter.")
-    }
-
-    private var tooManyParts: FormProblem {
-        .overLimit(
-            .tooManyParts, "maximumParts", Int64(limits.maximumParts), at: offset,
-            "The form has more than \(limits.maximumParts) parts.", fix: "Send fewer parts in one form.")
-    }
-
-    private func headerTooLarge(part partIndex: Int) -> FormProblem {
-        .overLimit(
-            .headerTooLarge, "maximumHeaderBytes", Int64(limits.maximumHeaderBytes), at: offset,
-            part: partIndex, "The delimiter is padded with more than \(limits.maximumHeaderBytes) bytes.",
-            fix: "Let CRLF follow the boundary at once.")
-    }
-
-    private var delimiterNotFound: FormProblem {
-        FormProblem(
-            .delimiterNotFound, at: 0,
-            offset == 0
-                ? "The body is empty."
-                : "The boundary that the Content-Type names begins no line of the body's \(offset) bytes.",
-            fix: "Write two dashes, that very boundary and CRLF before each part.")
-    }
-
-    private func truncated(in place: String) -> FormProblem {
-        FormProblem(
-            .truncated, at: offset, part: part?.index, "The body ends after \(offset) bytes, inside \(place).",
-            fix: "Send all of it, up to the close delimiter: CRLF, two dashes, the boundary and two dashes.")
-    }
-
-    private var malformedDelimiter: FormProblem {
-        FormProblem(
-            .malformedDelimiter, at: offset, part: part?.index,
-            "A delimiter is followed by more than spaces and tabs on its line.",
-            fix: "Let CRLF follow the boundary, or choose a boundary that the content does not hold.")
-    }
-
-    private var textAfterCloseDelimiter: FormProblem {
-        FormProblem(
-            .textAfterCloseDelimiter, at: offset, "The close delimiter is followed by text on its line.",
-            fix: "End the body with the close delimiter and at most CRLF.")
     }
 }

@@ -173,6 +173,13 @@ extension FormProblem {
             fix: "Write names in UTF-8 (RFC 7578 §5.1).")
     }
 
+    static func extendedFilename(at offset: Int64, part partIndex: Int) -> FormProblem {
+        FormProblem(
+            .extendedFilename, at: offset, part: partIndex,
+            "A file is named by filename*, which some receivers pass over.",
+            fix: "Write filename, in UTF-8 (RFC 7578 §4.2).")
+    }
+
     static func ignoredParameter(_ name: String, at offset: Int64, part partIndex: Int) -> FormProblem {
         FormProblem(
             .ignoredParameter, at: offset, part: partIndex, "The parameter \(name) was not read.",

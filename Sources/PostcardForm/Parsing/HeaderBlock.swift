@@ -16,8 +16,12 @@ struct HeaderBlock: Sendable {
     private var fieldCount = 0
     private var sawCarriageReturn = false
 
-    init(offset: Int64) {
+    /// How many bytes padded the delimiter before the header; they count for its limit.
+    private let padding: Int
+
+    init(offset: Int64, padding: Int) {
         self.offset = offset
+        self.padding = padding
     }
 
     /// Appends up to the blank line.
@@ -26,7 +30,7 @@ struct HeaderBlock: Sendable {
     mutating func append(
         _ new: Slice<UnsafeRawBufferPointer>, limits: FormLimits, partIndex: Int
     ) throws(FormProblem) -> Int {
-        let allowed = limits.maximumHeaderBytes - bytes.count
+        let allowed = limits.maximumHeaderBytes - padding - bytes.count
         var count = 0
         for byte in new {
             let place = offset + Int64(bytes.count + count)

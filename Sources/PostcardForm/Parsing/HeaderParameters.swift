@@ -5,6 +5,9 @@ struct HeaderParameters {
     let value: String
     let parameters: [Parameter]
 
+    /// No field in use has more than four, and what is looked up among them stays cheap.
+    private static let maximumCount = 16
+
     struct Parameter {
         /// The name in lower case.
         let name: String
@@ -40,7 +43,12 @@ struct HeaderParameters {
         var scanner = Scanner(bytes)
         value = scanner.lowercasedText(upTo: .semicolon)
         var parameters: [Parameter] = []
-        while let parameter = try scanner.nextParameter() { parameters.append(parameter) }
+        while let parameter = try scanner.nextParameter() {
+            guard parameters.count < Self.maximumCount else {
+                throw Fault(index: parameter.start, reason: "There are more than \(Self.maximumCount) parameters.")
+            }
+            parameters.append(parameter)
+        }
         self.parameters = parameters
     }
 }

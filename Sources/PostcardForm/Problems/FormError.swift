@@ -1,5 +1,11 @@
 import SystemPackage
 
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 /// Why a form cannot be made or sent: something on the sender's own side, found before its bytes reach anyone
 /// as a body that looks whole.
 ///
@@ -21,6 +27,10 @@ public struct FormError: Error, Sendable, CustomStringConvertible {
         public static let fileUnreadable = Code(rawValue: "file-unreadable")
         /// The file's size or modification time is no longer what it was when the layout was made.
         public static let fileChanged = Code(rawValue: "file-changed")
+        /// The URL of a file is another than a file URL.
+        public static let notFileURL = Code(rawValue: "not-file-url")
+        /// A part's own header fields hold one that the form writes itself.
+        public static let reservedHeaderField = Code(rawValue: "reserved-header-field")
         /// A stream gave more or fewer bytes than it had promised.
         public static let streamLength = Code(rawValue: "stream-length")
         /// A stream that can be read only once was to be read again.
@@ -67,6 +77,10 @@ public struct FormError: Error, Sendable, CustomStringConvertible {
     public var description: String { message }
 }
 
+extension FormError: LocalizedError {
+    public var errorDescription: String? { message }
+}
+
 extension FormError {
     /// The file cannot be opened or read, for the reason that the system gave.
     static func file(_ path: String, _ errno: Errno, partIndex: Int) -> FormError {
@@ -86,10 +100,35 @@ extension FormError {
             partIndex: partIndex)
     }
 
+    static func notFileURL(_ url: String, partIndex: Int) -> FormError {
+        FormError(
+            .notFileURL, "\(url) is no file URL. Download what it names, or send it as a stream.", path: url,
+            partIndex: partIndex)
+    }
+
+    static func sizeUnknown(_ path: String, partIndex: Int) -> FormError {
+        FormError(
+            .fileUnreadable, "The file \(path) has bytes and says that it has none. Send it as a stream.", path: path,
+            partIndex: partIndex)
+    }
+
+    static func reservedHeaderField(_ name: String, partIndex: Int) -> FormError {
+        FormError(
+            .reservedHeaderField,
+            "Part \(partIndex) has a header field \(name) of its own. Set its name, filename and contentType instead.",
+            partIndex: partIndex)
+    }
+
     static func changed(_ path: String, _ what: String, partIndex: Int) -> FormError {
         FormError(
             .fileChanged, "The file \(path) changed after the form was laid out: \(what). Lay the form out again.",
             path: path, partIndex: partIndex)
+    }
+
+    static func streamTooLong(partIndex: Int) -> FormError {
+        FormError(
+            .streamLength, "The stream of part \(partIndex) promises more bytes than a body can have",
+            partIndex: partIndex)
     }
 
     static func streamLength(promised: Int64, given: Int64, partIndex: Int) -> FormError {

@@ -7,6 +7,8 @@ extension FormProblem {
         case malformedRequest = "malformed-request"
         /// The Content-Length is another than the number of the body's bytes.
         case contentLengthMismatch = "content-length-mismatch"
+        /// The request says nothing of its body's length, and has bytes behind its head.
+        case missingLength = "missing-length"
         /// The chunks of the body do not follow RFC 9112 §7.1.
         case malformedChunk = "malformed-chunk"
         /// The request has no Content-Type.
@@ -72,10 +74,47 @@ extension FormProblem {
         case headerTooLarge = "header-too-large"
         /// The header of a part has more fields than allowed.
         case tooManyHeaderFields = "too-many-header-fields"
-        /// More bytes than allowed come before the first delimiter.
+        /// More bytes than allowed come before the first delimiter: mostly the boundary is another.
         case preambleTooLarge = "preamble-too-large"
         /// More bytes than allowed come behind the close delimiter.
         case epilogueTooLarge = "epilogue-too-large"
+
+        // The rules of a form.
+
+        /// A text field comes that the rules do not name.
+        case unexpectedField = "unexpected-field"
+        /// A file comes that the rules do not name.
+        case unexpectedFile = "unexpected-file"
+        /// A text field comes where the rules have a file: its Content-Disposition has no filename.
+        case fieldInsteadOfFile = "field-instead-of-file"
+        /// A file comes where the rules have a text field.
+        case fileInsteadOfField = "file-instead-of-field"
+        /// A text field comes more often than the rules allow.
+        case tooManyFields = "too-many-fields"
+        /// More files come under a name than the rules allow.
+        case tooManyFiles = "too-many-files"
+        /// A text field does not come, or not often enough.
+        case missingField = "missing-field"
+        /// A file does not come, or too few do.
+        case missingFile = "missing-file"
+        /// A text field has fewer characters than the rules allow.
+        case fieldTooShort = "field-too-short"
+        /// A text field has more characters than the rules allow.
+        case fieldTooLong = "field-too-long"
+        /// A text field that the rules want to be text is not in UTF-8.
+        case fieldNotUTF8 = "field-not-utf-8"
+        /// A text field does not match the pattern of the rules.
+        case patternMismatch = "pattern-mismatch"
+        /// A text field has none of the values that the rules allow.
+        case valueNotAllowed = "value-not-allowed"
+        /// A file has fewer bytes than the rules allow.
+        case fileTooSmall = "file-too-small"
+        /// All files together have more bytes than the rules allow.
+        case filesTooLarge = "files-too-large"
+        /// The Content-Type of a file names no accepted type.
+        case fileTypeNotAccepted = "file-type-not-accepted"
+        /// The first bytes of a file are not those of an accepted type.
+        case fileContentNotAccepted = "file-content-not-accepted"
 
         // Warnings.
 
@@ -83,7 +122,9 @@ extension FormProblem {
         case contentTransferEncoding = "content-transfer-encoding"
         /// A name or filename is not in UTF-8.
         case nameNotUTF8 = "name-not-utf-8"
-        /// A parameter is there that RFC 7578 does not allow, and it was not read.
+        /// `filename*` names the file, which RFC 7578 §4.2 forbids and some receivers do not read.
+        case extendedFilename = "extended-filename"
+        /// Parameters are there that RFC 7578 does not allow, and they were not read.
         case ignoredParameter = "ignored-parameter"
         /// The Content-Type of a part is given twice, and the first was taken.
         case duplicatePartContentType = "duplicate-part-content-type"
@@ -102,18 +143,24 @@ extension FormProblem.Code {
     /// The one table that says how each code is treated.
     private var classification: (severity: FormProblem.Severity, status: Int) {
         switch self {
-        case .missingContentType, .notFormData:
+        case .missingContentType, .notFormData, .fileTypeNotAccepted, .fileContentNotAccepted:
             (.error, 415)
         case .malformedRequest, .contentLengthMismatch, .malformedChunk, .malformedContentType, .missingBoundary,
             .duplicateBoundary, .invalidBoundary, .delimiterNotFound, .malformedDelimiter,
             .textAfterCloseDelimiter, .truncated, .bareLineBreak, .nulInHeader, .malformedHeaderField,
             .missingContentDisposition, .duplicateContentDisposition, .dispositionNotFormData,
-            .malformedParameter, .duplicateParameter, .contradictingFilenames, .missingName, .emptyName:
+            .malformedParameter, .duplicateParameter, .contradictingFilenames, .missingName, .emptyName,
+            .preambleTooLarge:
             (.error, 400)
         case .bodyTooLarge, .tooManyParts, .fileTooLarge, .fieldTooLarge, .headerTooLarge, .tooManyHeaderFields,
-            .preambleTooLarge, .epilogueTooLarge:
+            .epilogueTooLarge, .filesTooLarge:
             (.error, 413)
-        case .contentTransferEncoding, .nameNotUTF8, .ignoredParameter, .duplicatePartContentType:
+        case .unexpectedField, .unexpectedFile, .fieldInsteadOfFile, .fileInsteadOfField, .tooManyFields,
+            .tooManyFiles, .missingField, .missingFile, .fieldTooShort, .fieldTooLong, .fieldNotUTF8,
+            .patternMismatch, .valueNotAllowed, .fileTooSmall:
+            (.error, 422)
+        case .missingLength, .contentTransferEncoding, .nameNotUTF8, .extendedFilename, .ignoredParameter,
+            .duplicatePartContentType:
             (.warning, 200)
         }
     }

@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 /// What is wrong with a form that was received: which byte, why, and what to write instead.
 ///
 /// The parser throws it, `explain` lists it, and a receiver answers with it.
@@ -12,7 +18,7 @@ public struct FormProblem: Error, Sendable, Hashable, CustomStringConvertible {
 
     /// A limit that the form went over.
     public struct Limit: Sendable, Hashable {
-        /// The limit's name, as ``FormLimits`` has it.
+        /// The limit's name, as ``FormLimits`` has it, or its place in the rules.
         public let name: String
         /// The most that is allowed: bytes, or a count.
         public let value: Int64
@@ -58,4 +64,9 @@ public struct FormProblem: Error, Sendable, Hashable, CustomStringConvertible {
         let place = partIndex.map { "part \($0), " } ?? ""
         return "\(message) (\(code), \(place)byte \(offset)) \(fix)"
     }
+}
+
+extension FormProblem: LocalizedError {
+    public var errorDescription: String? { message }
+    public var recoverySuggestion: String? { fix }
 }

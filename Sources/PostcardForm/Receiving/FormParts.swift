@@ -78,10 +78,12 @@ public struct FormPartContent<Body: AsyncSequence>: AsyncSequence where Body.Ele
     public func collect(upTo maximumBytes: Int) async throws -> [UInt8] {
         var content: [UInt8] = []
         for try await piece in self {
-            piece.withBytes { bytes in
-                bytes.withUnsafeBytes { content.append(contentsOf: $0.prefix(maximumBytes + 1 - content.count)) }
+            let fits = piece.withBytes { bytes in
+                guard bytes.byteCount <= maximumBytes - content.count else { return false }
+                bytes.withUnsafeBytes { content.append(contentsOf: $0) }
+                return true
             }
-            if content.count > maximumBytes { throw reader.contentTooLarge(header, maximumBytes: maximumBytes) }
+            guard fits else { throw reader.contentTooLarge(header, maximumBytes: maximumBytes) }
         }
         return content
     }

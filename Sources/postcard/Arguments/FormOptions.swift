@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import HTTPTypes
 import PostcardForm
+import SystemPackage
 
 /// The options that make a form and the request around it.
 struct FormOptions: ParsableArguments {
@@ -11,7 +12,8 @@ struct FormOptions: ParsableArguments {
             "A part of the form; repeat it for more, in the order in which they are to be sent.",
             discussion: """
                 name=value is a text field, name=@path[;type=MIME][;filename=NAME] a file, and name=<path a text field \
-                whose value is the file's text. The path - is standard input.
+                whose value is the file's text. The path - is standard input. Unlike curl, a text keeps its blanks and \
+                semicolons, and a comma does not part two paths.
                 """,
             valueName: "name=value"))
     var form: [String] = []
@@ -37,7 +39,7 @@ struct FormOptions: ParsableArguments {
 
     /// The form that the options describe.
     ///
-    /// - Throws: ``UnreadableText`` where the file of a text cannot be read.
+    /// - Throws: ``CommandFailure`` where the file of a text cannot be read.
     func multipartForm() throws -> MultipartForm {
         var multipartForm = MultipartForm()
         for argument in try arguments() { multipartForm.append(try argument.part()) }
@@ -73,11 +75,6 @@ struct FormOptions: ParsableArguments {
     }
 }
 
-/// A file whose text was to be a field's value.
-struct UnreadableText: Error, CustomStringConvertible {
-    let description: String
-}
-
 extension FormArgument {
     fileprivate var readsStandardInput: Bool {
         source == .file(path: "-") || source == .textOfFile(path: "-")
@@ -96,25 +93,33 @@ extension FormArgument {
             content = .stream(StandardInput.stream())
             filename = filename ?? "-"
         case .file(let path):
-            content = .file(URL(filePath: path))
+            content = .file(try Self.url(ofFile: path))
         }
         return FormPart(
             name: name, filename: filename, contentType: contentType, headerFields: headerFields, content: content)
     }
 
-    private static func text(ofFile path: String) throws -> String {
-        do {
-            let bytes =
-                path == "-"
-                ? try FileHandle.standardInput.readToEnd() ?? Data() : try Data(contentsOf: URL(filePath: path))
-            guard let text = String(validating: bytes, as: UTF8.self) else {
-                throw UnreadableText(
-                    description: "\(path) is not a text in UTF-8. Send it as a file, with @ in place of <.")
-            }
-            return text
-        } catch let error as CocoaError {
-            let reason = error.code == .fileReadNoSuchFile ? "No such file: \(path)" : "\(path) cannot be read"
-            throw UnreadableText(description: reason)
+    /// The file as the system would open it: a tilde is a name like any other, and a slash at the end asks for a
+    /// directory.
+    private static func url(ofFile path: String) throws -> URL {
+        if path.hasSuffix("/") {
+            throw CommandFailure.input(path, "is a directory, and only a regular file can be sent")
         }
+        return URL(filePath: path.hasPrefix("~") ? "./\(path)" : path)
+    }
+
+    private static func text(ofFile path: String) throws -> String {
+        let bytes: Data
+        do {
+            let input = path == "-" ? FileDescriptor.standardInput : try FileDescriptor.open(FilePath(path), .readOnly)
+            defer { if path != "-" { try? input.close() } }
+            bytes = try FileHandle(fileDescriptor: input.rawValue).readToEnd() ?? Data()
+        } catch {
+            throw CommandFailure.input(path == "-" ? "Standard input" : path, "cannot be read: \(error)")
+        }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw CommandFailure.input(path, "is not a text in UTF-8. Send it as a file, with @ in place of <.")
+        }
+        return text
     }
 }

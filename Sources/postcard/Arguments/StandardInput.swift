@@ -24,7 +24,11 @@ struct StandardInput: AsyncSequence, AsyncIteratorProtocol, Sendable {
 
     private static func read() throws -> Data? {
         var chunk = Data(count: chunkSize)
-        let count = try chunk.withUnsafeMutableBytes { try FileDescriptor.standardInput.read(into: $0) }
-        return count > 0 ? chunk.prefix(count) : nil
+        do {
+            let count = try chunk.withUnsafeMutableBytes { try FileDescriptor.standardInput.read(into: $0) }
+            return count > 0 ? chunk.prefix(count) : nil
+        } catch {
+            throw CommandFailure.input("Standard input", "cannot be read: \(error)")
+        }
     }
 }

@@ -8,7 +8,6 @@ import PostcardForm
 import PostcardSamples
 import PostcardServer
 import ServiceLifecycle
-import SystemPackage
 
 struct Demo: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -19,33 +18,39 @@ struct Demo: AsyncParsableCommand {
     var directory = "./received"
 
     func run() async throws {
-        var receiver = Receiver(directory: FilePath(directory))
-        receiver.port = 0
-        receiver.logger = Logger(label: "postcard") { _ in SwiftLogNoOpLogHandler() }
-        let (addresses, continuation) = AsyncStream.makeStream(of: String.self)
-        let services = ServiceGroup(
-            services: [try receiver.application { continuation.yield($0) }], logger: receiver.logger)
-        try await withThrowingTaskGroup { group in
-            group.addTask {
-                defer { continuation.finish() }
-                try await services.run()
-            }
-            // Where the receiver cannot start there is no address, and the group says why.
-            if let address = await addresses.first(where: { _ in true }) {
+        try await CommandFailure.reporting {
+            var receiver = Receiver(directory: directory)
+            receiver.port = 0
+            receiver.logger = Logger(label: "postcard") { _ in SwiftLogNoOpLogHandler() }
+            let (addresses, continuation) = AsyncStream.makeStream(of: String.self)
+            let services = ServiceGroup(
+                services: [try receiver.application { continuation.yield($0) }], logger: receiver.logger)
+            try await withThrowingTaskGroup { group in
+                group.addTask {
+                    defer { continuation.finish() }
+                    try await services.run()
+                }
+                let result: Result<Void, any Error>
                 do {
-                    try await deliver(to: address)
+                    try await deliver(to: addresses)
+                    result = .success(())
                 } catch {
-                    await services.triggerGracefulShutdown()
-                    throw error
+                    result = .failure(error)
                 }
                 await services.triggerGracefulShutdown()
+                // Where the receiver could not start it says why, and that comes first.
+                try await group.waitForAll()
+                try result.get()
             }
-            try await group.waitForAll()
         }
     }
 
-    private func deliver(to address: String) async throws {
-        guard let url = URL(string: "\(address)/uploads") else { return }
+    /// Sends the pictures as soon as the receiver says where it is.
+    private func deliver(to addresses: AsyncStream<String>) async throws {
+        guard let address = await addresses.first(where: { _ in true }), let url = URL(string: "\(address)/uploads")
+        else {
+            throw CommandFailure(description: "The receiver did not start", status: ExitStatus.unavailable)
+        }
         let pictures = try SamplePictures.all()
         try Terminal.writeLine("The receiver listens on \(address)")
         var form = MultipartForm()
@@ -63,8 +68,9 @@ struct Demo: AsyncParsableCommand {
     private func report(_ record: UploadRecord, of pictures: [URL]) throws {
         for field in record.fields { try Terminal.writeLine("\(field.name): \(field.value)") }
         guard record.files.count == pictures.count else {
-            Terminal.say("postcard: \(pictures.count) pictures were sent, and \(record.files.count) arrived")
-            throw ExitStatus.failed
+            throw CommandFailure(
+                description: "\(pictures.count) pictures were sent, and \(record.files.count) arrived",
+                status: ExitStatus.failed)
         }
         let folder = URL(filePath: directory).appending(path: record.id.description)
         var areSame = true

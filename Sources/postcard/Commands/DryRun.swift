@@ -16,7 +16,11 @@ struct DryRun {
         let request = try UploadRequest(
             url: url, method: method, headerFields: headerFields, body: layout, maximumResponseBytes: 0)
         Terminal.saySequence(Self.head(of: request))
-        try await layout.write(to: .standardOutput)
+        do {
+            try await layout.write(to: .standardOutput)
+        } catch let error as Errno {
+            throw CommandFailure.output(error)
+        }
     }
 
     private static func head(of request: UploadRequest) -> String {

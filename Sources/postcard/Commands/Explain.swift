@@ -4,7 +4,7 @@ import PostcardDoctor
 import PostcardForm
 import SystemPackage
 
-struct Explain: ParsableCommand {
+struct Explain: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Says what a receiver makes of a request, and what is wrong with it.",
         discussion: """
@@ -23,23 +23,26 @@ struct Explain: ParsableCommand {
     @Flag(help: "Write one JSON object: valid, boundary, parts, problems.")
     var json = false
 
-    func run() throws {
-        let explanation: Explanation
+    func run() async throws {
+        try await CommandFailure.reporting {
+            let explanation = try read()
+            if json {
+                let encoder = JSONEncoder()
+                encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+                try Terminal.write(try encoder.encode(explanation) + Data("\n".utf8))
+            } else {
+                for line in ExplanationLines(explanation).all { try Terminal.writeLine(Terminal.printable(line)) }
+            }
+            if !explanation.isValid { throw ExitStatus.refused }
+        }
+    }
+
+    private func read() throws -> Explanation {
         do {
-            explanation = try explain()
+            return try explain()
         } catch {
-            Terminal.say("postcard: \(file) cannot be read: \(error)")
-            throw ExitStatus.unreadableInput
+            throw CommandFailure.input(file == "-" ? "Standard input" : file, "cannot be read: \(error)")
         }
-        if json {
-            let encoder = JSONEncoder()
-            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-            try Terminal.write(try encoder.encode(explanation))
-            try Terminal.writeLine("")
-        } else {
-            for line in ExplanationLines(explanation).all { try Terminal.writeLine(Terminal.printable(line)) }
-        }
-        if !explanation.isValid { throw ExitStatus.refused }
     }
 
     private func explain() throws -> Explanation {

@@ -37,7 +37,7 @@ struct ExplanationLines {
 
     private var verdict: String {
         let errors = explanation.problems.count { $0.severity == .error }
-        if errors > 0 { return "A receiver refuses this form." }
+        if errors > 0 { return "The form is not valid." }
         let warnings = explanation.problems.count
         return warnings > 0
             ? "The form is valid; \(warnings == 1 ? "one warning" : "\(warnings) warnings")." : "The form is valid."

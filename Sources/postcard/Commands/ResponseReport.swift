@@ -9,7 +9,8 @@ struct ResponseReport {
     init(_ response: UploadResponse, attempts: Int, seconds: Double) {
         var headers: [String: String] = [:]
         for field in response.headerFields {
-            // Fields of one name mean the same as one field with their values in a list (RFC 9110 §5.3).
+            // Fields of one name mean the same as one field with their values in a list (RFC 9110 §5.3); Set-Cookie
+            // alone does not, and has no place in the answer to a form that a script reads.
             headers[field.name.canonicalName] =
                 headers[field.name.canonicalName].map { "\($0), \(field.value)" }
                 ?? field.value

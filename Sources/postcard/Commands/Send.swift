@@ -41,8 +41,10 @@ struct Send: AsyncParsableCommand {
     var json = false
 
     func validate() throws {
-        guard timeout > 0, timeout.isFinite else { throw ValidationError("The timeout must be more than 0 seconds.") }
-        guard retries >= 0 else { throw ValidationError("The number of retries cannot be negative.") }
+        guard (0.001...31_536_000).contains(timeout) else {
+            throw ValidationError("The timeout must be from a thousandth of a second to a year.")
+        }
+        guard (0...10_000).contains(retries) else { throw ValidationError("The retries must be from 0 to 10,000.") }
         _ = try address()
     }
 
@@ -55,22 +57,15 @@ struct Send: AsyncParsableCommand {
 
     func run() async throws {
         let address = try address()
-        do {
+        try await CommandFailure.reporting {
             let form = try options.multipartForm()
             if dryRun {
                 try await DryRun(
                     form: form, url: address, method: try options.method(), headerFields: try options.headerFields()
-                )
-                .write()
+                ).write()
             } else {
                 try await send(form, to: address)
             }
-        } catch let error as UnreadableText {
-            Terminal.say("postcard: \(error)")
-            throw ExitStatus.unreadableInput
-        } catch let error where error is UploadError || error is FormError {
-            Terminal.say("postcard: \(error)")
-            throw ExitStatus.status(of: error)
         }
     }
 

@@ -2,7 +2,6 @@ import ArgumentParser
 import Logging
 import PostcardForm
 import PostcardServer
-import SystemPackage
 
 struct Serve: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -38,24 +37,23 @@ struct Serve: AsyncParsableCommand {
     }
 
     func run() async throws {
-        var receiver = Receiver(directory: FilePath(directory))
+        var receiver = Receiver(directory: directory)
         receiver.host = host
         receiver.port = port
         receiver.uploads.path = path
         receiver.uploads.limits = limits
         receiver.logger = Logger(label: "postcard") { StreamLogHandler.standardError(label: $0) }
         receiver.logger.logLevel = .warning
-        do {
-            try await receiver.run { url in
-                // Whoever started the receiver and went away does not keep it from receiving.
-                try? Terminal.writeLine("listening on \(url)")
+        try await CommandFailure.reporting { [receiver] in
+            do {
+                try await receiver.run { url in
+                    // Whoever started the receiver and went away does not keep it from receiving.
+                    try? Terminal.writeLine("listening on \(url)")
+                }
+            } catch  where !(error is UploadStoreError) {
+                throw CommandFailure(
+                    description: "Cannot listen on \(host):\(port): \(error)", status: ExitStatus.unavailable)
             }
-        } catch let error as UploadStoreError {
-            Terminal.say("postcard: \(error)")
-            throw ExitStatus.unwritableOutput
-        } catch {
-            Terminal.say("postcard: Cannot listen on \(host):\(port): \(error)")
-            throw ExitStatus.unavailable
         }
     }
 

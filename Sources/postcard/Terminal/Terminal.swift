@@ -25,9 +25,13 @@ enum Terminal {
 
     /// Writes a result.
     ///
-    /// - Throws: `Errno` where standard output is closed or full.
+    /// - Throws: ``CommandFailure`` where standard output is closed or full.
     static func write(_ bytes: some Sequence<UInt8>) throws {
-        try FileDescriptor.standardOutput.writeAll(bytes)
+        do {
+            try FileDescriptor.standardOutput.writeAll(bytes)
+        } catch {
+            throw CommandFailure.output(error)
+        }
     }
 
     /// Writes a line of a result.
@@ -45,10 +49,17 @@ enum Terminal {
         _ = try? FileDescriptor.standardError.writeAll(text.utf8)
     }
 
-    /// The text without control characters: names and a server's words must not steer the terminal.
+    /// The text without characters that steer the terminal or turn the reading direction: names and a server's words
+    /// are a stranger's. Joiners stay, which emoji are made with.
     static func printable(_ text: String) -> String {
-        String(
-            String.UnicodeScalarView(
-                text.unicodeScalars.map { $0.properties.generalCategory == .control && $0 != "\n" ? "\u{FFFD}" : $0 }))
+        String(String.UnicodeScalarView(text.unicodeScalars.map { isSteering($0) ? "\u{FFFD}" : $0 }))
+    }
+
+    private static func isSteering(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control: scalar != "\n"
+        case .format: scalar != "\u{200C}" && scalar != "\u{200D}"
+        default: false
+        }
     }
 }

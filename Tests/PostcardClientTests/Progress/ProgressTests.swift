@@ -39,7 +39,6 @@ import Testing
         }
         let all = journal.all
         let total = try #require(try form.layout().contentLength)
-        #expect(all.count > 2)
         for (earlier, later) in zip(all, all.dropFirst()) {
             #expect(later.bytesSent >= earlier.bytesSent)
             for (before, after) in zip(earlier.parts, later.parts) { #expect(after.bytesSent >= before.bytesSent) }

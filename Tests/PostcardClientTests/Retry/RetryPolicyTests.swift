@@ -38,12 +38,14 @@ import Testing
         #expect(policy.delay(after: 1, retryAfter: .zero, using: &chance) == .zero)
     }
 
-    @Test(arguments: [
-        ("0", 0), ("120", 120), ("Sun, 06 Nov 1994 08:49:37 GMT", 37), ("Sunday, 06-Nov-94 08:49:37 GMT", 37),
-        ("Sun Nov  6 08:49:37 1994", 37), ("Sun, 06 Nov 1994 08:48:00 GMT", 0),
-        ("-1", nil), ("soon", nil), ("", nil), ("99999999999999999999", nil), ("Sun, 06 Foo 1994 08:49:37 GMT", nil),
-        ("Sun, 06 Nov 1994 08:49 GMT", nil), ("1.5", nil),
-    ] as [(String, Int?)])
+    @Test(
+        arguments: [
+            ("0", 0), ("120", 120), ("Sun, 06 Nov 1994 08:49:37 GMT", 37), ("Sunday, 06-Nov-94 08:49:37 GMT", 37),
+            ("Sun Nov  6 08:49:37 1994", 37), ("Sun, 06 Nov 1994 08:48:00 GMT", 0),
+            ("-1", nil), ("soon", nil), ("", nil), ("99999999999999999999", nil),
+            ("Sun, 06 Foo 1994 08:49:37 GMT", nil),
+            ("Sun, 06 Nov 1994 08:49 GMT", nil), ("1.5", nil),
+        ] as [(String, Int?)])
     func `Retry-After is seconds or a date, counted from the response's own`(value: String, seconds: Int?) {
         let response = UploadResponse(
             status: .serviceUnavailable,

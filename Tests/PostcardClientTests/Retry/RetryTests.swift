@@ -21,7 +21,9 @@ import Testing
                 guard let answer = rest.next() else { return }
                 try await connection.respond(answer.status, answer.fields)
             }
-        } while: { try await work($0) }
+        } while: {
+            try await work($0)
+        }
     }
 
     private final class Answers: Sendable {
@@ -49,7 +51,8 @@ import Testing
         let folder = try TemporaryFolder()
         let form = try Self.form(in: folder)
         try await Self.answering([
-            ("503 Service Unavailable", ["Retry-After": "0"]), nil, ("429 Too Many Requests", [:]), ("201 Created", [:]),
+            ("503 Service Unavailable", ["Retry-After": "0"]), nil, ("429 Too Many Requests", [:]),
+            ("201 Created", [:]),
         ]) { server in
             let client = UploadClient(transport: carrier.transport(), retryPolicy: Self.policy(5))
             let attempts = Mutex<[Int]>([])
@@ -130,6 +133,21 @@ import Testing
             let client = UploadClient(transport: carrier.transport(), retryPolicy: Self.policy(3))
             try await client.upload(MultipartForm(), to: server.url, headerFields: [name: "\"mine\""])
             #expect(server.requests.heads.map { $0["Idempotency-Key"] } == ["\"mine\"", "\"mine\""])
+        }
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `a form whose answer is lost on a kept connection is not sent again behind the caller's back`(
+        carrier: Carrier
+    ) async throws {
+        try await Self.answering([("201 Created", [:]), nil, ("201 Created", [:])]) { server in
+            let client = UploadClient(transport: carrier.transport())
+            try await client.upload(MultipartForm(), to: server.url)
+            let error = try await #require(throws: UploadError.self) {
+                try await client.upload(MultipartForm(), to: server.url)
+            }
+            #expect(error.code == .connectionLost)
+            #expect(server.requests.whole.count == 2)
         }
     }
 }

@@ -63,6 +63,13 @@ final class RawConnection {
         return count
     }
 
+    /// Neither reads nor writes, until the test is over.
+    func waitForEndOfServer() async {
+        let (never, continuation) = AsyncStream.makeStream(of: Void.self)
+        for await _ in never {}
+        continuation.finish()
+    }
+
     /// Writes a whole response.
     func respond(_ status: String, _ fields: [String: String] = [:], body: String = "") async throws {
         var text = "HTTP/1.1 \(status)\r\nContent-Length: \(body.utf8.count)\r\n"

@@ -23,47 +23,53 @@ struct RawServer: Sendable {
     ) async throws -> Result {
         let listener = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
             .childChannelOption(.allowRemoteHalfClosure, value: true)
-            .bind(host: "127.0.0.1", port: 0) { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try NIOAsyncChannel(
-                        wrappingChannelSynchronously: channel,
-                        configuration: NIOAsyncChannel.Configuration(
-                            isOutboundHalfClosureEnabled: true, inboundType: ByteBuffer.self,
-                            outboundType: ByteBuffer.self))
-                }
-            }
+            .childChannelOption(.autoRead, value: false)
+            .bind(host: "127.0.0.1", port: 0) { $0.eventLoop.makeSucceededFuture($0) }
         let port = listener.channel.localAddress?.port ?? 0
         let url = try #require(URL(string: "http://127.0.0.1:\(port)/uploads"))
         let server = RawServer(url: url, requests: RequestLog())
         return try await listener.executeThenClose { connections in
-            try await withThrowingTaskGroup(of: Result?.self) { group in
-                defer { group.cancelAll() }
-                group.addTask {
-                    try await serve(connections, log: server.requests, script)
-                    return nil
-                }
-                group.addTask { try await work(server) }
-                while let result = try await group.next() {
-                    if let result { return result }
-                }
-                throw CancellationError()
+            async let serving: Void = serve(connections, log: server.requests, script)
+            let result: Swift.Result<Result, any Error>
+            do {
+                result = .success(try await work(server))
+            } catch {
+                result = .failure(error)
             }
+            // Closed rather than cancelled, so that no connection is accepted and then let fall.
+            try? await listener.channel.close()
+            try await serving
+            return try result.get()
         }
     }
 
     private static func serve(
-        _ connections: NIOAsyncChannelInboundStream<NIOAsyncChannel<ByteBuffer, ByteBuffer>>, log: RequestLog,
+        _ connections: NIOAsyncChannelInboundStream<any Channel>, log: RequestLog,
         _ script: @escaping @Sendable (RawConnection) async throws -> Void
     ) async throws {
         try await withThrowingDiscardingTaskGroup { group in
             for try await channel in connections {
-                group.addTask {
-                    // A connection that breaks is for the script's test to judge, not the server's end.
-                    try? await channel.executeThenClose { inbound, outbound in
-                        try await script(RawConnection(inbound, outbound, log: log))
-                    }
-                }
+                // A connection that breaks is for the script's test to judge, not the server's end.
+                group.addTask { try? await serve(channel, log: log, script) }
             }
+            group.cancelAll()
+        }
+    }
+
+    /// Reads nothing from a connection before there is somebody to take it: one that comes as the server ends
+    /// would otherwise be wrapped and let fall, which NIO does not allow.
+    private static func serve(
+        _ channel: any Channel, log: RequestLog, _ script: @escaping @Sendable (RawConnection) async throws -> Void
+    ) async throws {
+        let connection = try await channel.eventLoop.submit {
+            try NIOAsyncChannel(
+                wrappingChannelSynchronously: channel,
+                configuration: NIOAsyncChannel.Configuration(
+                    isOutboundHalfClosureEnabled: true, inboundType: ByteBuffer.self, outboundType: ByteBuffer.self))
+        }.get()
+        try await connection.executeThenClose { inbound, outbound in
+            try await channel.setOption(.autoRead, value: true).get()
+            try await script(RawConnection(inbound, outbound, log: log))
         }
     }
 }

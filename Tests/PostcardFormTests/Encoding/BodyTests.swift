@@ -117,6 +117,15 @@ struct BodyTests {
         #expect(readings.last == .complete)
     }
 
+    @Test("A header field that the form writes itself is refused", arguments: ["Content-Disposition", "content-type"])
+    func reservedHeaderField(name: String) throws {
+        var form = MultipartForm()
+        form.append(
+            FormPart(name: "a", headerFields: [try #require(.init(name)): "form-data; name=b"], content: .text("")))
+        let error = #expect(throws: FormError.self) { try form.layout() }
+        #expect(error?.code == .reservedHeaderField)
+    }
+
     @Test("Text or bytes that hold the delimiter are refused", arguments: ["--XX", "a\r\n--XX", "--XX--\r\n"])
     func delimiterInContent(text: String) throws {
         var form = MultipartForm(boundary: try Boundary("XX"))

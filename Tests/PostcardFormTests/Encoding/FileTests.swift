@@ -26,6 +26,8 @@ struct FileTests {
             (folder.url, .fileNotRegular),
             (pipe, .fileNotRegular),
             (URL(filePath: "/dev/null"), .fileNotRegular),
+            (URL(filePath: "/proc/version"), .fileUnreadable),
+            (URL(filePath: "/proc/self/mem"), .fileUnreadable),
         ]
         for (file, code) in cases {
             let error = #expect(throws: FormError.self) { try form(file).layout() }
@@ -62,9 +64,33 @@ struct FileTests {
         let file = try folder.file("a.jpg", [1, 2, 3])
         let layout = try form(file).layout()
         try change(file)
-        let error = #expect(throws: FormError.self) { try layout.reader().readAll() }
-        #expect(error?.code == code)
-        #expect(error?.path == file.path)
+        let reader = try layout.reader()
+        for _ in 0..<2 {
+            let error = #expect(throws: FormError.self) { try reader.readAll() }
+            #expect(error?.code == code)
+            #expect(error?.path == file.path)
+        }
+    }
+
+    @Test("A URL that is no file's is not taken for a path")
+    func otherURL() throws {
+        let url = try #require(URL(string: "https://example.com/usr/bin/env"))
+        let error = #expect(throws: FormError.self) { try form(url).layout() }
+        #expect(error?.code == .notFileURL)
+    }
+
+    @Test("A file that is written anew while it is sent, its size the same, is noticed before the body is complete")
+    func writtenWhileSent() throws {
+        let file = try folder.file("a.jpg", [UInt8](repeating: 1, count: 1000))
+        let layout = try form(file).layout()
+        let reader = try layout.reader()
+        var buffer = [UInt8](repeating: 0, count: 500)
+        _ = try buffer.withUnsafeMutableBytes { try reader.read(into: $0) }
+        let time = Date(timeIntervalSince1970: 1)
+        try FileManager.default.setAttributes([.modificationDate: time], ofItemAtPath: file.path)
+        let error = #expect(throws: FormError.self) { try reader.readAll() }
+        #expect(error?.code == .fileChanged)
+        #expect(reader.position < layout.contentLength ?? 0)
     }
 
     @Test("A file that changes while it is sent is noticed before the body is complete")

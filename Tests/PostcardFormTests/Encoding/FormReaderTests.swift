@@ -121,6 +121,35 @@ struct FormReaderTests {
         #expect(error?.code == .streamLength)
     }
 
+    /// A stream's own failure.
+    private struct Failure: Error {}
+
+    @Test("After an error the reader says the same again, and never goes on to a body that looks whole")
+    func failedStream() async throws {
+        var form = MultipartForm()
+        let chunks = AsyncThrowingStream<Data, any Error> { continuation in
+            continuation.yield(Data([1]))
+            continuation.finish(throwing: Failure())
+        }
+        form.append(FormStream(chunks), named: "a", filename: nil)
+        let reader = try form.layout().reader()
+        for _ in 0..<2 {
+            await #expect(throws: Failure.self) { try await reader.readAllWaiting() }
+        }
+        #expect(try reader.readAll().isEmpty)
+    }
+
+    @Test("A negative length stands for an unknown one, and one that no body can have is an error")
+    func oddLengths() throws {
+        var form = MultipartForm()
+        form.append(stream([], length: -1), named: "a", filename: nil)
+        #expect(try form.layout().contentLength == nil)
+        form = MultipartForm()
+        form.append(stream([], length: .max), named: "a", filename: nil)
+        let error = #expect(throws: FormError.self) { try form.layout() }
+        #expect(error?.code == .streamLength)
+    }
+
     @Test("A stream that can be read only once is read once")
     func streamOnce() async throws {
         var form = MultipartForm()

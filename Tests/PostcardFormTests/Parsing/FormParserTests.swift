@@ -138,7 +138,7 @@ struct FormParserTests {
         ("XX\r\n", .delimiterNotFound, 0, nil),
         ("--XX", .truncated, 4, nil),
         ("--XX-", .truncated, 5, nil),
-        ("--XX\r\n", .truncated, 6, nil),
+        ("--XX\r\n", .truncated, 6, 0),
         ("--XX\n", .bareLineBreak, 4, nil),
         ("--XX\r--", .bareLineBreak, 4, nil),
         ("--XX \n", .bareLineBreak, 5, nil),
@@ -164,11 +164,12 @@ struct FormParserTests {
     func stickyProblem() throws {
         var parser = try FormParser(boundary: "XX")
         let chunk = Array("--XX\n".utf8)
-        for _ in 0..<2 {
-            var position = 0
-            #expect(throws: FormProblem.self) { try parser.nextEvent(in: chunk.span.bytes, at: &position) }
-            #expect(throws: FormProblem.self) { try parser.finish() }
-        }
+        var position = 0
+        let problem = try #require(
+            #expect(throws: FormProblem.self) { try parser.nextEvent(in: chunk.span.bytes, at: &position) })
+        position = 0
+        #expect(throws: problem) { try parser.nextEvent(in: chunk.span.bytes, at: &position) }
+        #expect(throws: problem) { try parser.finish() }
     }
 
     @Test("Retired and forbidden ways of writing a header are warned of")
@@ -185,9 +186,26 @@ struct FormParserTests {
         }
         #expect(
             part.warnings.map(\.code) == [
-                .ignoredParameter, .ignoredParameter, .contentTransferEncoding, .duplicatePartContentType,
+                .ignoredParameter, .contentTransferEncoding, .duplicatePartContentType,
             ])
         #expect(part.fields.map(\.name).first == "Content-Disposition")
+    }
+
+    @Test(
+        "A file that filename* names is warned of, where it is alone and where it says the same",
+        arguments: [
+            "filename*=utf-8''a.jpg", "filename=a.jpg; filename*=utf-8''a.jpg",
+        ])
+    func extendedFilename(parameters: String) throws {
+        var parser = try FormParser(boundary: "XX")
+        let form = Array("--XX\r\nContent-Disposition: form-data; name=a; \(parameters)\r\n\r\n".utf8)
+        var position = 0
+        guard case .partBegan(let part) = try parser.nextEvent(in: form.span.bytes, at: &position) else {
+            Issue.record("no part began")
+            return
+        }
+        #expect(part.filename == "a.jpg")
+        #expect(part.warnings.map(\.code) == [.extendedFilename])
     }
 
     @Test("A name that is not UTF-8 is mended and warned of")
@@ -234,31 +252,53 @@ struct FormParserTests {
         }
     }
 
-    /// One limit each, with the code of its problem and where it is found in the form below.
-    static let limits: [(change: @Sendable (inout FormLimits) -> Void, code: FormProblem.Code, offset: Int64)] = [
-        ({ $0.maximumBodyBytes = 100 }, .bodyTooLarge, 100),
-        ({ $0.maximumParts = 1 }, .tooManyParts, 71),
-        ({ $0.maximumFieldBytes = 4 }, .fieldTooLarge, 62),
-        ({ $0.maximumFileBytes = 2 }, .fileTooLarge, 127),
-        ({ $0.maximumHeaderBytes = 41 }, .headerTooLarge, 57),
-        ({ $0.maximumHeaderFields = 0 }, .tooManyHeaderFields, 16),
-        ({ $0.maximumPreambleBytes = 7 }, .preambleTooLarge, 7),
-        ({ $0.maximumEpilogueBytes = 5 }, .epilogueTooLarge, 143),
+    /// A limit as the form below just keeps to it, and the code and the offset where it is one less.
+    struct Limit: Sendable {
+        let name: String
+        let set: @Sendable (inout FormLimits, _ value: Int64) -> Void
+        let value: Int64
+        let code: FormProblem.Code
+        let offset: Int64
+    }
+
+    static let limits = [
+        Limit(name: "body", set: { $0.maximumBodyBytes = $1 }, value: 149, code: .bodyTooLarge, offset: 148),
+        Limit(name: "parts", set: { $0.maximumParts = Int($1) }, value: 2, code: .tooManyParts, offset: 73),
+        Limit(name: "field", set: { $0.maximumFieldBytes = $1 }, value: 5, code: .fieldTooLarge, offset: 62),
+        Limit(name: "file", set: { $0.maximumFileBytes = $1 }, value: 3, code: .fileTooLarge, offset: 129),
+        Limit(name: "header", set: { $0.maximumHeaderBytes = Int($1) }, value: 56, code: .headerTooLarge, offset: 126),
+        Limit(
+            name: "fields", set: { $0.maximumHeaderFields = Int($1) }, value: 1, code: .tooManyHeaderFields, offset: 16),
+        Limit(name: "preamble", set: { $0.maximumPreambleBytes = $1 }, value: 8, code: .preambleTooLarge, offset: 7),
+        Limit(name: "epilogue", set: { $0.maximumEpilogueBytes = $1 }, value: 9, code: .epilogueTooLarge, offset: 148),
     ]
 
-    @Test("Each limit has a code of its own, and stops at its byte", arguments: limits)
-    func limit(change: @Sendable (inout FormLimits) -> Void, code: FormProblem.Code, offset: Int64) {
-        let form =
-            "preamble\r\n--XX\r\nContent-Disposition: form-data; name=a\r\n\r\n12345\r\n--XX\r\n"
-            + "Content-Disposition: form-data; name=b; filename=c\r\n\r\n123\r\n--XX--\r\nepilogue"
+    /// Its first header has 42 bytes; its second has 54 and is padded by two.
+    private static let formAtLimits =
+        "preamble\r\n--XX\r\nContent-Disposition: form-data; name=a\r\n\r\n12345\r\n--XX  \r\n"
+        + "Content-Disposition: form-data; name=b; filename=c\r\n\r\n123\r\n--XX-- \r\nepilogue"
+
+    @Test("Each limit is kept to the byte, and has a code of its own", arguments: limits)
+    func limit(limit: Limit) {
         var limits = FormLimits()
-        #expect(Reading.all(of: form, limits: limits).last == .complete)
-        change(&limits)
-        guard case .problem(let found, let place, _)? = Reading.all(of: form, limits: limits).last else {
+        limit.set(&limits, limit.value)
+        #expect(Reading.all(of: Self.formAtLimits, limits: limits).last == .complete)
+        limit.set(&limits, limit.value - 1)
+        guard case .problem(let code, let offset, _)? = Reading.all(of: Self.formAtLimits, limits: limits).last else {
             Issue.record("the form was taken")
             return
         }
-        #expect(found == code)
-        #expect(place == offset)
+        #expect(code == limit.code)
+        #expect(offset == limit.offset)
+    }
+
+    @Test("Padding alone goes over the header's limit too")
+    func padding() {
+        var limits = FormLimits()
+        limits.maximumHeaderBytes = 3
+        #expect(Reading.all(of: "--XX    \r\n", limits: limits).last == .problem(.headerTooLarge, offset: 7, part: 0))
+        limits.maximumEpilogueBytes = 3
+        #expect(Reading.all(of: "--XX--   ", limits: limits).last == .complete)
+        #expect(Reading.all(of: "--XX--    ", limits: limits).last == .problem(.epilogueTooLarge, offset: 9, part: nil))
     }
 }

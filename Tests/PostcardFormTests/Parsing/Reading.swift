@@ -74,11 +74,6 @@ extension [Reading] {
             append(.content(.init(content)))
         }
     }
-
-    /// The problem that ended the reading, where there was one.
-    var problem: FormProblem.Code? {
-        if case .problem(let code, _, _) = last { code } else { nil }
-    }
 }
 
 /// A body of lines: every line but the last is ended by CRLF.

@@ -1,0 +1,64 @@
+import Dispatch
+import Foundation
+import HTTPTypes
+import PostcardForm
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+/// A session, ended when nobody holds it any more: a session keeps its delegate and its threads alive until it
+/// is told to end.
+final class URLSessionConnections: Sendable {
+    private let session: URLSession
+    private let uploads = URLSessionUploads()
+
+    /// Where the session is called. On Linux its methods wait for the queue that all sessions share, and with it
+    /// for the streams of other forms; a thread of Swift's own, of which there are few and which the streams
+    /// need, must not do that.
+    private let calls = DispatchQueue(label: "Postcard URLSession")
+
+    init(_ configuration: URLSessionConfiguration) {
+        session = URLSession(configuration: configuration, delegate: uploads, delegateQueue: nil)
+    }
+
+    deinit {
+        let session = session
+        calls.async { session.finishTasksAndInvalidate() }
+    }
+
+    /// Begins to carry an upload, unless it has been given up in the meantime.
+    func start(_ upload: URLSessionUpload) {
+        calls.async { [self] in
+            let task = session.uploadTask(withStreamedRequest: URLRequest(upload.request))
+            uploads.add(upload, for: task)
+            if upload.isCarried(by: task) {
+                task.resume()
+            } else {
+                uploads.remove(task)
+                upload.complete(nil, nil)
+            }
+        }
+    }
+
+    /// Closes the connection of an upload.
+    func cancel(_ task: URLSessionTask) {
+        calls.async { task.cancel() }
+    }
+}
+
+extension URLRequest {
+    fileprivate init(_ request: UploadRequest) {
+        self.init(url: request.url, cachePolicy: .reloadIgnoringLocalCacheData, timeoutInterval: 604_800)
+        httpMethod = request.method.rawValue
+        httpShouldHandleCookies = false
+        for field in request.headerFields { addValue(field.value, forHTTPHeaderField: field.name.rawName) }
+        #if canImport(FoundationNetworking)
+        // libcurl would ask for a 100 (Continue) before a body in chunks and wait a second for it. A blank value
+        // takes the field out; an empty one would be sent, and be refused by some servers.
+        if value(forHTTPHeaderField: "Expect") == nil { setValue(" ", forHTTPHeaderField: "Expect") }
+        #else
+        if let length = request.body.contentLength { setValue("\(length)", forHTTPHeaderField: "Content-Length") }
+        #endif
+    }
+}

@@ -1,0 +1,164 @@
+/// The fields of a form as their names nest them: `pet[name]` stands within `pet`.
+///
+/// What contradicts itself is kept as it came, and is an error only where it is read: a field that nobody asks for
+/// does no harm.
+struct FieldTree {
+    /// A key of a name.
+    private struct Node {
+        /// The parts with the name that ends in this key.
+        var parts: [Int] = []
+        /// The keys behind this one, in the order in which they came, and where their nodes are.
+        var keys: [String] = []
+        var children: [String: Int] = [:]
+    }
+
+    /// Where something stands in the tree, or would stand.
+    enum Place: Hashable {
+        /// Nowhere: no field was sent.
+        case absent
+        /// What has a key, by its node's index.
+        case node(Int)
+        /// One of several parts with the same name, by its index.
+        case part(Int)
+    }
+
+    /// What stands at a place.
+    enum Shape {
+        case absent
+        /// Parts with the same name, or one part.
+        case parts([Int])
+        /// Keys, and where what they stand for is.
+        case keys([String])
+        case contradiction
+    }
+
+    /// An element of a list, and the key that it is written with.
+    struct Element {
+        let place: Place
+        let key: String?
+    }
+
+    /// The index of the node for the form as a whole.
+    static let root = 0
+
+    private let form: ReceivedForm
+    private var nodes = [Node()]
+
+    /// Sorts the fields of a form. The work is linear in the length of their names.
+    ///
+    /// - Throws: ``FormDecodingError`` where a name, or all of them together, go over a limit.
+    init(_ form: ReceivedForm, maximumDepth: Int, maximumKeys: Int) throws(FormDecodingError) {
+        self.form = form
+        for (index, part) in form.parts.enumerated() where !part.isUnchosenFile {
+            guard let keys = FieldName.keys(of: part.header.name, maximum: maximumDepth) else {
+                throw .tooDeep(part.header.name, maximum: maximumDepth, part: part)
+            }
+            var node = FieldTree.root
+            for key in keys {
+                if let child = nodes[node].children[key] {
+                    node = child
+                    continue
+                }
+                guard nodes.count <= maximumKeys else { throw .tooManyKeys(maximum: maximumKeys, part: part) }
+                nodes[node].keys.append(key)
+                nodes[node].children[key] = nodes.count
+                node = nodes.count
+                nodes.append(Node())
+            }
+            nodes[node].parts.append(index)
+        }
+    }
+
+    func part(_ index: Int) -> ReceivedForm.Part { form.parts[index] }
+
+    /// What stands at a place.
+    func shape(at place: Place) -> Shape {
+        switch place {
+        case .absent: return .absent
+        case .part(let index): return .parts([index])
+        case .node(let index):
+            let node = nodes[index]
+            if node.keys.isEmpty { return node.parts.isEmpty ? .absent : .parts(node.parts) }
+            return node.parts.isEmpty ? .keys(node.keys) : .contradiction
+        }
+    }
+
+    /// The place of a key within another place.
+    func place(of key: String, in place: Place) -> Place {
+        guard case .node(let index) = place, let child = nodes[index].children[key] else { return .absent }
+        return .node(child)
+    }
+
+    /// The parts that have the very name of a place.
+    func parts(at place: Place) -> [ReceivedForm.Part] {
+        switch place {
+        case .absent: []
+        case .part(let index): [part(index)]
+        case .node(let index): nodes[index].parts.map(part)
+        }
+    }
+
+    /// The place that a coding path leads to.
+    func place(at codingPath: [any CodingKey]) -> Place {
+        codingPath.reduce(.node(FieldTree.root)) { place, key in
+            let child = self.place(of: key.stringValue, in: place)
+            guard child == .absent, let index = key.intValue, case .elements(let elements) = list(at: place),
+                elements.indices.contains(index)
+            else { return child }
+            return elements[index].place
+        }
+    }
+
+    /// What a list at a place is made of.
+    enum List {
+        case elements([Element])
+        /// A key that is no index.
+        case key(String)
+        /// `pets[][name]`: it is not said which element it belongs to.
+        case unassignable
+        case contradiction
+    }
+
+    /// Reads a place as a list, whichever way it is written.
+    func list(at place: Place) -> List {
+        switch shape(at: place) {
+        case .absent:
+            return .elements([])
+        case .parts(let parts):
+            return .elements(parts.map { Element(place: .part($0), key: nil) })
+        case .contradiction:
+            return .contradiction
+        case .keys([""]):
+            return switch shape(at: self.place(of: "", in: place)) {
+            case .parts(let parts): .elements(parts.map { Element(place: .part($0), key: nil) })
+            case .absent, .keys, .contradiction: .unassignable
+            }
+        case .keys(let keys):
+            return indexed(keys, in: place)
+        }
+    }
+
+    /// The elements of a list that is written with indices, in their order.
+    private func indexed(_ keys: [String], in place: Place) -> List {
+        if keys.contains("") { return .contradiction }
+        var elements: [(index: Int, key: String)] = []
+        elements.reserveCapacity(keys.count)
+        for key in keys {
+            guard let index = FieldName.index(key) else { return .key(key) }
+            elements.append((index, key))
+        }
+        // Most senders count up, and then there is nothing to sort.
+        if zip(elements, elements.dropFirst()).contains(where: { $0.index > $1.index }) {
+            elements.sort { $0.index < $1.index }
+        }
+        return .elements(elements.map { Element(place: self.place(of: $0.key, in: place), key: $0.key) })
+    }
+}
+
+extension ReceivedForm.Part {
+    /// Whether it is what a browser sends for a file input in which no file was chosen.
+    fileprivate var isUnchosenFile: Bool {
+        guard header.filename == "", case .bytes(let bytes) = content else { return false }
+        return bytes.isEmpty
+    }
+}

@@ -1,0 +1,169 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+// What one field stands for.
+
+extension ValueDecoder: SingleValueDecodingContainer {
+    func decodeNil() -> Bool {
+        if case .absent = fields.shape(at: place) { return true }
+        return emptyIsNil && isEmptyText
+    }
+
+    func decode(_ type: Bool.Type) throws -> Bool {
+        if options.absentBoolIsFalse, case .absent = fields.shape(at: place) { return false }
+        let (text, part) = try text(for: type)
+        return switch text.lowercased() {
+        case "true", "on", "yes", "1": true
+        case "false", "off", "no", "0": false
+        default: throw invalid(part, type, "is neither true nor false.", fix: "Send true or false.")
+        }
+    }
+
+    func decode(_ type: String.Type) throws -> String {
+        try text(for: type).text
+    }
+
+    func decode(_ type: Double.Type) throws -> Double { try floatingPoint(type) }
+    func decode(_ type: Float.Type) throws -> Float { try floatingPoint(type) }
+
+    func decode(_ type: Int128.Type) throws -> Int128 { try integer(type) }
+    func decode(_ type: UInt128.Type) throws -> UInt128 { try integer(type) }
+
+    func decode<Number: FixedWidthInteger & Decodable>(_ type: Number.Type) throws -> Number {
+        try integer(type)
+    }
+
+    private func text(for type: any Any.Type) throws -> (text: String, part: ReceivedForm.Part) {
+        let part = try part(for: type)
+        guard !part.header.isFile else {
+            throw failure(
+                FormDecodingError(
+                    .wrongShape, part, "is a file, and a text is wanted.", fix: "Send it without a filename."),
+                type: type)
+        }
+        switch part.content {
+        case .bytes:
+            if let text = part.text { return (text, part) }
+            throw failure(
+                FormDecodingError(.notUTF8, part, "is not in UTF-8.", fix: "Send texts in UTF-8."), type: type)
+        case .file(let url):
+            let bytes = try contents(of: url, part)
+            if let text = String(validating: bytes, as: UTF8.self) { return (text, part) }
+            throw failure(
+                FormDecodingError(.notUTF8, part, "is not in UTF-8.", fix: "Send texts in UTF-8."), type: type)
+        }
+    }
+
+    private func invalid(
+        _ part: ReceivedForm.Part, _ type: any Any.Type, _ wrong: String, fix: String, underlying: (any Error)? = nil
+    ) -> DecodingError {
+        failure(FormDecodingError(.invalidValue, part, wrong, fix: fix, underlying: underlying), type: type)
+    }
+
+    private func integer<Number: FixedWidthInteger>(_ type: Number.Type) throws -> Number {
+        let (text, part) = try text(for: type)
+        if let number = Number(text) { return number }
+        guard NumberText.isWhole(text) else {
+            throw invalid(part, type, "is not a whole number.", fix: "Send digits alone, such as 42.")
+        }
+        throw outOfRange(part, type, fix: "Send a number from \(Number.min) to \(Number.max).")
+    }
+
+    private func floatingPoint<Number: BinaryFloatingPoint & LosslessStringConvertible>(
+        _ type: Number.Type
+    ) throws -> Number {
+        let (text, part) = try text(for: type)
+        if let number: Number = NumberText.floatingPoint(text) { return number }
+        guard NumberText.isDecimal(text) else { throw notANumber(part, type) }
+        throw outOfRange(part, type, fix: "Send a number of at most \(Number.greatestFiniteMagnitude).")
+    }
+
+    private func notANumber(_ part: ReceivedForm.Part, _ type: any Any.Type) -> DecodingError {
+        invalid(part, type, "is not a number.", fix: "Send digits and a point, such as 42.5.")
+    }
+
+    private func outOfRange(_ part: ReceivedForm.Part, _ type: any Any.Type, fix: String) -> DecodingError {
+        failure(FormDecodingError(.outOfRange, part, "is out of range.", fix: fix), type: type)
+    }
+
+    private func contents(of url: URL, _ part: ReceivedForm.Part) throws -> Data {
+        do {
+            return try Data(contentsOf: url)
+        } catch {
+            throw failure(
+                FormDecodingError(
+                    .fileUnreadable, part, "was received, and cannot be read back from disk.",
+                    fix: "Decode the form before the receiver removes its files.", underlying: error))
+        }
+    }
+}
+
+// MARK: - Foundation's types
+
+extension ValueDecoder {
+    func decimal() throws -> Decimal {
+        let (text, part) = try text(for: Decimal.self)
+        if let number = NumberText.decimal(text) { return number }
+        guard NumberText.isDecimal(text) else { throw notANumber(part, Decimal.self) }
+        throw outOfRange(part, Decimal.self, fix: "Send a number of at most 38 digits.")
+    }
+
+    func date() throws -> Date {
+        let (text, part) = try text(for: Date.self)
+        let fix = options.dateStyle.example.map { "Send one such as \($0)." } ?? "Send one as the form asks for it."
+        do {
+            if let date = try options.dateStyle.read(text) { return date }
+        } catch {
+            throw invalid(part, Date.self, "is not a date.", fix: fix, underlying: error)
+        }
+        throw invalid(part, Date.self, "is not a date.", fix: fix)
+    }
+
+    func url() throws -> URL {
+        let (text, part) = try text(for: URL.self)
+        guard let url = URL(string: text) else {
+            throw invalid(part, URL.self, "is not a URL.", fix: "Send one such as https://example.com/pets.")
+        }
+        return url
+    }
+
+    func identifier() throws -> UUID {
+        let (text, part) = try text(for: UUID.self)
+        guard let identifier = UUID(uuidString: text) else {
+            throw invalid(
+                part, UUID.self, "is not a UUID.", fix: "Send one such as 9F0B1A52-3C7D-4E11-8B0E-6A1D2C3F4B5A.")
+        }
+        return identifier
+    }
+
+    /// The bytes of a file, or what a text in base64 stands for.
+    func data() throws -> Data {
+        let part = try part(for: Data.self)
+        if let file = FormFile(part) {
+            switch file.content {
+            case .bytes(let bytes): return bytes
+            case .file(let url): return try contents(of: url, part)
+            }
+        }
+        guard let data = Data(base64Encoded: try text(for: Data.self).text) else {
+            throw invalid(
+                part, Data.self, "is neither a file nor base64.",
+                fix: "Send it as a file, with a filename, or in base64.")
+        }
+        return data
+    }
+
+    func file() throws -> FormFile {
+        let part = try part(for: FormFile.self)
+        guard let file = FormFile(part) else {
+            throw failure(
+                FormDecodingError(
+                    .wrongShape, part, "is a text, and a file is wanted.", fix: "Send it as a file, with a filename."),
+                type: FormFile.self)
+        }
+        return file
+    }
+}

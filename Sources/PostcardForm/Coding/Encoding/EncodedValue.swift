@@ -1,0 +1,76 @@
+/// What a value has encoded itself as, before it is known how its fields are named: an element of a list has
+/// another name where all of them are texts than where they are not.
+final class EncodedValue {
+    private(set) var content = Content.nothing
+
+    /// Whether a key is worth sending although nothing belongs to it, as with a case without associated values.
+    var isSentEmpty = false
+
+    enum Content {
+        case nothing
+        case text(String)
+        case file(FormFile)
+        case object(EncodedObject)
+        case list(EncodedList)
+        /// Two things at once.
+        case contradiction
+    }
+
+    /// Makes the value a text or a file, unless it is something already.
+    func set(_ content: Content) {
+        if case .nothing = self.content {
+            self.content = content
+        } else {
+            self.content = .contradiction
+        }
+    }
+
+    /// Makes the value an object, or gives the one that it is.
+    func object() -> EncodedObject {
+        if case .object(let object) = content { return object }
+        let object = EncodedObject()
+        set(.object(object))
+        return object
+    }
+
+    /// Makes the value a list, or gives the one that it is.
+    func list() -> EncodedList {
+        if case .list(let list) = content { return list }
+        let list = EncodedList()
+        set(.list(list))
+        return list
+    }
+}
+
+/// Values with keys, in the order in which the keys were first used.
+final class EncodedObject {
+    private(set) var keys: [String] = []
+    private(set) var values: [String: EncodedValue] = [:]
+
+    /// A new value for a key; one that was there before is forgotten.
+    func value(for key: String) -> EncodedValue {
+        let value = EncodedValue()
+        if values.updateValue(value, forKey: key) == nil { keys.append(key) }
+        return value
+    }
+
+    /// The value for a key where there is one, else a new one: a container may be asked for twice.
+    func container(for key: String) -> EncodedValue {
+        values[key] ?? value(for: key)
+    }
+
+    func removeValue(for key: String) {
+        if values.removeValue(forKey: key) != nil { keys.removeAll { $0 == key } }
+    }
+}
+
+/// Values in a row.
+final class EncodedList {
+    private(set) var elements: [EncodedValue] = []
+
+    func append() -> EncodedValue {
+        let value = EncodedValue()
+        elements.append(value)
+        return value
+    }
+}

@@ -1,0 +1,132 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Encodes one value, wherever it stands.
+struct ValueEncoder: Encoder, SingleValueEncodingContainer {
+    let value: EncodedValue
+    let options: FormEncoder
+    let codingPath: [any CodingKey]
+
+    var userInfo: [CodingUserInfoKey: Any] { options.userInfo }
+
+    func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
+        KeyedEncodingContainer(KeyedValueEncoder(object: value.object(), encoder: self))
+    }
+
+    func unkeyedContainer() -> any UnkeyedEncodingContainer {
+        UnkeyedValueEncoder(list: value.list(), encoder: self)
+    }
+
+    func singleValueContainer() -> any SingleValueEncodingContainer { self }
+
+    /// The encoder of a value within this one.
+    func nested(_ value: EncodedValue, at key: any CodingKey) -> ValueEncoder {
+        ValueEncoder(value: value, options: options, codingPath: codingPath + [key])
+    }
+
+    /// The value's place, as the form writes it.
+    var path: [String] { codingPath.map(\.stringValue) }
+
+    // MARK: Single values
+
+    func encodeNil() {}
+
+    func encode(_ value: Bool) {
+        switch (options.boolStyle, value) {
+        case (.trueFalse, true): set("true")
+        case (.trueFalse, false): set("false")
+        case (.oneZero, true): set("1")
+        case (.oneZero, false): set("0")
+        case (.checkbox, true): set("on")
+        case (.checkbox, false): break
+        }
+    }
+
+    func encode(_ value: String) { set(value) }
+
+    func encode(_ value: Double) throws { try encode(floatingPoint: value) }
+    func encode(_ value: Float) throws { try encode(floatingPoint: value) }
+
+    func encode(_ value: Int) { set(String(value)) }
+    func encode(_ value: Int8) { set(String(value)) }
+    func encode(_ value: Int16) { set(String(value)) }
+    func encode(_ value: Int32) { set(String(value)) }
+    func encode(_ value: Int64) { set(String(value)) }
+    func encode(_ value: Int128) { set(String(value)) }
+    func encode(_ value: UInt) { set(String(value)) }
+    func encode(_ value: UInt8) { set(String(value)) }
+    func encode(_ value: UInt16) { set(String(value)) }
+    func encode(_ value: UInt32) { set(String(value)) }
+    func encode(_ value: UInt64) { set(String(value)) }
+    func encode(_ value: UInt128) { set(String(value)) }
+
+    func encode<Value: Encodable>(_ value: Value) throws {
+        // A list in a list with one name adds an element to the path and no key to the name.
+        guard codingPath.count <= options.maximumDepth + 1 else {
+            throw FormEncodingError.tooDeep(at: path, maximum: options.maximumDepth)
+        }
+        switch value {
+        case let date as Date: try encode(date)
+        case let data as Data: encode(data)
+        case let url as URL: try encode(url)
+        case let identifier as UUID: set(identifier.uuidString)
+        case let number as Decimal: try encode(number)
+        case let file as FormFile: encode(file)
+        default: try value.encode(to: self)
+        }
+    }
+
+    func encode(_ file: FormFile) {
+        value.set(.file(file))
+    }
+
+    private func set(_ text: String) {
+        value.set(.text(text))
+    }
+
+    /// A floating-point number's description is the shortest text that reads as the same number.
+    private func encode(floatingPoint number: some BinaryFloatingPoint & CustomStringConvertible) throws {
+        guard number.isFinite else {
+            throw FormEncodingError.invalidValue(
+                number.description, at: path, "is not a finite number, and few receivers read another.")
+        }
+        set(number.description)
+    }
+
+    private func encode(_ number: Decimal) throws {
+        guard !number.isNaN else {
+            throw FormEncodingError.invalidValue(number.description, at: path, "is not a number.")
+        }
+        set(number.description)
+    }
+
+    private func encode(_ date: Date) throws {
+        let text: String?
+        do {
+            text = try options.dateStyle.write(date)
+        } catch {
+            throw FormEncodingError.invalidValue(
+                date.description, at: path, "cannot be written as a date.", underlying: error)
+        }
+        guard let text else {
+            throw FormEncodingError.invalidValue(
+                date.description, at: path, "is a date that the date style cannot write.")
+        }
+        set(text)
+    }
+
+    private func encode(_ data: Data) {
+        switch options.dataStyle {
+        case .file: encode(FormFile(data, filename: "blob"))
+        case .base64: set(data.base64EncodedString())
+        }
+    }
+
+    private func encode(_ url: URL) throws {
+        guard !url.isFileURL else { throw FormEncodingError.fileURL(url.absoluteString, at: path) }
+        set(url.absoluteString)
+    }
+}

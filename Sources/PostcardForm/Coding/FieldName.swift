@@ -1,0 +1,95 @@
+/// The names of fields that stand for a place in a value: `pet[name]`, `tags[]`, `pets[0][name]`.
+enum FieldName {
+    /// The keys that a name is made of, from the outermost in; an empty one for `[]`.
+    ///
+    /// A name is a key, and then any number of keys in square brackets. A name in which brackets stand otherwise, such
+    /// as `a[b` or `a[b]c`, is read differently by every receiver; here it is a key as a whole.
+    ///
+    /// - Parameter maximum: The most keys to give.
+    /// - Returns: `nil` where there are more.
+    static func keys(of name: String, maximum: Int) -> [String]? {
+        let name = name.utf8
+        guard let first = name.firstIndex(of: .openBracket), first > name.startIndex, name.last == .closeBracket,
+            isBracketed(name[first...])
+        else { return maximum > 0 ? [String(Substring(name[...]))] : nil }
+        let depth = name.count { $0 == .openBracket } + 1
+        guard depth <= maximum else { return nil }
+        let inner = name[first...].dropFirst().split(separator: .openBracket, omittingEmptySubsequences: false)
+        return [String(Substring(name[..<first]))] + inner.map { String(Substring($0.dropLast())) }
+    }
+
+    /// Whether the text is one or more pairs of brackets, one behind the other, none within another.
+    private static func isBracketed(_ text: Substring.UTF8View) -> Bool {
+        var isOpen = false
+        for byte in text {
+            switch byte {
+            case .openBracket where isOpen, .closeBracket where !isOpen: return false
+            case .openBracket: isOpen = true
+            case .closeBracket: isOpen = false
+            default: if !isOpen { return false }
+            }
+        }
+        return !isOpen
+    }
+
+    /// The name that is made of keys.
+    static func name(of keys: some Sequence<String>) -> String {
+        keys.reduce(into: "") { name, key in name = nested(key, in: name) }
+    }
+
+    /// The name of a key within a field; the key itself in the form as a whole, whose name is empty.
+    static func nested(_ key: String, in name: String) -> String {
+        name.isEmpty ? key : "\(name)[\(key)]"
+    }
+
+    /// Whether the key can be read back out of a name.
+    static func isWritable(_ key: String) -> Bool {
+        !key.isEmpty && !key.utf8.contains { $0 == .openBracket || $0 == .closeBracket }
+    }
+
+    /// The index that a key stands for: digits, without a zero before them, so that no two keys are one index.
+    static func index(_ key: String) -> Int? {
+        guard key.utf8.allSatisfy(\.isDigit), key == "0" || key.utf8.first != UInt8(ascii: "0") else { return nil }
+        return Int(key)
+    }
+}
+
+extension UInt8 {
+    fileprivate static let openBracket = UInt8(ascii: "[")
+    fileprivate static let closeBracket = UInt8(ascii: "]")
+}
+
+/// A place in a coding path: an index, and the key that it is written as.
+struct ListKey: CodingKey {
+    let stringValue: String
+    let intValue: Int?
+
+    init(_ index: Int, writtenAs key: String? = nil) {
+        stringValue = key ?? String(index)
+        intValue = index
+    }
+
+    init?(intValue: Int) {
+        self.init(intValue)
+    }
+
+    init?(stringValue: String) {
+        nil
+    }
+}
+
+/// The key under which a class encodes its superclass.
+struct SuperKey: CodingKey {
+    let stringValue = "super"
+    var intValue: Int? { nil }
+
+    init() {}
+
+    init?(intValue: Int) {
+        nil
+    }
+
+    init?(stringValue: String) {
+        guard stringValue == "super" else { return nil }
+    }
+}

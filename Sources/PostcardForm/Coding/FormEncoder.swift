@@ -1,0 +1,122 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Makes a form of a value, as JSON would be made of it: its properties become fields, and its files file parts.
+///
+/// ```swift
+/// struct Pet: Encodable {
+///     var name: String
+///     var born: Date?
+///     var owner: Owner
+///     var pictures: [FormFile]
+/// }
+/// let form = try FormEncoder().encode(pet)
+/// ```
+///
+/// The fields are `name`, `born`, `owner[name]` and `pictures`, in the order in which the value encodes them.
+///
+/// - A property that is `nil`, and a list without elements, are not sent: a form has no other way to say nothing.
+/// - Numbers are written so that reading them gives the same number; infinities and NaN are refused.
+/// - A `URL` is sent as its text. One of a file on disk is refused, because it would tell the receiver a path and
+///   not the content: use ``FormFile``.
+/// - `Data` is sent as ``dataStyle`` says: as a file, unless set.
+/// - An enumeration with associated values is sent as its case's name and what belongs to it: `shape[circle][radius]`;
+///   a case without values as an empty text, `shape[square]`.
+public struct FormEncoder: Sendable {
+    /// How the elements of a list are named: all alike unless set.
+    public var listStyle = ListStyle.repeatedName
+
+    /// How dates are written: by ISO 8601 unless set.
+    public var dateStyle = FormDateStyle.iso8601
+
+    /// How truth values are written: `true` and `false` unless set.
+    public var boolStyle = BoolStyle.trueFalse
+
+    /// How `Data` is sent: as a file unless set.
+    public var dataStyle = DataStyle.file
+
+    /// The most keys that one name may be made of; `pet[owner][name]` has three. 32 unless set, which ends a value
+    /// that holds itself long before the stack does.
+    public var maximumDepth = 32
+
+    /// What the value's own `encode(to:)` may want to know.
+    public var userInfo: [CodingUserInfoKey: any Sendable] = [:]
+
+    /// How the elements of a list are named.
+    ///
+    /// What is not a single text or file has an index in every style, `pets[0][name]`: otherwise a receiver
+    /// could not tell what belongs together.
+    public enum ListStyle: Sendable, Hashable {
+        /// `tags`, `tags`: what RFC 7578 §4.3 asks for, and what browsers send.
+        case repeatedName
+        /// `tags[]`, `tags[]`: what PHP and Rails need to see a list.
+        case emptyBrackets
+        /// `tags[0]`, `tags[1]`.
+        case indices
+    }
+
+    /// How truth values are written.
+    public enum BoolStyle: Sendable, Hashable {
+        /// `true` and `false`.
+        case trueFalse
+        /// `1` and `0`.
+        case oneZero
+        /// As a browser sends a checkbox: `on`, and nothing for false.
+        case checkbox
+    }
+
+    /// How `Data` is sent.
+    public enum DataStyle: Sendable, Hashable {
+        /// As a file named `blob`, which is what browsers call bytes that have no name. Its media type is found by
+        /// its first bytes.
+        case file
+        /// As a text in base64 (RFC 4648 §4).
+        case base64
+    }
+
+    /// Makes an encoder with the defaults.
+    public init() {}
+
+    /// Makes a form of a value.
+    ///
+    /// - Parameters:
+    ///   - value: What has named properties: a structure, a class, an enumeration with associated values, a dictionary.
+    ///   - boundary: What separates the parts; a random one unless given.
+    /// - Throws: ``FormEncodingError`` where a form cannot hold the value; what the value's own `encode(to:)` throws,
+    ///   unchanged.
+    public func encode(_ value: some Encodable, boundary: Boundary = Boundary()) throws -> MultipartForm {
+        let root = EncodedValue()
+        let encoder = ValueEncoder(value: root, options: self, codingPath: [])
+        do {
+            try encoder.encode(value)
+        } catch let error as EncodingError {
+            throw FormEncodingError(error)
+        }
+        var writer = FieldWriter(options: self, form: MultipartForm(boundary: boundary))
+        try writer.write(root)
+        return writer.form
+    }
+}
+
+extension MultipartForm {
+    /// Makes a form of a value: its properties become fields, and its files file parts.
+    ///
+    /// ```swift
+    /// let form = try MultipartForm(encoding: Pet(name: "초코", pictures: [FormFile(at: photo)]))
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - value: What has named properties: a structure, a class, an enumeration with associated values, a dictionary.
+    ///   - encoder: How lists, dates and the like are written.
+    ///   - boundary: What separates the parts; a random one unless given.
+    /// - Throws: ``FormEncodingError`` where a form cannot hold the value; what the value's own `encode(to:)` throws,
+    ///   unchanged.
+    public init(
+        encoding value: some Encodable, with encoder: FormEncoder = FormEncoder(), boundary: Boundary = Boundary()
+    ) throws {
+        self = try encoder.encode(value, boundary: boundary)
+    }
+}

@@ -1,0 +1,112 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// A file anywhere in a value that is sent as a form or read from one.
+///
+/// ```swift
+/// struct Pet: Codable {
+///     var name: String
+///     var pictures: [FormFile]
+/// }
+/// let pet = Pet(name: "초코", pictures: [FormFile(at: photo)])
+/// let form = try MultipartForm(encoding: pet)
+/// ```
+///
+/// A ``FormEncoder`` makes a file part of it and a ``FormDecoder`` reads one. Other encoders and decoders cannot
+/// carry a file, and coding one with them throws an error that says so.
+public struct FormFile: Sendable, Hashable {
+    /// The name that the receiver is told, or that the sender gave. A received one comes from a stranger: never use
+    /// it as a path.
+    public var filename: String
+
+    /// The media type. Where it is `nil` in a file to be sent, it is found by the filename's extension or the first
+    /// bytes; in a received one there was none, or what was sent is no media type. A sender may claim any.
+    public var contentType: MediaType?
+
+    /// Where the bytes lie.
+    public var content: Content
+
+    /// Where the bytes of a file lie.
+    public enum Content: Sendable, Hashable {
+        /// In memory.
+        case bytes(Data)
+        /// On disk: read while it is sent, and for a received one where the receiver wrote it.
+        case file(URL)
+    }
+
+    /// A file whose bytes are in memory.
+    ///
+    /// - Parameters:
+    ///   - bytes: The content.
+    ///   - filename: The name that the receiver is told.
+    ///   - contentType: The media type; found by the filename's extension or the first bytes unless given.
+    public init(_ bytes: Data, filename: String, contentType: MediaType? = nil) {
+        self.filename = filename
+        self.contentType = contentType
+        content = .bytes(bytes)
+    }
+
+    /// A file on disk, which is read while it is sent and never held whole.
+    ///
+    /// - Parameters:
+    ///   - url: Where the file lies. Laying the form out looks at it for the first time.
+    ///   - filename: The name that the receiver is told; the last component of the path unless given.
+    ///   - contentType: The media type; found by the extension or the first bytes unless given.
+    public init(at url: URL, filename: String? = nil, contentType: MediaType? = nil) {
+        self.filename = filename ?? url.lastPathComponent
+        self.contentType = contentType
+        content = .file(url)
+    }
+
+    /// The file that a part carries; `nil` where the part is a text field.
+    public init?(_ part: ReceivedForm.Part) {
+        guard let filename = part.header.filename else { return nil }
+        self.filename = filename
+        contentType = part.header.contentType.flatMap { try? MediaType($0) }
+        content =
+            switch part.content {
+            case .bytes(let bytes): .bytes(bytes)
+            case .file(let url): .file(url)
+            }
+    }
+
+    /// The bytes, read from disk where they lie there, and then held whole.
+    ///
+    /// - Throws: What reading the file throws.
+    public func data() throws -> Data {
+        switch content {
+        case .bytes(let bytes): bytes
+        case .file(let url): try Data(contentsOf: url)
+        }
+    }
+}
+
+extension FormFile: Codable {
+    /// - Throws: `EncodingError` with any other encoder than a ``FormEncoder``.
+    public func encode(to encoder: any Encoder) throws {
+        guard let encoder = encoder as? ValueEncoder else {
+            throw EncodingError.invalidValue(
+                self,
+                EncodingError.Context(
+                    codingPath: encoder.codingPath,
+                    debugDescription: "A FormFile is sent as a part of a form, and \(type(of: encoder)) writes none. "
+                        + "Encode it with FormEncoder, or encode its data()."))
+        }
+        encoder.encode(self)
+    }
+
+    /// - Throws: `DecodingError` with any other decoder than a ``FormDecoder``.
+    public init(from decoder: any Decoder) throws {
+        guard let decoder = decoder as? ValueDecoder else {
+            throw DecodingError.dataCorrupted(
+                DecodingError.Context(
+                    codingPath: decoder.codingPath,
+                    debugDescription: "A FormFile is read from a part of a form, and \(type(of: decoder)) reads none. "
+                        + "Decode it with FormDecoder."))
+        }
+        self = try decoder.file()
+    }
+}

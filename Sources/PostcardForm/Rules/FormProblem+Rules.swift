@@ -1,0 +1,161 @@
+// What is said of a form that breaks its rules. Limits are named by their place in the rules.
+
+extension FormProblem {
+    private init(_ code: Code, _ header: PartHeader, at offset: Int64? = nil, _ message: String, fix: String) {
+        self.init(code, at: offset ?? header.offset, part: header.index, message, fix: fix)
+    }
+
+    private init(
+        _ code: Code, _ header: PartHeader, at offset: Int64, _ message: String, fix: String, limit: String,
+        _ value: Int64
+    ) {
+        self.init(
+            code, at: offset, part: header.index, message, fix: fix, limit: Limit(name: limit, value: value))
+    }
+
+    /// A name in a message. It may be a stranger's, and as long as a header may be.
+    private static func quoted(_ name: String) -> String {
+        let isLong = name.unicodeScalars.count > 64
+        return (isLong ? String(name.unicodeScalars.prefix(64)) + "…" : name).debugDescription
+    }
+
+    private static func list(_ items: [String]) -> String {
+        items.prefix(10).joined(separator: ", ") + (items.count > 10 ? ", …" : "")
+    }
+}
+
+// MARK: - Which parts come
+
+extension FormProblem {
+    static func unexpectedField(_ header: PartHeader) -> FormProblem {
+        FormProblem(
+            .unexpectedField, header, "No field \(quoted(header.name)) is expected.",
+            fix: "Leave it out, or spell its name as the rules have it.")
+    }
+
+    static func unexpectedFile(_ header: PartHeader) -> FormProblem {
+        FormProblem(
+            .unexpectedFile, header, "No file \(quoted(header.name)) is expected.",
+            fix: "Leave it out, or spell its name as the rules have it.")
+    }
+
+    static func fieldInsteadOfFile(_ header: PartHeader) -> FormProblem {
+        FormProblem(
+            .fieldInsteadOfFile, header, "\(quoted(header.name)) is to be a file and comes as text.",
+            fix: #"Add filename="…" to its Content-Disposition."#)
+    }
+
+    static func fileInsteadOfField(_ header: PartHeader) -> FormProblem {
+        FormProblem(
+            .fileInsteadOfField, header, "\(quoted(header.name)) is to be text and comes as a file.",
+            fix: "Leave filename out of its Content-Disposition.")
+    }
+
+    static func tooManyFields(_ header: PartHeader, atMost: Int) -> FormProblem {
+        FormProblem(
+            .tooManyFields, header, at: header.offset,
+            "The field \(quoted(header.name)) comes more than \(times(atMost)).",
+            fix: "Send it at most \(times(atMost)).", limit: "fields.\(header.name).atMost", Int64(atMost))
+    }
+
+    static func tooManyFiles(_ header: PartHeader, atMost: Int) -> FormProblem {
+        FormProblem(
+            .tooManyFiles, header, at: header.offset, "More than \(atMost) of the file \(quoted(header.name)) come.",
+            fix: "Send at most \(atMost).", limit: "files.\(header.name).atMost", Int64(atMost))
+    }
+
+    static func missingField(_ name: String, came: Int, atLeast: Int, at offset: Int64) -> FormProblem {
+        FormProblem(
+            .missingField, at: offset,
+            came == 0
+                ? "The field \(quoted(name)) is missing."
+                : "The field \(quoted(name)) comes \(times(came)) and must come \(times(atLeast)).",
+            fix: "Send it at least \(times(atLeast)).")
+    }
+
+    static func missingFile(_ name: String, came: Int, atLeast: Int, at offset: Int64) -> FormProblem {
+        FormProblem(
+            .missingFile, at: offset,
+            came == 0
+                ? "The file \(quoted(name)) is missing."
+                : "Of the file \(quoted(name)) come \(came), and \(atLeast) must.",
+            fix: "Send at least \(atLeast), with filename in the Content-Disposition.")
+    }
+
+    private static func times(_ count: Int) -> String { count == 1 ? "once" : "\(count) times" }
+}
+
+// MARK: - Files
+
+extension FormProblem {
+    static func fileTooLarge(_ header: PartHeader, _ maximum: Int64, at offset: Int64) -> FormProblem {
+        FormProblem(
+            .fileTooLarge, header, at: offset, "The file \(quoted(header.name)) has more than \(maximum) bytes.",
+            fix: "Send a smaller one.", limit: "files.\(header.name).maximumBytes", maximum)
+    }
+
+    static func filesTooLarge(_ header: PartHeader, _ maximum: Int64, at offset: Int64) -> FormProblem {
+        FormProblem(
+            .filesTooLarge, header, at: offset, "All files together have more than \(maximum) bytes.",
+            fix: "Send fewer or smaller ones.", limit: "maximumBytesOfAllFiles", maximum)
+    }
+
+    static func fileTooSmall(_ header: PartHeader, _ minimum: Int64, at offset: Int64) -> FormProblem {
+        FormProblem(
+            .fileTooSmall, header, at: offset, "The file \(quoted(header.name)) has fewer than \(minimum) bytes.",
+            fix: "Send all of it.", limit: "files.\(header.name).minimumBytes", minimum)
+    }
+
+    static func fileTypeNotAccepted(_ header: PartHeader, _ types: [MediaRange]) -> FormProblem {
+        let claim = header.contentType == nil ? "has no Content-Type" : "has a Content-Type that is not accepted"
+        return FormProblem(
+            .fileTypeNotAccepted, header, "The file \(quoted(header.name)) \(claim).",
+            fix: "Send one of \(list(types.map(\.value))), and name its type in the part's Content-Type.")
+    }
+
+    static func fileContentNotAccepted(
+        _ header: PartHeader, _ types: [MediaRange], found: MediaType?, at offset: Int64
+    ) -> FormProblem {
+        FormProblem(
+            .fileContentNotAccepted, header, at: offset,
+            found.map { "The file \(quoted(header.name)) begins as \($0) does, which is not accepted." }
+                ?? "The file \(quoted(header.name)) does not begin as its Content-Type says.",
+            fix: "Send the file's own bytes, of one of \(list(types.map(\.value))).")
+    }
+}
+
+// MARK: - Text
+
+extension FormProblem {
+    static func fieldTooShort(_ header: PartHeader, _ minimum: Int, at offset: Int64) -> FormProblem {
+        FormProblem(
+            .fieldTooShort, header, at: offset,
+            "The field \(quoted(header.name)) has fewer than \(minimum) characters.", fix: "Send more.",
+            limit: "fields.\(header.name).minimumCharacters", Int64(minimum))
+    }
+
+    static func fieldTooLong(_ header: PartHeader, _ maximum: Int, at offset: Int64) -> FormProblem {
+        FormProblem(
+            .fieldTooLong, header, at: offset,
+            "The field \(quoted(header.name)) has more than \(maximum) characters.", fix: "Shorten it.",
+            limit: "fields.\(header.name).maximumCharacters", Int64(maximum))
+    }
+
+    static func fieldNotUTF8(_ header: PartHeader, at offset: Int64) -> FormProblem {
+        FormProblem(
+            .fieldNotUTF8, header, at: offset, "The field \(quoted(header.name)) is not in UTF-8.",
+            fix: "Send text in UTF-8 (RFC 7578 §5.1).")
+    }
+
+    static func patternMismatch(_ header: PartHeader, _ pattern: TextPattern?, at offset: Int64) -> FormProblem {
+        FormProblem(
+            .patternMismatch, header, at: offset, "The field \(quoted(header.name)) does not match its pattern.",
+            fix: "Send a value that matches \(pattern?.source ?? "") as a whole.")
+    }
+
+    static func valueNotAllowed(_ header: PartHeader, _ values: [String], at offset: Int64) -> FormProblem {
+        FormProblem(
+            .valueNotAllowed, header, at: offset, "The field \(quoted(header.name)) has none of the allowed values.",
+            fix: "Send one of \(list(values.map { quoted($0) })).")
+    }
+}

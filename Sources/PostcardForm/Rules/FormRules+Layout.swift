@@ -1,0 +1,131 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension FormRules {
+    /// Says how a form breaks the rules, before it is sent.
+    ///
+    /// The parts' headers are read as a receiver will read them, so that offsets are those of the body as it would
+    /// be sent, and the first problem is the one that a receiver with these rules would answer with. An offset
+    /// behind a stream of unknown length is 0.
+    ///
+    /// Of a file, the first bytes and the size are those that the layout saw. A stream is judged by its header and
+    /// its length, where that is known; its bytes are left to the receiver.
+    ///
+    /// - Returns: Every breach in the order of the parts, at most one for each, and then what is missing.
+    /// - Throws: ``FormError`` where a text field's value is in a file that cannot be read.
+    public func problems(in layout: FormLayout) throws(FormError) -> [FormProblem] {
+        var check = RuleCheck(self)
+        var problems: [FormProblem] = []
+        for index in layout.parts.indices {
+            if let problem = try check.problem(ofPart: index, in: layout) { problems.append(problem) }
+        }
+        return problems + check.missing(at: layout.contentLength ?? 0)
+    }
+
+    /// Says how a form breaks the rules, before it is sent.
+    ///
+    /// - Throws: ``FormError`` where the form cannot be laid out, and as ``problems(in:)-(FormLayout)`` does.
+    public func problems(in form: MultipartForm) throws(FormError) -> [FormProblem] {
+        try problems(in: form.layout())
+    }
+
+    /// Holds a form to the rules before it is sent.
+    ///
+    /// - Throws: The first ``FormProblem``, or ``FormError`` as ``problems(in:)-(FormLayout)`` does.
+    public func check(_ layout: FormLayout) throws {
+        if let problem = try problems(in: layout).first { throw problem }
+    }
+
+    /// Holds a form to the rules before it is sent.
+    ///
+    /// - Throws: The first ``FormProblem``, or ``FormError`` where the form cannot be laid out.
+    public func check(_ form: MultipartForm) throws {
+        try check(form.layout())
+    }
+}
+
+extension RuleCheck {
+    /// What breaks a rule in a part that is to be sent.
+    fileprivate mutating func problem(ofPart index: Int, in layout: FormLayout) throws(FormError) -> FormProblem? {
+        // A layout is the framing and the content of each part in turn.
+        let framing = layout.segments[2 * index]
+        let content = layout.segments[2 * index + 1]
+        var found: FormProblem?
+        do throws(FormProblem) {
+            let header = try PartHeader(framing, index: index)
+            try partBegan(header, contentOffset: content.offset ?? 0)
+        } catch {
+            found = error
+        }
+        if found == nil { found = try problem(in: content) }
+        guard let found, content.offset == nil || framing.offset == nil else { return found }
+        return FormProblem(
+            found.code, at: framing.offset == nil ? 0 : found.offset, part: found.partIndex, found.message,
+            fix: found.fix, limit: found.limit)
+    }
+
+    private mutating func problem(in content: FormLayout.Segment) throws(FormError) -> FormProblem? {
+        do {
+            switch content.source {
+            case .framing:
+                break
+            case .memory(let data, _):
+                try data.withUnsafeBytes { try bytes($0) }
+            case .file(let source) where needsText:
+                try text(of: source)
+            case .file(let source):
+                try source.firstBytes.withUnsafeBytes {
+                    try bytes($0, further: source.length - Int64($0.count))
+                }
+            case .stream(let stream, _):
+                try contentUnseen(count: stream.length)
+            }
+            try partEnded()
+            return nil
+        } catch let problem as FormProblem {
+            return problem
+        } catch let error as FormError {
+            throw error
+        } catch {
+            return nil
+        }
+    }
+
+    /// Reads a text from a file, as far as it keeps to the rules.
+    private mutating func text(of source: FileSource) throws {
+        let file = try source.open()
+        var chunk = [UInt8](repeating: 0, count: 16 << 10)
+        var offset: Int64 = 0
+        while offset < source.length {
+            let count = try chunk.withUnsafeMutableBytes { try file.read(at: offset, into: $0) }
+            if count == 0 { break }
+            try chunk.withUnsafeBytes { try bytes(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
+            offset += Int64(count)
+        }
+        try source.check(file)
+    }
+}
+
+extension PartHeader {
+    /// Reads the header that the framing before a part's content holds.
+    fileprivate init(_ framing: FormLayout.Segment, index: Int) throws(FormProblem) {
+        guard case .framing(let data) = framing.source else {
+            throw .missingContentDisposition(at: framing.offset ?? 0, part: index)
+        }
+        let bytes = Array(data)
+        // Behind the delimiter's line, which a line break comes before in all parts but the first.
+        let line = bytes.starts(with: [.carriageReturn, .lineFeed]) ? 2 : 0
+        let start = (bytes[line...].firstIndex(of: .lineFeed) ?? bytes.endIndex - 1) + 1
+        var limits = FormLimits()
+        limits.maximumHeaderBytes = .max
+        limits.maximumHeaderFields = .max
+        var block = HeaderBlock(offset: (framing.offset ?? 0) + Int64(start), padding: 0)
+        _ = try bytes.span.bytes.withUnsafeBytes { buffer throws(FormProblem) in
+            try block.append(buffer[start...], limits: limits, partIndex: index)
+        }
+        try self.init(block, index: index)
+    }
+}

@@ -1,0 +1,129 @@
+/// A pattern as a nondeterministic automaton: after K. Thompson, "Regular Expression Search Algorithm" (1968).
+struct PatternProgram: Sendable {
+    enum Instruction: Sendable {
+        /// Takes one character of the set and goes on with the next instruction.
+        case take(ScalarSet)
+        /// Goes on at both places.
+        case split(Int, Int)
+        case jump(Int)
+        case accept
+    }
+
+    private(set) var instructions: [Instruction] = []
+
+    init(_ node: PatternNode) throws(PatternFault) {
+        try append(node)
+        instructions.append(.accept)
+    }
+
+    private mutating func append(_ node: PatternNode) throws(PatternFault) {
+        switch node {
+        case .empty:
+            break
+        case .set(let set):
+            try emit(.take(set))
+        case .sequence(let items):
+            for item in items { try append(item) }
+        case .choice(let branches):
+            try append(choice: branches[...])
+        case .repetition(let body, let least, let most):
+            try append(body, least: least, most: most)
+        }
+    }
+
+    private mutating func append(choice branches: ArraySlice<PatternNode>) throws(PatternFault) {
+        var ends: [Int] = []
+        for branch in branches.dropLast() {
+            let split = instructions.count
+            try emit(.jump(0))
+            try append(branch)
+            ends.append(instructions.count)
+            try emit(.jump(0))
+            instructions[split] = .split(split + 1, instructions.count)
+        }
+        if let last = branches.last { try append(last) }
+        for end in ends { instructions[end] = .jump(instructions.count) }
+    }
+
+    private mutating func append(_ body: PatternNode, least: Int, most: Int?) throws(PatternFault) {
+        for _ in 0..<least {
+            let start = instructions.count
+            try append(body)
+            // Nothing, repeated, is nothing; without this its repetitions would cost time and no states.
+            if instructions.count == start { return }
+        }
+        guard let most else {
+            let split = instructions.count
+            try emit(.jump(0))
+            try append(body)
+            try emit(.jump(split))
+            instructions[split] = .split(split + 1, instructions.count)
+            return
+        }
+        var splits: [Int] = []
+        for _ in least..<most {
+            splits.append(instructions.count)
+            try emit(.jump(0))
+            try append(body)
+        }
+        for split in splits { instructions[split] = .split(split + 1, instructions.count) }
+    }
+
+    private mutating func emit(_ instruction: Instruction) throws(PatternFault) {
+        guard instructions.count < TextPattern.maximumStates else {
+            throw PatternFault(
+                "it comes to more than \(TextPattern.maximumStates) states",
+                fix: "Repeat less, and say how long the value may be by maximumCharacters.")
+        }
+        instructions.append(instruction)
+    }
+}
+
+/// How far a text has been matched: every place of the program at which the match may stand.
+struct PatternMatch: Sendable {
+    private var places: [Int] = []
+    private var next: [Int] = []
+    private var pending: [Int] = []
+    /// For each place, the step in which it was last reached, so that none is reached twice in one.
+    private var reached: [Int]
+    private var step = 0
+
+    /// Whether the text so far is a match.
+    private(set) var isComplete = false
+
+    init(_ program: PatternProgram) {
+        reached = [Int](repeating: -1, count: program.instructions.count)
+        reach(0, in: program)
+        swap(&places, &next)
+    }
+
+    /// Takes the next character.
+    ///
+    /// - Returns: False where no text that begins so can match.
+    mutating func advance(over scalar: Unicode.Scalar, in program: PatternProgram) -> Bool {
+        step += 1
+        isComplete = false
+        next.removeAll(keepingCapacity: true)
+        for place in places {
+            if case .take(let set) = program.instructions[place], set.contains(scalar) { reach(place + 1, in: program) }
+        }
+        swap(&places, &next)
+        return isComplete || !places.isEmpty
+    }
+
+    private mutating func reach(_ place: Int, in program: PatternProgram) {
+        pending.append(place)
+        while let place = pending.popLast() {
+            if reached[place] == step { continue }
+            reached[place] = step
+            switch program.instructions[place] {
+            case .take: next.append(place)
+            case .split(let first, let second):
+                pending.append(second)
+                pending.append(first)
+            case .jump(let target): pending.append(target)
+            case .accept: isComplete = true
+            }
+        }
+    }
+}

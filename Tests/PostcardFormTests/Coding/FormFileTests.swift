@@ -1,0 +1,56 @@
+import Foundation
+import PostcardForm
+import Testing
+
+@Suite("A file in a value")
+struct FormFileTests {
+    @Test("Other encoders and decoders say that they cannot carry it, and what can")
+    func otherCoders() throws {
+        let file = FormFile(Data([1]), filename: "a.jpg")
+        let encodingError = try #require(throws: EncodingError.self) { try JSONEncoder().encode(["a": file]) }
+        guard case .invalidValue(_, let context) = encodingError else { throw encodingError }
+        #expect(context.debugDescription.contains("FormEncoder"))
+        #expect(context.codingPath.map(\.stringValue) == ["a"])
+        let decodingError = try #require(throws: DecodingError.self) {
+            try JSONDecoder().decode([String: FormFile].self, from: Data(#"{"a": {}}"#.utf8))
+        }
+        guard case .dataCorrupted(let context) = decodingError else { throw decodingError }
+        #expect(context.debugDescription.contains("FormDecoder"))
+    }
+
+    @Test("A file on disk is named for the last component of its path, unless it is named")
+    func filename() {
+        let url = URL(filePath: "/photos/초코.jpg")
+        #expect(FormFile(at: url).filename == "초코.jpg")
+        #expect(FormFile(at: url, filename: "a.jpg").filename == "a.jpg")
+    }
+
+    @Test("A type that is no media type is none")
+    func contentType() throws {
+        let body = """
+            --XX\r
+            Content-Disposition: form-data; name=a; filename=a\r
+            Content-Type: picture\r
+            \r
+            \r
+            --XX--
+            """
+        let form = try ReceivedForm(contentType: "multipart/form-data; boundary=XX", body: Data(body.utf8))
+        let file = try #require(form.first(named: "a").flatMap { FormFile($0) })
+        #expect(file == FormFile(Data(), filename: "a"))
+    }
+
+    @Test("It codes itself where a type hands its coder on")
+    func handedOn() throws {
+        struct Wrapper: Codable, Equatable {
+            var file: FormFile
+
+            init(file: FormFile) { self.file = file }
+            init(from decoder: any Decoder) throws { file = try FormFile(from: decoder) }
+            func encode(to encoder: any Encoder) throws { try file.encode(to: encoder) }
+        }
+        let value = ["a": Wrapper(file: FormFile(Data([1]), filename: "a.jpg", contentType: .jpeg))]
+        let form = try ReceivedForm(sent: FormEncoder().encode(value))
+        #expect(try FormDecoder().decode([String: Wrapper].self, from: form) == value)
+    }
+}

@@ -1,0 +1,31 @@
+import PostcardForm
+import Testing
+
+@Suite("A boundary")
+struct BoundaryTests {
+    @Test("A random one is safe unquoted, and another each time")
+    func random() {
+        let boundaries = (0..<100).map { _ in Boundary() }
+        #expect(Set(boundaries).count == 100)
+        // 24 characters of 64 are 144 bits.
+        #expect(boundaries.allSatisfy { $0.value.wholeMatch(of: /Postcard-[A-Za-z0-9_-]{24}/) != nil })
+        for boundary in boundaries {
+            #expect(boundary.value.utf8.count <= Boundary.maximumLength)
+            #expect(MultipartForm(boundary: boundary).contentType.hasSuffix("boundary=\(boundary.value)"))
+        }
+    }
+
+    @Test("One of the caller's own is quoted where the grammar asks for it")
+    func quoted() throws {
+        #expect(MultipartForm(boundary: try Boundary("a b")).contentType == #"multipart/form-data; boundary="a b""#)
+        #expect(MultipartForm(boundary: try Boundary("a.b")).contentType == "multipart/form-data; boundary=a.b")
+    }
+
+    @Test(
+        "What RFC 2046 does not allow is refused",
+        arguments: ["", "a ", "a\r\nb", "a\"b", "é", "a@b", String(repeating: "a", count: 71)])
+    func refused(value: String) {
+        let error = #expect(throws: FormError.self) { try Boundary(value) }
+        #expect(error?.code == .invalidBoundary)
+    }
+}
