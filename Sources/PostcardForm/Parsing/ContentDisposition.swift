@@ -5,7 +5,10 @@ struct ContentDisposition {
     let filename: String?
     private(set) var warnings: [FormProblem] = []
 
-    init(_ field: HeaderField, headerOffset: Int64, partIndex: Int) throws(FormProblem) {
+    /// - Parameter fieldName: The name that the part has from the one that it is nested in.
+    init(
+        _ field: HeaderField, headerOffset: Int64, partIndex: Int, fieldName: String?
+    ) throws(FormProblem) {
         let disposition: HeaderParameters
         do {
             disposition = try HeaderParameters(field.value)
@@ -13,7 +16,7 @@ struct ContentDisposition {
             throw .malformedParameter(error.reason, at: headerOffset + Int64(error.index), part: partIndex)
         }
         let fieldOffset = headerOffset + Int64(field.start)
-        guard disposition.value == "form-data" else {
+        guard disposition.value == "form-data" || (fieldName != nil && Self.nested.contains(disposition.value)) else {
             throw .dispositionNotFormData(at: fieldOffset, part: partIndex)
         }
         if let duplicate = disposition.duplicate {
@@ -21,16 +24,24 @@ struct ContentDisposition {
                 duplicate.name, at: headerOffset + Int64(duplicate.start), part: partIndex)
         }
         var decoder = NameDecoder(headerOffset: headerOffset, partIndex: partIndex)
-        guard let name = disposition["name"] else { throw .missingName(at: fieldOffset, part: partIndex) }
-        if name.value.isEmpty { throw .emptyName(at: headerOffset + Int64(name.start), part: partIndex) }
-        self.name = decoder.decode(name)
-        filename = try decoder.filename(
-            plain: disposition["filename"], extended: disposition["filename*"])
+        let filename = try decoder.filename(plain: disposition["filename"], extended: disposition["filename*"])
+        if let fieldName {
+            name = fieldName
+            self.filename = filename ?? ""
+        } else {
+            guard let name = disposition["name"] else { throw .missingName(at: fieldOffset, part: partIndex) }
+            if name.value.isEmpty { throw .emptyName(at: headerOffset + Int64(name.start), part: partIndex) }
+            self.name = decoder.decode(name)
+            self.filename = filename
+        }
         if let unknown = disposition.parameters.first(where: { !Self.known.contains($0.name) }) {
             decoder.warn(about: unknown)
         }
         warnings = decoder.warnings
     }
+
+    /// What RFC 2388 §4.2 and old clients write for the files of one field.
+    private static let nested: Set<String> = ["file", "attachment"]
 
     private static let known: Set<String> = ["name", "filename", "filename*"]
 }

@@ -10,7 +10,7 @@ enum ExtendedValue {
     static func decode(_ value: [UInt8]) -> String? {
         let pieces = value.split(separator: UInt8(ascii: "'"), maxSplits: 2, omittingEmptySubsequences: false)
         guard pieces.count == 3, let bytes = percentDecoded(pieces[2]) else { return nil }
-        return Charset.decode(bytes, named: pieces[0])
+        return Charset(pieces[0])?.decode(bytes)
     }
 
     private static func percentDecoded(_ text: ArraySlice<UInt8>) -> [UInt8]? {
@@ -45,17 +45,6 @@ enum EncodedWord {
         guard pieces.count == 3, pieces[1].count == 1, let encoding = pieces[1].first?.asciiLowercased,
             encoding == UInt8(ascii: "b"), let bytes = Data(base64Encoded: Data(pieces[2]))
         else { return nil }
-        return Charset.decode(Array(bytes), named: pieces[0])
-    }
-}
-
-/// The charsets that RFC 8187 §3.2.1 has receivers know.
-private enum Charset {
-    static func decode(_ bytes: [UInt8], named name: ArraySlice<UInt8>) -> String? {
-        switch String(decoding: name.map(\.asciiLowercased), as: UTF8.self) {
-        case "utf-8": String(validating: bytes, as: UTF8.self)
-        case "iso-8859-1": String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
-        default: nil
-        }
+        return Charset(pieces[0])?.decode(Array(bytes))
     }
 }

@@ -29,4 +29,12 @@ public struct FormLimits: Sendable, Hashable {
 
     /// The defaults.
     public init() {}
+
+    /// For forms that are held in memory whole: 16 MiB for the body, and for each file.
+    public static let inMemory: FormLimits = {
+        var limits = FormLimits()
+        limits.maximumBodyBytes = 16 << 20
+        limits.maximumFileBytes = 16 << 20
+        return limits
+    }()
 }

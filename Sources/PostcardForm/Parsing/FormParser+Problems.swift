@@ -3,14 +3,14 @@
 extension FormParser {
     var bodyTooLarge: FormProblem {
         .overLimit(
-            .bodyTooLarge, "maximumBodyBytes", limits.maximumBodyBytes, at: limits.maximumBodyBytes,
+            .bodyTooLarge, "maximumBodyBytes", limits.maximumBodyBytes, at: start + limits.maximumBodyBytes,
             part: part?.index, "The body has more than \(limits.maximumBodyBytes) bytes.")
     }
 
     var preambleTooLarge: FormProblem {
         .overLimit(
             .preambleTooLarge, "maximumPreambleBytes", limits.maximumPreambleBytes,
-            at: limits.maximumPreambleBytes,
+            at: start + limits.maximumPreambleBytes,
             "The boundary that the Content-Type names begins no line of the first "
                 + "\(limits.maximumPreambleBytes) bytes.",
             fix: "Begin the body with two dashes and that very boundary.")
@@ -38,10 +38,10 @@ extension FormParser {
 
     var delimiterNotFound: FormProblem {
         FormProblem(
-            .delimiterNotFound, at: 0,
-            offset == 0
+            .delimiterNotFound, at: start,
+            offset == start
                 ? "The body is empty."
-                : "The boundary that the Content-Type names begins no line of the body's \(offset) bytes.",
+                : "The boundary that the Content-Type names begins no line of the body's \(offset - start) bytes.",
             fix: "Write two dashes, that very boundary and CRLF before each part.")
     }
 

@@ -28,7 +28,13 @@
 /// else they are content.
 public struct FormParser: Sendable {
     /// How many bytes of the body have been read, which is where the next one stands.
-    public private(set) var offset: Int64 = 0
+    public private(set) var offset: Int64
+
+    /// Where the body begins: 0, but for the content of a part.
+    let start: Int64
+
+    /// The name of all parts, where they are the files of one field.
+    private let fieldName: String?
 
     let limits: FormLimits
     private let delimiter: Delimiter
@@ -93,8 +99,29 @@ public struct FormParser: Sendable {
         self.init(boundary: boundary, checkedLimits: limits)
     }
 
-    private init(boundary: String, checkedLimits limits: FormLimits) {
+    /// Makes a parser for the files that a part holds in a `multipart/mixed` of its own: so old clients send several
+    /// files of one field (RFC 7578 §4.3). They get the field's name.
+    ///
+    /// - Parameters:
+    ///   - part: The header of a part whose content is handed to the new parser.
+    ///   - start: Where that content begins, counted from the start of the body, as all offsets are.
+    ///   - limits: How much of everything to take of that content.
+    /// - Returns: `nil` where the part holds no such files.
+    /// - Throws: ``FormProblem`` where the part's Content-Type names no boundary that can be read.
+    public init?(filesIn part: PartHeader, at start: Int64, limits: FormLimits = FormLimits()) throws(FormProblem) {
+        guard !part.isFile, let contentType = part.contentType, contentType.lowercased().hasPrefix("multipart/mixed")
+        else { return nil }
+        let boundary = try FormContentType(contentType, mediaType: "multipart/mixed").boundary
+        self.init(boundary: boundary, checkedLimits: limits, start: start, fieldName: part.name)
+    }
+
+    private init(
+        boundary: String, checkedLimits limits: FormLimits, start: Int64 = 0, fieldName: String? = nil
+    ) {
         self.limits = limits
+        self.start = start
+        self.fieldName = fieldName
+        offset = start
         delimiter = Delimiter(boundary: boundary)
         state = .content(matched: 2, imagined: 2)
     }
@@ -116,7 +143,7 @@ public struct FormParser: Sendable {
         precondition(position >= 0 && position <= chunk.byteCount, "The position lies outside the chunk")
         return try chunk.withUnsafeBytes { bytes throws(FormProblem) in
             // A byte over the limit is an error only once all before it have been read.
-            let allowed = limits.maximumBodyBytes - offset
+            let allowed = limits.maximumBodyBytes - (offset - start)
             let isWhole = Int64(bytes.count - position) <= allowed
             let end = isWhole ? bytes.count : position + Int(max(allowed, 0))
             if let event = try nextEvent(in: bytes, at: &position, end: end) { return event }
@@ -224,7 +251,7 @@ extension FormParser {
     private mutating func content(_ found: FormBytes, end: Int64) throws(FormProblem) -> FormBytes? {
         guard found.count > 0 else { return nil }
         guard var part else {
-            if end > limits.maximumPreambleBytes { throw fail(preambleTooLarge) }
+            if end - start > limits.maximumPreambleBytes { throw fail(preambleTooLarge) }
             return nil
         }
         let maximum = part.isFile ? limits.maximumFileBytes : limits.maximumFieldBytes
@@ -333,7 +360,7 @@ extension FormParser {
                 state = .header(block)
                 return nil
             }
-            let header = try PartHeader(block, index: partCount)
+            let header = try PartHeader(block, index: partCount, fieldName: fieldName)
             part = OpenPart(index: partCount, isFile: header.isFile)
             partCount += 1
             state = .content(matched: 2, imagined: 2)

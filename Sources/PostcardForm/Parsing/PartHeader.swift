@@ -22,6 +22,12 @@ public struct PartHeader: Sendable {
 
     private let headerFields: [HeaderField]
 
+    /// The charset that the Content-Type names.
+    var charset: String? {
+        guard let contentType, let parameters = try? HeaderParameters(Array(contentType.utf8)[...]) else { return nil }
+        return parameters["charset"].map { String(decoding: $0.value, as: UTF8.self) }
+    }
+
     /// Whether the part is a file: it has a filename, be it empty.
     public var isFile: Bool { filename != nil }
 
@@ -32,8 +38,9 @@ public struct PartHeader: Sendable {
 
     /// Reads a complete header.
     ///
+    /// - Parameter fieldName: The name that the part has from the one that it is nested in.
     /// - Throws: ``FormProblem`` where it is malformed, or where two receivers could read it differently.
-    init(_ block: HeaderBlock, index: Int) throws(FormProblem) {
+    init(_ block: HeaderBlock, index: Int, fieldName: String? = nil) throws(FormProblem) {
         self.index = index
         offset = block.offset
         headerFields = try HeaderField.all(in: block, partIndex: index)
@@ -45,7 +52,8 @@ public struct PartHeader: Sendable {
             switch field.name.lowercased() {
             case "content-disposition":
                 guard disposition == nil else { throw .duplicateContentDisposition(at: place, part: index) }
-                disposition = try ContentDisposition(field, headerOffset: block.offset, partIndex: index)
+                disposition = try ContentDisposition(
+                    field, headerOffset: block.offset, partIndex: index, fieldName: fieldName)
             case "content-type":
                 if contentType == nil {
                     contentType = String(decoding: field.value, as: UTF8.self)

@@ -40,7 +40,7 @@ public struct FormParts<Body: AsyncSequence>: AsyncSequence where Body.Element: 
         /// - Throws: ``FormProblem`` where the form is broken or goes over a limit; what the body throws, unchanged.
         public mutating func next() async throws -> FormPartContent<Body>? {
             guard let header = try await reader.nextHeader() else { return nil }
-            return FormPartContent(header: header, reader: reader)
+            return FormPartContent(header: header, offset: reader.offset, reader: reader)
         }
     }
 }
@@ -51,6 +51,9 @@ public struct FormParts<Body: AsyncSequence>: AsyncSequence where Body.Element: 
 public struct FormPartContent<Body: AsyncSequence>: AsyncSequence where Body.Element: FormChunk {
     /// The part's header.
     public let header: PartHeader
+
+    /// Where the content begins, counted from the start of the body.
+    public let offset: Int64
 
     fileprivate let reader: FormPartReader<Body>
 
@@ -145,6 +148,9 @@ final class FormPartReader<Body: AsyncSequence> where Body.Element: FormChunk {
             return nil
         }
     }
+
+    /// How far the body has been read.
+    var offset: Int64 { parser.offset }
 
     func contentTooLarge(_ header: PartHeader, maximumBytes: Int) -> FormProblem {
         .contentTooLarge(

@@ -1,0 +1,78 @@
+import Foundation
+import PostcardForm
+import Testing
+
+@Suite("Files nested in a part, and charsets")
+struct NestedFilesTests {
+    private static let contentType = "multipart/form-data; boundary=XX"
+
+    private static let nested = body(
+        "--XX", #"Content-Disposition: form-data; name="user""#, "", "초코", "--XX",
+        #"Content-Disposition: form-data; name="files""#, "Content-Type: multipart/mixed; boundary=YY", "", "--YY",
+        #"Content-Disposition: file; filename="a.txt""#, "Content-Type: text/plain", "", "one", "--YY",
+        #"Content-Disposition: attachment; filename="b.jpg""#, "", "two", "--YY--", "--XX--", "")
+
+    @Test("They become parts of the outer name, with offsets in the body")
+    func nestedFiles() throws {
+        let form = try ReceivedForm(contentType: Self.contentType, body: Data(Self.nested.utf8))
+        #expect(form.parts.map(\.header.name) == ["user", "files", "files"])
+        #expect(form.parts.map(\.header.filename) == [nil, "a.txt", "b.jpg"])
+        #expect(form.parts.map(\.text) == ["초코", "one", "two"])
+        let bytes = Array(Self.nested.utf8)
+        for part in form.parts {
+            #expect(bytes[Int(part.header.offset)...].starts(with: "Content-Disposition".utf8))
+        }
+    }
+
+    @Test("They are the same where the body comes in chunks", arguments: [1, 10, 1000])
+    func chunks(size: Int) async throws {
+        let bytes = Array(Self.nested.utf8)
+        let chunks = AsyncStream { continuation in
+            for start in stride(from: 0, to: bytes.count, by: size) {
+                continuation.yield(bytes[start..<min(start + size, bytes.count)])
+            }
+            continuation.finish()
+        }
+        let form = try await ReceivedForm(of: chunks, contentType: Self.contentType)
+        #expect(form.parts.map(\.text) == ["초코", "one", "two"])
+    }
+
+    @Test("A problem in them says where it is in the body")
+    func problem() throws {
+        let broken = Self.nested.replacing("--YY--\r\n", with: "--YY-x\r\n")
+        let problem = #expect(throws: FormProblem.self) {
+            try ReceivedForm(contentType: Self.contentType, body: Data(broken.utf8))
+        }
+        #expect(problem?.code == .truncated)
+        #expect(problem?.offset == Int64(broken.utf8.count - "\r\n--XX--\r\n".utf8.count))
+    }
+
+    @Test("They count for the form's limit of parts")
+    func limit() {
+        var limits = FormLimits()
+        limits.maximumParts = 2
+        let problem = #expect(throws: FormProblem.self) {
+            try ReceivedForm(contentType: Self.contentType, body: Data(Self.nested.utf8), limits: limits)
+        }
+        #expect(problem?.code == .tooManyParts)
+    }
+
+    /// Fields before a text whose one byte is E9, and what the text is then.
+    static let charsets: [(header: String, charsetField: String?, text: String?)] = [
+        ("", nil, nil), ("Content-Type: text/plain; charset=ISO-8859-1\r\n", nil, "é"),
+        ("Content-Type: text/plain; charset=\"utf-8\"\r\n", nil, nil), ("", "iso-8859-1", "é"),
+        ("Content-Type: text/plain; charset=utf-8\r\n", "iso-8859-1", nil), ("", "x-unknown", nil),
+    ]
+
+    @Test("A text is read in its part's charset, else in the form's, else in UTF-8", arguments: charsets)
+    func charset(header: String, charsetField: String?, text: String?) throws {
+        var bytes: [UInt8] = []
+        if let charsetField {
+            bytes += Array("--XX\r\nContent-Disposition: form-data; name=_charset_\r\n\r\n\(charsetField)\r\n".utf8)
+        }
+        bytes += Array("--XX\r\nContent-Disposition: form-data; name=a\r\n\(header)\r\n".utf8) + [0xE9]
+        bytes += Array("\r\n--XX--".utf8)
+        let form = try ReceivedForm(contentType: Self.contentType, body: Data(bytes))
+        #expect(form.text(named: "a") == text)
+    }
+}
