@@ -80,6 +80,8 @@ struct BodyTests {
     static let lineBreaks: [(text: String, normalized: String)] = [
         ("a\rb", "a\r\nb"), ("a\nb", "a\r\nb"), ("a\r\nb", "a\r\nb"), ("\n\r", "\r\n\r\n"), ("\r\r\n", "\r\n\r\n"),
         ("\n\n", "\r\n\r\n"), ("", ""), ("a\0b\\", "a\0b\\"),
+        ("\"a\"", "\"a\""), ("a\r\n", "a\r\n"), ("\r", "\r\n"), ("\n", "\r\n"), ("이름\n🐶", "이름\r\n🐶"),
+        ("100%0A", "100%0A"),
     ]
 
     @Test(
@@ -90,7 +92,7 @@ struct BodyTests {
         form.append(text, named: text)
         form.append(Data(text.utf8), named: "file", filename: text, contentType: .plainText)
         func escaped(_ name: String) -> String {
-            name.unicodeScalars.map { $0 == "\r" ? "%0D" : $0 == "\n" ? "%0A" : "\($0)" }.joined()
+            name.unicodeScalars.map { $0 == "\r" ? "%0D" : $0 == "\n" ? "%0A" : $0 == "\"" ? "%22" : "\($0)" }.joined()
         }
         let expected =
             "--XX\r\nContent-Disposition: form-data; name=\"\(escaped(normalized))\"\r\n\r\n\(normalized)\r\n"
