@@ -118,7 +118,11 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "PostcardFormTests",
-            dependencies: ["PostcardForm", .product(name: "SystemPackage", package: "swift-system")],
+            dependencies: [
+                "PostcardForm",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "PostcardDoctorTests", dependencies: ["PostcardDoctor", "PostcardForm"], swiftSettings: settings),

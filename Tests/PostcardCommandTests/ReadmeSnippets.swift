@@ -24,6 +24,17 @@ private func app(photos: [URL], url: URL) async throws -> Pet {
     return pet
 }
 
+struct Greeting: Codable {
+    var name: String
+    var pictures: [FormFile]
+}
+
+private func encoded(photos: [URL]) throws -> MultipartForm {
+    let greeting = Greeting(name: "초코", pictures: photos.map { FormFile(at: $0) })
+    let form = try MultipartForm(encoding: greeting)
+    return form
+}
+
 private func server() async throws {
     let router = Router()
     router.addUploads(to: try LocalUploadStore(directory: "received"))

@@ -23,11 +23,12 @@ struct ReadmeTests {
         let snippets = try String(contentsOf: folder.appending(path: "ReadmeSnippets.swift"), encoding: .utf8)
         let compiled = snippets.components(separatedBy: "\n").map { $0.drop { $0 == " " }.description }
         for block in blocks(in: "swift") where block.count > 1 {
-            let imports = block.prefix { $0.hasPrefix("import ") || $0.isEmpty }
-            #expect(imports.allSatisfy(compiled.contains))
-            let code = block.dropFirst(imports.count).map { $0.drop { $0 == " " }.description }
-            let starts = compiled.indices.filter { compiled[$0...].starts(with: code) }
-            #expect(!code.isEmpty && starts.count == 1, "\(code.first ?? "")")
+            for paragraph in block.split(separator: "") {
+                let code = paragraph.filter { !$0.hasPrefix("import ") }.map { $0.drop { $0 == " " }.description }
+                let starts = compiled.indices.filter { compiled[$0...].starts(with: code) }
+                #expect(code.isEmpty || starts.count == 1, "\(code.first ?? "")")
+                #expect(paragraph.filter { $0.hasPrefix("import ") }.allSatisfy(compiled.contains))
+            }
         }
     }
 

@@ -61,8 +61,19 @@ public struct FormLayout: Sendable {
     init(_ form: MultipartForm) throws(FormError) {
         var builder = Builder(boundary: form.boundary, lineBreaks: form.lineBreaks)
         for part in form.parts { try builder.append(part) }
+        try self.init(builder, contentType: form.contentType)
+    }
+
+    init(_ document: MultipartDocument) throws(FormError) {
+        var builder = Builder(boundary: document.boundary, lineBreaks: .asGiven)
+        for part in document.parts { try builder.append(part) }
+        try self.init(builder, contentType: document.contentType)
+    }
+
+    private init(_ builder: Builder, contentType: String) throws(FormError) {
+        var builder = builder
         try builder.close()
-        contentType = form.contentType
+        self.contentType = contentType
         contentLength = builder.offset
         parts = builder.parts
         segments = builder.segments
@@ -83,7 +94,7 @@ public struct FormLayout: Sendable {
 
 /// What is known of a part before it is sent.
 public struct PartLayout: Sendable {
-    /// The name of the form's field.
+    /// The name of the form's field; empty for a part of a document.
     public let name: String
     /// The name of the file, where it is one.
     public let filename: String?
@@ -104,23 +115,14 @@ extension MultipartForm {
 }
 
 extension FormLayout {
-    /// Puts the segments of a layout one behind the other.
-    private struct Builder {
-        let boundary: Boundary
-        let lineBreaks: LineBreaks
-        var segments: [Segment] = []
-        var parts: [PartLayout] = []
-        /// Where the next segment begins.
-        var offset: Int64? = 0
+    /// The content of a part, now that its file has been looked at.
+    private struct Content {
+        let source: Segment.Source
+        let length: Int64?
+        var firstBytes: [UInt8] = []
 
-        mutating func append(_ part: FormPart) throws(FormError) {
-            var part = part
-            part.name = lineBreaks.applied(to: part.name)
-            let partIndex = parts.count
-            let source: Segment.Source
-            let length: Int64?
-            var firstBytes: [UInt8] = []
-            switch part.content {
+        init(_ content: FormPart.Content, lineBreaks: LineBreaks, partIndex: Int) throws(FormError) {
+            switch content {
             case .text(let text):
                 let bytes = Data(lineBreaks.applied(to: text).utf8)
                 source = .memory(bytes, partIndex: partIndex)
@@ -138,18 +140,52 @@ extension FormLayout {
                 source = .stream(stream, partIndex: partIndex)
                 length = stream.length
             }
-            if case .memory(let bytes, _) = source, holdsDelimiter(bytes) {
+        }
+    }
+
+    /// Puts the segments of a layout one behind the other.
+    private struct Builder {
+        let boundary: Boundary
+        let lineBreaks: LineBreaks
+        var segments: [Segment] = []
+        var parts: [PartLayout] = []
+        /// Where the next segment begins.
+        var offset: Int64? = 0
+
+        mutating func append(_ part: FormPart) throws(FormError) {
+            var part = part
+            part.name = lineBreaks.applied(to: part.name)
+            let content = try Content(part.content, lineBreaks: lineBreaks, partIndex: parts.count)
+            for name in [HTTPField.Name.contentDisposition, .contentType] where part.headerFields.contains(name) {
+                throw .reservedHeaderField("\(name)", partIndex: parts.count)
+            }
+            let contentType = Self.contentType(of: part, firstBytes: content.firstBytes)
+            let head = PartHead(of: part, contentType: contentType, boundary: boundary, isFirst: parts.isEmpty)
+            try append(
+                content, behind: head,
+                PartLayout(
+                    name: part.name, filename: part.filename, contentType: contentType, contentLength: content.length))
+        }
+
+        mutating func append(_ part: MultipartDocument.Part) throws(FormError) {
+            let content = try Content(part.content, lineBreaks: lineBreaks, partIndex: parts.count)
+            let head = PartHead(of: part.headerFields, boundary: boundary, isFirst: parts.isEmpty)
+            let contentType = try part.headerFields[.contentType].map { value throws(FormError) in try MediaType(value)
+            }
+            try append(
+                content, behind: head,
+                PartLayout(name: "", filename: nil, contentType: contentType, contentLength: content.length))
+        }
+
+        private mutating func append(
+            _ content: Content, behind head: PartHead, _ layout: PartLayout
+        ) throws(FormError) {
+            if case .memory(let bytes, let partIndex) = content.source, holdsDelimiter(bytes) {
                 throw .boundaryInContent(boundary, partIndex: partIndex)
             }
-            for name in [HTTPField.Name.contentDisposition, .contentType] where part.headerFields.contains(name) {
-                throw .reservedHeaderField("\(name)", partIndex: partIndex)
-            }
-            let contentType = Self.contentType(of: part, firstBytes: firstBytes)
-            let head = PartHead(of: part, contentType: contentType, boundary: boundary, isFirst: parts.isEmpty)
             try append(.framing(head.bytes), length: Int64(head.bytes.count))
-            try append(source, length: length)
-            parts.append(
-                PartLayout(name: part.name, filename: part.filename, contentType: contentType, contentLength: length))
+            try append(content.source, length: content.length)
+            parts.append(layout)
         }
 
         /// Appends the close delimiter. A form without parts is the close delimiter alone, as browsers send it.

@@ -19,9 +19,8 @@ struct PartHead {
     ///   - boundary: The form's boundary.
     ///   - isFirst: Whether it is the form's first part, before which no line has to be ended.
     init(of part: FormPart, contentType: MediaType?, boundary: Boundary, isFirst: Bool) {
-        append(isFirst ? "--" : "\r\n--")
-        append(boundary.value)
-        append("\r\nContent-Disposition: form-data; name=\"")
+        appendDelimiter(boundary, isFirst: isFirst)
+        append("Content-Disposition: form-data; name=\"")
         appendEscaped(part.name)
         if let filename = part.filename {
             append("\"; filename=\"")
@@ -33,7 +32,27 @@ struct PartHead {
             append(contentType.value)
             append("\r\n")
         }
-        for field in part.headerFields {
+        append(part.headerFields)
+    }
+
+    /// - Parameters:
+    ///   - headerFields: The part's header fields, written as they are.
+    ///   - boundary: The document's boundary.
+    ///   - isFirst: Whether it is the first part, before which no line has to be ended.
+    init(of headerFields: HTTPFields, boundary: Boundary, isFirst: Bool) {
+        appendDelimiter(boundary, isFirst: isFirst)
+        append(headerFields)
+    }
+
+    private mutating func appendDelimiter(_ boundary: Boundary, isFirst: Bool) {
+        append(isFirst ? "--" : "\r\n--")
+        append(boundary.value)
+        append("\r\n")
+    }
+
+    /// Appends header fields and the blank line behind them.
+    private mutating func append(_ headerFields: HTTPFields) {
+        for field in headerFields {
             append(field.name.rawName)
             append(": ")
             append(field.value)
