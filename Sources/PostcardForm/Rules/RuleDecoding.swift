@@ -38,28 +38,13 @@ struct RuleBytes: Decodable {
             self.count = count
             return
         }
-        guard let text = try? container.decode(String.self), let count = Self.count(text) else {
+        guard let text = try? container.decode(String.self), let count = ByteCount(text)?.bytes else {
             let error = FormRulesError(
                 "It is no number of bytes.", at: [], fix: #"Write a number, or a text such as "10MB" or "10MiB"."#)
             throw DecodingError.rules(error, decoder.codingPath)
         }
         self.count = count
     }
-
-    /// The units mean what they mean on the command line.
-    private static func count(_ text: String) -> Int64? {
-        let digits = text.utf8.prefix { $0.isDigit || $0 == UInt8(ascii: ".") }
-        let unit = text.utf8.dropFirst(digits.count).drop { $0 == .space }.map(\.asciiLowercased)
-        guard let factor = factors[String(decoding: unit, as: UTF8.self)],
-            let number = String(digits).flatMap({ Double($0) })
-        else { return nil }
-        return Int64(exactly: number * factor)
-    }
-
-    private static let factors: [String: Double] = [
-        "": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12, "k": 1024, "m": 1_048_576, "g": 1_073_741_824,
-        "kib": 1024, "mib": 1_048_576, "gib": 1_073_741_824, "tib": 1_099_511_627_776,
-    ]
 }
 
 extension DecodingError {

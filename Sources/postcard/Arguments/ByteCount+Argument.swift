@@ -1,0 +1,8 @@
+import ArgumentParser
+import PostcardForm
+
+extension ByteCount: ExpressibleByArgument {
+    public init?(argument: String) {
+        self.init(argument)
+    }
+}
