@@ -134,6 +134,8 @@ public final class FormReader {
             let count = try readCurrent(into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]))
             filled += count
             advancePosition(by: count)
+            // What is left of the buffer would shift every later read off the file's pages.
+            if case .file = current, buffer.count - filled < Self.pageLength { break }
         }
         return filled
     }
@@ -158,7 +160,7 @@ public final class FormReader {
             current = .stream(stream)
             return count
         case .file(let file, let source, let offset):
-            let count = min(Int64(buffer.count), source.length - offset)
+            let count = Self.alignedCount(min(Int64(buffer.count), source.length - offset), at: offset)
             let read = try file.read(at: offset, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<Int(count)]))
             let end = offset + Int64(read)
             if read == 0 || end == source.length {
@@ -172,6 +174,14 @@ public final class FormReader {
             }
             return read
         }
+    }
+
+    private static let pageLength = 4096
+
+    /// Up to the end of a page of the file, where that is not far.
+    private static func alignedCount(_ count: Int64, at offset: Int64) -> Int64 {
+        let aligned = (offset + count) / Int64(pageLength) * Int64(pageLength) - offset
+        return aligned > 0 ? aligned : count
     }
 
     /// Copies the first bytes and gives back the others.

@@ -7,43 +7,62 @@ struct ContentDisposition {
 
     /// - Parameter fieldName: The name that the part has from the one that it is nested in.
     init(
-        _ field: HeaderField, headerOffset: Int64, partIndex: Int, fieldName: String?
+        _ field: HeaderField, in header: Span<UInt8>, headerOffset: Int64, partIndex: Int, fieldName: String?
     ) throws(FormProblem) {
         let disposition: HeaderParameters
         do {
-            disposition = try HeaderParameters(field.value)
+            disposition = try HeaderParameters(header, in: field.value)
         } catch {
             throw .malformedParameter(error.reason, at: headerOffset + Int64(error.index), part: partIndex)
         }
         let fieldOffset = headerOffset + Int64(field.start)
-        guard disposition.value == "form-data" || (fieldName != nil && Self.nested.contains(disposition.value)) else {
+        let isNested = header.holds("file", in: disposition.value) || header.holds("attachment", in: disposition.value)
+        // What RFC 2388 §4.2 and old clients write for the files of one field.
+        guard header.holds("form-data", in: disposition.value) || (fieldName != nil && isNested) else {
             throw .dispositionNotFormData(at: fieldOffset, part: partIndex)
         }
-        if let duplicate = disposition.duplicate {
+        if let duplicate = disposition.duplicate(in: header) {
             throw .duplicateParameter(
-                duplicate.name, at: headerOffset + Int64(duplicate.start), part: partIndex)
+                header.repairedText(in: duplicate.name).lowercased(), at: headerOffset + Int64(duplicate.start),
+                part: partIndex)
         }
+        var found = Found()
+        if let first = disposition.first { found.take(first, in: header) }
+        for parameter in disposition.others { found.take(parameter, in: header) }
         var decoder = NameDecoder(headerOffset: headerOffset, partIndex: partIndex)
-        let filename = try decoder.filename(plain: disposition["filename"], extended: disposition["filename*"])
         if let fieldName {
             name = fieldName
-            self.filename = filename ?? ""
         } else {
-            guard let name = disposition["name"] else { throw .missingName(at: fieldOffset, part: partIndex) }
+            guard let name = found.name else { throw .missingName(at: fieldOffset, part: partIndex) }
             if name.value.isEmpty { throw .emptyName(at: headerOffset + Int64(name.start), part: partIndex) }
-            self.name = decoder.decode(name)
-            self.filename = filename
+            self.name = decoder.decode(name, in: header)
         }
-        if let unknown = disposition.parameters.first(where: { !Self.known.contains($0.name) }) {
-            decoder.warn(about: unknown)
-        }
+        let filename = try decoder.filename(plain: found.filename, extended: found.extended, in: header)
+        self.filename = fieldName == nil ? filename : filename ?? ""
+        if let unknown = found.unknown { decoder.warn(about: unknown, in: header) }
         warnings = decoder.warnings
     }
+}
 
-    /// What RFC 2388 §4.2 and old clients write for the files of one field.
-    private static let nested: Set<String> = ["file", "attachment"]
+/// The parameters that count.
+private struct Found {
+    var name: HeaderParameters.Parameter?
+    var filename: HeaderParameters.Parameter?
+    var extended: HeaderParameters.Parameter?
+    /// The first that is not read.
+    var unknown: HeaderParameters.Parameter?
 
-    private static let known: Set<String> = ["name", "filename", "filename*"]
+    mutating func take(_ parameter: HeaderParameters.Parameter, in header: Span<UInt8>) {
+        if header.holds("name", in: parameter.name) {
+            name = parameter
+        } else if header.holds("filename", in: parameter.name) {
+            filename = parameter
+        } else if header.holds("filename*", in: parameter.name) {
+            extended = parameter
+        } else if unknown == nil {
+            unknown = parameter
+        }
+    }
 }
 
 /// Makes texts of the parameters of a Content-Disposition, and collects what is odd about them.
@@ -58,15 +77,21 @@ private struct NameDecoder {
     }
 
     /// Warns of a parameter that is not read; of several, the first.
-    mutating func warn(about parameter: HeaderParameters.Parameter) {
-        warnings.append(.ignoredParameter(parameter.name, at: place(of: parameter), part: partIndex))
+    mutating func warn(about parameter: HeaderParameters.Parameter, in header: Span<UInt8>) {
+        warnings.append(
+            .ignoredParameter(
+                header.repairedText(in: parameter.name).lowercased(), at: place(of: parameter), part: partIndex))
     }
 
     /// A name as its sender meant it.
-    mutating func decode(_ parameter: HeaderParameters.Parameter) -> String {
-        let bytes = parameter.isQuoted ? Self.undoingEscapes(in: parameter.value) : parameter.value
+    mutating func decode(_ parameter: HeaderParameters.Parameter, in header: Span<UInt8>) -> String {
+        let isPlain = !parameter.hasEscapes && !(parameter.isQuoted && header.holdsPercent(in: parameter.value))
+        if isPlain, let text = header.text(in: parameter.value) { return text }
+        let value = parameter.bytes(in: header)
+        let bytes = parameter.isQuoted ? Self.undoingEscapes(in: value) : value
         if let text = String(validating: bytes, as: UTF8.self) { return text }
-        warnings.append(.nameNotUTF8(parameter.name, at: place(of: parameter), part: partIndex))
+        let name = header.repairedText(in: parameter.name).lowercased()
+        warnings.append(.nameNotUTF8(name, at: place(of: parameter), part: partIndex))
         return String(decoding: bytes, as: UTF8.self)
     }
 
@@ -75,24 +100,26 @@ private struct NameDecoder {
     /// RFC 7578 §4.2 forbids `filename*`, and senders write it all the same. A receiver takes the one or the
     /// other, so that two names would let a file past whoever looks at the other.
     mutating func filename(
-        plain: HeaderParameters.Parameter?, extended: HeaderParameters.Parameter?
+        plain: HeaderParameters.Parameter?, extended: HeaderParameters.Parameter?, in header: Span<UInt8>
     ) throws(FormProblem) -> String? {
-        let plainName = plain.map { Self.lastComponent(of: decode($0)) }
+        let plainName = if let plain { Self.lastComponent(of: decode(plain, in: header)) } else { nil as String? }
         guard let extended else { return plainName }
-        guard let extendedName = ExtendedValue.decode(extended.value).map(Self.lastComponent(of:)) else {
+        guard let extendedName = ExtendedValue.decode(extended.bytes(in: header)).map(Self.lastComponent(of:)) else {
             if plain == nil {
                 throw .malformedParameter(
                     "The value of filename* is not written as charset, two single quotes and percent-encoded bytes.",
                     at: place(of: extended), part: partIndex)
             }
-            warn(about: extended)
+            warn(about: extended, in: header)
             return plainName
         }
         warnings.append(.extendedFilename(at: place(of: extended), part: partIndex))
         guard let plain, let plainName else { return extendedName }
         if plainName == extendedName { return plainName }
         // What .NET sends: the same name, once in the words of RFC 2047.
-        if EncodedWord.decode(plain.value).map(Self.lastComponent(of:)) == extendedName { return extendedName }
+        if EncodedWord.decode(plain.bytes(in: header)).map(Self.lastComponent(of:)) == extendedName {
+            return extendedName
+        }
         throw .contradictingFilenames(at: place(of: extended), part: partIndex)
     }
 
@@ -104,9 +131,9 @@ private struct NameDecoder {
     private static func undoingEscapes(in bytes: [UInt8]) -> [UInt8] {
         guard bytes.contains(.percent) else { return bytes }
         var result: [UInt8] = []
-        var index = 0
-        while index < bytes.count {
-            if bytes[index] == .percent, index + 2 < bytes.count,
+        var index = bytes.startIndex
+        while index < bytes.endIndex {
+            if bytes[index] == .percent, index + 2 < bytes.endIndex,
                 let escaped = escapes[[
                     bytes[index + 1], bytes[index + 2].asciiLowercased,
                 ]]
@@ -128,6 +155,13 @@ private struct NameDecoder {
     /// What comes behind the last slash of either kind: old browsers sent whole paths.
     private static func lastComponent(of filename: String) -> String {
         String(filename.utf8.suffix { $0 != .slash && $0 != .backslash }) ?? filename
+    }
+}
+
+extension Span<UInt8> {
+    fileprivate func holdsPercent(in range: Range<Int>) -> Bool {
+        for index in range where self[index] == .percent { return true }
+        return false
     }
 }
 

@@ -28,7 +28,7 @@ struct Delimiter: Sendable {
     func matchLength(from matched: Int, in content: UnsafeRawBufferPointer, at start: Int, end: Int) -> Int {
         let most = min(count - matched, end - start)
         var length = 0
-        while length < most, content[start + length] == bytes[matched + length] { length += 1 }
+        while length < most, content[start + length] == heldBytes[matched + length] { length += 1 }
         return length
     }
 
@@ -69,13 +69,39 @@ struct Delimiter: Sendable {
         return firstIndex(base, from: index, beyond: beyond)
     }
 
+    /// Whether the delimiter stands whole, eight bytes at a time.
+    private func isWhole(_ place: UnsafeRawPointer, _ wanted: UnsafeRawPointer) -> Bool {
+        var index = 0
+        while index + 8 <= count {
+            if (place + index).loadUnaligned(as: UInt64.self) != (wanted + index).loadUnaligned(as: UInt64.self) {
+                return false
+            }
+            index += 8
+        }
+        while index < count {
+            if place.load(fromByteOffset: index, as: UInt8.self) != wanted.load(fromByteOffset: index, as: UInt8.self) {
+                return false
+            }
+            index += 1
+        }
+        return true
+    }
+
     /// Place by place, for the few places that are left.
     private func firstIndex(_ base: UnsafeRawPointer, from start: Int, beyond: Int) -> Int? {
-        bytes.withUnsafeBytes { bytes in
+        heldBytes.withUnsafeBytes { bytes in
+            guard let wanted = bytes.baseAddress else { return nil }
+            let last = count - 4
+            let head = wanted.loadUnaligned(as: UInt32.self)
+            let tail = (wanted + last).loadUnaligned(as: UInt32.self)
             var index = start
             while index < beyond {
-                let candidate = UnsafeRawBufferPointer(start: base + index, count: bytes.count)
-                if candidate[0] == .carriageReturn, candidate.elementsEqual(bytes) { return index }
+                let place = base + index
+                if place.loadUnaligned(as: UInt32.self) == head,
+                    (place + last).loadUnaligned(as: UInt32.self) == tail, isWhole(place, wanted)
+                {
+                    return index
+                }
                 index += 1
             }
             return nil

@@ -7,19 +7,27 @@ struct FormContentType {
     ///   - mediaType: The type that it must name.
     /// - Throws: ``FormProblem`` where the value is another media type, or names no boundary, two that differ, or one
     ///   that cannot be read.
-    init(_ value: String, mediaType: String = "multipart/form-data") throws(FormProblem) {
+    init(_ value: String, mediaType: StaticString = "multipart/form-data") throws(FormProblem) {
+        let bytes = Array(value.utf8)
+        let header = bytes.span
         let content: HeaderParameters
         do {
-            content = try HeaderParameters(Array(value.utf8)[...])
+            content = try HeaderParameters(header, in: 0..<header.count)
         } catch {
             throw .malformedContentType(error.reason)
         }
         if content.value.isEmpty { throw .missingContentType }
-        guard content.value == mediaType else { throw .notFormData(content.value) }
-        let boundaries = content.parameters.filter { $0.name == "boundary" }
-        guard let boundary = boundaries.first else { throw .missingBoundary }
-        guard boundaries.allSatisfy({ $0.value == boundary.value }) else { throw .duplicateBoundary }
-        if let fault = Boundary.faultForReceiving(in: boundary.value) { throw .invalidBoundary(fault) }
-        self.boundary = String(decoding: boundary.value, as: UTF8.self)
+        guard header.holds(mediaType, in: content.value) else {
+            throw .notFormData(header.repairedText(in: content.value).lowercased())
+        }
+        var boundary: [UInt8]?
+        for parameter in content.parameters where header.holds("boundary", in: parameter.name) {
+            let found = parameter.bytes(in: header)
+            guard boundary == nil || boundary == found else { throw .duplicateBoundary }
+            boundary = found
+        }
+        guard let boundary else { throw .missingBoundary }
+        if let fault = Boundary.faultForReceiving(in: boundary) { throw .invalidBoundary(fault) }
+        self.boundary = String(decoding: boundary, as: UTF8.self)
     }
 }

@@ -12,6 +12,7 @@ struct HeaderBlock: Sendable {
     /// Whether the blank line has been read.
     private(set) var isComplete = false
 
+    private var hasFoldedLines = false
     private var lineLength = 0
     private var fieldCount = 0
     private var sawCarriageReturn = false
@@ -31,93 +32,101 @@ struct HeaderBlock: Sendable {
         _ new: Slice<UnsafeRawBufferPointer>, limits: FormLimits, partIndex: Int
     ) throws(FormProblem) -> Int {
         let allowed = limits.maximumHeaderBytes - padding - bytes.count
+        let most = min(new.count, max(allowed, 0))
+        let first = new.startIndex
+        let all = new.base
+        bytes.reserveCapacity(bytes.count + 256)
         var count = 0
-        for byte in new {
-            let place = offset + Int64(bytes.count + count)
-            if count >= allowed { throw .headerTooLarge(limits.maximumHeaderBytes, at: place, part: partIndex) }
-            if sawCarriageReturn, byte != .lineFeed { throw .bareCarriageReturn(at: place - 1, part: partIndex) }
-            count += 1
+        while count < most {
+            let byte = all[first + count]
+            if sawCarriageReturn, byte != .lineFeed {
+                throw .bareCarriageReturn(at: place(count) - 1, part: partIndex)
+            }
             switch byte {
             case .carriageReturn:
                 sawCarriageReturn = true
+                count += 1
             case .lineFeed:
-                guard sawCarriageReturn else { throw .bareLineFeed(at: place, part: partIndex) }
+                guard sawCarriageReturn else { throw .bareLineFeed(at: place(count), part: partIndex) }
+                count += 1
                 if lineLength == 0 {
                     isComplete = true
-                    bytes.append(contentsOf: new.prefix(count))
+                    bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: new.prefix(count)))
                     return count
                 }
                 sawCarriageReturn = false
                 lineLength = 0
             case 0:
-                throw .nulInHeader(at: place, part: partIndex)
+                throw .nulInHeader(at: place(count), part: partIndex)
             default:
-                if lineLength == 0, !byte.isBlank {
+                if lineLength == 0, byte.isBlank, fieldCount > 0 {
+                    hasFoldedLines = true
+                } else if lineLength == 0, !byte.isBlank {
                     fieldCount += 1
                     if fieldCount > limits.maximumHeaderFields {
-                        throw .tooManyHeaderFields(limits.maximumHeaderFields, at: place, part: partIndex)
+                        throw .tooManyHeaderFields(limits.maximumHeaderFields, at: place(count), part: partIndex)
                     }
                 }
-                lineLength += 1
+                let start = count
+                count += 1
+                while count < most, all[first + count] >= .space { count += 1 }
+                lineLength += count - start
             }
         }
-        bytes.append(contentsOf: new)
+        if count < new.count {
+            throw .headerTooLarge(limits.maximumHeaderBytes, at: place(count), part: partIndex)
+        }
+        bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: new))
         return count
     }
+
+    private func place(_ count: Int) -> Int64 { offset + Int64(bytes.count + count) }
 }
 
-/// A field of a part's header.
-struct HeaderField {
-    let name: String
+/// Where a field of a part's header lies in the header's bytes.
+struct HeaderField: Sendable {
+    let name: Range<Int>
+    /// The value without the blanks around it.
+    let value: Range<Int>
+
     /// Where the field begins in the header.
-    let start: Int
-    /// The value in the header: without the blanks around it, and with spaces for the line breaks within, so that
-    /// its indices are still the header's (RFC 9112 §5.2).
-    let value: ArraySlice<UInt8>
+    var start: Int { name.lowerBound }
 
-    /// The fields of a complete header, in order.
+    /// The field that begins at an index of a complete header whose lines are not folded; `nil` at the blank line.
     ///
-    /// - Throws: ``FormProblem`` where a line is no field.
-    static func all(in block: HeaderBlock, partIndex: Int) throws(FormProblem) -> [HeaderField] {
-        var bytes = block.bytes
-        var lines: [Range<Int>] = []
-        var start = 0
-        while bytes[start] != .carriageReturn {
-            let end = unfold(&bytes, from: start)
-            lines.append(start..<end)
-            start = end + 2
+    /// - Parameter start: Where the field begins; afterwards, where the next one does.
+    /// - Throws: ``FormProblem`` where the line is no field.
+    static func next(
+        in bytes: Span<UInt8>, at start: inout Int, offset: Int64, partIndex: Int
+    ) throws(FormProblem) -> HeaderField? {
+        if bytes[start] == .carriageReturn { return nil }
+        var colon = start
+        while bytes[colon].isTokenCharacter { colon += 1 }
+        guard colon > start, bytes[colon] == .colon else {
+            throw .malformedHeaderField(at: offset + Int64(start), part: partIndex)
         }
-        var fields: [HeaderField] = []
-        for line in lines {
-            guard let colon = bytes[line].firstIndex(of: .colon), colon > line.lowerBound,
-                bytes[line.lowerBound..<colon].allSatisfy(\.isTokenCharacter)
-            else { throw .malformedHeaderField(at: block.offset + Int64(line.lowerBound), part: partIndex) }
-            fields.append(
-                HeaderField(
-                    name: String(decoding: bytes[line.lowerBound..<colon], as: UTF8.self), start: line.lowerBound,
-                    value: bytes[(colon + 1)..<line.upperBound].trimmingBlanks()))
-        }
-        return fields
-    }
-
-    /// Puts spaces in place of the line breaks within a field, and says where the field ends.
-    private static func unfold(_ bytes: inout [UInt8], from start: Int) -> Int {
-        var index = start
-        while true {
-            // The block is complete: a CRLF follows, and behind it at least one byte more.
-            while bytes[index] != .carriageReturn { index += 1 }
-            guard bytes[index + 2].isBlank else { return index }
-            bytes[index] = .space
-            bytes[index + 1] = .space
-        }
+        var first = colon + 1
+        while bytes[first].isBlank { first += 1 }
+        var next = first
+        while bytes[next] != .carriageReturn { next += 1 }
+        var end = next
+        while end > first, bytes[end - 1].isBlank { end -= 1 }
+        defer { start = next + 2 }
+        return HeaderField(name: start..<colon, value: first..<end)
     }
 }
 
-extension ArraySlice<UInt8> {
-    fileprivate func trimmingBlanks() -> ArraySlice<UInt8> {
-        guard let first = firstIndex(where: { !$0.isBlank }), let last = lastIndex(where: { !$0.isBlank }) else {
-            return self[endIndex...]
+extension HeaderBlock {
+    /// The lines, with spaces for the line breaks within fields (RFC 9112 §5.2), so that every other byte is where it
+    /// was.
+    mutating func takeUnfoldedBytes() -> [UInt8] {
+        var unfolded: [UInt8] = []
+        swap(&unfolded, &bytes)
+        guard hasFoldedLines else { return unfolded }
+        for index in unfolded.indices.dropLast() where unfolded[index] == .lineFeed && unfolded[index + 1].isBlank {
+            unfolded[index - 1] = .space
+            unfolded[index] = .space
         }
-        return self[first...last]
+        return unfolded
     }
 }

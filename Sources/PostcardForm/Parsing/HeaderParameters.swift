@@ -1,22 +1,44 @@
 /// A header field's value of the shape `value; name=value; name="value"` (RFC 9110 §5.6.6), as Content-Type and
-/// Content-Disposition have it. It is read once from front to back.
+/// Content-Disposition have it. It is read once from front to back, and says where in the header everything lies.
 struct HeaderParameters {
-    /// What stands before the first semicolon, in lower case.
-    let value: String
-    let parameters: [Parameter]
+    /// What stands before the first semicolon.
+    let value: Range<Int>
+    /// The first parameter apart from the others, because most fields have one, and need no array for it.
+    let first: Parameter?
+    let others: [Parameter]
+
+    var parameters: [Parameter] { first.map { [$0] + others } ?? [] }
 
     /// No field in use has more than four, and what is looked up among them stays cheap.
     private static let maximumCount = 16
 
     struct Parameter {
-        /// The name in lower case.
-        let name: String
-        /// The value; of a quoted string what is between the quotes, with `\"` and `\\` undone. Other backslashes
-        /// stay, because old browsers sent `C:\photos\cat.jpg` as it is.
-        let value: [UInt8]
+        let name: Range<Int>
+        /// The value; of a quoted string what is between the quotes.
+        let value: Range<Int>
         let isQuoted: Bool
+        /// Whether `\"` or `\\` stands in the quoted string.
+        let hasEscapes: Bool
+
         /// The index of the parameter's name.
-        let start: Int
+        var start: Int { name.lowerBound }
+
+        /// The value with `\"` and `\\` undone. Other backslashes stay, because old browsers sent
+        /// `C:\photos\cat.jpg` as it is.
+        func bytes(in header: Span<UInt8>) -> [UInt8] {
+            var bytes: [UInt8] = []
+            var index = value.lowerBound
+            while index < value.upperBound {
+                if hasEscapes, header[index] == .backslash, index + 1 < value.upperBound,
+                    header[index + 1] == .quote || header[index + 1] == .backslash
+                {
+                    index += 1
+                }
+                bytes.append(header[index])
+                index += 1
+            }
+            return bytes
+        }
     }
 
     /// Where a value breaks the grammar, and how.
@@ -25,100 +47,133 @@ struct HeaderParameters {
         let reason: String
     }
 
-    /// The parameter with a name.
-    subscript(name: String) -> Parameter? {
-        parameters.first { $0.name == name }
-    }
-
     /// The first parameter whose name has come before.
-    var duplicate: Parameter? {
-        for (index, parameter) in parameters.enumerated()
-        where parameters[..<index].contains(where: { $0.name == parameter.name }) {
-            return parameter
+    func duplicate(in header: Span<UInt8>) -> Parameter? {
+        if others.isEmpty { return nil }
+        let parameters = parameters
+        for index in parameters.indices.dropFirst() {
+            for earlier in parameters[..<index]
+            where header.equalIgnoringCase(earlier.name, parameters[index].name) { return parameters[index] }
         }
         return nil
     }
 
-    init(_ bytes: ArraySlice<UInt8>) throws(Fault) {
-        var scanner = Scanner(bytes)
-        value = scanner.lowercasedText(upTo: .semicolon)
+    init(_ header: Span<UInt8>, in range: Range<Int>) throws(Fault) {
+        var scanner = Scanner(index: range.lowerBound, end: range.upperBound)
+        value = scanner.text(upTo: .semicolon, in: header)
+        first = try scanner.nextParameter(in: header)
         var parameters: [Parameter] = []
-        while let parameter = try scanner.nextParameter() {
-            guard parameters.count < Self.maximumCount else {
+        while let parameter = try scanner.nextParameter(in: header) {
+            guard parameters.count < Self.maximumCount - 1 else {
                 throw Fault(index: parameter.start, reason: "There are more than \(Self.maximumCount) parameters.")
             }
             parameters.append(parameter)
         }
-        self.parameters = parameters
+        others = parameters
     }
 }
 
 extension HeaderParameters {
     private struct Scanner {
-        private let bytes: ArraySlice<UInt8>
-        private var index: Int
-
-        init(_ bytes: ArraySlice<UInt8>) {
-            self.bytes = bytes
-            index = bytes.startIndex
-        }
+        var index: Int
+        let end: Int
 
         /// The text up to a byte, which is not passed, without the blanks behind it.
-        mutating func lowercasedText(upTo end: UInt8) -> String {
+        mutating func text(upTo stop: UInt8, in bytes: Span<UInt8>) -> Range<Int> {
             let start = index
-            index = bytes[start...].firstIndex(of: end) ?? bytes.endIndex
-            let length = bytes[start..<index].lastIndex { !$0.isBlank }.map { $0 + 1 - start } ?? 0
-            return String(decoding: bytes[start..<(start + length)].map(\.asciiLowercased), as: UTF8.self)
+            skip(in: bytes) { $0 != stop }
+            var last = index
+            while last > start, bytes[last - 1].isBlank { last -= 1 }
+            return start..<last
         }
 
         /// The next parameter; `nil` at the end.
-        mutating func nextParameter() throws(Fault) -> Parameter? {
-            skip { $0.isBlank || $0 == .semicolon }
-            guard index < bytes.endIndex else { return nil }
+        mutating func nextParameter(in bytes: Span<UInt8>) throws(Fault) -> Parameter? {
+            skip(in: bytes) { $0.isBlank || $0 == .semicolon }
+            guard index < end else { return nil }
             let start = index
-            skip(while: \.isTokenCharacter)
-            let name = String(decoding: bytes[start..<index].map(\.asciiLowercased), as: UTF8.self)
-            guard index > start, index < bytes.endIndex, bytes[index] == .equals else {
+            skip(in: bytes) { $0.isTokenCharacter }
+            let name = start..<index
+            guard index > start, index < end, bytes[index] == .equals else {
                 throw Fault(index: index, reason: "A parameter is not written as name=value.")
             }
             index += 1
-            let isQuoted = index < bytes.endIndex && bytes[index] == .quote
-            let value = isQuoted ? try quotedString() : try unquoted()
-            skip(while: \.isBlank)
-            guard index == bytes.endIndex || bytes[index] == .semicolon else {
+            let isQuoted = index < end && bytes[index] == .quote
+            var hasEscapes = false
+            let value = isQuoted ? try quotedString(in: bytes, &hasEscapes) : try unquoted(in: bytes)
+            skip(in: bytes) { $0.isBlank }
+            guard index == end || bytes[index] == .semicolon else {
                 throw Fault(index: index, reason: "A parameter's value is followed by something else than a semicolon.")
             }
-            return Parameter(name: name, value: value, isQuoted: isQuoted, start: start)
+            return Parameter(name: name, value: value, isQuoted: isQuoted, hasEscapes: hasEscapes)
         }
 
-        private mutating func skip(while belongs: (UInt8) -> Bool) {
-            while index < bytes.endIndex, belongs(bytes[index]) { index += 1 }
+        @inline(__always)
+        private mutating func skip(in bytes: Span<UInt8>, while belongs: (UInt8) -> Bool) {
+            while index < end, belongs(bytes[index]) { index += 1 }
         }
 
         /// A value without quotes: more than a token, because clients write names in UTF-8 without quotes.
-        private mutating func unquoted() throws(Fault) -> [UInt8] {
+        private mutating func unquoted(in bytes: Span<UInt8>) throws(Fault) -> Range<Int> {
             let start = index
-            skip { $0 != .semicolon && $0 != .quote && !$0.isBlank }
+            skip(in: bytes) { $0 != .semicolon && $0 != .quote && !$0.isBlank }
             guard index > start else { throw Fault(index: index, reason: "A parameter has no value.") }
-            return Array(bytes[start..<index])
+            return start..<index
         }
 
-        private mutating func quotedString() throws(Fault) -> [UInt8] {
+        private mutating func quotedString(in bytes: Span<UInt8>, _ hasEscapes: inout Bool) throws(Fault) -> Range<Int>
+        {
             let start = index
-            var value: [UInt8] = []
             index += 1
-            while index < bytes.endIndex {
-                let byte = bytes[index]
+            while index < end {
+                skip(in: bytes) { $0 != .quote && $0 != .backslash }
+                guard index < end else { break }
                 index += 1
-                if byte == .quote { return value }
-                if byte == .backslash, index < bytes.endIndex, bytes[index] == .quote || bytes[index] == .backslash {
-                    value.append(bytes[index])
+                if bytes[index - 1] == .quote { return (start + 1)..<(index - 1) }
+                if index < end, bytes[index] == .quote || bytes[index] == .backslash {
+                    hasEscapes = true
                     index += 1
-                } else {
-                    value.append(byte)
                 }
             }
             throw Fault(index: start, reason: "A quoted string is not closed.")
         }
+    }
+}
+
+extension Span<UInt8> {
+    /// Whether a range holds a text in lower case, whatever its own case.
+    func holds(_ lowercase: StaticString, in range: Range<Int>) -> Bool {
+        guard range.count == lowercase.utf8CodeUnitCount else { return false }
+        return lowercase.withUTF8Buffer { expected in
+            var index = 0
+            while index < expected.count {
+                if self[range.lowerBound + index].asciiLowercased != expected[index] { return false }
+                index += 1
+            }
+            return true
+        }
+    }
+
+    func equalIgnoringCase(_ one: Range<Int>, _ other: Range<Int>) -> Bool {
+        guard one.count == other.count else { return false }
+        for (left, right) in zip(one, other) where self[left].asciiLowercased != self[right].asciiLowercased {
+            return false
+        }
+        return true
+    }
+
+    /// The text of a range; `nil` where it is not UTF-8.
+    func text(in range: Range<Int>) -> String? {
+        extracting(range).withUnsafeBufferPointer { bytes in
+            // Validating goes through the unspecialised standard library, and names are mostly ASCII.
+            var all: UInt8 = 0
+            for byte in bytes { all |= byte }
+            return all < 0x80 ? String(decoding: bytes, as: UTF8.self) : String(validating: bytes, as: UTF8.self)
+        }
+    }
+
+    /// The text of a range, with U+FFFD for what is not UTF-8.
+    func repairedText(in range: Range<Int>) -> String {
+        extracting(range).withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
     }
 }

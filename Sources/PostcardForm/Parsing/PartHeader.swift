@@ -20,12 +20,18 @@ public struct PartHeader: Sendable {
     /// What other receivers may read otherwise.
     public let warnings: [FormProblem]
 
-    private let headerFields: [HeaderField]
+    /// The header's lines, unfolded; complete and well-formed.
+    private let bytes: [UInt8]
 
     /// The charset that the Content-Type names.
     var charset: String? {
-        guard let contentType, let parameters = try? HeaderParameters(Array(contentType.utf8)[...]) else { return nil }
-        return parameters["charset"].map { String(decoding: $0.value, as: UTF8.self) }
+        guard let contentType else { return nil }
+        let bytes = Array(contentType.utf8)
+        let header = bytes.span
+        guard let parameters = try? HeaderParameters(header, in: 0..<header.count).parameters,
+            let charset = parameters.first(where: { header.holds("charset", in: $0.name) })
+        else { return nil }
+        return String(decoding: charset.bytes(in: header), as: UTF8.self)
     }
 
     /// Whether the part is a file: it has a filename, be it empty.
@@ -33,43 +39,48 @@ public struct PartHeader: Sendable {
 
     /// The header fields as they came, a folded line's breaks as spaces (RFC 9112 §5.2).
     public var fields: [(name: String, value: String)] {
-        headerFields.map { ($0.name, String(decoding: $0.value, as: UTF8.self)) }
+        var fields: [(name: String, value: String)] = []
+        var start = 0
+        while let field = try? HeaderField.next(in: bytes.span, at: &start, offset: offset, partIndex: index) {
+            fields.append((bytes.span.repairedText(in: field.name), bytes.span.repairedText(in: field.value)))
+        }
+        return fields
     }
 
     /// Reads a complete header.
     ///
     /// - Parameter fieldName: The name that the part has from the one that it is nested in.
     /// - Throws: ``FormProblem`` where it is malformed, or where two receivers could read it differently.
-    init(_ block: HeaderBlock, index: Int, fieldName: String? = nil) throws(FormProblem) {
+    init(_ block: inout HeaderBlock, index: Int, fieldName: String? = nil) throws(FormProblem) {
         self.index = index
         offset = block.offset
-        headerFields = try HeaderField.all(in: block, partIndex: index)
+        let bytes = block.takeUnfoldedBytes()
+        let header = bytes.span
+        var start = 0
         var disposition: ContentDisposition?
         var contentType: String?
         var warnings: [FormProblem] = []
-        for field in headerFields {
+        while let field = try HeaderField.next(in: header, at: &start, offset: block.offset, partIndex: index) {
             let place = block.offset + Int64(field.start)
-            switch field.name.lowercased() {
-            case "content-disposition":
+            if header.holds("content-disposition", in: field.name) {
                 guard disposition == nil else { throw .duplicateContentDisposition(at: place, part: index) }
                 disposition = try ContentDisposition(
-                    field, headerOffset: block.offset, partIndex: index, fieldName: fieldName)
-            case "content-type":
+                    field, in: header, headerOffset: block.offset, partIndex: index, fieldName: fieldName)
+            } else if header.holds("content-type", in: field.name) {
                 if contentType == nil {
-                    contentType = String(decoding: field.value, as: UTF8.self)
+                    contentType = header.repairedText(in: field.value)
                 } else {
                     warnings.append(.duplicatePartContentType(at: place, part: index))
                 }
-            case "content-transfer-encoding":
+            } else if header.holds("content-transfer-encoding", in: field.name) {
                 warnings.append(.contentTransferEncoding(at: place, part: index))
-            default:
-                break
             }
         }
         guard let disposition else { throw .missingContentDisposition(at: block.offset, part: index) }
         name = disposition.name
         filename = disposition.filename
         self.contentType = contentType
-        self.warnings = disposition.warnings + warnings
+        self.bytes = bytes
+        self.warnings = warnings.isEmpty ? disposition.warnings : disposition.warnings + warnings
     }
 }

@@ -126,6 +126,6 @@ extension PartHeader {
         _ = try bytes.span.bytes.withUnsafeBytes { buffer throws(FormProblem) in
             try block.append(buffer[start...], limits: limits, partIndex: index)
         }
-        try self.init(block, index: index)
+        try self.init(&block, index: index)
     }
 }
