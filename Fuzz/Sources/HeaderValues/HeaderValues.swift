@@ -1,0 +1,57 @@
+import Inputs
+import PostcardForm
+
+/// Whatever stands in a Content-Type or a Content-Disposition is read or refused, and what is read can be relied on.
+///
+/// Input: a byte for the header field, its value.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func headerValues(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+    var input = Input(start, count)
+    switch input.byte() % 3 {
+    case 0: checkContentType(String(decoding: input.rest(), as: UTF8.self))
+    case 1: checkHeader(Array("Content-Disposition: ".utf8) + input.rest())
+    default: checkHeader(input.rest())
+    }
+    return 0
+}
+
+/// A boundary that is taken is one.
+private func checkContentType(_ value: String) {
+    do {
+        let boundary = try FormParser(contentType: value).boundary
+        let isPrintable = boundary.utf8.allSatisfy { (0x20..<0x7F).contains($0) }
+        if !isPrintable || !(1...Boundary.maximumLength).contains(boundary.utf8.count) {
+            finding("the boundary \(boundary.debugDescription) was taken")
+        }
+        if (try? FormParser(boundary: boundary)) == nil {
+            finding("the boundary \(boundary.debugDescription) is taken from a Content-Type and not alone")
+        }
+    } catch {
+        if error.offset != 0 || error.message.isEmpty || error.fix.isEmpty { finding("\(error)") }
+    }
+}
+
+/// A header that is taken names a field, and a file by no path; one that is refused is refused inside itself.
+private func checkHeader(_ lines: [UInt8]) {
+    let head = Array("--XX\r\n".utf8)
+    let body = head + lines + Array("\r\n\r\ncontent\r\n--XX--".utf8)
+    let readings = Reading.all(of: [body[...]], boundary: "XX", limits: FormLimits())
+    for reading in readings {
+        switch reading {
+        case .part(let name, let filename, _, let offset, let warnings):
+            if name.isEmpty { finding("an empty name was taken") }
+            if let filename, filename.contains(where: { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\") }) {
+                finding("a path was taken for a filename: \(String(decoding: filename, as: UTF8.self))")
+            }
+            if let filename, filename.contains(0) { finding("a filename with a NUL was taken") }
+            if name.contains(0) { finding("a name with a NUL was taken") }
+            for warning in warnings where !(Int(offset)..<body.count).contains(Int(warning.offset)) {
+                finding("\(warning)")
+            }
+        case .problem(let problem):
+            if !(0...body.count).contains(Int(problem.offset)) || problem.fix.isEmpty { finding("\(problem)") }
+        case .content, .partEnded, .complete:
+            break
+        }
+    }
+}
