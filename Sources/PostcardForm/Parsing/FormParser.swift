@@ -183,7 +183,8 @@ public struct FormParser: Sendable {
                     : try search(in: bytes, at: &position, end: end)
                 if let found { return .bytes(found) }
             case .delimiterEnd(let seen, let imagined):
-                if let event = try readDelimiterEnd(seen, imagined: imagined, in: bytes, at: &position) { return event }
+                let event = try readDelimiterEnd(seen, imagined: imagined, in: bytes, at: &position, end: end)
+                if let event { return event }
             case .header:
                 if let header = try read(in: bytes, at: &position, end: end) { return .partBegan(header) }
             case .closed(let blanks, let sawCarriageReturn):
@@ -278,9 +279,9 @@ extension FormParser {
 // MARK: - Delimiters
 
 extension FormParser {
-    /// Reads one byte behind the boundary.
+    /// Reads a byte behind the boundary, or the line break there.
     private mutating func readDelimiterEnd(
-        _ seen: DelimiterEnd, imagined: Int, in bytes: UnsafeRawBufferPointer, at position: inout Int
+        _ seen: DelimiterEnd, imagined: Int, in bytes: UnsafeRawBufferPointer, at position: inout Int, end: Int
     ) throws(FormProblem) -> FormEvent? {
         let byte = bytes[position]
         switch (seen, byte) {
@@ -295,16 +296,17 @@ extension FormParser {
         case (.padding(let length), .space), (.padding(let length), .tab):
             if length >= limits.maximumHeaderBytes { throw fail(headerTooLarge(part: partCount)) }
             state = .delimiterEnd(.padding(length: length + 1), imagined: imagined)
+        case (.nothing, .carriageReturn) where position + 1 < end && bytes[position + 1] == .lineFeed:
+            // As nearly every delimiter ends; the states between are for what comes in pieces.
+            advance(&position, by: 2)
+            return try beginHeader(padding: 0)
         case (.nothing, .carriageReturn):
             state = .delimiterEnd(.carriageReturn(padding: 0), imagined: imagined)
         case (.padding(let length), .carriageReturn):
             state = .delimiterEnd(.carriageReturn(padding: length), imagined: imagined)
         case (.carriageReturn(let padding), .lineFeed):
             advance(&position, by: 1)
-            if partCount >= limits.maximumParts { throw fail(tooManyParts) }
-            block = HeaderBlock(offset: offset, padding: padding)
-            state = .header
-            return endPart()
+            return try beginHeader(padding: padding)
         case (.nothing, .lineFeed), (.padding, .lineFeed):
             throw fail(.bareLineFeed(at: offset, part: part?.index))
         case (.carriageReturn, _):
@@ -319,6 +321,14 @@ extension FormParser {
         }
         advance(&position, by: 1)
         return nil
+    }
+
+    /// Goes on to the header of the next part.
+    private mutating func beginHeader(padding: Int) throws(FormProblem) -> FormEvent? {
+        if partCount >= limits.maximumParts { throw fail(tooManyParts) }
+        block = HeaderBlock(offset: offset, padding: padding)
+        state = .header
+        return endPart()
     }
 
     /// The event for the end of the part under way, where there is one.

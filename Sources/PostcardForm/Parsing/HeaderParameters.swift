@@ -142,6 +142,7 @@ extension HeaderParameters {
 
 extension Span<UInt8> {
     /// Whether a range holds a text in lower case, whatever its own case.
+    @inline(__always)
     func holds(_ lowercase: StaticString, in range: Range<Int>) -> Bool {
         guard range.count == lowercase.utf8CodeUnitCount else { return false }
         return lowercase.withUTF8Buffer { expected in
