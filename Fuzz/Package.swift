@@ -10,7 +10,7 @@ let settings: [SwiftSetting] = [
 ]
 
 /// One program for each promise that no input may break. `run` builds them with libFuzzer, which brings the `main`.
-let targets = ["Chunking", "RoundTrip", "HeaderValues"]
+let targets = ["Chunking", "RoundTrip", "HeaderValues", "Decoding", "Rules"]
 
 let package = Package(
     name: "postcard-fuzz",
