@@ -150,6 +150,8 @@ let package = Package(
                 "PostcardAsyncHTTP", "PostcardClient", "PostcardForm",
                 .product(name: "AsyncHTTPClient", package: "async-http-client", condition: forAsyncHTTP),
                 .product(name: "NIOCore", package: "swift-nio", condition: forAsyncHTTP),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: forAsyncHTTP),
+                .product(name: "NIOPosix", package: "swift-nio", condition: forAsyncHTTP),
             ],
             swiftSettings: settings),
         .testTarget(

@@ -34,6 +34,7 @@ public struct AsyncHTTPTransport: UploadTransport {
         configuration.timeout.connect = TimeAmount(connectTimeout)
         // A refused connection is told at once; whether to try again is the client's retry policy to say.
         configuration.connectionPool.retryConnectionEstablishment = false
+        configuration.http1_1ConnectionDebugInitializer = StatusCheck.add(to:)
         connections = Connections(HTTPClient(configuration: configuration), isOwned: true)
     }
 
@@ -66,19 +67,21 @@ public struct AsyncHTTPTransport: UploadTransport {
     public func send(
         _ request: UploadRequest, reporting report: @escaping @Sendable (TransportEvent) -> Void
     ) async throws -> UploadResponse {
+        let blocks = BodyBlocks()
         do {
-            return try await exchange(request, reporting: report)
+            return try await exchange(request, blocks, reporting: report)
         } catch {
-            throw UploadError.mapping(error, of: request.url)
+            // What kept the body from being read is told as it is, whatever became of the connection then.
+            throw blocks.failure ?? UploadError.mapping(error, of: request.url)
         }
     }
 
     /// Reads the body in one task while another hands it to the connection; the response ends both.
     private func exchange(
-        _ request: UploadRequest, reporting report: @escaping @Sendable (TransportEvent) -> Void
+        _ request: UploadRequest, _ blocks: BodyBlocks,
+        reporting report: @escaping @Sendable (TransportEvent) -> Void
     ) async throws -> UploadResponse {
-        let blocks = BodyBlocks()
-        return try await withThrowingTaskGroup(of: UploadResponse?.self) { group in
+        try await withThrowingTaskGroup(of: UploadResponse?.self) { group in
             defer { group.cancelAll() }
             group.addTask {
                 await BodySource(request.body, into: blocks).run()
@@ -88,10 +91,11 @@ public struct AsyncHTTPTransport: UploadTransport {
                 // Whoever waits for a place for the next block is let go when the response has come.
                 defer { blocks.close() }
                 let loops = connections.client.eventLoopGroup
-                let chunks = BodyChunks(blocks: blocks, loops: loops, report: report)
+                let end = BodyEnd()
+                let chunks = BodyChunks(blocks: blocks, loops: loops, end: end, report: report)
                 let response = try await answer(to: request, chunks, reporting: report)
                 // A server that knows the length may answer the last chunk before anyone has asked for another.
-                if response.status.kind == .successful, let whole = blocks.whole { report(.sent(whole)) }
+                if response.status.kind == .successful, let whole = end.take() { report(.sent(whole)) }
                 return response
             }
             while let result = try await group.next() {

@@ -7,13 +7,10 @@ extension UploadClient {
         _ request: UploadRequest, attempt: Int, progress: (@Sendable (UploadProgress) -> Void)?
     ) async throws -> UploadResponse {
         let watch = IdleWatch(request.url, timeout: idleTimeout, totalBytes: request.body.contentLength)
-        let report: @Sendable (TransportEvent) -> Void = { event in
-            guard watch.note(event), let progress, case .sent(let body) = event else { return }
-            progress(UploadProgress(attempt: attempt, body: body, of: request.body))
-        }
+        let teller = ProgressTeller(progress, attempt: attempt, of: request.body, watch: watch)
         var response: UploadResponse
         do {
-            response = try await carry(request, watchedBy: watch, reporting: report)
+            response = try await carry(request, watchedBy: watch, telling: teller)
         } catch {
             try Task.checkCancellation()
             throw (error as? FormError).map(UploadError.form) ?? error
@@ -26,15 +23,14 @@ extension UploadClient {
 
     /// Lets the transport and the watch run against each other; whichever ends first ends the other.
     private func carry(
-        _ request: UploadRequest, watchedBy watch: IdleWatch,
-        reporting report: @escaping @Sendable (TransportEvent) -> Void
+        _ request: UploadRequest, watchedBy watch: IdleWatch, telling teller: ProgressTeller
     ) async throws -> UploadResponse {
         try await withThrowingTaskGroup(of: UploadResponse.self) { group in
             defer {
-                watch.end()
+                teller.end()
                 group.cancelAll()
             }
-            group.addTask { try await transport.send(request, reporting: report) }
+            group.addTask { try await transport.send(request, reporting: teller.note) }
             group.addTask { try await watch.expire() }
             guard let response = try await group.next() else { throw CancellationError() }
             return response

@@ -26,8 +26,8 @@ final class BodyBlocks: Sendable {
         case wanted(CheckedContinuation<BodyBlock?, any Error>)
         /// A block is here; perhaps the reader waits for its place.
         case full(BodyBlock, CheckedContinuation<Bool, Never>?)
-        /// The body is over, and its last block taken; how far that was, where it was known to be the last.
-        case ended(BodyProgress?)
+        /// The body is over, and its last block taken.
+        case ended
         /// The body cannot be read to its end.
         case failed(any Error)
         /// Nobody wants more blocks.
@@ -35,7 +35,7 @@ final class BodyBlocks: Sendable {
 
         /// What it is once a block has been taken.
         static func following(_ block: BodyBlock) -> State {
-            block.isLast ? .ended(block.end) : .empty
+            block.isLast ? .ended : .empty
         }
 
         var isFinal: Bool {
@@ -119,9 +119,9 @@ final class BodyBlocks: Sendable {
         case fail(any Error)
     }
 
-    /// How far the body is, where its last block has been taken and was known to be the last.
-    var whole: BodyProgress? {
-        state.withLock { if case .ended(let end) = $0 { end } else { nil } }
+    /// What kept the body from being read.
+    var failure: (any Error)? {
+        state.withLock { if case .failed(let error) = $0 { error } else { nil } }
     }
 
     /// Ends the body, well or not. Every block has been taken by then, because ``put(_:)`` waits for it.
@@ -130,7 +130,7 @@ final class BodyBlocks: Sendable {
             guard !state.isFinal else { return nil }
             let waiting = state
             switch result {
-            case .success: state = .ended(nil)
+            case .success: state = .ended
             case .failure(let error): state = .failed(error)
             }
             if case .wanted(let taker) = waiting { return taker }

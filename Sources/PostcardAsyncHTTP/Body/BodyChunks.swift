@@ -19,6 +19,7 @@ struct BodyChunks: AsyncSequence, Sendable {
     let blocks: BodyBlocks
     /// Of the loops one has the connection; which one is AsyncHTTPClient's secret.
     let loops: any EventLoopGroup
+    let end: BodyEnd
     let report: @Sendable (TransportEvent) -> Void
 
     func makeAsyncIterator() -> Iterator {
@@ -30,6 +31,16 @@ struct BodyChunks: AsyncSequence, Sendable {
         private var bytes = ByteBuffer()
         private var progress = BodyProgress(bytesSent: 0, contentRanges: [])
         private var bytesAhead = 0
+        private var place = Place.beginning
+
+        /// Where in the body the next chunk is.
+        private enum Place {
+            case beginning
+            /// In a block, which is known to be the last or not.
+            case block(isLast: Bool)
+            /// Behind the last chunk, of which the body's end knows.
+            case end
+        }
 
         init(body: BodyChunks) {
             self.body = body
@@ -40,17 +51,29 @@ struct BodyChunks: AsyncSequence, Sendable {
                 await body.waitForLoops()
                 bytesAhead = 0
             }
-            body.report(.sent(progress))
+            tell()
             if bytes.readableBytes == 0 {
                 guard let block = try await body.blocks.take() else { return nil }
                 bytes = block.bytes
                 progress.contentRanges = block.end.contentRanges
+                place = .block(isLast: block.isLast)
             }
             let count = Swift.min(bytes.readableBytes, BodyChunks.chunkSize)
             let chunk = bytes.readSlice(length: count)
             progress.bytesSent += Int64(count)
             bytesAhead += count
+            if case .block(isLast: true) = place, bytes.readableBytes == 0 {
+                place = .end
+                body.end.reach(progress)
+            }
             return chunk
+        }
+
+        private func tell() {
+            switch place {
+            case .beginning, .block: body.report(.sent(progress))
+            case .end: if let whole = body.end.take() { body.report(.sent(whole)) }
+            }
         }
     }
 

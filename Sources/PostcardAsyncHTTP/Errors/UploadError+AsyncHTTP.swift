@@ -6,10 +6,16 @@ import NIOHTTP1
 import NIOPosix
 import NIOSSL
 import PostcardClient
+import PostcardForm
+
+#if canImport(Network)
+import Network
+#endif
 
 extension UploadError {
-    /// What an error of AsyncHTTPClient or of the sockets below it says about an upload. The form's own errors,
-    /// a cancellation, and what is an ``UploadError`` already pass unchanged.
+    /// What an error of AsyncHTTPClient or of whatever is below it says about an upload. A `FormError`, a
+    /// cancellation, and what is an ``UploadError`` already pass unchanged; the errors of the form's own streams,
+    /// which can be of any type, do not come here.
     static func mapping(_ error: any Error, of url: URL) -> any Error {
         #if canImport(Network)
         if let error = mappingNetworkFramework(error, of: url) { return error }
@@ -31,8 +37,10 @@ extension UploadError {
             connectionLost(to: url, "it was closed", underlying: error)
         case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError:
             tls(with: url, reasonOfTLS(error), underlying: error)
-        default:
+        case is UploadError, is FormError, is CancellationError:
             error
+        default:
+            connectionLost(to: url, "\(error)", underlying: error)
         }
     }
 
@@ -46,6 +54,8 @@ extension UploadError {
     /// On Apple platforms the connections are Network.framework's, which tells errors in its own way.
     private static func mappingNetworkFramework(_ error: any Error, of url: URL) -> UploadError? {
         switch error {
+        case NWError.dns:
+            connectionFailed(to: url, "there is no such host", underlying: error)
         case let error as HTTPClient.NWTLSError:
             tls(with: url, error.description, underlying: error)
         case let error as HTTPClient.NWPOSIXError:
@@ -72,6 +82,8 @@ extension UploadError {
             timedOut(url, .sending, after: nil, underlying: error)
         case .cancelled:
             CancellationError()
+        case .proxyAuthenticationRequired, .invalidProxyResponse:
+            connectionFailed(to: url, error.shortDescription, underlying: error)
         case .remoteConnectionClosed:
             connectionLost(to: url, "the server closed it", underlying: error)
         default:

@@ -1,5 +1,11 @@
 public import PostcardForm
 
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 /// Why an upload failed, in words for the person who reads them.
 ///
 /// ```swift
@@ -12,8 +18,10 @@ public import PostcardForm
 public struct UploadError: Error, Sendable, CustomStringConvertible {
     /// What kind of failure it is; stable across versions.
     public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
+        /// The kind as a word, such as `connection-lost`, for logs and for programs that read them.
         public let rawValue: String
 
+        /// Makes a kind of failure from its word, known or not.
         public init(rawValue: String) {
             self.rawValue = rawValue
         }
@@ -85,4 +93,9 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
     public var formError: FormError? { underlying as? FormError }
 
     public var description: String { message }
+}
+
+extension UploadError: LocalizedError {
+    /// The same as ``message``, so that it is what `localizedDescription` says.
+    public var errorDescription: String? { message }
 }

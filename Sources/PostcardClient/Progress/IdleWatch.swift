@@ -39,6 +39,7 @@ final class IdleWatch: Sendable {
     ///
     /// - Returns: Whether it carries the upload forward: progress never falls within an attempt, and nothing
     ///   is told twice.
+    @discardableResult
     func note(_ event: TransportEvent) -> Bool {
         state.withLock { state in
             guard !state.isOver else { return false }

@@ -11,20 +11,25 @@ enum BoundBodyStream {
     ///
     /// - Parameters:
     ///   - reader: The form's body.
-    ///   - failed: Called where the body cannot be read to its end. Only then is the stream closed, so that
-    ///     what was sent does not look whole.
+    ///   - failed: Called where the body cannot be read to its end, with what closes the stream. It is to be
+    ///     called once the connection is closed: before that, what was sent would look whole.
     /// - Returns: What URLSession reads.
-    static func make(_ reader: BlockingFormReader, failed: @escaping @Sendable () -> Void) -> InputStream? {
+    static func make(
+        _ reader: BlockingFormReader, failed: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
+    ) -> InputStream? {
         var input: InputStream?
         var output: OutputStream?
         Stream.getBoundStreams(withBufferSize: bufferSize, inputStream: &input, outputStream: &output)
         guard let input, let output else { return nil }
-        // The thread alone uses this end from here on.
+        // The thread alone uses this end from here on, and after it only whoever closes it.
         nonisolated(unsafe) let writing = output
         let thread = Thread {
             writing.open()
-            if !fill(writing, from: reader) { failed() }
-            writing.close()
+            if fill(writing, from: reader) {
+                writing.close()
+            } else {
+                failed { writing.close() }
+            }
         }
         thread.name = "Postcard body"
         thread.start()

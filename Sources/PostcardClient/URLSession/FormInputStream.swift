@@ -7,10 +7,11 @@ import PostcardForm
 /// It reads ahead of nothing and copies nothing: URLSession's own buffer is filled from the form's files.
 /// Apple's URLSession wants private methods of a stream that is not its own; there ``BoundBodyStream`` stands in.
 final class FormInputStream: InputStream {
-    private let reader: BlockingFormReader
+    private let reader: BlockingFormReader?
     private var status = Stream.Status.notOpen
 
-    init(_ reader: BlockingFormReader) {
+    /// - Parameter reader: The form's body; `nil` for a stream that fails as soon as it is read.
+    init(_ reader: BlockingFormReader?) {
         self.reader = reader
         super.init(data: Data())
     }
@@ -32,7 +33,7 @@ final class FormInputStream: InputStream {
 
     override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength length: Int) -> Int {
         guard status == .open else { return status == .error ? -1 : 0 }
-        guard let count = reader.read(into: UnsafeMutableRawBufferPointer(start: buffer, count: length)) else {
+        guard let count = reader?.read(into: UnsafeMutableRawBufferPointer(start: buffer, count: length)) else {
             status = .error
             return -1
         }

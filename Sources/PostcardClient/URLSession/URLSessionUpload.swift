@@ -23,6 +23,8 @@ final class URLSessionUpload: Sendable {
         var cause: (any Error)?
         var received = Data()
         var bytesSent: Int64 = 0
+        /// Closes the stream of a body that could not be read to its end.
+        var closeBody: (@Sendable () -> Void)?
     }
 
     init(
@@ -64,34 +66,43 @@ final class URLSessionUpload: Sendable {
 
     /// The body for URLSession to read, from its beginning.
     ///
-    /// On Linux there is one only once: libcurl sends a request again whose answer was lost on a kept connection.
-    /// The form may have been stored by then, and whether it is sent again is the retry policy's to say. What
-    /// libcurl gets is a body that cannot be read, because without one it would send an empty one.
+    /// There is one only once: URLSession sends a request again whose answer was lost on a kept connection. The
+    /// form may have been stored by then, and whether it is sent again is the retry policy's to say.
     func makeBodyStream() -> InputStream? {
         do {
-            let taken = try takeReader()
+            let reader = try takeReader()
             #if canImport(FoundationNetworking)
-            if taken.isAgain { cancel(UploadError.connectionLost(to: request.url, "the server closed it")) }
-            return FormInputStream(taken.reader)
+            return FormInputStream(reader)
             #else
-            return BoundBodyStream.make(taken.reader) { [weak self] in self?.cancelAfterFailure() }
+            return BoundBodyStream.make(reader) { [weak self] close in
+                guard let self else { return close() }
+                endAfterFailure(of: reader, closing: close)
+            }
             #endif
         } catch {
             cancel(error)
+            #if canImport(FoundationNetworking)
+            // Without a body libcurl would send an empty one.
+            return FormInputStream(nil)
+            #else
             return nil
+            #endif
         }
     }
 
-    /// The reader of the body, a fresh one each time, and whether there was one before.
-    private func takeReader() throws(FormError) -> (reader: BlockingFormReader, isAgain: Bool) {
-        let fresh = try BlockingFormReader(request.body)
-        return state.withLock { state in
-            let previous = state.reader
-            previous?.cancel()
-            state.reader = fresh
-            if state.cause != nil { fresh.cancel() }
-            return (fresh, previous != nil)
+    /// The reader of the body.
+    ///
+    /// - Throws: `FormError` where the body cannot be read; ``UploadError`` where it has been taken before.
+    private func takeReader() throws -> BlockingFormReader {
+        if state.withLock({ $0.reader != nil }) {
+            throw UploadError.connectionLost(to: request.url, "the server closed it")
         }
+        let reader = try BlockingFormReader(request.body)
+        state.withLock { state in
+            state.reader = reader
+            if state.cause != nil { reader.cancel() }
+        }
+        return reader
     }
 
     func sent(_ bytesSent: Int64) {
@@ -126,6 +137,7 @@ final class URLSessionUpload: Sendable {
             return (state, state.continuation)
         }
         state.reader?.cancel()
+        state.closeBody?()
         if let cause = state.cause ?? state.reader.flatMap(readFailure) {
             continuation?.resume(throwing: cause)
         } else if let error {
@@ -138,9 +150,15 @@ final class URLSessionUpload: Sendable {
     }
 
     #if !canImport(FoundationNetworking)
-    private func cancelAfterFailure() {
-        let reader = state.withLock { $0.reader }
-        if let failure = reader?.failure { cancel(failure) }
+    /// Gives up an upload whose body cannot be read to its end. The stream is closed when all is over and not
+    /// before: URLSession would take its end for the body's.
+    private func endAfterFailure(of reader: BlockingFormReader, closing close: @escaping @Sendable () -> Void) {
+        let isOver = state.withLock { state in
+            if state.continuation != nil { state.closeBody = close }
+            return state.continuation == nil
+        }
+        if isOver { return close() }
+        cancel(reader.failure ?? CancellationError())
     }
     #endif
 

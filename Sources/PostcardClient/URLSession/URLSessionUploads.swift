@@ -44,6 +44,18 @@ final class URLSessionUploads: NSObject, URLSessionDataDelegate {
         completionHandler(nil)
     }
 
+    #if canImport(FoundationNetworking)
+    // URLSession on Linux never ends a task whose challenge has no answer. It asks once the response has been
+    // read to its end: that response is the answer, and the task is ended without one.
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        remove(task)?.complete(task.response as? HTTPURLResponse, nil)
+        completionHandler(.cancelAuthenticationChallenge, nil)
+    }
+    #endif
+
     func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
         completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void

@@ -22,6 +22,11 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private var silenceCheck: Scheduled<Void>?
     /// Ends of answers that are not in the socket yet.
     private var unsentEnds = 0
+    /// Parts of answers that are not in the socket yet, and since when none of them got there.
+    private var unsentParts = 0
+    private var stalledSince = ContinuousClock.now
+    /// Why what came is not taken for a request.
+    private var refusal = UploadProblem.malformedRequest
     /// Who wants to know that the connection is closed, where closing has to wait.
     private var closePromises: [EventLoopPromise<Void>] = []
 
@@ -33,6 +38,13 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     func handlerAdded(context: ChannelHandlerContext) {
         quietSince = .now
         checkSilence(context: context, after: options.idleTimeout)
+        let pipeline = context.pipeline.syncOperations
+        do {
+            let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
+            try pipeline.addHandler(RequestGuard(), position: .after(decoder))
+        } catch {
+            context.fireErrorCaught(error)
+        }
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
@@ -59,7 +71,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         if state.silence != .afterLastAnswer { quietSince = .now }
         let action =
             switch unwrapInboundIn(data) {
-            case .head(let head): state.headRead(isFinal: head.headerFields[.connection] == "close")
+            case .head(let head): state.headRead(isFinal: Self.asksForClose(head.headerFields))
             case .body(let bytes): state.bodyRead(bytes.readableBytes)
             case .end: state.endRead()
             }
@@ -85,19 +97,35 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         let interruption: RequestInterruption =
-            switch error as? HTTPParserError {
-            case .invalidEOFState: .endedEarly
-            case .some: .malformed
-            case nil: .disconnected(error)
+            switch error {
+            case HTTPParserError.invalidEOFState: .endedEarly
+            case is HTTPParserError, is RequestRefusal: .malformed
+            default: .disconnected(error)
             }
-        fail(interruption, original: error, context: context)
+        // Who serves the connection answers where the decoder fails; the answer is then the refusal.
+        let original = error is RequestRefusal ? HTTPParserError.unknown : error
+        if fail(interruption, original: original, context: context) == .pass { refusal = .decoding(error) }
     }
 
-    private func fail(_ interruption: RequestInterruption, original: any Error, context: ChannelHandlerContext) {
-        switch state.inputFailed() {
+    @discardableResult
+    private func fail(
+        _ interruption: RequestInterruption, original: any Error, context: ChannelHandlerContext
+    ) -> ConnectionState.FailureAction {
+        let action = state.inputFailed()
+        switch action {
         case .pass: context.fireErrorCaught(original)
         case .passAsInterruption: context.fireErrorCaught(interruption)
         case .drop: break
+        }
+        return action
+    }
+
+    /// Whether a message is the last one of its connection: `Connection` is a list without case (RFC 9110 §7.6.1).
+    private static func asksForClose(_ fields: HTTPFields) -> Bool {
+        fields[values: .connection].contains { value in
+            value.split(separator: ",").contains { option in
+                option.lowercased().split(whereSeparator: { $0 == " " || $0 == "\t" }) == ["close"]
+            }
         }
     }
 
@@ -117,8 +145,10 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
             if state.isWriting { context.write(data, promise: promise) } else { promise?.succeed() }
         case .head(let head):
             writeHead(head, context: context, promise: promise)
+        case .body where state.isWriting:
+            context.write(data, promise: watched(promise, context: context))
         case .body:
-            if state.isWriting { context.write(data, promise: promise) } else { promise?.succeed() }
+            promise?.succeed()
         case .end:
             writeEnd(data, context: context, promise: promise)
         }
@@ -126,7 +156,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     private func writeHead(_ head: HTTPResponse, context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
         var head = head
-        switch state.answerBegins(isLast: head.headerFields[.connection] == "close") {
+        switch state.answerBegins(isLast: Self.asksForClose(head.headerFields)) {
         case .drop:
             promise?.succeed()
         case .write:
@@ -135,10 +165,10 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
             head.headerFields[.connection] = "close"
             context.write(wrapOutboundOut(.head(head)), promise: promise)
         case .writeMalformedRequest:
-            head = UploadProblem.malformedRequest.head
+            head = refusal.head
             head.headerFields[.connection] = "close"
             context.write(wrapOutboundOut(.head(head)), promise: nil)
-            context.write(wrapOutboundOut(.body(UploadProblem.malformedRequest.body)), promise: promise)
+            context.write(wrapOutboundOut(.body(refusal.body)), promise: promise)
         }
     }
 
@@ -148,10 +178,12 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
             promise?.succeed()
             return
         }
-        let sent = promise ?? context.eventLoop.makePromise(of: Void.self)
+        let sent = watched(promise, context: context)
         unsentEnds += 1
         sent.futureResult.assumeIsolated().whenComplete { [self] _ in
             unsentEnds -= 1
+            // Only now the client can be waited for.
+            quietSince = .now
             switch action {
             case .writeAndLinger: linger(context: context)
             case .writeAndClose: closeNow(context: context)
@@ -160,6 +192,18 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
             }
         }
         context.write(data, promise: sent)
+    }
+
+    /// Notes when a part of an answer is in the socket, which is when the client has made room by reading.
+    private func watched(_ promise: EventLoopPromise<Void>?, context: ChannelHandlerContext) -> EventLoopPromise<Void> {
+        let sent = promise ?? context.eventLoop.makePromise(of: Void.self)
+        if unsentParts == 0 { stalledSince = .now }
+        unsentParts += 1
+        sent.futureResult.assumeIsolated().whenComplete { [self] _ in
+            unsentParts -= 1
+            stalledSince = .now
+        }
+        return sent
     }
 
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
@@ -204,7 +248,19 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         }
     }
 
+    /// A client that does not read keeps the answer's file open, and so does not get all the time of the world.
+    private func judgeStall(context: ChannelHandlerContext) {
+        let patience = closePromises.isEmpty ? options.idleTimeout : min(options.idleTimeout, options.drainTimeout)
+        let stalled = stalledSince.duration(to: .now)
+        if stalled >= patience {
+            closeNow(context: context)
+        } else {
+            checkSilence(context: context, after: patience - stalled)
+        }
+    }
+
     private func judgeSilence(context: ChannelHandlerContext) {
+        guard unsentParts == 0 else { return judgeStall(context: context) }
         let quiet = quietSince.duration(to: .now)
         switch state.silence {
         case .inBody where isReadWanted:

@@ -1,8 +1,8 @@
 #if Server
 /// How a connection is kept, and how it ends.
 public struct ConnectionOptions: Sendable, Hashable {
-    /// How long a sender may be silent: within a body it is then refused with 408, between two requests the
-    /// connection is closed. 30 seconds unless set, which is longer than a phone takes to change networks.
+    /// How long a client may be silent: within a body it is then refused with 408; between two requests, and where
+    /// it reads nothing of its answer, the connection is closed. 30 seconds unless set, which is longer than a phone takes to change networks.
     public var idleTimeout: Duration = .seconds(30)
 
     /// How many bytes of a body are still read after an early refusal: 128 MiB unless set. Most clients send the

@@ -46,7 +46,7 @@ struct ConnectionState {
 
     /// - Parameter isFinal: Whether the request asks for the connection to be closed.
     mutating func headRead(isFinal: Bool = false) -> ReadAction {
-        guard case .serving(var exchange) = phase else { return .drop }
+        guard case .serving(var exchange) = phase, exchange.input != .malformed else { return .drop }
         exchange.unanswered += 1
         exchange.input = .inBody
         exchange.isFinal = isFinal
@@ -56,7 +56,7 @@ struct ConnectionState {
 
     mutating func bodyRead(_ count: Int) -> ReadAction {
         switch phase {
-        case .serving: return .pass
+        case .serving(let exchange): return exchange.input == .malformed ? .drop : .pass
         case .lastAnswer(let drainable):
             phase = .lastAnswer(drainableBytes: drainable - Int64(count))
             return .drop
@@ -68,7 +68,7 @@ struct ConnectionState {
     }
 
     mutating func endRead() -> ReadAction {
-        guard case .serving(var exchange) = phase else { return .drop }
+        guard case .serving(var exchange) = phase, exchange.input != .malformed else { return .drop }
         exchange.input = .betweenRequests
         phase = .serving(exchange)
         return .pass
@@ -85,7 +85,8 @@ struct ConnectionState {
     /// Whether what comes in is dropped, so that nobody else asks for more of it.
     var isDropping: Bool {
         switch phase {
-        case .serving, .closed: false
+        case .serving(let exchange): exchange.input == .malformed
+        case .closed: false
         case .lastAnswer, .lingering: true
         }
     }

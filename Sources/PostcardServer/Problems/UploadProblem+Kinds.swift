@@ -7,7 +7,7 @@ extension UploadProblem {
         self.init(status: HTTPResponse.Status(code: code.status), code: code.rawValue, detail: detail, fix: fix)
     }
 
-    static func bodyTooLarge(announced: Int64, limits: FormLimits) -> UploadProblem {
+    static func bodyTooLarge(announced: String, limits: FormLimits) -> UploadProblem {
         var problem = UploadProblem(
             .bodyTooLarge,
             detail: "The body is announced with \(announced) bytes, and \(limits.maximumBodyBytes) are allowed.",
@@ -52,10 +52,6 @@ extension UploadProblem {
         return problem
     }
 
-    static let malformedRequest = UploadProblem(
-        status: 400, code: "malformed-request", detail: "This is no HTTP request as RFC 9112 has it.",
-        fix: "Look for a wrong Content-Length, a broken chunk, or a header field that is no field.")
-
     static let uploadNotFound = UploadProblem(
         status: 404, code: "not-found", detail: "There is no such upload.",
         fix: "GET \(UploadRecord.readingPath) lists those there are.")
@@ -89,13 +85,23 @@ extension UploadProblem {
 
     static func store(_ error: any Error) -> UploadProblem {
         if let error = error as? UploadStoreError, error.code == .full {
-            return UploadProblem(
-                status: 507, code: "store-full", detail: "There is no room left to store the form.",
+            var problem = UploadProblem(
+                status: 503, code: "store-full", detail: "There is no room left to store the form.",
                 fix: "Make room on the receiver, then send the form again.")
+            problem.retryAfterSeconds = 60
+            return problem
         }
+        return storeUnavailable(detail: "The form could not be stored.")
+    }
+
+    static let unreadable = storeUnavailable(detail: "What was stored could not be read.")
+
+    static let notDeleted = storeUnavailable(detail: "The upload could not be deleted.")
+
+    private static func storeUnavailable(detail: String) -> UploadProblem {
         var problem = UploadProblem(
-            status: 503, code: "store-unavailable", detail: "The form could not be stored.",
-            fix: "Send it again later; the receiver's log says why.")
+            status: 503, code: "store-unavailable", detail: detail,
+            fix: "Send the request again later; the receiver's log says why.")
         problem.retryAfterSeconds = 10
         return problem
     }

@@ -10,7 +10,8 @@ import Foundation
 
 extension UploadProblem: HTTPResponseError {
     public func response(from request: Request, context: some RequestContext) throws -> Response {
-        response
+        // An answer to HEAD has no body; one that is sent is taken for the next answer.
+        request.method == .head ? response.createHeadResponse() : response
     }
 
     /// The answer's head.

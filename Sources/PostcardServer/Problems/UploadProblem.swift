@@ -31,6 +31,7 @@ public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible 
         /// The most that is allowed: bytes, seconds or a count.
         public let value: Int64
 
+        /// For refusals of one's own.
         public init(name: String, value: Int64) {
             self.name = name
             self.value = value

@@ -17,17 +17,17 @@ struct Archive<Store: UploadStore>: Sendable {
     private static var usualLimit: Int { 50 }
     private static var maximumLimit: Int { 1000 }
 
-    func list(_ request: Request) async throws -> Response {
+    func list(_ request: Request, logger: Logger) async throws -> Response {
         let limit = try limit(request)
         let after = try request.uri.queryParameters["after"].map { text in
             guard let id = UploadID(text) else { throw UploadProblem.invalidQuery("after", expected: "an upload's id") }
             return id
         }
         // One more than wanted tells whether there is a next page.
-        let found = try await refusing { try await store.identifiers(limit: limit + 1, after: after) }
+        let found = try await reading(logger) { try await store.identifiers(limit: limit + 1, after: after) }
         let page = found.prefix(limit)
         let next = found.count > limit ? page.last : nil
-        return Response(status: .ok, headers: headers, body: listing(Array(page), next: next))
+        return Response(status: .ok, headers: headers, body: listing(Array(page), next: next, logger: logger))
     }
 
     private func limit(_ request: Request) throws -> Int {
@@ -39,15 +39,22 @@ struct Archive<Store: UploadStore>: Sendable {
     }
 
     /// Record after record, so that a long listing is never held whole.
-    private func listing(_ ids: [UploadID], next: UploadID?) -> ResponseBody {
+    private func listing(_ ids: [UploadID], next: UploadID?, logger: Logger) -> ResponseBody {
         ResponseBody { [store] writer in
             try await writer.write(ByteBuffer(string: #"{"uploads":["#))
             var separator = ""
             for id in ids {
-                // An upload that was deleted meanwhile is left out.
-                guard let record = try await store.record(id) else { continue }
+                // An upload that was deleted meanwhile is left out, and so is one that is damaged: the others are not.
+                let json: Data
+                do {
+                    guard let record = try await store.record(id) else { continue }
+                    json = try record.json()
+                } catch {
+                    logger.error("Left a record out of a listing", metadata: ["upload": "\(id)", "error": "\(error)"])
+                    continue
+                }
                 var line = ByteBuffer(string: separator)
-                line.writeBytes(try record.json())
+                line.writeBytes(json)
                 try await writer.write(line)
                 separator = ",\n"
             }
@@ -57,43 +64,53 @@ struct Archive<Store: UploadStore>: Sendable {
         }
     }
 
-    func record(_ request: Request, id: String?) async throws -> Response {
-        let record = try await find(id)
+    func record(id: String?, logger: Logger) async throws -> Response {
+        let record = try await find(id, logger)
         return Response(
             status: .ok, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: try record.json())))
     }
 
     func delete(id: String?, logger: Logger) async throws -> Response {
-        guard let id = id.flatMap({ UploadID($0) }), try await refusing({ try await store.delete(id) }) else {
+        guard let id = id.flatMap({ UploadID($0) }),
+            try await refusing(.notDeleted, logger, { try await store.delete(id) })
+        else {
             throw UploadProblem.uploadNotFound
         }
         logger.info("Deleted an upload", metadata: ["upload": "\(id)"])
         return Response(status: .noContent)
     }
 
-    func file(_ request: Request, id: String?, index: String?) async throws -> Response {
-        let record = try await find(id)
+    func file(_ request: Request, id: String?, index: String?, logger: Logger) async throws -> Response {
+        let record = try await find(id, logger)
         guard let index = index.flatMap({ Int($0) }), record.files.indices.contains(index),
-            let content = try await refusing({ try await store.openFile(index, of: record.id) })
+            let content = try await reading(logger, { try await store.openFile(index, of: record.id) })
         else {
             throw UploadProblem.fileNotFound
         }
         return FileAnswer(file: record.files[index], content: content).response(to: request)
     }
 
-    private func find(_ id: String?) async throws -> UploadRecord {
-        guard let id = id.flatMap({ UploadID($0) }), let record = try await refusing({ try await store.record(id) })
+    private func find(_ id: String?, _ logger: Logger) async throws -> UploadRecord {
+        guard let id = id.flatMap({ UploadID($0) }),
+            let record = try await reading(logger, { try await store.record(id) })
         else {
             throw UploadProblem.uploadNotFound
         }
         return record
     }
 
-    private func refusing<Value>(_ body: () async throws -> Value) async throws -> Value {
+    private func reading<Value>(_ logger: Logger, _ body: () async throws -> Value) async throws -> Value {
+        try await refusing(.unreadable, logger, body)
+    }
+
+    private func refusing<Value>(
+        _ problem: UploadProblem, _ logger: Logger, _ body: () async throws -> Value
+    ) async throws -> Value {
         do {
             return try await body()
         } catch let error as UploadStoreError {
-            throw UploadProblem.store(error)
+            logger.error("\(problem.detail)", metadata: ["error": "\(error)"])
+            throw problem
         }
     }
 

@@ -6,6 +6,7 @@ public import Hummingbird
 ///
 /// Add it before the routes. The routes of ``Hummingbird/Router/addUploads(to:options:)`` do not need it.
 public struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
+    /// Makes the middleware; it has no settings.
     public init() {}
 
     public func handle(

@@ -56,7 +56,9 @@ struct Reception<Store: UploadStore>: Sendable {
 
     /// Judges the request by its head alone.
     private func parser(for request: Request) throws(UploadProblem) -> FormParser {
-        if let length = request.headers[.contentLength].flatMap({ Int64($0) }), length > options.limits.maximumBodyBytes
+        // A length that no number holds is the decoder's to have judged: it is more than any limit.
+        if let length = request.headers[.contentLength],
+            Int64(length).map({ $0 > options.limits.maximumBodyBytes }) ?? true
         {
             throw .bodyTooLarge(announced: length, limits: options.limits)
         }

@@ -20,7 +20,7 @@ struct RouteTable<Context: RequestContext> {
     mutating func addReading(_ path: RouterPath, _ handler: @escaping Handler) {
         add(path, .get, handler)
         add(path, .head) { request, context in
-            try await handler(request, context).createHeadResponse()
+            try await handler(request, context).withoutBody()
         }
     }
 
@@ -38,9 +38,15 @@ struct RouteTable<Context: RequestContext> {
         }
     }
 
-    /// The methods of RFC 9110 §9.3 and RFC 5789.
+    /// All methods that the decoder takes; another one is no request.
     private static var methods: [HTTPRequest.Method] {
-        [.get, .head, .post, .put, .delete, .connect, .options, .trace, .patch]
+        let others = [
+            "ACL", "BIND", "CHECKOUT", "COPY", "LINK", "LOCK", "M-SEARCH", "MERGE", "MKACTIVITY", "MKCALENDAR", "MKCOL",
+            "MOVE", "MSEARCH", "NOTIFY", "PROPFIND", "PROPPATCH", "PURGE", "REBIND", "REPORT", "SEARCH", "SOURCE",
+            "SUBSCRIBE", "UNBIND", "UNLINK", "UNLOCK", "UNSUBSCRIBE",
+        ]
+        return [.get, .head, .post, .put, .delete, .connect, .options, .trace, .patch]
+            + others.compactMap { HTTPRequest.Method($0) }
     }
 }
 #endif

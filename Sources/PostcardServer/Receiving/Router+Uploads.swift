@@ -45,13 +45,16 @@ extension RouteTable {
         let archive = Archive(store: store)
         let base = UploadRecord.readingPath
         if options.access.contains(.reading) {
-            addReading("\(base)") { request, _ in try await archive.list(request) }
-            addReading("\(base)/{id}") { request, context in
-                try await archive.record(request, id: context.parameters.get("id"))
+            addReading("\(base)") { request, context in
+                try await archive.list(request, logger: context.logger)
+            }
+            addReading("\(base)/{id}") { _, context in
+                try await archive.record(id: context.parameters.get("id"), logger: context.logger)
             }
             addReading("\(base)/{id}/files/{index}") { request, context in
                 try await archive.file(
-                    request, id: context.parameters.get("id"), index: context.parameters.get("index"))
+                    request, id: context.parameters.get("id"), index: context.parameters.get("index"),
+                    logger: context.logger)
             }
         }
         if options.access.contains(.deleting) {

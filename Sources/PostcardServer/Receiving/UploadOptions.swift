@@ -4,7 +4,12 @@ public import PostcardForm
 /// What a receiver takes, where, and what else it offers.
 public struct UploadOptions: Sendable, Hashable {
     /// Where forms are posted: `/uploads` unless set, for an app whose address is fixed such as `/api/v1/images`.
-    public var path = UploadRecord.readingPath
+    ///
+    /// It always begins with one slash, because a browser takes two for the beginning of a host; slashes that are
+    /// missing or too many are mended.
+    public var path = UploadRecord.readingPath {
+        didSet { path = Self.withSingleSlashes(path) }
+    }
 
     /// How much of everything is taken.
     public var limits = FormLimits()
@@ -20,6 +25,7 @@ public struct UploadOptions: Sendable, Hashable {
     public struct Access: OptionSet, Sendable, Hashable {
         public let rawValue: Int
 
+        /// Takes the sum of what is offered as a number.
         public init(rawValue: Int) {
             self.rawValue = rawValue
         }
@@ -36,5 +42,10 @@ public struct UploadOptions: Sendable, Hashable {
 
     /// The defaults.
     public init() {}
+
+    private static func withSingleSlashes(_ path: String) -> String {
+        let segments = path.split(separator: "/").joined(separator: "/")
+        return "/" + segments + (path.hasSuffix("/") && !segments.isEmpty ? "/" : "")
+    }
 }
 #endif

@@ -39,10 +39,14 @@ public struct Receiver: Sendable {
     ///
     /// - Parameter onRunning: Called once connections are accepted, with the server's address, such as
     ///   `http://127.0.0.1:8080`.
-    /// - Throws: ``UploadStoreError`` where the directory cannot be used; whatever the system says where the address
+    /// - Throws: ``UploadStoreError`` where the directory cannot be used; `Errno`, which says why, where the address
     ///   cannot be listened on.
     public func run(onRunning: @escaping @Sendable (_ url: String) async -> Void = { _ in }) async throws {
-        try await application(onRunning: onRunning).runService()
+        do {
+            try await application(onRunning: onRunning).runService()
+        } catch let error as IOError {
+            throw Errno(rawValue: error.errnoCode)
+        }
     }
 
     /// The receiver as a Hummingbird application, for those who run services of their own beside it.
@@ -51,7 +55,7 @@ public struct Receiver: Sendable {
     public func application(
         onRunning: @escaping @Sendable (_ url: String) async -> Void = { _ in }
     ) throws -> Application<RouterResponder<BasicRequestContext>> {
-        let store = try LocalUploadStore(directory: directory)
+        let store = try LocalUploadStore(directory: directory, logger: logger)
         let router = Router()
         router.add(middleware: ProblemMiddleware())
         // One table, because a path of the receiver's own may be where forms are posted.

@@ -21,12 +21,27 @@ import Android
 enum DurableFiles {
     /// Makes a directory that only its owner may look into.
     static func makeDirectory(_ path: FilePath) throws(UploadStoreError) {
-        guard mkdir(path.string, 0o700) == 0 else { throw .file("make", path, lastError) }
+        guard path.withPlatformString({ mkdir($0, 0o700) }) == 0 else { throw .file("make", path, lastError) }
+    }
+
+    /// Makes a directory where there is none, and all above it that are missing, so that they survive a power cut.
+    static func makeDirectories(_ path: FilePath) throws(UploadStoreError) {
+        let containing = path.removingLastComponent()
+        do throws(UploadStoreError) {
+            try makeDirectory(path)
+        } catch  where error.underlying as? Errno == .fileExists {
+            return
+        } catch  where error.underlying as? Errno == .noSuchFileOrDirectory && !containing.isEmpty {
+            try makeDirectories(containing)
+            try makeDirectory(path)
+        }
+        try synchronizeDirectory(containing.isEmpty ? "." : containing)
     }
 
     /// Names a file or directory anew, in place of whatever had the name.
     static func move(_ path: FilePath, to other: FilePath) throws(UploadStoreError) {
-        guard rename(path.string, other.string) == 0 else { throw .file("rename", path, lastError) }
+        let result = path.withPlatformString { old in other.withPlatformString { new in rename(old, new) } }
+        guard result == 0 else { throw .file("rename", path, lastError) }
     }
 
     /// Waits until what was written to the file is on the disk.
@@ -62,8 +77,16 @@ enum DurableFiles {
     /// Takes a file's lock, until it is given back or the process ends.
     ///
     /// - Returns: `false` where someone else has it.
-    static func lock(_ descriptor: FileDescriptor) -> Bool {
-        flock(descriptor.rawValue, LOCK_EX | LOCK_NB) == 0
+    /// - Throws: Whatever else the system says, such as that the file system knows no locks.
+    static func lock(_ descriptor: FileDescriptor) throws(Errno) -> Bool {
+        while flock(descriptor.rawValue, LOCK_EX | LOCK_NB) != 0 {
+            switch lastError {
+            case .interrupted: continue
+            case .wouldBlock: return false
+            case let error: throw error
+            }
+        }
+        return true
     }
 
     /// Gives a file's lock back.

@@ -14,10 +14,14 @@ public final class LocalUpload: PendingUpload {
     private var files: [(name: String, filename: String, contentType: String)] = []
     private var steps: [UploadFolder.Step] = []
     private var gatheredBytes = 0
+    private var gatheredFiles = 0
     private var writing: FileWork<Void>?
 
     /// Large enough that the change of threads costs nothing, small enough for many uploads at once.
     private static let batchBytes = 256 << 10
+
+    /// Each file waits for the disk, and others wait for the thread.
+    private static let batchFiles = 32
 
     /// A buffer holds on to the memory of all that was read with it; fewer bytes than these are copied out of it.
     private static let smallBytes = 4 << 10
@@ -35,7 +39,10 @@ public final class LocalUpload: PendingUpload {
     public func write(_ bytes: ByteBuffer) async throws {
         gather(bytes)
         gatheredBytes += bytes.readableBytes
-        guard gatheredBytes >= Self.batchBytes else { return }
+        if gatheredBytes >= Self.batchBytes { try await writeGathered() }
+    }
+
+    private func writeGathered() async throws {
         try await finishWriting()
         let batch = takeSteps()
         writing = FileWork { [folder] in
@@ -62,6 +69,8 @@ public final class LocalUpload: PendingUpload {
 
     public func endFile() async throws {
         steps.append(.endFile)
+        gatheredFiles += 1
+        if gatheredFiles >= Self.batchFiles { try await writeGathered() }
     }
 
     public func commit(fields: [UploadRecord.Field]) async throws -> UploadRecord {
@@ -94,6 +103,7 @@ public final class LocalUpload: PendingUpload {
         defer {
             steps = []
             gatheredBytes = 0
+            gatheredFiles = 0
         }
         return steps
     }

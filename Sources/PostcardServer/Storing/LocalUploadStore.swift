@@ -1,4 +1,5 @@
 #if Server
+public import Logging
 public import SystemPackage
 
 #if canImport(FoundationEssentials)
@@ -22,29 +23,37 @@ import Foundation
 public final class LocalUploadStore: UploadStore {
     let layout: StoreLayout
     private let lock: FileDescriptor
+    private let logger: Logger
     let identifiers: SharedIDSource
 
     /// Opens a directory, making it where there is none, and removes from it what a crash left half-written.
     ///
     /// The call blocks while it works on the disk.
     ///
-    /// - Parameter directory: Where the uploads are kept.
+    /// - Parameters:
+    ///   - directory: Where the uploads are kept.
+    ///   - logger: Told of what could not be removed; by identifiers alone.
     /// - Throws: ``UploadStoreError`` with the code ``UploadStoreError/Code/inUse`` where another store has the
     ///   directory open, and ``UploadStoreError/Code/unusableDirectory`` where it cannot be made or written to.
-    public init(directory: FilePath) throws(UploadStoreError) {
+    public init(
+        directory: FilePath, logger: Logger = Logger(label: "postcard.store")
+    ) throws(UploadStoreError) {
         let layout = StoreLayout(directory: directory)
+        guard FilePath(directory.string) == directory else { throw .unusable(directory, Errno.illegalByteSequence) }
         do {
-            try FileManager.default.createDirectory(
-                atPath: layout.incoming.string, withIntermediateDirectories: true,
-                attributes: [.posixPermissions: 0o700])
+            try DurableFiles.makeDirectories(layout.incoming)
+            // Whoever made it before may have had no time for this.
+            try DurableFiles.synchronizeDirectory(layout.directory)
             lock = try FileDescriptor.open(
                 layout.lock, .readWrite, options: [.create, .closeOnExec], permissions: [.ownerRead, .ownerWrite])
         } catch {
-            throw .unusable(directory, error)
+            throw .unusable(directory, (error as? UploadStoreError)?.underlying ?? error)
         }
-        guard DurableFiles.lock(lock) else {
+        do {
+            guard try DurableFiles.lock(lock) else { throw UploadStoreError.inUse(directory) }
+        } catch {
             try? lock.close()
-            throw .inUse(directory)
+            throw error as? UploadStoreError ?? .unusable(directory, error)
         }
         do {
             for name in try FileManager.default.contentsOfDirectory(atPath: layout.incoming.string) {
@@ -52,10 +61,12 @@ public final class LocalUploadStore: UploadStore {
             }
             identifiers = SharedIDSource(after: try layout.identifiers().max())
         } catch {
+            DurableFiles.unlock(lock)
             try? lock.close()
-            throw .unusable(directory, error)
+            throw .unusable(directory, (error as? UploadStoreError)?.underlying ?? error)
         }
         self.layout = layout
+        self.logger = logger
     }
 
     /// Opens a directory by a path that is text, as the other initializer does.
@@ -92,8 +103,18 @@ public final class LocalUploadStore: UploadStore {
         }
     }
 
+    private static func remove(_ path: FilePath, _ logger: Logger) {
+        do {
+            try FileManager.default.removeItem(atPath: path.string)
+        } catch {
+            logger.warning(
+                "Could not remove what was deleted; the next start will",
+                metadata: ["upload": "\(path.lastComponent?.string ?? "")", "error": "\(error)"])
+        }
+    }
+
     public func delete(_ id: UploadID) async throws -> Bool {
-        try await onFileThread { [layout] in
+        try await onFileThread { [layout, logger] in
             let doomed = layout.incoming.appending(id.text)
             do throws(UploadStoreError) {
                 // The rename is what deletes: a crash right behind it leaves something to sweep, never half a record.
@@ -101,8 +122,9 @@ public final class LocalUploadStore: UploadStore {
             } catch  where error.underlying as? Errno == .noSuchFileOrDirectory {
                 return false
             }
+            // Removed in any case: nothing else would take it away before the next start.
+            defer { Self.remove(doomed, logger) }
             try DurableFiles.synchronizeDirectory(layout.directory)
-            try? FileManager.default.removeItem(atPath: doomed.string)
             return true
         }
     }

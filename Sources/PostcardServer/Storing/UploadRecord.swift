@@ -14,6 +14,7 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
         /// The text. Bytes that are not UTF-8 have become U+FFFD.
         public let value: String
 
+        /// For stores of one's own.
         public init(name: String, value: String) {
             self.name = name
             self.value = value
@@ -35,6 +36,7 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
         /// Where the content can be fetched: a path, such as `/uploads/ID/files/0`.
         public let url: String
 
+        /// For stores of one's own.
         public init(
             name: String, filename: String, contentType: String, size: Int64, sha256: String, url: String
         ) {
@@ -56,6 +58,7 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
     /// The files, in the order in which they came.
     public let files: [File]
 
+    /// For stores of one's own.
     public init(id: UploadID, received: Date, fields: [Field], files: [File]) {
         self.id = id
         self.received = received

@@ -5,7 +5,7 @@ import SystemPackage
 public struct UploadStoreError: Error, Sendable, CustomStringConvertible {
     /// What kind of error it is; stable across versions.
     public enum Code: String, Sendable, Hashable {
-        /// There is no room left: a receiver answers 507.
+        /// There is no room left: a receiver answers 503 and says so.
         case full
         /// The store failed for another reason, which may pass: a receiver answers 503.
         case unavailable

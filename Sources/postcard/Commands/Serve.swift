@@ -31,7 +31,7 @@ struct Serve: AsyncParsableCommand {
 
     func validate() throws {
         guard (0...65535).contains(port) else { throw ValidationError("There is no port \(port).") }
-        guard path.hasPrefix("/"), !path.contains(where: { "?#{}*: ".contains($0) }) else {
+        guard path.hasPrefix("/"), !path.contains("//"), !path.contains(where: { "?#{}*: ".contains($0) }) else {
             throw ValidationError("'\(path)' is no path. Write it with a slash in front, such as /api/v1/images.")
         }
     }

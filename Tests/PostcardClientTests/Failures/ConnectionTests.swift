@@ -100,6 +100,20 @@ import Testing
         }
     }
 
+    @Test(arguments: Carrier.allCases, ["000", "001", "099"])
+    func `a status that is none loses the connection`(carrier: Carrier, status: String) async throws {
+        try await RawServer.run { connection in
+            _ = try await connection.readRequest()
+            try await connection.respond("\(status) x")
+        } while: { server in
+            let error = try await #require(throws: UploadError.self) {
+                try await UploadClient(transport: carrier.transport()).upload(MultipartForm(), to: server.url)
+            }
+            #expect(error.code == .connectionLost)
+            if carrier == .asyncHTTP { #expect(error.message.contains("the answer is no valid HTTP")) }
+        }
+    }
+
     @Test(arguments: Carrier.allCases, [UploadError.Phase.sending, .waiting, .receiving])
     func `a server that hangs is told from one that answers, and at which step`(
         carrier: Carrier, phase: UploadError.Phase

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTypes
+import NIOCore
 import PostcardClient
 import PostcardForm
 import Testing
@@ -17,6 +18,7 @@ import Testing
         #expect(error.code == .form)
         #expect(error.formError?.code == .fileMissing)
         #expect(error.message == "No such file: /no/such/초코.jpg")
+        #expect((error as any Error).localizedDescription == error.message)
     }
 
     @Test(arguments: Carrier.allCases)
@@ -89,6 +91,29 @@ import Testing
             await #expect(throws: Broken.self) {
                 try await UploadClient(transport: carrier.transport()).upload(sent, to: server.url)
             }
+            #expect(server.requests.whole.isEmpty)
+        }
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `a stream's own error is told as it is, even where a connection could have had it`(
+        carrier: Carrier
+    ) async throws {
+        var form = MultipartForm()
+        let stream = FormStream(length: nil) {
+            AsyncThrowingStream<Data, any Error> { continuation in
+                continuation.finish(throwing: IOError(errnoCode: ECONNREFUSED, reason: "read"))
+            }
+        }
+        form.append(stream, named: "log", filename: "log.txt")
+        let sent = form
+        try await RawServer.run { connection in
+            _ = try await connection.readRequest()
+        } while: { server in
+            let error = try await #require(throws: IOError.self) {
+                try await UploadClient(transport: carrier.transport()).upload(sent, to: server.url)
+            }
+            #expect(error.errnoCode == ECONNREFUSED)
             #expect(server.requests.whole.isEmpty)
         }
     }

@@ -26,6 +26,15 @@ import Testing
             status: "401 Unauthorized", fields: ["Content-Type": "application/json; charset=utf-8"],
             body: #"{"error":"token expired"}"#, message: "answered 401 Unauthorized: token expired"),
         Refusal(
+            status: "401 Unauthorized", fields: ["WWW-Authenticate": "Basic realm=\"x\""], body: "who are you?",
+            message: "answered 401 Unauthorized: who are you?"),
+        Refusal(
+            status: "401 Unauthorized", fields: ["WWW-Authenticate": "Digest realm=\"x\", nonce=\"n\""], body: "",
+            message: "answered 401 Unauthorized"),
+        Refusal(
+            status: "401 Unauthorized", fields: ["WWW-Authenticate": "Bearer"], body: "no",
+            message: "answered 401 Unauthorized: no"),
+        Refusal(
             status: "413 Content Too Large", fields: ["Content-Type": "text/html"],
             body: "<html>\r\n<head><title>413 Request Entity Too Large</title></head></html>",
             message: "answered 413 Content Too Large: 413 Request Entity Too Large"),

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import PostcardForm
 import Synchronization
 import Testing
@@ -74,6 +75,38 @@ import Testing
         #expect(last.parts.map(\.bytesSent) == [300_000, 5])
         #expect(last.parts.map(\.totalBytes) == [nil, 5])
         #expect(last.parts.map(\.fraction) == [nil, 1])
+    }
+
+    /// Reports the same steps from several tasks at once.
+    private struct Racing: UploadTransport {
+        static let steps: Int64 = 500
+
+        func send(
+            _ request: UploadRequest, reporting report: @escaping @Sendable (TransportEvent) -> Void
+        ) async throws -> UploadResponse {
+            await withDiscardingTaskGroup { group in
+                for _ in 0..<4 {
+                    group.addTask {
+                        for step in 0...Self.steps {
+                            report(.sent(BodyProgress(bytesSent: step, contentRanges: [])))
+                        }
+                    }
+                }
+            }
+            return UploadResponse(status: .created, headerFields: HTTPFields(), body: Data())
+        }
+    }
+
+    @Test func `steps from several tasks are told one after the other, and none twice`() async throws {
+        let journal = Journal()
+        let url = try #require(URL(string: "http://example.org/"))
+        let response = try await UploadClient(transport: Racing()).upload(MultipartForm(), to: url) { progress in
+            // Whoever could overtake has the chance.
+            for _ in 0..<50 { sched_yield() }
+            journal.note(progress)
+        }
+        #expect(journal.all.map(\.bytesSent) == Array(0...Racing.steps))
+        #expect(response.bytesSent == Racing.steps)
     }
 
     @Test func `at every byte of a form the parts' numbers follow from where the byte lies`() async throws {

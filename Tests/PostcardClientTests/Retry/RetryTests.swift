@@ -150,4 +150,25 @@ import Testing
             #expect(server.requests.whole.count == 2)
         }
     }
+
+    @Test(arguments: Carrier.allCases)
+    func `a stream that can be read once and whose answer is lost on a kept connection is told as lost`(
+        carrier: Carrier
+    ) async throws {
+        let (chunks, chunk) = AsyncStream.makeStream(of: Data.self)
+        chunk.yield(Data("log".utf8))
+        chunk.finish()
+        var form = MultipartForm()
+        form.append(FormStream(chunks), named: "log", filename: "log.txt")
+        let sent = form
+        try await Self.answering([("201 Created", [:]), nil, ("201 Created", [:])]) { server in
+            let client = UploadClient(transport: carrier.transport())
+            try await client.upload(MultipartForm(), to: server.url)
+            let error = try await #require(throws: UploadError.self) {
+                try await client.upload(sent, to: server.url)
+            }
+            #expect(error.code == .connectionLost)
+            #expect(server.requests.whole.count == 2)
+        }
+    }
 }

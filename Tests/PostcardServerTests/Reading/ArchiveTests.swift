@@ -1,5 +1,6 @@
 import Foundation
 import PostcardServer
+import SystemPackage
 import Testing
 
 @Suite(.timeLimit(.minutes(1)))
@@ -111,6 +112,21 @@ struct ArchiveTests {
             let first = try await receiver.curl("-r", "0-399999", url).text
             let second = try await receiver.curl("-r", "400000-", url).text
             #expect(first + second == content)
+        }
+    }
+
+    @Test("A damaged record is left out of the listing, and alone it is refused", arguments: ["", #"{"id":"#])
+    func damagedRecord(content: String) async throws {
+        try await withReceiver { receiver in
+            let first = try await post("first", to: receiver)
+            let damaged = try await post("second", to: receiver)
+            let last = try await post("third", to: receiver)
+            let path = receiver.directory.appending(damaged.id.text).appending("record.json")
+            try Data(content.utf8).write(to: URL(filePath: path.string))
+            #expect(try await listing(receiver).uploads.map(\.id) == [last.id.text, first.id.text])
+            let refused = try await get(damaged.url, receiver)
+            #expect(refused.status == 503)
+            #expect(refused.problem?.detail == "What was stored could not be read.")
         }
     }
 

@@ -59,14 +59,18 @@ struct ReceptionTests {
 
     @Test(
         "A filename is data and never a path",
-        arguments: ["../../../tmp/evil", "/etc/passwd", #"C:\\boot.ini"#, "..%2F..%2Fevil", "a\u{202E}gpj.exe", "."])
-    func hostileFilename(name: String) async throws {
+        arguments: [
+            ("../../../tmp/evil", "evil"), ("/etc/passwd", "passwd"), (#"C:\\boot.ini"#, "boot.ini"),
+            ("..%2F..%2Fevil", "..%2F..%2Fevil"), ("a\u{202E}gpj.exe", "a\u{202E}gpj.exe"), (".", "."),
+        ])
+    func hostileFilename(name: String, shown: String) async throws {
         try await withReceiver { receiver in
             let body =
                 "--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"\(name)\"\r\n\r\ncontent\r\n--b--\r\n"
             let answer = try await receiver.exchange(Form.request(body: body))
             #expect(answer.status == 201)
             let record = try UploadRecord(json: Data(answer.body.utf8))
+            #expect(record.files[0].filename == shown)
             let stored = receiver.directory.appending(record.id.text)
             let names = try FileManager.default.contentsOfDirectory(atPath: stored.string).sorted()
             #expect(names == ["0", "record.json"])
@@ -123,6 +127,15 @@ struct ReceptionTests {
             let read = try await receiver.curl("\(receiver.url)\(path)")
             #expect(!read.text.contains("method-not-allowed"))
         }
+    }
+
+    @Test(
+        "A path for forms begins with one slash and has no empty segments",
+        arguments: [("//a//b/", "/a/b/"), ("a", "/a"), ("/", "/"), ("", "/"), ("/api/v1", "/api/v1")])
+    func normalizedPath(path: String, normalized: String) {
+        var options = UploadOptions()
+        options.path = path
+        #expect(options.path == normalized)
     }
 
     @Test("What is offered beside receiving can be switched off")

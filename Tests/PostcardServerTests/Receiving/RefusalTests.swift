@@ -144,6 +144,33 @@ struct Refusal: Sendable, CustomTestStringConvertible {
             request: "PUT /uploads HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", status: 405,
             code: "method-not-allowed"),
         Refusal(
+            name: "a method that no path has",
+            request: "PROPFIND /uploads HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", status: 405,
+            code: "method-not-allowed"),
+        Refusal(
+            name: "no Host", request: Form.request(body: Form.small).replacing("Host: a\r\n", with: ""), status: 400,
+            code: "malformed-request"),
+        Refusal(
+            name: "two Hosts", request: Form.request(body: Form.small, fields: ["Host: b"]), status: 400,
+            code: "malformed-request"),
+        Refusal(
+            name: "another Transfer-Encoding",
+            request: Form.chunked("0\r\n\r\n").replacing("chunked", with: "gzip, chunked"), status: 501,
+            code: "unsupported-transfer-encoding"),
+        Refusal(
+            name: "a length that no file has",
+            request: "POST /uploads HTTP/1.1\r\nHost: a\r\n\(Form.contentType)\r\n"
+                + "Content-Length: 9223372036854775808\r\n\r\n", status: 413, code: "body-too-large",
+            limit: "maximumBodyBytes"),
+        Refusal(
+            name: "too many header fields",
+            request: Form.request(body: "", fields: (0..<2000).map { "X\($0): x" }), status: 431,
+            code: "request-head-too-large"),
+        Refusal(
+            name: "a long address",
+            request: "GET /" + String(repeating: "x", count: 100_000) + " HTTP/1.1\r\nHost: a\r\n\r\n", status: 431,
+            code: "request-head-too-large"),
+        Refusal(
             name: "a path that is not there", request: Form.request(body: Form.small, to: "/nowhere"), status: 404,
             code: "not-found"),
     ]

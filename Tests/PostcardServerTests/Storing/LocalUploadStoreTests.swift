@@ -87,6 +87,40 @@ struct LocalUploadStoreTests {
         }
     }
 
+    @Test("A directory is made with all above it that are missing")
+    func missingDirectories() async throws {
+        try await withTemporaryDirectory { directory in
+            let store = try LocalUploadStore(directory: directory.appending("a/b/c"))
+            let record = try await self.store("content", in: store)
+            #expect(try entries(directory.appending("a/b/c")) == [".incoming", ".lock", record.id.text])
+        }
+    }
+
+    @Test("A directory whose name is no text is refused")
+    func unspeakableDirectory() async throws {
+        let name: [CInterop.PlatformChar] = [47, 116, 109, 112, 47, -1, 0]
+        let path = FilePath(platformString: name)
+        let error = #expect(throws: UploadStoreError.self) { try LocalUploadStore(directory: path) }
+        #expect(error?.code == .unusableDirectory)
+    }
+
+    @Test("Two hundred small files become one record, in their order")
+    func manySmallFiles() async throws {
+        try await withTemporaryDirectory { directory in
+            let store = try LocalUploadStore(directory: directory)
+            let upload = try await store.beginUpload()
+            for index in 0..<200 {
+                try await upload.beginFile(name: "f", filename: "\(index)", contentType: "text/plain")
+                try await upload.write(ByteBuffer(string: "\(index)"))
+                try await upload.endFile()
+            }
+            let record = try await upload.commit(fields: [])
+            #expect(record.files.map(\.filename) == (0..<200).map(String.init))
+            let file = try #require(try await store.openFile(150, of: record.id))
+            #expect(try await file.read(at: 0, count: 100) == ByteBuffer(string: "150"))
+        }
+    }
+
     @Test("A directory that is a file is refused by name")
     func unusableDirectory() async throws {
         try await withTemporaryDirectory { directory in
@@ -95,6 +129,7 @@ struct LocalUploadStoreTests {
             let error = #expect(throws: UploadStoreError.self) { try LocalUploadStore(directory: path) }
             #expect(error?.code == .unusableDirectory)
             #expect(error?.message.contains(path.string) == true)
+            #expect(error?.message.hasSuffix(": Not a directory") == true)
         }
     }
 

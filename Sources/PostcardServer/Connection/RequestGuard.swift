@@ -1,0 +1,87 @@
+#if Server
+import NIOCore
+import NIOHTTP1
+
+/// A request that is refused before anybody reads it.
+struct RequestRefusal: Error {
+    let problem: UploadProblem
+}
+
+/// Refuses what the codec lets pass and nobody may act on, and answers each request by its method and version.
+///
+/// It stands between the decoder and everything that knows requests no longer as they stood on the wire.
+final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
+    typealias InboundIn = HTTPServerRequestPart
+    typealias InboundOut = HTTPServerRequestPart
+    typealias OutboundIn = HTTPServerResponsePart
+    typealias OutboundOut = HTTPServerResponsePart
+
+    /// What of a request matters to its answer.
+    private struct Asked {
+        var isHead = false
+        var isOld = false
+    }
+
+    /// The requests that are not answered yet, in their order.
+    private var unanswered = CircularBuffer<Asked>()
+    /// The request whose answer is being written.
+    private var current = Asked()
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard case .head(var head) = unwrapInboundIn(data) else {
+            context.fireChannelRead(data)
+            return
+        }
+        if let problem = Self.refusal(of: head) {
+            context.fireErrorCaught(RequestRefusal(problem: problem))
+            return
+        }
+        let isOld = Self.isOld(head)
+        unanswered.append(Asked(isHead: head.method == .HEAD, isOld: isOld))
+        if isOld {
+            // A client of HTTP/1.0 knows neither of them (RFC 9110 §10.1.1, RFC 9112 §9.3).
+            head.headers.remove(name: "Expect")
+            head.headers.replaceOrAdd(name: "Connection", value: "close")
+        }
+        context.fireChannelRead(wrapInboundOut(.head(head)))
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        switch unwrapOutboundIn(data) {
+        case .head(let head) where (100..<200).contains(head.status.code):
+            if unanswered.first?.isOld == true { promise?.succeed() } else { context.write(data, promise: promise) }
+        case .head(var head):
+            current = unanswered.popFirst() ?? Asked()
+            // Of this version the encoder sends no chunks.
+            if current.isOld { head.version = .http1_0 }
+            context.write(wrapOutboundOut(.head(head)), promise: promise)
+        case .body:
+            if current.isHead { promise?.succeed() } else { context.write(data, promise: promise) }
+        case .end:
+            // The end of a chunked body is part of the body, and an answer to HEAD has none (RFC 9110 §9.3.2).
+            let end: HTTPServerResponsePart = .body(.byteBuffer(ByteBuffer()))
+            context.write(current.isHead ? wrapOutboundOut(end) : data, promise: promise)
+        }
+    }
+
+    private static func isOld(_ head: HTTPRequestHead) -> Bool {
+        head.version.major < 1 || (head.version.major == 1 && head.version.minor == 0)
+    }
+
+    /// Why a request is refused by its head, whatever it asks for.
+    private static func refusal(of head: HTTPRequestHead) -> UploadProblem? {
+        let hosts = Set(head.headers["Host"])
+        guard hosts.count <= 1 else { return .severalHosts }
+        guard hosts.count == 1 || isOld(head) else { return .missingHost }
+        let codings = head.headers["Transfer-Encoding"]
+        guard codings.isEmpty || !isOld(head) else { return .transferEncodingInOldRequest }
+        guard codings.isEmpty || (codings.count == 1 && codings[0].lowercased() == "chunked") else {
+            return .unknownTransferEncoding
+        }
+        return nil
+    }
+}
+
+@available(*, unavailable)
+extension RequestGuard: Sendable {}
+#endif

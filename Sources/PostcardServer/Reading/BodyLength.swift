@@ -1,0 +1,25 @@
+#if Server
+import HTTPTypes
+import Hummingbird
+
+/// Counts the bytes of a body instead of sending them.
+final class BodyLength: ResponseBodyWriter {
+    private(set) var bytes = 0
+
+    func write(_ buffer: ByteBuffer) async throws { bytes += buffer.readableBytes }
+
+    func finish(_ trailingHeaders: HTTPFields?) async throws {}
+}
+
+extension Response {
+    /// The same answer without its body, and with the length that the body has (RFC 9110 §8.6).
+    func withoutBody() async throws -> Response {
+        var response = createHeadResponse()
+        guard headers[.contentLength] == nil, status.kind == .successful else { return response }
+        let length = BodyLength()
+        try await body.write(length)
+        response.headers[.contentLength] = String(length.bytes)
+        return response
+    }
+}
+#endif

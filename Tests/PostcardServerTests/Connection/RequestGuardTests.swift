@@ -1,0 +1,91 @@
+import Foundation
+import PostcardServer
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct RequestGuardTests {
+    private static let health = "GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+
+    @Test(
+        "An answer to HEAD has no body, so that the next answer is found",
+        arguments: [
+            ("/uploads/nope", 404), ("/nothing", 404), ("/uploads?limit=0", 400), ("/uploads", 200), ("/health", 200),
+        ])
+    func head(path: String, status: Int) async throws {
+        try await withReceiver { receiver in
+            let answer = try await receiver.exchange("HEAD \(path) HTTP/1.1\r\nHost: a\r\n\r\n" + Self.health)
+            #expect(answer.status == status)
+            #expect(answer.body.hasPrefix("HTTP/1.1 200"), "\(answer.text)")
+            #expect(answer.body.hasSuffix("ok"))
+        }
+    }
+
+    @Test("HEAD of a listing has the length that GET has")
+    func headOfListing() async throws {
+        try await withReceiver { receiver in
+            _ = try await receiver.exchange(Form.request(body: Form.small))
+            let head = try await receiver.exchange(
+                "HEAD /uploads HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            let listing = try await receiver.curl("\(receiver.url)/uploads")
+            #expect(head.headers["content-length"] == String(listing.output.count))
+            #expect(head.body.isEmpty)
+        }
+    }
+
+    @Test(
+        "Connection is a list in which close may stand anywhere and in any case",
+        arguments: ["close", "Close", "keep-alive, close", "CLOSE , x", "x\r\nConnection: close"])
+    func connectionList(value: String) async throws {
+        try await withReceiver { receiver in
+            // The server ends the connection, and the next request is not answered.
+            let request = "GET /health HTTP/1.1\r\nHost: a\r\nConnection: \(value)\r\n\r\n"
+            let answer = try await receiver.exchange(request + Self.health)
+            #expect(answer.headers["connection"] == "close")
+            #expect(answer.body == "ok")
+        }
+    }
+
+    @Test("Another option of Connection than close keeps the connection open")
+    func keptOpen() async throws {
+        try await withReceiver { receiver in
+            let answer = try await receiver.exchange(
+                "GET /health HTTP/1.1\r\nHost: a\r\nConnection: closed, not-close\r\n\r\n" + Self.health)
+            #expect(answer.text.components(separatedBy: "HTTP/1.1 200").count == 3)
+        }
+    }
+
+    @Test("A request of HTTP/1.0 is answered without chunks and without 100, and the connection ends")
+    func oldVersion() async throws {
+        try await withReceiver { receiver in
+            let listing = try await receiver.exchange("GET /uploads HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
+            #expect(listing.status == 200)
+            #expect(listing.headers["transfer-encoding"] == nil)
+            #expect(listing.body == #"{"uploads":[],"next":null}"#)
+            let request = Form.request(body: Form.small, fields: ["Expect: 100-continue"])
+            let posted = try await receiver.exchange(request.replacing("HTTP/1.1", with: "HTTP/1.0"))
+            #expect(posted.status == 201)
+            #expect(!posted.text.contains("100 Continue"))
+            let chunked = try await receiver.exchange(Form.chunked("").replacing("HTTP/1.1", with: "HTTP/1.0"))
+            #expect(chunked.status == 400)
+            #expect(chunked.problem?.code == "malformed-request")
+        }
+    }
+
+    @Test("A client that stops reading loses the connection, and a shutdown does not wait for it for ever")
+    func stalledReader() async throws {
+        var stalled: RawSocket?
+        try await withReceiver {
+            $0.connections.idleTimeout = .milliseconds(200)
+        } _: { receiver in
+            let body = Form.fileHeader + String(repeating: "x", count: 60_000_000) + Form.end
+            let answer = try await receiver.exchange(Form.request(body: body))
+            let record = try UploadRecord(json: Data(answer.body.utf8))
+            let socket = try RawSocket(port: receiver.port)
+            try socket.send("GET \(record.files[0].url) HTTP/1.1\r\nHost: a\r\n\r\n")
+            _ = try socket.receive(until: "\r\n\r\n")
+            stalled = socket
+        }
+        // The receiver has ended though this client neither read on nor closed.
+        #expect(stalled != nil)
+    }
+}
