@@ -13,12 +13,9 @@ private struct Pet: Decodable {
 private func app(photos: [URL], url: URL) async throws -> Pet {
     var form = MultipartForm()
     form.append("초코", named: "name")
-    form.append("Found on the beach", named: "message")
     form.append(filesAt: photos, named: "petImage")
-
-    let client = UploadClient()
-    let response = try await client.upload(form, to: url) { progress in
-        print("\(progress.bytesSent) of \(progress.totalBytes ?? 0) bytes")
+    let response = try await UploadClient().upload(form, to: url) { progress in
+        print(progress.fraction ?? 0)
     }
     let pet = try response.decode(Pet.self)
     return pet
