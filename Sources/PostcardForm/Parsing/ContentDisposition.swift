@@ -39,7 +39,14 @@ struct ContentDisposition {
         }
         let filename = try decoder.filename(plain: found.filename, extended: found.extended, in: header)
         self.filename = fieldName == nil ? filename : filename ?? ""
-        if let unknown = found.unknown { decoder.warn(about: unknown, in: header) }
+        if let unknown = found.unknown {
+            // The pieces of RFC 2231, which make a file of a text field for those who put them together.
+            if filename == nil, header.begins("filename*", in: unknown.name) {
+                throw .malformedParameter(
+                    "A filename is written in pieces.", at: headerOffset + Int64(unknown.start), part: partIndex)
+            }
+            decoder.warn(about: unknown, in: header)
+        }
         warnings = decoder.warnings
     }
 }
@@ -113,6 +120,7 @@ private struct NameDecoder {
             warn(about: extended, in: header)
             return plainName
         }
+        if extendedName.utf8.contains(0) { throw .nulInHeader(at: place(of: extended), part: partIndex) }
         warnings.append(.extendedFilename(at: place(of: extended), part: partIndex))
         guard let plain, let plainName else { return extendedName }
         if plainName == extendedName { return plainName }

@@ -26,6 +26,10 @@ struct FormContentType {
             guard boundary == nil || boundary == found else { throw .duplicateBoundary }
             boundary = found
         }
+        // Names of RFC 2231, which some receivers put together and others pass over.
+        guard !content.parameters.contains(where: { header.begins("boundary*", in: $0.name) }) else {
+            throw .duplicateBoundary
+        }
         guard let boundary else { throw .missingBoundary }
         if let fault = Boundary.faultForReceiving(in: boundary) { throw .invalidBoundary(fault) }
         self.boundary = String(decoding: boundary, as: UTF8.self)

@@ -114,10 +114,14 @@ public struct FormParser: Sendable {
     /// - Returns: `nil` where the part holds no such files.
     /// - Throws: ``FormProblem`` where the part's Content-Type names no boundary that can be read.
     public init?(filesIn part: PartHeader, at start: Int64, limits: FormLimits = FormLimits()) throws(FormProblem) {
-        guard !part.isFile, let contentType = part.contentType, contentType.lowercased().hasPrefix("multipart/mixed")
-        else { return nil }
-        let boundary = try FormContentType(contentType, mediaType: "multipart/mixed").boundary
-        self.init(boundary: boundary, checkedLimits: limits, start: start, fieldName: part.name)
+        guard part.holdsFiles, let contentType = part.contentType else { return nil }
+        let content: FormContentType
+        do {
+            content = try FormContentType(contentType, mediaType: "multipart/mixed")
+        } catch {
+            throw FormProblem(error.code, at: part.offset, part: part.index, error.message, fix: error.fix)
+        }
+        self.init(boundary: content.boundary, checkedLimits: limits, start: start, fieldName: part.name)
     }
 
     private init(
@@ -374,7 +378,7 @@ extension FormParser {
             advance(&position, by: count)
             guard block.isComplete else { return nil }
             let header = try PartHeader(&block, index: partCount, fieldName: fieldName)
-            part = OpenPart(index: partCount, isFile: header.isFile)
+            part = OpenPart(index: partCount, isFile: header.isFile || header.holdsFiles)
             partCount += 1
             state = .content(matched: 2, imagined: 2)
             return header

@@ -35,7 +35,7 @@ struct HeaderBlock: Sendable {
         let most = min(new.count, max(allowed, 0))
         let first = new.startIndex
         let all = new.base
-        bytes.reserveCapacity(bytes.count + 256)
+        if bytes.isEmpty { bytes.reserveCapacity(256) }
         var count = 0
         while count < most {
             let byte = all[first + count]

@@ -155,6 +155,12 @@ extension Span<UInt8> {
         }
     }
 
+    /// Whether a range begins with a text in lower case, whatever its own case.
+    func begins(_ lowercase: StaticString, in range: Range<Int>) -> Bool {
+        range.count >= lowercase.utf8CodeUnitCount
+            && holds(lowercase, in: range.lowerBound..<(range.lowerBound + lowercase.utf8CodeUnitCount))
+    }
+
     func equalIgnoringCase(_ one: Range<Int>, _ other: Range<Int>) -> Bool {
         guard one.count == other.count else { return false }
         for (left, right) in zip(one, other) where self[left].asciiLowercased != self[right].asciiLowercased {

@@ -34,6 +34,13 @@ public struct PartHeader: Sendable {
         return String(decoding: charset.bytes(in: header), as: UTF8.self)
     }
 
+    /// Whether the part holds files in a `multipart/mixed` of its own (RFC 7578 §4.3); ``FormParser`` can read them.
+    public var holdsFiles: Bool {
+        guard !isFile, let contentType else { return false }
+        let essence = contentType.prefix { $0 != ";" && $0 != " " && $0 != "\t" }
+        return essence.lowercased() == "multipart/mixed"
+    }
+
     /// Whether the part is a file: it has a filename, be it empty.
     public var isFile: Bool { filename != nil }
 

@@ -83,6 +83,8 @@ extension FormProblem {
 
         /// A text field comes that the rules do not name.
         case unexpectedField = "unexpected-field"
+        /// A part holds files in a `multipart/mixed` of its own, where rules are to be kept.
+        case nestedFiles = "nested-files"
         /// A file comes that the rules do not name.
         case unexpectedFile = "unexpected-file"
         /// A text field comes where the rules have a file: its Content-Disposition has no filename.
@@ -149,13 +151,14 @@ extension FormProblem.Code {
             .duplicateBoundary, .invalidBoundary, .delimiterNotFound, .malformedDelimiter,
             .textAfterCloseDelimiter, .truncated, .bareLineBreak, .nulInHeader, .malformedHeaderField,
             .missingContentDisposition, .duplicateContentDisposition, .dispositionNotFormData,
-            .malformedParameter, .duplicateParameter, .contradictingFilenames, .missingName, .emptyName,
+            .malformedParameter, .duplicateParameter, .contradictingFilenames,
+            .missingName, .emptyName,
             .preambleTooLarge:
             (.error, 400)
         case .bodyTooLarge, .tooManyParts, .fileTooLarge, .fieldTooLarge, .headerTooLarge, .tooManyHeaderFields,
             .epilogueTooLarge, .filesTooLarge:
             (.error, 413)
-        case .unexpectedField, .unexpectedFile, .fieldInsteadOfFile, .fileInsteadOfField, .tooManyFields,
+        case .unexpectedField, .unexpectedFile, .nestedFiles, .fieldInsteadOfFile, .fileInsteadOfField, .tooManyFields,
             .tooManyFiles, .missingField, .missingFile, .fieldTooShort, .fieldTooLong, .fieldNotUTF8,
             .patternMismatch, .valueNotAllowed, .fileTooSmall:
             (.error, 422)

@@ -130,7 +130,9 @@ public struct ReceivedForm: Sendable {
         indices[part.header.name, default: []].append(parts.count)
         parts.append(part)
         parts[parts.count - 1].defaultCharset = defaultCharset
-        if part.header.name == "_charset_", !part.header.isFile, let name = part.text {
+        // The first field that names one counts, so that the parts before it are gone over once.
+        if !hasCharset, part.header.name == "_charset_", !part.header.isFile, let name = part.text, !name.isEmpty {
+            hasCharset = true
             defaultCharset = Charset(name.utf8)
             for index in parts.indices { parts[index].defaultCharset = defaultCharset }
         }
@@ -138,6 +140,7 @@ public struct ReceivedForm: Sendable {
 
     /// The charset that a field `_charset_` names for all texts (RFC 7578 §4.6); `nil` where it is unknown.
     private var defaultCharset: Charset? = .utf8
+    private var hasCharset = false
 
     /// The first part of a name.
     public func first(named name: String) -> Part? {

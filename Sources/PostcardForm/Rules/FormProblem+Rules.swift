@@ -33,6 +33,12 @@ extension FormProblem {
             fix: "Leave it out, or spell its name as the rules have it.")
     }
 
+    static func nestedFiles(_ header: PartHeader) -> FormProblem {
+        FormProblem(
+            .nestedFiles, header, "The part \(quoted(header.name)) holds files of its own.",
+            fix: "Send each file as a part of that name (RFC 7578 §4.3).")
+    }
+
     static func unexpectedFile(_ header: PartHeader) -> FormProblem {
         FormProblem(
             .unexpectedFile, header, "No file \(quoted(header.name)) is expected.",

@@ -24,6 +24,8 @@ struct RuleCheck: Sendable {
 
     mutating func partBegan(_ header: PartHeader, contentOffset: Int64) throws(FormProblem) {
         part = .passed
+        // What is in it would go unchecked.
+        if header.holdsFiles { throw .nestedFiles(header) }
         if header.isFile {
             let rule = rules.files[header.name]
             if rule == nil {

@@ -102,6 +102,8 @@ struct FormParserTests {
             .contradictingFilenames, 62
         ),
         ("Content-Disposition: form-data; name=a; filename*=utf-8''%zz\r\n", .malformedParameter, 46),
+        ("Content-Disposition: form-data; name=a; filename*0=a; filename*1=b\r\n", .malformedParameter, 46),
+        ("Content-Disposition: form-data; name=a; filename*=utf-8''a.php%00.jpg\r\n", .nulInHeader, 46),
     ]
 
     @Test("A header that two receivers could read differently is refused", arguments: refusedHeaders)
@@ -176,7 +178,7 @@ struct FormParserTests {
     func warnings() throws {
         let header =
             #"Content-Disposition: form-data; name="\#u{61}"; size=1; name*=utf-8''b"# + "\r\n"
-            + "Content-Transfer-Encoding: base64\r\nContent-Type: a/b\r\nContent-Type: c/d\r\n\r\n"
+            + "Content-Transfer-Encoding: base64\r\nContent-Type: a/b\r\nContent-Type: a/b\r\n\r\n"
         var parser = try FormParser(boundary: "XX")
         var position = 0
         let event = try parser.nextEvent(in: Array(("--XX\r\n" + header).utf8).span.bytes, at: &position)
@@ -237,6 +239,7 @@ struct FormParserTests {
         ("multipart/form-data; boundary=X; Boundary=Y", nil, .duplicateBoundary),
         ("multipart/form-data; boundary=X; Boundary=\"X\"", "X", nil),
         ("multipart/form-data; boundary=a@b", "a@b", nil),
+        ("multipart/form-data; boundary=X; boundary*=utf-8''Y", nil, .duplicateBoundary),
         ("multipart/form-data; boundary=é", nil, .invalidBoundary),
         ("multipart/mixed; boundary=XX", nil, .notFormData),
         ("application/x-www-form-urlencoded", nil, .notFormData),

@@ -47,6 +47,30 @@ struct NestedFilesTests {
         #expect(problem?.offset == Int64(broken.utf8.count - "\r\n--XX--\r\n".utf8.count))
     }
 
+    @Test("They may be as large as files, and the type of a part is compared whole")
+    func largeFile() throws {
+        let picture = String(repeating: "x", count: 2 << 20)
+        let large = Self.nested.replacing("one\r\n", with: "\(picture)\r\n")
+        let form = try ReceivedForm(contentType: Self.contentType, body: Data(large.utf8))
+        #expect(form.parts.map { $0.text?.utf8.count } == [6, 2 << 20, 3])
+        let other = Self.nested.replacing("multipart/mixed;", with: "multipart/mixedfoo;")
+        #expect(try ReceivedForm(contentType: Self.contentType, body: Data(other.utf8)).parts.count == 2)
+    }
+
+    @Test("Rules refuse them, because they would go unchecked")
+    func rules() throws {
+        var checker = FormRuleChecker(try FormRules(fields: ["files": .init(), "user": .init()]))
+        var parser = try FormParser(boundary: "XX")
+        let bytes = Array(Self.nested.utf8)
+        var position = 0
+        let problem = #expect(throws: FormProblem.self) {
+            while let event = try parser.nextEvent(in: bytes.span.bytes, at: &position) {
+                try checker.check(event, in: bytes.span.bytes, readBy: parser)
+            }
+        }
+        #expect(problem?.code == .nestedFiles)
+    }
+
     @Test("They count for the form's limit of parts")
     func limit() {
         var limits = FormLimits()

@@ -48,7 +48,10 @@ extension ValueDecoder: SingleValueDecodingContainer {
         case .bytes:
             if let text = part.text { return (text, part) }
             throw failure(
-                FormDecodingError(.notUTF8, part, "is not in UTF-8.", fix: "Send texts in UTF-8."), type: type)
+                FormDecodingError(
+                    .notUTF8, part, "is no text in UTF-8, or in the charset that the form names.",
+                    fix: "Send texts in UTF-8."),
+                type: type)
         case .file(let url):
             let bytes = try contents(of: url, part)
             if let text = String(validating: bytes, as: UTF8.self) { return (text, part) }

@@ -65,7 +65,7 @@ struct ValueEncoder: Encoder, SingleValueEncodingContainer {
 
     func encode<Value: Encodable>(_ value: Value) throws {
         // A list in a list with one name adds an element to the path and no key to the name.
-        guard codingPath.count <= options.maximumDepth + 1 else {
+        guard codingPath.count - 1 <= options.maximumDepth else {
             throw FormEncodingError.tooDeep(at: path, maximum: options.maximumDepth)
         }
         switch value {
