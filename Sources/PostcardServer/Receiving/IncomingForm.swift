@@ -16,10 +16,12 @@ struct IncomingForm {
     private var partIndex = 0
     private var recordBytes = 0
     private let maximumRecordBytes: Int
+    private var checker: FormRuleChecker?
     private(set) var fields: [UploadRecord.Field] = []
 
-    init(parser: FormParser, maximumRecordBytes: Int) {
+    init(parser: FormParser, rules: FormRules?, maximumRecordBytes: Int) {
         self.parser = parser
+        checker = rules.map(FormRuleChecker.init)
         self.maximumRecordBytes = maximumRecordBytes
     }
 
@@ -31,10 +33,12 @@ struct IncomingForm {
         for try await chunk in body {
             var position = 0
             while let event = try parser.nextEvent(in: chunk.readableBytesSpan, at: &position) {
+                try checker?.check(event, in: chunk.readableBytesSpan, readBy: parser)
                 try await take(event, of: chunk, into: upload)
             }
         }
         try parser.finish()
+        try checker?.formEnded(at: parser.offset)
     }
 
     private mutating func take(

@@ -44,7 +44,8 @@ struct Reception<Store: UploadStore>: Sendable {
             try await UploadConnection.current?.askForBody()
         }
         let upload = try await store.beginUpload()
-        var form = IncomingForm(parser: parser, maximumRecordBytes: options.maximumRecordBytes)
+        var form = IncomingForm(
+            parser: parser, rules: options.rules, maximumRecordBytes: options.maximumRecordBytes)
         do {
             try await form.receive(request.body, into: upload)
             return try await upload.commit(fields: form.fields)

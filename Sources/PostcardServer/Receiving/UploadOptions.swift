@@ -14,6 +14,10 @@ public struct UploadOptions: Sendable, Hashable {
     /// How much of everything is taken.
     public var limits = FormLimits()
 
+    /// Which fields and files may come; whatever is well formed unless set. A form is refused at the first byte that
+    /// breaks a rule.
+    public var rules: FormRules?
+
     /// The bytes of all text values, names and filenames together, which are held in memory until the record is
     /// written: 8 MiB unless set.
     public var maximumRecordBytes = 8 << 20

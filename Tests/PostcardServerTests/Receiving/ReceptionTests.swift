@@ -1,5 +1,6 @@
 import Crypto
 import Foundation
+import PostcardForm
 import PostcardServer
 import SystemPackage
 import Testing
@@ -35,6 +36,27 @@ struct ReceptionTests {
             #expect(try UploadRecord(json: again.output) == record)
             let fetched = try await receiver.curl(receiver.url + record.files[1].url)
             #expect(fetched.output == picture)
+        }
+    }
+
+    @Test("A form that breaks the rules is refused with what it broke, and leaves nothing behind")
+    func rules() async throws {
+        let rules = try FormRules(
+            json: Data(
+                #"{"fields":{"name":{"atLeast":1}},"files":{"picture":{"atMost":1,"types":["image/png"]}}}"#.utf8))
+        try await withReceiver({ $0.uploads.rules = rules }) { receiver in
+            let cases = [
+                (["-F", "name=a", "-F", "other=b"], "unexpected-field"),
+                (["-F", "picture=@/bin/sh;type=image/png"], "file-content-not-accepted"),
+                (["-F", "name=a"], nil),
+            ]
+            for (arguments, code) in cases {
+                let result = try await CommandResult("curl", ["-sS"] + arguments + ["\(receiver.url)/uploads"])
+                let answer = try #require(try JSONSerialization.jsonObject(with: result.output) as? [String: Any])
+                #expect(answer["code"] as? String == code)
+            }
+            #expect(try receiver.records.count == 1)
+            #expect(try receiver.incoming.isEmpty)
         }
     }
 
