@@ -40,6 +40,10 @@ public struct UploadClient: Sendable {
     /// little enough to be held.
     public var maximumResponseBytes: Int
 
+    /// Which fields and files may go out; whatever the form holds unless set. A form that breaks a rule ends with
+    /// ``UploadError/Code/brokenRule`` before anything is sent.
+    public var rules: FormRules?
+
     /// Makes a client.
     ///
     /// - Parameters:
@@ -103,9 +107,19 @@ public struct UploadClient: Sendable {
         } catch {
             throw .form(error)
         }
+        if let problem = try problem(in: layout) { throw .brokenRule(problem) }
         return try UploadRequest(
             url: url, method: method, headerFields: headerFields, body: layout,
             maximumResponseBytes: maximumResponseBytes)
+    }
+
+    /// What breaks the rules first.
+    private func problem(in layout: FormLayout) throws(UploadError) -> FormProblem? {
+        do {
+            return try rules?.problems(in: layout).first
+        } catch {
+            throw .form(error)
+        }
     }
 
     /// How long to wait before an attempt.

@@ -65,6 +65,10 @@ extension UploadError {
         UploadError(.form, error.message, underlying: error)
     }
 
+    static func brokenRule(_ problem: FormProblem) -> UploadError {
+        UploadError(.brokenRule, "\(problem.message) \(problem.fix)", underlying: problem)
+    }
+
     static func refused(_ response: UploadResponse, by url: URL) -> UploadError {
         var message = "\(url.address) answered \(response.statusText)"
         if response.status.kind == .redirection, let location = response.headerFields[.location] {

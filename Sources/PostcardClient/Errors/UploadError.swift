@@ -30,6 +30,8 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
         public static let invalidURL = Code(rawValue: "invalid-url")
         /// The form cannot be read; ``UploadError/formError`` says why.
         public static let form = Code(rawValue: "form")
+        /// The form breaks one of the client's rules: nothing was sent. ``UploadError/underlying`` is the `FormProblem`.
+        public static let brokenRule = Code(rawValue: "broken-rule")
         /// No connection came about: nothing was sent.
         public static let connectionFailed = Code(rawValue: "connection-failed")
         /// The connection broke before the whole response had come. What was sent may have arrived.

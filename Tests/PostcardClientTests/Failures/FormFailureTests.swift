@@ -21,6 +21,19 @@ import Testing
         #expect((error as any Error).localizedDescription == error.message)
     }
 
+    @Test func `a form that breaks the client's rules is not sent`() async throws {
+        var form = MultipartForm()
+        form.append("초코", named: "nickname")
+        let sent = form
+        var client = UploadClient()
+        client.rules = try FormRules(fields: ["name": FormRules.Field()])
+        let error = try await #require(throws: UploadError.self) {
+            try await client.upload(sent, to: try #require(URL(string: "http://127.0.0.1:9/")))
+        }
+        #expect(error.code == .brokenRule)
+        #expect((error.underlying as? FormProblem)?.code == .unexpectedField)
+    }
+
     @Test(arguments: Carrier.allCases)
     func `a file that changed since the form was laid out is not sent`(carrier: Carrier) async throws {
         let folder = try TemporaryFolder()
