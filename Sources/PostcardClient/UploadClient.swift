@@ -102,24 +102,17 @@ public struct UploadClient: Sendable {
         for form: MultipartForm, to url: URL, method: HTTPRequest.Method, headerFields: HTTPFields
     ) throws(UploadError) -> UploadRequest {
         let layout: FormLayout
+        let problem: FormProblem?
         do {
             layout = try form.layout()
+            problem = try rules?.problems(in: layout).first
         } catch {
             throw .form(error)
         }
-        if let problem = try problem(in: layout) { throw .brokenRule(problem) }
+        if let problem { throw .brokenRule(problem) }
         return try UploadRequest(
             url: url, method: method, headerFields: headerFields, body: layout,
             maximumResponseBytes: maximumResponseBytes)
-    }
-
-    /// What breaks the rules first.
-    private func problem(in layout: FormLayout) throws(UploadError) -> FormProblem? {
-        do {
-            return try rules?.problems(in: layout).first
-        } catch {
-            throw .form(error)
-        }
     }
 
     /// How long to wait before an attempt.

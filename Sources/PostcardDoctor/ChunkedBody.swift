@@ -61,7 +61,7 @@ struct ChunkedBody: Sendable {
     private func next(_ byte: UInt8) -> State {
         switch (state, byte) {
         case (.size(let size, let digits), _):
-            if let digit = Character(Unicode.Scalar(byte)).hexDigitValue {
+            if let digit = byte.hexadecimalValue {
                 return digits < 15 ? .size(size << 4 | Int64(digit), digits: digits + 1) : .failed
             }
             return digits > 0 ? Self.behindDigits(byte, size) : .failed

@@ -56,9 +56,8 @@ struct RequestHead {
                 .malformedRequest, at: 0, "The line \(line.debugDescription) of the head is no header field.",
                 fix: "Write Name: value, with no blank before the colon.")
         }
-        let isBlank: (UInt8) -> Bool = { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
-        var value = pieces[1].drop(while: isBlank)
-        while let last = value.last, isBlank(last) { value.removeLast() }
+        var value = pieces[1].drop(while: \.isBlank)
+        while value.last?.isBlank == true { value.removeLast() }
         return (name.canonicalName, String(value) ?? "")
     }
 
@@ -91,7 +90,7 @@ struct RequestHead {
 
     private static func contentLength(_ value: String?) throws(FormProblem) -> Int64? {
         guard let value else { return nil }
-        guard let length = Int64(value), length >= 0, value.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else {
+        guard let length = Int64(value), length >= 0, value.utf8.allSatisfy(\.isDigit) else {
             throw FormProblem(
                 .malformedRequest, at: 0, "The Content-Length \(value.debugDescription) is no number of bytes.",
                 fix: "Write the number of the body's bytes in decimal digits.")

@@ -13,12 +13,12 @@ extension UInt8 {
     static let equals = UInt8(ascii: "=")
     static let backslash = UInt8(ascii: "\\")
 
-    var isDigit: Bool { self >= UInt8(ascii: "0") && self <= UInt8(ascii: "9") }
+    package var isDigit: Bool { self >= UInt8(ascii: "0") && self <= UInt8(ascii: "9") }
 
     var isLetter: Bool { asciiLowercased >= UInt8(ascii: "a") && asciiLowercased <= UInt8(ascii: "z") }
 
     /// A space or a tab: `WSP` of RFC 5234, and what may pad a delimiter.
-    var isBlank: Bool { self == .space || self == .tab }
+    package var isBlank: Bool { self == .space || self == .tab }
 
     /// `tchar` of RFC 9110 §5.6.2.
     var isTokenCharacter: Bool { ByteClass.token.contains(self) }
@@ -34,7 +34,7 @@ extension UInt8 {
     }
 
     /// What a hexadecimal digit stands for.
-    var hexadecimalValue: UInt8? {
+    package var hexadecimalValue: UInt8? {
         switch self {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): self - UInt8(ascii: "0")
         case UInt8(ascii: "a")...UInt8(ascii: "f"): self - UInt8(ascii: "a") + 10

@@ -45,6 +45,6 @@ enum EncodedWord {
         guard pieces.count == 3, pieces[1].count == 1, let encoding = pieces[1].first?.asciiLowercased,
             encoding == UInt8(ascii: "b"), let bytes = Data(base64Encoded: Data(pieces[2]))
         else { return nil }
-        return Charset(pieces[0])?.decode(Array(bytes))
+        return Charset(pieces[0])?.decode(bytes)
     }
 }

@@ -21,14 +21,13 @@ struct FormContentType {
             throw .notFormData(header.repairedText(in: content.value).lowercased())
         }
         var boundary: [UInt8]?
-        for parameter in content.parameters where header.holds("boundary", in: parameter.name) {
+        for parameter in content.parameters {
+            // Names of RFC 2231, which some receivers put together and others pass over.
+            if header.begins("boundary*", in: parameter.name) { throw .duplicateBoundary }
+            guard header.holds("boundary", in: parameter.name) else { continue }
             let found = parameter.bytes(in: header)
             guard boundary == nil || boundary == found else { throw .duplicateBoundary }
             boundary = found
-        }
-        // Names of RFC 2231, which some receivers put together and others pass over.
-        guard !content.parameters.contains(where: { header.begins("boundary*", in: $0.name) }) else {
-            throw .duplicateBoundary
         }
         guard let boundary else { throw .missingBoundary }
         if let fault = Boundary.faultForReceiving(in: boundary) { throw .invalidBoundary(fault) }

@@ -1,3 +1,5 @@
+import PostcardForm
+
 /// Reads what stands behind the equals sign of a `-F`: a word, and attributes such as `;type=image/png`.
 struct FormArgumentScanner {
     /// What may follow a word, in any case and with blanks around its semicolon.
@@ -17,7 +19,7 @@ struct FormArgumentScanner {
         let end = rest.indices.first { attribute(at: $0) != nil } ?? rest.endIndex
         var word = rest[..<end]
         // Blanks before an attribute belong to it; those at the end of all belong to the word.
-        while end < rest.endIndex, word.last.map(Self.isBlank) == true { word.removeLast() }
+        while end < rest.endIndex, word.last?.isBlank == true { word.removeLast() }
         rest = rest[end...]
         return String(decoding: word, as: UTF8.self)
     }
@@ -37,9 +39,9 @@ struct FormArgumentScanner {
 
     /// The attribute whose semicolon stands at an index, blanks before it passed over, and where its value begins.
     private func attribute(at index: Int) -> (Attribute, end: Int)? {
-        let start = rest[index...].drop(while: Self.isBlank)
+        let start = rest[index...].drop(while: \.isBlank)
         guard start.first == UInt8(ascii: ";") else { return nil }
-        let name = start.dropFirst().drop(while: Self.isBlank)
+        let name = start.dropFirst().drop(while: \.isBlank)
         for attribute in Attribute.allCases {
             let expected = "\(attribute.rawValue)=".utf8
             if name.prefix(expected.count).elementsEqual(expected, by: { $0 | 0x20 == $1 | 0x20 }) {
@@ -60,8 +62,8 @@ struct FormArgumentScanner {
             index += 1
             if byte == UInt8(ascii: "\"") {
                 let following = rest[index...]
-                guard following.allSatisfy(Self.isBlank) || attribute(at: index) != nil else { return nil }
-                rest = following.allSatisfy(Self.isBlank) ? following[following.endIndex...] : following
+                guard following.allSatisfy(\.isBlank) || attribute(at: index) != nil else { return nil }
+                rest = following.allSatisfy(\.isBlank) ? following[following.endIndex...] : following
                 return String(decoding: word, as: UTF8.self)
             }
             let isEscape = byte == UInt8(ascii: "\\") && index < rest.endIndex
@@ -73,9 +75,5 @@ struct FormArgumentScanner {
             }
         }
         return nil
-    }
-
-    private static func isBlank(_ byte: UInt8) -> Bool {
-        byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
     }
 }

@@ -75,11 +75,11 @@ struct Demo: AsyncParsableCommand {
         let folder = URL(filePath: directory).appending(path: record.id.description)
         var areSame = true
         for (index, picture) in pictures.enumerated() {
-            let stored = folder.appending(path: "\(index)")
-            let isSame = try Self.digest(of: stored) == Self.digest(of: picture)
+            let stored = try Self.digest(of: folder.appending(path: "\(index)"))
+            let isSame = try stored == Self.digest(of: picture)
             areSame = areSame && isSame
             try Terminal.writeLine(
-                "\(try Self.digest(of: stored))  \(isSame ? "same" : "DIFFERS")  \(picture.lastPathComponent)")
+                "\(stored)  \(isSame ? "same" : "DIFFERS")  \(picture.lastPathComponent)")
         }
         try Terminal.writeLine("They lie in \(folder.path)")
         if !areSame { throw ExitStatus.failed }
