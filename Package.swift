@@ -24,6 +24,7 @@ let package = Package(
         .library(name: "PostcardClient", targets: ["PostcardClient"]),
         .library(name: "PostcardAsyncHTTP", targets: ["PostcardAsyncHTTP"]),
         .library(name: "PostcardServer", targets: ["PostcardServer"]),
+        .library(name: "PostcardServerTesting", targets: ["PostcardServerTesting"]),
         .executable(name: "postcard", targets: ["postcard"]),
     ],
     traits: [
@@ -98,6 +99,12 @@ let package = Package(
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
             swiftSettings: settings),
+        .target(
+            name: "PostcardServerTesting",
+            dependencies: [
+                "PostcardServer", .product(name: "NIOCore", package: "swift-nio", condition: forServer),
+            ],
+            swiftSettings: settings),
         .executableTarget(
             name: "postcard",
             dependencies: [
@@ -157,7 +164,7 @@ let package = Package(
         .testTarget(
             name: "PostcardServerTests",
             dependencies: [
-                "PostcardForm", "PostcardServer",
+                "PostcardForm", "PostcardServer", "PostcardServerTesting",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
                 .product(name: "Logging", package: "swift-log"),

@@ -91,6 +91,7 @@ extension UploadProblem {
             problem.retryAfterSeconds = 60
             return problem
         }
+        if let error = error as? UploadStoreError, error.code == .keyReused { return .keyReused }
         return storeUnavailable(detail: "The form could not be stored.")
     }
 

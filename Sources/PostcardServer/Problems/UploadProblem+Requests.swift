@@ -33,6 +33,16 @@ extension UploadProblem {
         status: 400, code: "malformed-request", detail: "A request of HTTP/1.0 has a Transfer-Encoding.",
         fix: "Send the body with a Content-Length, or use HTTP/1.1.")
 
+    static let malformedKey = UploadProblem(
+        status: 400, code: "malformed-idempotency-key",
+        detail: "The request has no or several keys in Idempotency-Key, or one that is none.",
+        fix: "Send one key of 1 to 255 visible ASCII characters, such as \"8e03978e-40d5-43e8-bc93-6894a57f9324\".")
+
+    static let keyReused = UploadProblem(
+        status: 422, code: "idempotency-key-reused",
+        detail: "The Idempotency-Key belongs to an upload with other fields or files.",
+        fix: "Use a new key for each upload, and the same key only to send the same form again.")
+
     /// What an error of the decoder is to who sent the request.
     static func decoding(_ error: any Error) -> UploadProblem {
         switch error {

@@ -33,17 +33,24 @@ struct Reception<Store: UploadStore>: Sendable {
             logger.info("Refused a form", metadata: ["status": "\(problem.status.code)", "code": "\(problem.code)"])
             throw problem
         } catch let error as UploadStoreError {
-            logger.error("Could not store a form", metadata: ["error": "\(error)"])
-            throw UploadProblem.store(error)
+            let problem = UploadProblem.store(error)
+            if problem.status.kind == .serverError {
+                logger.error("Could not store a form", metadata: ["error": "\(error)"])
+            } else {
+                logger.info(
+                    "Refused a form", metadata: ["status": "\(problem.status.code)", "code": "\(problem.code)"])
+            }
+            throw problem
         }
     }
 
     private func receive(_ request: Request) async throws -> UploadRecord {
         let parser = try parser(for: request)
+        let key = try IdempotencyKey(of: request)
         if request.headers[.expect]?.lowercased() == "100-continue" {
             try await UploadConnection.current?.askForBody()
         }
-        let upload = try await store.beginUpload()
+        let upload = try await store.beginUpload(under: key)
         var form = IncomingForm(
             parser: parser, rules: options.rules, maximumRecordBytes: options.maximumRecordBytes)
         do {

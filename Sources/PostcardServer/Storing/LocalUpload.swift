@@ -2,6 +2,12 @@
 public import NIOCore
 import Synchronization
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// An upload on its way into a ``LocalUploadStore``.
 ///
 /// Bytes are gathered until there are 256 KiB of them and are then hashed and written by a thread for such work,
@@ -10,12 +16,20 @@ import Synchronization
 public final class LocalUpload: PendingUpload {
     /// Keeps the directory locked. Work on other threads does not hold it, because they let go of things later.
     private let store: LocalUploadStore
+    private let key: IdempotencyKey?
     private let folder: SharedFolder
-    private var files: [(name: String, filename: String, contentType: String)] = []
+    private var files: [FileHead] = []
     private var steps: [UploadFolder.Step] = []
     private var gatheredBytes = 0
     private var gatheredFiles = 0
     private var writing: FileWork<Void>?
+
+    /// What is known of a file before its content has come.
+    private struct FileHead {
+        let name: String
+        let filename: String
+        let contentType: String
+    }
 
     /// Large enough that the change of threads costs nothing, small enough for many uploads at once.
     private static let batchBytes = 256 << 10
@@ -26,13 +40,18 @@ public final class LocalUpload: PendingUpload {
     /// A buffer holds on to the memory of all that was read with it; fewer bytes than these are copied out of it.
     private static let smallBytes = 4 << 10
 
-    init(store: LocalUploadStore) {
+    init(store: LocalUploadStore, key: IdempotencyKey?) {
         self.store = store
-        folder = SharedFolder(UploadFolder(layout: store.layout, name: store.identifiers.next().id.text))
+        self.key = key
+        // What has its record already is only compared with it.
+        let isKept = key.flatMap { store.keys.record(under: $0) } == nil
+        folder = SharedFolder(
+            UploadFolder(
+                layout: store.layout, name: store.identifiers.next().id.text, key: key, isKept: isKept))
     }
 
     public func beginFile(name: String, filename: String, contentType: String) async throws {
-        files.append((name, filename, contentType))
+        files.append(FileHead(name: name, filename: filename, contentType: contentType))
         steps.append(.beginFile)
     }
 
@@ -75,21 +94,69 @@ public final class LocalUpload: PendingUpload {
 
     public func commit(fields: [UploadRecord.Field]) async throws -> UploadRecord {
         try await finishWriting()
+        guard let key else { return try await makeRecord(fields) }
+        while true {
+            switch await store.keys.claim(key) {
+            case .granted:
+                return try await makeRecord(fields, under: key)
+            case .taken(let id):
+                if let first = try await store.record(id) { return try await answer(with: first, for: fields) }
+                // Someone is deleting it.
+                store.keys.forget(id, under: key.digest)
+            }
+        }
+    }
+
+    private func makeRecord(_ fields: [UploadRecord.Field], under key: IdempotencyKey) async throws -> UploadRecord {
+        do {
+            let record = try await makeRecord(fields)
+            store.keys.settle(key, with: record.id)
+            return record
+        } catch {
+            // Whoever makes the record instead is to find nothing of this one.
+            await discard()
+            store.keys.settle(key, with: nil)
+            throw error
+        }
+    }
+
+    private func makeRecord(_ fields: [UploadRecord.Field]) async throws -> UploadRecord {
         let rest = takeSteps()
         return try await onFileThread { [folder, identifiers = store.identifiers, files] in
             try folder.use { folder throws(UploadStoreError) in
                 try folder.perform(rest)
                 let (id, received) = identifiers.next()
-                let described = zip(files, folder.contents).enumerated().map { index, pair in
-                    UploadRecord.File(
-                        name: pair.0.name, filename: pair.0.filename, contentType: pair.0.contentType,
-                        size: pair.1.size, sha256: pair.1.sha256, url: UploadRecord.url(ofFile: index, of: id))
-                }
-                let record = UploadRecord(id: id, received: received, fields: fields, files: described)
+                let record = Self.record(id, received, fields, files, folder.contents)
                 try folder.commit(record)
                 return record
             }
         }
+    }
+
+    /// Gives the record that the key already has, where this upload is the same once more.
+    private func answer(with first: UploadRecord, for fields: [UploadRecord.Field]) async throws -> UploadRecord {
+        let rest = takeSteps()
+        let repeated = try await onFileThread { [folder, files] in
+            try folder.use { folder throws(UploadStoreError) in
+                try folder.perform(rest)
+                return Self.record(first.id, first.received, fields, files, folder.contents)
+            }
+        }
+        await discard()
+        guard repeated == first else { throw UploadStoreError.keyReused }
+        return first
+    }
+
+    private static func record(
+        _ id: UploadID, _ received: Date, _ fields: [UploadRecord.Field], _ files: [FileHead],
+        _ contents: [UploadFolder.Content]
+    ) -> UploadRecord {
+        let described = zip(files, contents).enumerated().map { index, pair in
+            UploadRecord.File(
+                name: pair.0.name, filename: pair.0.filename, contentType: pair.0.contentType, size: pair.1.size,
+                sha256: pair.1.sha256, url: UploadRecord.url(ofFile: index, of: id))
+        }
+        return UploadRecord(id: id, received: received, fields: fields, files: described)
     }
 
     public func discard() async {

@@ -15,7 +15,8 @@ import Foundation
 /// ```
 ///
 /// Each record has a folder, named with its identifier, that holds `record.json` and the files under names of the
-/// store's own: `0`, `1` and so on. An empty file has none. What is being received lies in `.incoming` until every
+/// store's own: `0`, `1` and so on. An empty file has none. A record that was made under an ``IdempotencyKey`` has an
+/// empty file `key-` with the key's digest beside them; the keys of all records are held in memory. What is being received lies in `.incoming` until every
 /// file and the record are on the disk; then one rename makes it appear.
 ///
 /// One store at a time may have a directory open, which a lock on `.lock` sees to. The memory that an upload takes
@@ -25,6 +26,7 @@ public final class LocalUploadStore: UploadStore {
     private let lock: FileDescriptor
     private let logger: Logger
     let identifiers: SharedIDSource
+    let keys: KeyIndex
 
     /// Opens a directory, making it where there is none, and removes from it what a crash left half-written.
     ///
@@ -59,7 +61,9 @@ public final class LocalUploadStore: UploadStore {
             for name in try FileManager.default.contentsOfDirectory(atPath: layout.incoming.string) {
                 try FileManager.default.removeItem(atPath: layout.incoming.appending(name).string)
             }
-            identifiers = SharedIDSource(after: try layout.identifiers().max())
+            let known = try layout.identifiers()
+            identifiers = SharedIDSource(after: known.max())
+            keys = KeyIndex(Self.keys(of: known, layout, logger))
         } catch {
             DurableFiles.unlock(lock)
             try? lock.close()
@@ -74,14 +78,28 @@ public final class LocalUploadStore: UploadStore {
         try self.init(directory: FilePath(directory))
     }
 
+    private static func keys(of ids: [UploadID], _ layout: StoreLayout, _ logger: Logger) -> [String: UploadID] {
+        var keys: [String: UploadID] = [:]
+        for id in ids {
+            do throws(UploadStoreError) {
+                guard let key = try StoreLayout.key(ofRecordIn: layout.folder(of: id)) else { continue }
+                keys[key] = id
+            } catch {
+                // A damaged record is no reason to receive nothing.
+                logger.error("Could not read a record's key", metadata: ["upload": "\(id)", "error": "\(error)"])
+            }
+        }
+        return keys
+    }
+
     deinit {
         // Closing alone is not enough: a process that is being started may hold a copy of the descriptor for a moment.
         DurableFiles.unlock(lock)
         try? lock.close()
     }
 
-    public func beginUpload() async throws -> sending LocalUpload {
-        LocalUpload(store: self)
+    public func beginUpload(under key: IdempotencyKey? = nil) async throws -> sending LocalUpload {
+        LocalUpload(store: self, key: key)
     }
 
     public func identifiers(limit: Int, after id: UploadID?) async throws -> [UploadID] {
@@ -114,7 +132,7 @@ public final class LocalUploadStore: UploadStore {
     }
 
     public func delete(_ id: UploadID) async throws -> Bool {
-        try await onFileThread { [layout, logger] in
+        try await onFileThread { [layout, logger, keys] in
             let doomed = layout.incoming.appending(id.text)
             do throws(UploadStoreError) {
                 // The rename is what deletes: a crash right behind it leaves something to sweep, never half a record.
@@ -124,6 +142,7 @@ public final class LocalUploadStore: UploadStore {
             }
             // Removed in any case: nothing else would take it away before the next start.
             defer { Self.remove(doomed, logger) }
+            if let key = try StoreLayout.key(ofRecordIn: doomed) { keys.forget(id, under: key) }
             try DurableFiles.synchronizeDirectory(layout.directory)
             return true
         }

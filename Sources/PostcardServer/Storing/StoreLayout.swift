@@ -24,6 +24,21 @@ struct StoreLayout: Sendable {
 
     static func name(ofFile index: Int) -> String { String(index) }
 
+    /// The name of the empty file that says under which key a record was made.
+    static func name(of key: IdempotencyKey) -> String { keyPrefix + key.digest }
+
+    private static let keyPrefix = "key-"
+
+    /// The digest of the key that the record in a folder was made under.
+    static func key(ofRecordIn folder: FilePath) throws(UploadStoreError) -> String? {
+        do {
+            return try FileManager.default.contentsOfDirectory(atPath: folder.string)
+                .first { $0.hasPrefix(keyPrefix) }.map { String($0.dropFirst(keyPrefix.count)) }
+        } catch {
+            throw .file("list", folder, error)
+        }
+    }
+
     /// The identifiers of all records, in no order.
     func identifiers() throws(UploadStoreError) -> [UploadID] {
         do {

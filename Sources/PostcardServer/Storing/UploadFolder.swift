@@ -35,15 +35,22 @@ struct UploadFolder: ~Copyable {
 
     private let layout: StoreLayout
     private let path: FilePath
+    private let key: IdempotencyKey?
+    private let isKept: Bool
     private var place = Place.nowhere
     private var file: DurableFile?
     private var hash = SHA256()
     private var size: Int64 = 0
     private(set) var contents: [Content] = []
 
-    /// - Parameter name: The folder's name while it is incomplete.
-    init(layout: StoreLayout, name: String) {
+    /// - Parameters:
+    ///   - name: The folder's name while it is incomplete.
+    ///   - key: The key that the record is made under.
+    ///   - isKept: Whether anything is written. Content is hashed in any case.
+    init(layout: StoreLayout, name: String, key: IdempotencyKey?, isKept: Bool) {
         self.layout = layout
+        self.key = key
+        self.isKept = isKept
         path = layout.incoming.appending(name)
     }
 
@@ -65,10 +72,9 @@ struct UploadFolder: ~Copyable {
 
     /// A file is made with its first byte, so that a form of many empty files costs the disk nothing.
     private mutating func append(_ buffer: ByteBuffer) throws(UploadStoreError) {
-        let file = try openFile()
         let bytes = buffer.readableBytesSpan
         bytes.withUnsafeBytes { hash.update(bufferPointer: $0) }
-        try file.write(bytes)
+        if isKept { try openFile().write(bytes) }
         size += Int64(buffer.readableBytes)
     }
 
@@ -89,7 +95,10 @@ struct UploadFolder: ~Copyable {
     /// Makes the folder a record. The order is the promise: content, names, and only then the name that all see.
     mutating func commit(_ record: UploadRecord) throws(UploadStoreError) {
         let recordPath = path.appending(StoreLayout.recordName)
+        guard isKept else { throw .deletedMeanwhile }
         try make()
+        // The key is a name in the folder: whatever makes the record durable makes it so too.
+        if let key { _ = try DurableFile(path.appending(StoreLayout.name(of: key))) }
         do {
             try DurableFiles.write(record.json(), to: recordPath)
         } catch {

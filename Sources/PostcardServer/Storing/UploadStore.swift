@@ -5,13 +5,20 @@ public import NIOCore
 ///
 /// A store keeps three promises. An upload appears whole or not at all: until ``PendingUpload/commit(fields:)`` has
 /// returned it is in no listing, and once it has returned it survives a power cut. An upload that is discarded, or
-/// that a crash cut short, leaves nothing behind. And identifiers grow: a record that is committed later has the
-/// greater one.
+/// that a crash cut short, leaves nothing behind. Identifiers grow: a record that is committed later has the
+/// greater one. And a key has one record: see ``beginUpload(under:)``.
 public protocol UploadStore: Sendable {
     associatedtype Upload: PendingUpload
 
     /// Begins an upload. It is nowhere to be seen until it is committed.
-    func beginUpload() async throws -> sending Upload
+    ///
+    /// Under a key there is one record until it is deleted, also after a crash, and also where several uploads come in
+    /// at once: the first that is committed makes it, and committing any other gives it too, where the fields and files
+    /// are the same, and otherwise throws ``UploadStoreError/keyReused``. An upload that fails leaves its key to the
+    /// next.
+    ///
+    /// - Parameter key: What names the upload, where its sender gave one.
+    func beginUpload(under key: IdempotencyKey?) async throws -> sending Upload
 
     /// The identifiers of the records, newest first.
     ///
@@ -52,7 +59,9 @@ public protocol PendingUpload {
     /// Makes the upload a record, durably.
     ///
     /// - Parameter fields: The text fields, in the order in which they came.
-    /// - Returns: The record, which is now in the store's listing.
+    /// - Returns: The record, which is now in the store's listing, or the one that the upload's key already has.
+    /// - Throws: ``UploadStoreError`` where there is no room, the store fails, or the key has a record of another
+    ///   content.
     func commit(fields: [UploadRecord.Field]) async throws -> UploadRecord
 
     /// Removes whatever was written. After a failed commit it is called too.

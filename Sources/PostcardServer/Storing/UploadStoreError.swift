@@ -9,6 +9,8 @@ public struct UploadStoreError: Error, Sendable, CustomStringConvertible {
         case full
         /// The store failed for another reason, which may pass: a receiver answers 503.
         case unavailable
+        /// The upload's key belongs to a record of another content: a receiver answers 422.
+        case keyReused = "idempotency-key-reused"
         /// Another receiver has the directory open.
         case inUse = "in-use"
         /// The directory cannot be made or written to.
@@ -44,6 +46,14 @@ extension UploadStoreError {
             UploadStoreError(.unavailable, "Could not \(operation) \(path): \(error)", underlying: error)
         }
     }
+
+    /// An upload has the key of a record with other fields or files. For stores of one's own.
+    public static let keyReused = UploadStoreError(
+        .keyReused, "The key of the upload belongs to a record of another content. Use a new key for each upload.")
+
+    /// An upload was to be the repetition of a record that was deleted while it came in.
+    static let deletedMeanwhile = UploadStoreError(
+        .unavailable, "The record of the upload's key was deleted while the upload came in again. Send it again.")
 
     static func inUse(_ directory: FilePath) -> UploadStoreError {
         UploadStoreError(

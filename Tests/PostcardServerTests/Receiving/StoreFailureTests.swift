@@ -18,7 +18,7 @@ private struct FailingStore: UploadStore {
 
     let error: UploadStoreError
 
-    func beginUpload() async throws -> sending Upload { Upload(error: error) }
+    func beginUpload(under key: IdempotencyKey?) async throws -> sending Upload { Upload(error: error) }
     func identifiers(limit: Int, after id: UploadID?) async throws -> [UploadID] { throw error }
     func record(_ id: UploadID) async throws -> UploadRecord? { throw error }
     func openFile(_ index: Int, of id: UploadID) async throws -> (any StoredFile)? { throw error }

@@ -54,12 +54,20 @@ func withReceiver(
     _ configure: (inout Receiver) -> Void = { _ in }, _ body: (RunningReceiver) async throws -> Void
 ) async throws {
     try await withTemporaryDirectory { directory in
-        var receiver = Receiver(directory: directory.appending("received"))
-        receiver.port = 0
-        receiver.logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        configure(&receiver)
-        try await run(receiver, body)
+        try await withReceiver(in: directory.appending("received"), configure, body)
     }
+}
+
+/// Runs a receiver on a directory that outlives it.
+func withReceiver(
+    in directory: FilePath, _ configure: (inout Receiver) -> Void = { _ in },
+    _ body: (RunningReceiver) async throws -> Void
+) async throws {
+    var receiver = Receiver(directory: directory)
+    receiver.port = 0
+    receiver.logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    configure(&receiver)
+    try await run(receiver, body)
 }
 
 private func run(_ receiver: Receiver, _ body: (RunningReceiver) async throws -> Void) async throws {

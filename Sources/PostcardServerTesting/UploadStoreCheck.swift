@@ -1,0 +1,79 @@
+#if Server
+public import PostcardServer
+
+/// What every `UploadStore` promises, one promise a check, for the tests of a store of one's own.
+///
+/// ```swift
+/// @Test(arguments: UploadStoreCheck.allCases)
+/// func `the store keeps its promises`(check: UploadStoreCheck) async throws {
+///     let bucket = try await Bucket.temporary()
+///     try await check.run { try await BucketStore(bucket) }
+/// }
+/// ```
+public enum UploadStoreCheck: String, Sendable, CaseIterable {
+    // Atomic
+    case nothingIsSeenBeforeTheCommit
+    case recordHoldsWhatWasSent
+    case discardedUploadLeavesNothing
+    case abandonedUploadLeavesNothing
+    case uploadsAtOnceStayApart
+    // Durable
+    case recordsSurviveReopening
+    // Reading
+    case filesAreReadInPieces
+    case listingIsNewestFirst
+    case listingResumesBehindAnIdentifier
+    case unknownIdentifiersAreNoError
+    case deletingRemovesTheRecord
+    case openFilesOutliveTheirRecord
+    // Idempotent
+    case keyGivesTheFirstRecord
+    case keyGivesTheFirstRecordAfterReopening
+    case keyGivesOneRecordToManyAtOnce
+    case keyOfAnotherContentIsRefused
+    case keyOfAnotherScopeIsAnotherKey
+    case keyIsFreeAfterDeletion
+    case keyIsFreeAfterFailure
+
+    /// Runs the check.
+    ///
+    /// - Parameter open: Opens a store. The first time that a check calls it the store must be empty; each later time
+    ///   it is the same store again, as after a restart, and the one that was open before is held by nobody.
+    /// - Throws: ``UploadStoreViolation`` where the store breaks the promise; what the store throws, unchanged.
+    public func run<Store: UploadStore>(opening open: () async throws -> Store) async throws {
+        let bench = UploadStoreBench(check: self)
+        switch self {
+        case .nothingIsSeenBeforeTheCommit: try await bench.nothingIsSeenBeforeTheCommit(try await open())
+        case .recordHoldsWhatWasSent: try await bench.recordHoldsWhatWasSent(try await open())
+        case .discardedUploadLeavesNothing: try await bench.discardedUploadLeavesNothing(try await open())
+        case .abandonedUploadLeavesNothing: try await bench.abandonedUploadLeavesNothing(open)
+        case .uploadsAtOnceStayApart: try await bench.uploadsAtOnceStayApart(try await open())
+        case .recordsSurviveReopening: try await bench.recordsSurviveReopening(open)
+        case .filesAreReadInPieces: try await bench.filesAreReadInPieces(try await open())
+        case .listingIsNewestFirst: try await bench.listingIsNewestFirst(try await open())
+        case .listingResumesBehindAnIdentifier: try await bench.listingResumesBehindAnIdentifier(try await open())
+        case .unknownIdentifiersAreNoError: try await bench.unknownIdentifiersAreNoError(try await open())
+        case .deletingRemovesTheRecord: try await bench.deletingRemovesTheRecord(try await open())
+        case .openFilesOutliveTheirRecord: try await bench.openFilesOutliveTheirRecord(try await open())
+        case .keyGivesTheFirstRecord: try await bench.keyGivesTheFirstRecord(try await open())
+        case .keyGivesTheFirstRecordAfterReopening: try await bench.keyGivesTheFirstRecordAfterReopening(open)
+        case .keyGivesOneRecordToManyAtOnce: try await bench.keyGivesOneRecordToManyAtOnce(try await open())
+        case .keyOfAnotherContentIsRefused: try await bench.keyOfAnotherContentIsRefused(try await open())
+        case .keyOfAnotherScopeIsAnotherKey: try await bench.keyOfAnotherScopeIsAnotherKey(try await open())
+        case .keyIsFreeAfterDeletion: try await bench.keyIsFreeAfterDeletion(try await open())
+        case .keyIsFreeAfterFailure: try await bench.keyIsFreeAfterFailure(try await open())
+        }
+    }
+}
+
+/// A promise that a store does not keep.
+public struct UploadStoreViolation: Error, CustomStringConvertible {
+    /// The check that found it.
+    public let check: UploadStoreCheck
+
+    /// What the store did, in a sentence.
+    public let message: String
+
+    public var description: String { "\(check.rawValue): \(message)" }
+}
+#endif

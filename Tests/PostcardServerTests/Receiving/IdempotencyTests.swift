@@ -1,0 +1,115 @@
+import Foundation
+import PostcardServer
+import SystemPackage
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct IdempotencyTests {
+    private static func request(_ keys: String..., body: String = Form.small, fields: [String] = []) -> String {
+        Form.request(body: body, fields: keys.map { "Idempotency-Key: \($0)" } + fields)
+    }
+
+    private static func id(_ answer: RawResponse) throws -> UploadID {
+        #expect(answer.status == 201)
+        return try UploadRecord(json: Data(answer.body.utf8)).id
+    }
+
+    @Test func `a repeated key is answered as the first time, whatever the boundary and the quotes around the key`()
+        async throws
+    {
+        try await withReceiver { receiver in
+            let first = try await receiver.exchange(Self.request("\"a-key\""))
+            let again = try await receiver.exchange(Self.request("a-key"))
+            #expect(first.body == again.body)
+            #expect(first.headers["location"] == again.headers["location"])
+            let reframed = Form.request(
+                body: Form.small.replacing("--b", with: "--other"),
+                contentType: "Content-Type: multipart/form-data; boundary=other", fields: ["Idempotency-Key: a-key"])
+            #expect(try await receiver.exchange(reframed).body == first.body)
+            #expect(try receiver.records.count == 1)
+            #expect(try receiver.incoming.isEmpty)
+        }
+    }
+
+    @Test func `another form under a known key is refused with 422 and leaves nothing behind`() async throws {
+        try await withReceiver { receiver in
+            _ = try Self.id(await receiver.exchange(Self.request("k")))
+            let other = try await receiver.exchange(Self.request("k", body: Form.fileHeader + "content" + Form.end))
+            #expect(other.status == 422)
+            #expect(other.problem?.code == "idempotency-key-reused")
+            #expect(try receiver.records.count == 1)
+            #expect(try receiver.incoming.isEmpty)
+        }
+    }
+
+    @Test func `fifty requests of one key at once make one record`() async throws {
+        try await withReceiver { receiver in
+            let body = Form.fileHeader + String(repeating: "x", count: 300_000) + Form.end
+            let ids = try await withThrowingTaskGroup { group in
+                for _ in 0..<50 {
+                    group.addTask { try Self.id(await receiver.exchange(Self.request("k", body: body))) }
+                }
+                return try await group.reduce(into: Set<UploadID>()) { $0.insert($1) }
+            }
+            #expect(ids.count == 1)
+            #expect(try receiver.records == ids.map(\.text))
+            #expect(try receiver.incoming.isEmpty)
+        }
+    }
+
+    @Test func `a key is known across a restart, and free once its record is deleted`() async throws {
+        try await withTemporaryDirectory { directory in
+            var first: UploadID?
+            try await withReceiver(in: directory) { receiver in
+                first = try Self.id(await receiver.exchange(Self.request("k")))
+            }
+            try await withReceiver(in: directory) { receiver in
+                let again = try Self.id(await receiver.exchange(Self.request("k")))
+                #expect(again == first)
+                _ = try await receiver.curl("-X", "DELETE", "\(receiver.url)/uploads/\(again)")
+                let second = try Self.id(await receiver.exchange(Self.request("k")))
+                #expect(second != first)
+                #expect(try receiver.records == [second.text])
+            }
+        }
+    }
+
+    @Test func `an upload that failed leaves its key to the next`() async throws {
+        try await withReceiver { receiver in
+            let refused = try await receiver.exchange(Self.request("k", body: Form.fileHeader + "cut off"))
+            #expect(refused.status == 400)
+            _ = try Self.id(await receiver.exchange(Self.request("k")))
+        }
+    }
+
+    @Test func `the keys of two senders are two keys`() async throws {
+        try await withReceiver { receiver in
+            let ids = try await [[], ["Authorization: Bearer a"], ["Authorization: Bearer b"]].asyncMap { fields in
+                try Self.id(await receiver.exchange(Self.request("k", fields: fields)))
+            }
+            #expect(Set(ids).count == 3)
+        }
+    }
+
+    @Test(arguments: [
+        ["a", "b"], ["\"\""], ["\"a"], ["\"a\"b\""], ["\"a\\b\""], ["a b"], [String(repeating: "k", count: 256)],
+        ["ké"],
+    ])
+    func `a key that is none is refused`(keys: [String]) async throws {
+        try await withReceiver { receiver in
+            let fields = keys.map { "Idempotency-Key: \($0)" }
+            let answer = try await receiver.exchange(Form.request(body: Form.small, fields: fields))
+            #expect(answer.status == 400)
+            #expect(answer.problem?.code == "malformed-idempotency-key")
+            #expect(try receiver.records.isEmpty)
+        }
+    }
+}
+
+extension Sequence {
+    fileprivate func asyncMap<Value>(_ transform: (Element) async throws -> Value) async throws -> [Value] {
+        var values: [Value] = []
+        for element in self { values.append(try await transform(element)) }
+        return values
+    }
+}
