@@ -123,10 +123,18 @@ let package = Package(
         .target(
             name: "PostcardSamples", path: "Samples", exclude: ["draw", "drawing"], resources: [.copy("Pictures")],
             swiftSettings: settings),
+        .target(
+            name: "PostcardTestSupport",
+            dependencies: [
+                .product(name: "NIOCore", package: "swift-nio", condition: forAsyncHTTP),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: forAsyncHTTP),
+                .product(name: "NIOPosix", package: "swift-nio", condition: forAsyncHTTP),
+            ],
+            path: "Tests/Support", swiftSettings: settings),
         .testTarget(
             name: "PostcardFormTests",
             dependencies: [
-                "PostcardForm",
+                "PostcardForm", "PostcardTestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
@@ -136,7 +144,8 @@ let package = Package(
         .testTarget(
             name: "PostcardCommandTests",
             dependencies: [
-                "PostcardAsyncHTTP", "PostcardClient", "PostcardForm", "PostcardSamples", "PostcardServer", "postcard",
+                "PostcardAsyncHTTP", "PostcardClient", "PostcardForm", "PostcardSamples", "PostcardServer",
+                "PostcardTestSupport", "postcard",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -145,7 +154,7 @@ let package = Package(
         .testTarget(
             name: "PostcardClientTests",
             dependencies: [
-                "PostcardAsyncHTTP", "PostcardClient", "PostcardForm",
+                "PostcardAsyncHTTP", "PostcardClient", "PostcardForm", "PostcardTestSupport", "postcard",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "NIOCore", package: "swift-nio", condition: forAsyncHTTP),
                 .product(name: "NIOPosix", package: "swift-nio", condition: forAsyncHTTP),

@@ -2,6 +2,7 @@ import Crypto
 import Foundation
 import PostcardForm
 import PostcardSamples
+import PostcardTestSupport
 import Testing
 
 @Suite("postcard send, to servers that others wrote")

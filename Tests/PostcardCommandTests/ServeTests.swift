@@ -5,6 +5,7 @@ import PostcardAsyncHTTP
 import PostcardClient
 import PostcardForm
 import PostcardSamples
+import PostcardTestSupport
 import Testing
 
 @Suite("postcard serve")
@@ -73,7 +74,7 @@ struct ServeTests {
     @Test("It ends with 0 when it is told to end")
     func termination() async throws {
         let server = try await serve()
-        #expect(server.terminate() == 0)
+        #expect(await server.terminate() == 0)
     }
 
     @Test("What cannot be served is said by the exit status")

@@ -1,5 +1,6 @@
 import Foundation
 import PostcardForm
+import PostcardTestSupport
 import Testing
 
 /// The samples of the documentation, as they stand there.

@@ -1,5 +1,6 @@
 import Foundation
 import PostcardForm
+import PostcardTestSupport
 import Testing
 
 extension FormReader {

@@ -1,0 +1,154 @@
+import Foundation
+import PostcardClient
+import PostcardForm
+import PostcardTestSupport
+import Testing
+
+/// Uploads to `postcard serve` through a proxy at which things go wrong.
+@Suite(.timeLimit(.minutes(2))) struct FaultTests {
+    /// What goes wrong, request by request, and what has to come of it.
+    struct Case: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let faults: [Fault]
+        var size = 300_000
+        var retries = 0
+        let outcome: Outcome
+        /// How many records the server has in the end.
+        let records: Int
+        /// How many requests the proxy saw.
+        let requests: Int
+    }
+
+    enum Outcome: Sendable, Equatable {
+        case stored(attempts: Int)
+        case refused(Int)
+        case failed(UploadError.Code)
+    }
+
+    /// More than the buffers of a connection hold, so that the body is still going out when it happens.
+    private static let large = 32 << 20
+
+    private static let busy = Fault.answer(Fault.Answer(503, ["Retry-After": "0"]))
+
+    static let withoutRetries =
+        [
+            Case(
+                testDescription: "nothing", faults: [], outcome: .stored(attempts: 1), records: 1, requests: 1),
+            Case(
+                testDescription: "a kilobyte a second", faults: [.slow(bytesPerSecond: 1_000)], size: 1_500,
+                outcome: .stored(attempts: 1), records: 1, requests: 1),
+            Case(
+                testDescription: "a stall", faults: [.stall(atByte: 100_000)], size: large,
+                outcome: .failed(.timedOut), records: 0, requests: 1),
+            Case(
+                testDescription: "a half-closed connection", faults: [.halfClose(atByte: 100_000)], size: large,
+                outcome: .failed(.connectionLost), records: 0, requests: 1),
+            Case(
+                testDescription: "a lost answer", faults: [.answerLost],
+                outcome: .failed(.connectionLost), records: 1, requests: 1),
+        ]
+        + [0, 1, 100_000, 300_000].map { byte in
+            Case(
+                testDescription: "a reset at byte \(byte)", faults: [.reset(atByte: byte)],
+                outcome: .failed(.connectionLost), records: 0, requests: 1)
+        }
+        + [413, 401, 422].flatMap { status in
+            [Fault.Closing.reading, .atOnce].map { closing in
+                Case(
+                    testDescription: "an early \(status), closed \(closing)",
+                    faults: [.earlyAnswer(Fault.Answer(status, body: "no"), atByte: 100_000, closing)], size: large,
+                    retries: 2, outcome: .refused(status), records: 0, requests: 1)
+            }
+        }
+
+    static let withRetries = [
+        Case(
+            testDescription: "a reset", faults: [.reset(atByte: 100_000)], retries: 1,
+            outcome: .stored(attempts: 2), records: 1, requests: 2),
+        Case(
+            testDescription: "a stall", faults: [.stall(atByte: 100_000)], retries: 1,
+            outcome: .stored(attempts: 2), records: 1, requests: 2),
+        Case(
+            testDescription: "a half-closed connection", faults: [.halfClose(atByte: 100_000)], size: large, retries: 1,
+            outcome: .stored(attempts: 2), records: 1, requests: 2),
+        Case(
+            testDescription: "a busy server", faults: [busy], retries: 1,
+            outcome: .stored(attempts: 2), records: 1, requests: 2),
+        Case(
+            testDescription: "a server that stays busy", faults: [busy, busy, busy], retries: 2,
+            outcome: .refused(503), records: 0, requests: 3),
+        Case(
+            testDescription: "a lost answer", faults: [.answerLost], retries: 1,
+            outcome: .stored(attempts: 2), records: 1, requests: 2),
+        Case(
+            testDescription: "one thing after another",
+            faults: [.reset(atByte: 0), busy, .answerLost, .reset(atByte: 300_000), .answerLost], retries: 5,
+            outcome: .stored(attempts: 6), records: 1, requests: 6),
+    ]
+
+    @Test(arguments: Carrier.allCases, withoutRetries)
+    func `a fault ends the upload as what it is, and nothing is left open`(carrier: Carrier, fault: Case) async throws {
+        try await check(fault, carrier)
+    }
+
+    @Test(arguments: Carrier.allCases, withRetries)
+    func `after any number of faults a form is stored once`(carrier: Carrier, fault: Case) async throws {
+        try await check(fault, carrier)
+    }
+
+    private func check(_ fault: Case, _ carrier: Carrier) async throws {
+        let folder = try TemporaryFolder()
+        let form = try Self.form(in: folder, size: fault.size)
+        let receiver = try await ReceivingServer()
+        let (proxy, gone) = try await FaultProxy.run(fault.faults, before: receiver.url) { proxy in
+            let (outcome, gone) = try await Self.upload(form, through: proxy, carrier, fault)
+            #expect(outcome == fault.outcome)
+            return (proxy, gone)
+        }
+        // The proxy has seen every connection closed by now.
+        #expect(proxy.seen.count == fault.requests)
+        #expect(Set(proxy.seen.map { $0["Idempotency-Key"] }).count == 1)
+        for await _ in gone {}
+        try Self.expectNothingOpen(to: proxy, in: folder)
+        let remains = try await receiver.end()
+        #expect(remains.exitStatus == 0)
+        #expect(remains.records.count == fault.records)
+        #expect(remains.unfinished.isEmpty)
+    }
+
+    static func form(in folder: TemporaryFolder, size: Int) throws -> MultipartForm {
+        var form = MultipartForm()
+        form.append("초코", named: "name")
+        form.append(fileAt: try folder.sparseFile("picture.jpg", size: UInt64(size)), named: "picture")
+        return form
+    }
+
+    /// Uploads with a client that is gone when this returns.
+    ///
+    /// - Returns: What came of it, and what ends when nobody holds on to the upload any more.
+    private static func upload(
+        _ form: MultipartForm, through proxy: FaultProxy, _ carrier: Carrier, _ fault: Case
+    ) async throws -> (outcome: Outcome, gone: AsyncStream<Never>) {
+        let stalls = fault.faults.contains { if case .stall = $0 { true } else { false } }
+        let client = UploadClient(
+            transport: carrier.transport(),
+            retryPolicy: RetryPolicy(maximumAttempts: fault.retries + 1, firstDelay: .zero),
+            idleTimeout: stalls ? .seconds(2) : .seconds(60))
+        let (witness, gone) = Witness.make()
+        do {
+            let response = try await client.upload(form, to: proxy.uploads) { _ in _ = witness }
+            return (.stored(attempts: response.attempts), gone)
+        } catch let error as UploadError {
+            guard error.code == .refused else { return (.failed(error.code), gone) }
+            return (.refused(error.response?.status.code ?? 0), gone)
+        }
+    }
+
+    /// Looks for what an upload has left open.
+    static func expectNothingOpen(to proxy: FaultProxy, in folder: TemporaryFolder) throws {
+        #if os(Linux)
+        #expect(try OpenDescriptors.sockets(connectedTo: proxy.port) == 0)
+        #expect(try OpenDescriptors.files(in: folder.url) == 0)
+        #endif
+    }
+}

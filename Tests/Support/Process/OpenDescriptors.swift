@@ -1,0 +1,34 @@
+#if os(Linux)
+package import Foundation
+
+/// What this process holds open, told apart by what it leads to, so that tests that run at the same time do not
+/// count one another's.
+package enum OpenDescriptors {
+    /// How many sockets are connected to a port.
+    package static func sockets(connectedTo port: Int) throws -> Int {
+        let targets = try Set(inodes(connectedTo: port).map { "socket:[\($0)]" })
+        return try self.targets().count { targets.contains($0) }
+    }
+
+    /// How many files in a folder are open.
+    package static func files(in folder: URL) throws -> Int {
+        try targets().count { $0.hasPrefix(folder.path + "/") }
+    }
+
+    private static func targets() throws -> [String] {
+        let links = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
+        // One of them was the listing's own, and others may have gone since.
+        return links.compactMap { try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)") }
+    }
+
+    /// The numbers of the sockets whose other end has a port; see proc_net(5) for the columns.
+    private static func inodes(connectedTo port: Int) throws -> [Substring] {
+        let table = try String(contentsOfFile: "/proc/net/tcp", encoding: .utf8)
+        return table.split(separator: "\n").dropFirst().compactMap { line in
+            let columns = line.split(separator: " ")
+            guard columns.count > 9, let remote = columns[2].split(separator: ":").last else { return nil }
+            return Int(remote, radix: 16) == port ? columns[9] : nil
+        }
+    }
+}
+#endif
