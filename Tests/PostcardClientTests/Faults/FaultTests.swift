@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import PostcardClient
 import PostcardForm
 import PostcardTestSupport
@@ -82,7 +83,9 @@ import Testing
             outcome: .stored(attempts: 2), records: 1, requests: 2),
         Case(
             testDescription: "one thing after another",
-            faults: [.reset(atByte: 0), busy, .answerLost, .reset(atByte: 300_000), .answerLost], retries: 5,
+            // URLSession on Linux begins a request anew that is reset on a kept connection, though it gets no second body.
+            // The last is the only one that keeps its connection.
+            faults: [.reset(atByte: 0), .answerLost, .reset(atByte: 300_000), .answerLost, busy], retries: 5,
             outcome: .stored(attempts: 6), records: 1, requests: 6),
     ]
 
@@ -108,7 +111,11 @@ import Testing
         // The proxy has seen every connection closed by now.
         #expect(proxy.seen.count == fault.requests)
         #expect(Set(proxy.seen.map { $0["Idempotency-Key"] }).count == 1)
-        for await _ in gone {}
+        // AsyncHTTPClient never resumes a write that an answer of 300 or more has overtaken.
+        let isOvertaken = fault.faults.contains { if case .earlyAnswer = $0 { true } else { false } }
+        if carrier != .asyncHTTP || !isOvertaken {
+            for await _ in gone {}
+        }
         try Self.expectNothingOpen(to: proxy, in: folder)
         let remains = try await receiver.end()
         #expect(remains.exitStatus == 0)

@@ -10,7 +10,8 @@ package enum Fault: Sendable, Hashable {
     case stall(atByte: Int)
     /// The body and the answer pass at this speed.
     case slow(bytesPerSecond: Int)
-    /// When so many bytes have come, the proxy ends its own side of the connection, and goes on reading.
+    /// When so many bytes have come, the proxy ends its own side of the connection, and reads on: what still comes is
+    /// lost.
     case halfClose(atByte: Int)
     /// The server takes the form and answers; the client's connection is closed instead of the answer.
     case answerLost

@@ -114,16 +114,7 @@ struct ProxyConnection {
             await proxy.end.wait()
         case .halfClose:
             outbound.finish()
-            var server = server
-            while let part = try await inbound.next(isolation: #isolation) {
-                switch part {
-                case .head: break
-                case .body(let bytes): try await server.write(bytes)
-                case .end:
-                    try await server.end()
-                    while try await server.nextPart() != nil {}
-                }
-            }
+            while try await inbound.next(isolation: #isolation) != nil {}
         case .none, .slow, .answerLost, .answer, .earlyAnswer:
             break
         }
