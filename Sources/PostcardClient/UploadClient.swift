@@ -122,7 +122,7 @@ public struct UploadClient: Sendable {
         before attempt: Int, of request: UploadRequest, after error: UploadError
     ) throws(UploadError) -> Duration {
         guard attempt <= retryPolicy.maximumAttempts, retryPolicy.mayPass(error) else { throw error }
-        guard request.body.isReplayable else {
+        guard request.body?.isReplayable ?? true else {
             var error = error
             error.message += ". It was not tried again, because the form holds a stream that can be read only once."
             throw error
