@@ -66,6 +66,7 @@ let package = Package(
             name: "PostcardClient",
             dependencies: [
                 "PostcardForm",
+                .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -139,6 +140,7 @@ let package = Package(
             name: "PostcardClientTests",
             dependencies: [
                 "PostcardAsyncHTTP", "PostcardClient", "PostcardForm",
+                .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "NIOCore", package: "swift-nio", condition: forAsyncHTTP),
                 .product(name: "NIOPosix", package: "swift-nio", condition: forAsyncHTTP),

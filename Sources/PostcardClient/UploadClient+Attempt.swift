@@ -18,6 +18,7 @@ extension UploadClient {
         response.attempts = attempt
         response.bytesSent = watch.bytesSent
         guard response.status.kind == .successful else { throw UploadError.refused(response, by: request.url) }
+        try verification?.verify(response, to: request)
         return response
     }
 
