@@ -67,6 +67,7 @@ let package = Package(
             name: "PostcardClient",
             dependencies: [
                 "PostcardForm",
+                .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -155,6 +156,7 @@ let package = Package(
             name: "PostcardClientTests",
             dependencies: [
                 "PostcardAsyncHTTP", "PostcardClient", "PostcardForm", "PostcardTestSupport", "postcard",
+                .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "NIOCore", package: "swift-nio", condition: forAsyncHTTP),
                 .product(name: "NIOPosix", package: "swift-nio", condition: forAsyncHTTP),

@@ -69,7 +69,8 @@ public struct AsyncHTTPTransport: UploadTransport {
     ) async throws -> UploadResponse {
         let blocks = BodyBlocks()
         do {
-            return try await exchange(request, blocks, reporting: report)
+            guard let body = request.body else { return try await answer(to: request, nil, reporting: report) }
+            return try await exchange(request, body, blocks, reporting: report)
         } catch {
             // What kept the body from being read is told as it is, whatever became of the connection then.
             throw blocks.failure ?? UploadError.mapping(error, of: request.url)
@@ -78,13 +79,13 @@ public struct AsyncHTTPTransport: UploadTransport {
 
     /// Reads the body in one task while another hands it to the connection; the response ends both.
     private func exchange(
-        _ request: UploadRequest, _ blocks: BodyBlocks,
+        _ request: UploadRequest, _ layout: FormLayout, _ blocks: BodyBlocks,
         reporting report: @escaping @Sendable (TransportEvent) -> Void
     ) async throws -> UploadResponse {
         try await withThrowingTaskGroup(of: UploadResponse?.self) { group in
             defer { group.cancelAll() }
             group.addTask {
-                await BodySource(request.body, into: blocks).run()
+                await BodySource(layout, into: blocks).run()
                 return nil
             }
             group.addTask {
@@ -93,7 +94,9 @@ public struct AsyncHTTPTransport: UploadTransport {
                 let loops = connections.client.eventLoopGroup
                 let end = BodyEnd()
                 let chunks = BodyChunks(blocks: blocks, loops: loops, end: end, report: report)
-                let response = try await answer(to: request, chunks, reporting: report)
+                let length = layout.contentLength.map { HTTPClientRequest.Body.Length.known($0) } ?? .unknown
+                let body = HTTPClientRequest.Body.stream(chunks, length: length)
+                let response = try await answer(to: request, body, reporting: report)
                 // A server that knows the length may answer the last chunk before anyone has asked for another.
                 if response.status.kind == .successful, let whole = end.take() { report(.sent(whole)) }
                 return response
@@ -106,12 +109,12 @@ public struct AsyncHTTPTransport: UploadTransport {
     }
 
     private func answer(
-        to request: UploadRequest, _ chunks: BodyChunks, reporting report: @Sendable (TransportEvent) -> Void
+        to request: UploadRequest, _ body: HTTPClientRequest.Body?, reporting report: @Sendable (TransportEvent) -> Void
     ) async throws -> UploadResponse {
         var outgoing = HTTPClientRequest(url: request.url.absoluteString)
         outgoing.method = HTTPMethod(rawValue: request.method.rawValue)
         for field in request.headerFields { outgoing.headers.add(name: field.name.rawName, value: field.value) }
-        outgoing.body = .stream(chunks, length: request.body.contentLength.map { .known($0) } ?? .unknown)
+        outgoing.body = body
         let response = try await connections.client.execute(outgoing, deadline: .distantFuture)
         var received = 0
         report(.received(bytes: received))

@@ -6,7 +6,7 @@ extension UploadClient {
     func send(
         _ request: UploadRequest, attempt: Int, progress: (@Sendable (UploadProgress) -> Void)?
     ) async throws -> UploadResponse {
-        let watch = IdleWatch(request.url, timeout: idleTimeout, totalBytes: request.body.contentLength)
+        let watch = IdleWatch(request.url, timeout: idleTimeout, totalBytes: request.body?.contentLength)
         let teller = ProgressTeller(progress, attempt: attempt, of: request.body, watch: watch)
         var response: UploadResponse
         do {
@@ -18,6 +18,7 @@ extension UploadClient {
         response.attempts = attempt
         response.bytesSent = watch.bytesSent
         guard response.status.kind == .successful else { throw UploadError.refused(response, by: request.url) }
+        try verification?.verify(response, to: request)
         return response
     }
 

@@ -44,6 +44,13 @@ public struct UploadClient: Sendable {
     /// ``UploadError/Code/brokenRule`` before anything is sent.
     public var rules: FormRules?
 
+    /// How fast forms go out, all of this client's uploads and its copies' together; as fast as the network takes
+    /// them unless set.
+    public var rateLimit: RateLimit?
+
+    /// Compares what the server says it has received with what was sent; nothing is compared unless set.
+    public var verification: UploadVerification?
+
     /// Makes a client.
     ///
     /// - Parameters:
@@ -101,7 +108,7 @@ public struct UploadClient: Sendable {
     private func request(
         for form: MultipartForm, to url: URL, method: HTTPRequest.Method, headerFields: HTTPFields
     ) throws(UploadError) -> UploadRequest {
-        let layout: FormLayout
+        var layout: FormLayout
         let problem: FormProblem?
         do {
             layout = try form.layout()
@@ -110,6 +117,8 @@ public struct UploadClient: Sendable {
             throw .form(error)
         }
         if let problem { throw .brokenRule(problem) }
+        layout.pace = rateLimit
+        if verification != nil { layout.observer = ContentDigests(of: layout.parts) }
         return try UploadRequest(
             url: url, method: method, headerFields: headerFields, body: layout,
             maximumResponseBytes: maximumResponseBytes)
@@ -122,7 +131,7 @@ public struct UploadClient: Sendable {
         before attempt: Int, of request: UploadRequest, after error: UploadError
     ) throws(UploadError) -> Duration {
         guard attempt <= retryPolicy.maximumAttempts, retryPolicy.mayPass(error) else { throw error }
-        guard request.body.isReplayable else {
+        guard request.body?.isReplayable ?? true else {
             var error = error
             error.message += ". It was not tried again, because the form holds a stream that can be read only once."
             throw error

@@ -23,6 +23,8 @@ struct SendTests {
         (["http://127.0.0.1:1/", "-F", "a=b", "-X", "GET"], 64, "POST"),
         (["http://127.0.0.1:1/", "-F", "a=b", "--timeout", "0"], 64, "timeout"),
         (["http://127.0.0.1:1/", "-F", "a=b", "--retries", "-1"], 64, "retries"),
+        (["http://127.0.0.1:1/", "-F", "a=b", "--limit-rate", "0"], 64, "byte a second"),
+        (["http://127.0.0.1:1/", "-F", "a=b", "--limit-rate", "fast"], 64, "rate"),
         (["http://127.0.0.1:1/", "-F", "a=b", "--retries", "9223372036854775807"], 64, "retries"),
         (["http://127.0.0.1:1/", "-F", "a=b", "--timeout", "1e30"], 64, "timeout"),
         (["http://127.0.0.1:1/", "-F", "a=b;headers=\"Content-Disposition: x\""], 64, "Content-Disposition"),

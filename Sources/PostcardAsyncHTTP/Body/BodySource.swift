@@ -24,6 +24,8 @@ struct BodySource {
                 var bytes = ByteBufferAllocator().buffer(capacity: capacity(at: reader.position))
                 _ = try bytes.writeWithUnsafeMutableBytes(minimumWritableBytes: 0) { try reader.read(into: $0) }
                 if bytes.readableBytes == 0 { continue }
+                // What a slow stream or a rate limit gives would keep the room of a block while it waits to go out.
+                if bytes.readableBytes < bytes.capacity / 4 { bytes = ByteBuffer(bytes: bytes.readableBytesView) }
                 let end = BodyProgress(bytesSent: reader.position, contentRanges: reader.contentRanges)
                 let isLast = reader.position == layout.contentLength
                 guard await blocks.put(BodyBlock(bytes: bytes, end: end, isLast: isLast)) else { return }

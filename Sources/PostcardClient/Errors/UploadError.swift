@@ -44,6 +44,9 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
         public static let refused = Code(rawValue: "refused")
         /// The response's body is larger than allowed.
         public static let responseTooLarge = Code(rawValue: "response-too-large")
+        /// The server accepted the form and has something else than was sent: ``UploadClient/verification`` found it.
+        /// ``UploadError/response`` holds the answer.
+        public static let altered = Code(rawValue: "altered")
         /// The response is not the JSON that was expected; ``UploadError/response`` holds it.
         public static let decoding = Code(rawValue: "decoding")
 

@@ -45,6 +45,8 @@ final class IdleWatch: Sendable {
             guard !state.isOver else { return false }
             state.lastMove = .now
             switch event {
+            case .waitingForNetwork:
+                return false
             case .sent(let body):
                 guard body.bytesSent > state.bytesSent ?? -1 else { return false }
                 state.bytesSent = body.bytesSent

@@ -5,14 +5,14 @@ import Synchronization
 final class ProgressTeller: Sendable {
     private let progress: (@Sendable (UploadProgress) -> Void)?
     private let attempt: Int
-    private let body: FormLayout
+    private let body: FormLayout?
     private let watch: IdleWatch
 
     /// Held from the decision that a step is told until it has been, so that none overtakes another.
     private let turn = Mutex(())
 
     init(
-        _ progress: (@Sendable (UploadProgress) -> Void)?, attempt: Int, of body: FormLayout, watch: IdleWatch
+        _ progress: (@Sendable (UploadProgress) -> Void)?, attempt: Int, of body: FormLayout?, watch: IdleWatch
     ) {
         self.progress = progress
         self.attempt = attempt
@@ -22,12 +22,12 @@ final class ProgressTeller: Sendable {
 
     /// Takes note of an event, and tells of it where it carries the upload forward.
     func note(_ event: TransportEvent) {
-        guard let progress, case .sent(let body) = event else {
+        guard let progress, let layout = body, case .sent(let body) = event else {
             watch.note(event)
             return
         }
         turn.withLock { _ in
-            if watch.note(event) { progress(UploadProgress(attempt: attempt, body: body, of: self.body)) }
+            if watch.note(event) { progress(UploadProgress(attempt: attempt, body: body, of: layout)) }
         }
     }
 

@@ -15,12 +15,13 @@ public struct UploadRequest: Sendable {
     /// Its method.
     public let method: HTTPRequest.Method
 
-    /// Its header fields, `Content-Type` included. `Host`, `Content-Length` and `Transfer-Encoding` are the
+    /// Its header fields, the body's `Content-Type` included. `Host`, `Content-Length` and `Transfer-Encoding` are the
     /// transport's own to set.
     public let headerFields: HTTPFields
 
-    /// Its body. A transport makes a reader of it, and another where it has to send it anew.
-    public let body: FormLayout
+    /// Its body, of which a transport makes a reader; `nil` for a request without one, such as the GET to which a
+    /// 303 (See Other) points.
+    public let body: FormLayout?
 
     /// The most bytes of a response's body; more are ``UploadError/Code/responseTooLarge``.
     public let maximumResponseBytes: Int
@@ -32,11 +33,11 @@ public struct UploadRequest: Sendable {
     ///   - method: Its method.
     ///   - headerFields: Its header fields. Those that the form decides are set, whatever is given: its
     ///     `Content-Type` comes from the body, so that the two cannot disagree on the boundary.
-    ///   - body: Its body.
+    ///   - body: Its body; `nil` for a request without one, which then has no `Content-Type` either.
     ///   - maximumResponseBytes: The most bytes of a response's body.
     /// - Throws: ``UploadError`` with the code ``UploadError/Code/invalidURL``.
     public init(
-        url: URL, method: HTTPRequest.Method, headerFields: HTTPFields, body: FormLayout, maximumResponseBytes: Int
+        url: URL, method: HTTPRequest.Method, headerFields: HTTPFields, body: FormLayout?, maximumResponseBytes: Int
     ) throws(UploadError) {
         guard let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https" else {
             throw .invalidURL(url, "it must begin with http:// or https://")
@@ -47,7 +48,7 @@ public struct UploadRequest: Sendable {
         self.method = method
         var fields = headerFields
         for name in [HTTPField.Name.contentLength, .transferEncoding] { fields[name] = nil }
-        fields[.contentType] = body.contentType
+        fields[.contentType] = body?.contentType
         self.headerFields = fields
         self.body = body
         self.maximumResponseBytes = maximumResponseBytes

@@ -1,6 +1,6 @@
 /// What carries one request to a server and its response back.
 ///
-/// A transport is small: it sends the body that it is given, once, and knows nothing of retries, progress per
+/// A transport is small: it sends the body that it is given, if any, once, and knows nothing of retries, progress per
 /// part, statuses or time. ``UploadClient`` has those, once for all transports.
 ///
 /// A transport promises:
@@ -26,6 +26,8 @@ public protocol UploadTransport: Sendable {
 
 /// A step of a request under way.
 public enum TransportEvent: Sendable {
+    /// There is no network; the request waits until there is one.
+    case waitingForNetwork
     /// Bytes of the body were handed to the connection.
     case sent(BodyProgress)
     /// Bytes of the response came; how many so far, the head not counted. 0 means the head alone.

@@ -30,7 +30,7 @@ final class URLSessionConnections: Sendable {
     /// Begins to carry an upload, unless it has been given up in the meantime.
     func start(_ upload: URLSessionUpload) {
         calls.async { [self] in
-            let task = session.uploadTask(withStreamedRequest: URLRequest(upload.request))
+            let task = task(for: upload.request)
             uploads.add(upload, for: task)
             if upload.isCarried(by: task) {
                 task.resume()
@@ -39,6 +39,12 @@ final class URLSessionConnections: Sendable {
                 upload.complete(nil, nil)
             }
         }
+    }
+
+    private func task(for request: UploadRequest) -> URLSessionTask {
+        let urlRequest = URLRequest(request)
+        return request.body == nil
+            ? session.dataTask(with: urlRequest) : session.uploadTask(withStreamedRequest: urlRequest)
     }
 
     /// Closes the connection of an upload.
@@ -58,7 +64,7 @@ extension URLRequest {
         // takes the field out; an empty one would be sent, and be refused by some servers.
         if value(forHTTPHeaderField: "Expect") == nil { setValue(" ", forHTTPHeaderField: "Expect") }
         #else
-        if let length = request.body.contentLength { setValue("\(length)", forHTTPHeaderField: "Content-Length") }
+        if let length = request.body?.contentLength { setValue("\(length)", forHTTPHeaderField: "Content-Length") }
         #endif
     }
 }

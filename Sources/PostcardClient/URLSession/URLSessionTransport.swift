@@ -26,6 +26,9 @@ public struct URLSessionTransport: UploadTransport {
 
     /// A configuration without cookies, caches and stored credentials, and with timeouts so long that the
     /// client's come first.
+    ///
+    /// Without a network an upload fails at once. On Apple platforms one whose configuration has
+    /// `waitsForConnectivity` set reports ``TransportEvent/waitingForNetwork`` and waits.
     public static func configuration() -> URLSessionConfiguration {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.httpCookieStorage = nil

@@ -97,12 +97,17 @@ final class URLSessionUpload: Sendable {
         if state.withLock({ $0.reader != nil }) {
             throw UploadError.connectionLost(to: request.url, "the server closed it")
         }
-        let reader = try BlockingFormReader(request.body)
+        guard let body = request.body else { throw CancellationError() }
+        let reader = try BlockingFormReader(body)
         state.withLock { state in
             state.reader = reader
             if state.cause != nil { reader.cancel() }
         }
         return reader
+    }
+
+    func waitForNetwork() {
+        report(.waitingForNetwork)
     }
 
     func sent(_ bytesSent: Int64) {

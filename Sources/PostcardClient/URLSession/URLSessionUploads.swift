@@ -22,6 +22,12 @@ final class URLSessionUploads: NSObject, URLSessionDataDelegate {
         uploads.withLock { $0[task.taskIdentifier] }
     }
 
+    #if !canImport(FoundationNetworking)
+    func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {
+        upload(of: task)?.waitForNetwork()
+    }
+    #endif
+
     func urlSession(
         _ session: URLSession, task: URLSessionTask,
         needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void

@@ -29,6 +29,12 @@ public struct FormLayout: Sendable {
     /// Whether the bytes can be read more than once: false where a stream can be read only once.
     public let isReplayable: Bool
 
+    /// Holds back what readers made from here on hand out.
+    package var pace: (any BodyPace)?
+
+    /// Is told what readers made from here on hand out.
+    package var observer: (any BodyObserver)?
+
     /// The body, piece by piece.
     let segments: [Segment]
 

@@ -13,9 +13,9 @@ import Foundation
 /// }
 /// ```
 ///
-/// Only streams are ever waited for: while ``needsPreparation`` is false, ``read(into:)`` alone gives the next
-/// bytes, and a form without streams never needs ``prepare()``. The reader holds one open file at the most and
-/// one chunk of a stream. It belongs to one task at a time.
+/// Only streams are ever waited for, and leave to go on where a client limits its rate: while ``needsPreparation``
+/// is false, ``read(into:)`` alone gives the next bytes, and a form without streams never needs ``prepare()``. The
+/// reader holds one open file at the most and one chunk of a stream. It belongs to one task at a time.
 public final class FormReader {
     /// The offset of the next byte, counted from the start of the body.
     public private(set) var position: Int64
@@ -24,6 +24,14 @@ public final class FormReader {
     ///
     /// A reader that began at an offset names the parts before it as well.
     public private(set) var contentRanges: [Range<Int64>] = []
+
+    private let pace: (any BodyPace)?
+    /// How many bytes may be handed out, where there is a pace.
+    private var allowance = 0
+
+    private let observer: (any BodyObserver)?
+    /// By which the observer knows this reader.
+    private let number: Int
 
     private let segments: [FormLayout.Segment]
     private var nextSegment: Int
@@ -52,6 +60,9 @@ public final class FormReader {
     }
 
     init(_ layout: FormLayout, from offset: Int64) throws(FormError) {
+        pace = layout.pace
+        observer = layout.observer
+        number = layout.observer?.readerBegan(at: offset) ?? 0
         segments = layout.segments
         position = offset
         nextSegment = 0
@@ -72,8 +83,21 @@ public final class FormReader {
         }
     }
 
-    /// Whether the next bytes are a stream's and none of them are at hand, so that ``read(into:)`` would give 0.
+    deinit {
+        if allowance > 0 { pace?.takeBack(allowance) }
+    }
+
+    /// Whether the next bytes are a stream's and none of them are at hand, or none may be handed out yet, so that
+    /// ``read(into:)`` would give 0.
     public var needsPreparation: Bool {
+        needsStream || (pace != nil && allowance == 0 && !isAtEnd)
+    }
+
+    private var isAtEnd: Bool {
+        if case .none = current { nextSegment == segments.count } else { false }
+    }
+
+    private var needsStream: Bool {
         switch current {
         case .stream(let stream): stream.pending.isEmpty
         case .memory, .file: false
@@ -88,27 +112,34 @@ public final class FormReader {
     /// - Throws: ``FormError``, or the stream's own error unchanged; from then on the same at every call.
     public func prepare() async throws -> Bool {
         do {
-            while true {
-                switch current {
-                case .memory, .file:
-                    return true
-                case .stream(let stream):
-                    if !stream.pending.isEmpty { return true }
-                    try await advance(stream)
-                case .failed(let error):
-                    throw error
-                case .none:
-                    guard nextSegment < segments.count else { return false }
-                    try enterNextSegment()
-                }
-            }
+            guard try await advanceToBytes() else { return false }
+            if let pace, allowance == 0 { allowance = try await pace.allowance() }
+            return true
         } catch {
             current = .failed(error)
             throw error
         }
     }
 
-    /// Fills a buffer as far as that is possible without waiting for a stream.
+    /// Waits until bytes are at hand; false at the end of the body.
+    private func advanceToBytes() async throws -> Bool {
+        while true {
+            switch current {
+            case .memory, .file:
+                return true
+            case .stream(let stream):
+                if !stream.pending.isEmpty { return true }
+                try await advance(stream)
+            case .failed(let error):
+                throw error
+            case .none:
+                guard nextSegment < segments.count else { return false }
+                try enterNextSegment()
+            }
+        }
+    }
+
+    /// Fills a buffer as far as that is possible without waiting.
     ///
     /// - Parameter buffer: Where the bytes go.
     /// - Returns: The number of bytes; 0 at the end of the body, and where ``needsPreparation`` is true.
@@ -116,7 +147,10 @@ public final class FormReader {
     ///   out; from then on the same at every call.
     public func read(into buffer: UnsafeMutableRawBufferPointer) throws(FormError) -> Int {
         do throws(FormError) {
-            return try fill(buffer)
+            guard pace != nil else { return try fill(buffer) }
+            let count = try fill(UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(allowance)))
+            allowance -= count
+            return count
         } catch {
             current = .failed(error)
             throw error
@@ -125,19 +159,29 @@ public final class FormReader {
 
     private func fill(_ buffer: UnsafeMutableRawBufferPointer) throws(FormError) -> Int {
         var filled = 0
-        while filled < buffer.count, !needsPreparation {
+        while filled < buffer.count, !needsStream {
             if case .none = current {
                 guard nextSegment < segments.count else { break }
                 try enterNextSegment()
                 continue
             }
             let count = try readCurrent(into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]))
+            if let observer { tell(observer, of: UnsafeRawBufferPointer(rebasing: buffer[filled..<filled + count])) }
             filled += count
             advancePosition(by: count)
             // What is left of the buffer would shift every later read off the file's pages.
             if case .file = current, buffer.count - filled < Self.pageLength { break }
         }
         return filled
+    }
+
+    /// Tells of bytes that were read and not yet counted.
+    private func tell(_ observer: any BodyObserver, of bytes: UnsafeRawBufferPointer) {
+        if let partIndex = segments[nextSegment - 1].partIndex, !bytes.isEmpty {
+            let offset = position - contentRanges[partIndex].lowerBound
+            observer.reader(number, handsOut: bytes, ofPart: partIndex, at: offset)
+        }
+        if isAtEnd { observer.readerEnded(number) }
     }
 
     /// Reads from what is current, and leaves it where it has been read to its end.

@@ -33,7 +33,9 @@ struct DryRun {
             "Host: \(components?.percentEncodedHost ?? "")\(port)",
         ]
         lines += request.headerFields.map { "\($0.name.rawName): \($0.value)" }
-        lines.append(request.body.contentLength.map { "Content-Length: \($0)" } ?? "Transfer-Encoding: chunked")
+        if let body = request.body {
+            lines.append(body.contentLength.map { "Content-Length: \($0)" } ?? "Transfer-Encoding: chunked")
+        }
         return lines.map { $0 + "\r\n" }.joined() + "\r\n"
     }
 }

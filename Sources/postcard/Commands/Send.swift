@@ -9,7 +9,8 @@ struct Send: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Sends one multipart/form-data request.",
         discussion: """
-            The response's body goes to standard output. Exit status: 0 a 2xx answer; 1 the server answered otherwise; \
+            The response's body goes to standard output. Exit status: 0 a 2xx answer; 1 the server answered otherwise, \
+            or has not received what was sent (--verify); \
             64 usage; 66 a file is missing or unreadable; 69 no connection, or it broke; 75 timed out.
             """)
 
@@ -31,6 +32,19 @@ struct Send: AsyncParsableCommand {
     @Option(help: "How many more attempts after a failure that may pass.")
     var retries = 0
 
+    @Option(
+        help: ArgumentHelp(
+            "The most bytes of the form that go out in a second, such as 500K.",
+            discussion: "As curl has it, K, M and G are powers of 1024; kB, MB and GB are powers of 1000.",
+            valueName: "rate"))
+    var limitRate: ByteCount?
+
+    @Flag(
+        help: ArgumentHelp(
+            "Compare what the receiver has with what was sent.",
+            discussion: "The digests of files and the texts must be those of the record that postcard serve answers."))
+    var verify = false
+
     @Option(help: "Which HTTP client carries the request.")
     var transport = Transport.asyncHTTP
 
@@ -45,6 +59,9 @@ struct Send: AsyncParsableCommand {
             throw ValidationError("The timeout must be from a thousandth of a second to a year.")
         }
         guard (0...10_000).contains(retries) else { throw ValidationError("The retries must be from 0 to 10,000.") }
+        if let limitRate, limitRate.bytes < 1 {
+            throw ValidationError("The rate must be at least one byte a second.")
+        }
         _ = try address()
     }
 
@@ -92,9 +109,12 @@ struct Send: AsyncParsableCommand {
             case .asyncHTTP: AsyncHTTPTransport()
             case .urlSession: URLSessionTransport()
             }
-        return UploadClient(
+        var client = UploadClient(
             transport: carrier, retryPolicy: RetryPolicy(maximumAttempts: retries + 1),
             idleTimeout: .seconds(timeout))
+        client.rateLimit = limitRate.map { RateLimit(bytesPerSecond: Int(clamping: $0.bytes)) }
+        client.verification = verify ? .record : nil
+        return client
     }
 
     private func write(_ response: UploadResponse, attempts: Int, since start: ContinuousClock.Instant) throws {

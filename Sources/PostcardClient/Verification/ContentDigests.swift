@@ -1,0 +1,98 @@
+import Crypto
+import PostcardForm
+import Synchronization
+
+/// Hashes the content of each part while it is read to be sent.
+///
+/// A reader that begins at the body's start begins the digests anew, as a retry does. One that begins at an offset
+/// goes on where the last one stopped. Of several readers only the latest counts.
+final class ContentDigests: BodyObserver {
+    private let parts: [PartLayout]
+    private let state = Mutex(State())
+
+    fileprivate struct State {
+        /// The latest reader.
+        var reader = 0
+        var progress = Progress.reading(Content())
+        /// The parts before the one that is being hashed.
+        var finished: [(size: Int64, sha256: String)] = []
+    }
+
+    /// The content of the part that is being hashed.
+    fileprivate struct Content {
+        var hash = SHA256()
+        var size: Int64 = 0
+    }
+
+    fileprivate enum Progress {
+        case reading(Content)
+        /// The body was read to its end.
+        case ended
+        /// Bytes went out that no reader told of.
+        case interrupted
+    }
+
+    /// - Parameter parts: The parts of the layout that is observed.
+    init(of parts: [PartLayout]) {
+        self.parts = parts
+    }
+
+    /// What went out of each part; `nil` where the body did not go out whole.
+    var sentParts: [SentPart]? {
+        state.withLock { state in
+            guard case .ended = state.progress else { return nil }
+            return zip(parts, state.finished).enumerated().map { index, part in
+                SentPart(
+                    index: index, name: part.0.name, filename: part.0.filename, size: part.1.size,
+                    sha256: part.1.sha256)
+            }
+        }
+    }
+
+    func readerBegan(at offset: Int64) -> Int {
+        state.withLock { state in
+            let reader = state.reader + 1
+            if offset == 0 { state = State() }
+            state.reader = reader
+            return reader
+        }
+    }
+
+    func reader(_ reader: Int, handsOut bytes: UnsafeRawBufferPointer, ofPart partIndex: Int, at offset: Int64) {
+        state.withLock { state in
+            if reader == state.reader { state.hash(bytes, ofPart: partIndex, at: offset) }
+        }
+    }
+
+    func readerEnded(_ reader: Int) {
+        state.withLock { state in
+            guard reader == state.reader else { return }
+            state.finishParts(before: parts.count)
+            if case .reading = state.progress { state.progress = .ended }
+        }
+    }
+}
+
+extension ContentDigests.State {
+    /// Hashes what has not been yet: a reader may begin before the place where the last one stopped.
+    fileprivate mutating func hash(_ bytes: UnsafeRawBufferPointer, ofPart partIndex: Int, at offset: Int64) {
+        guard partIndex >= finished.count else { return }
+        finishParts(before: partIndex)
+        guard case .reading(var content) = progress else { return }
+        guard offset <= content.size else {
+            progress = .interrupted
+            return
+        }
+        let seen = min(Int(content.size - offset), bytes.count)
+        content.hash.update(bufferPointer: UnsafeRawBufferPointer(rebasing: bytes[seen...]))
+        content.size += Int64(bytes.count - seen)
+        progress = .reading(content)
+    }
+
+    fileprivate mutating func finishParts(before partIndex: Int) {
+        while finished.count < partIndex, case .reading(let content) = progress {
+            finished.append((content.size, content.hash.finalize().hexadecimal))
+            progress = .reading(ContentDigests.Content())
+        }
+    }
+}

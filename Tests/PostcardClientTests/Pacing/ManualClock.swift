@@ -1,0 +1,22 @@
+import Synchronization
+
+/// A clock on which nobody waits: whoever sleeps moves it to where it is to wake.
+final class ManualClock: Clock {
+    struct Instant: InstantProtocol {
+        var sinceStart: Duration
+
+        func advanced(by duration: Duration) -> Instant { Instant(sinceStart: sinceStart + duration) }
+        func duration(to other: Instant) -> Duration { other.sinceStart - sinceStart }
+        static func < (left: Instant, right: Instant) -> Bool { left.sinceStart < right.sinceStart }
+    }
+
+    private let time = Mutex(Duration.zero)
+
+    var now: Instant { Instant(sinceStart: time.withLock { $0 }) }
+    var minimumResolution: Duration { .nanoseconds(1) }
+
+    func sleep(until deadline: Instant, tolerance: Duration?) async throws {
+        try Task.checkCancellation()
+        time.withLock { $0 = max($0, deadline.sinceStart) }
+    }
+}
