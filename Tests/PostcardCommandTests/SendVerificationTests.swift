@@ -1,5 +1,6 @@
 import Foundation
 import PostcardSamples
+import PostcardTestSupport
 import Testing
 
 @Suite struct SendVerificationTests {

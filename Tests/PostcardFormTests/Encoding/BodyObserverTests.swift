@@ -1,5 +1,6 @@
 import Foundation
 import PostcardForm
+import PostcardTestSupport
 import Synchronization
 import Testing
 
