@@ -157,9 +157,11 @@ let package = Package(
             dependencies: [
                 "PostcardAsyncHTTP", "PostcardClient", "PostcardForm", "PostcardTestSupport", "postcard",
                 .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "AsyncHTTPClient", package: "async-http-client", condition: forAsyncHTTP),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "NIOCore", package: "swift-nio", condition: forAsyncHTTP),
                 .product(name: "NIOPosix", package: "swift-nio", condition: forAsyncHTTP),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: forAsyncHTTP),
             ],
             swiftSettings: settings),
         .testTarget(

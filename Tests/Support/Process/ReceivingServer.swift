@@ -26,6 +26,9 @@ package final class ReceivingServer: Sendable {
         package let records: [String]
         /// What is left of forms that did not arrive whole.
         package let unfinished: [String]
+
+        /// Whether nothing was stored.
+        package var isEmpty: Bool { records.isEmpty && unfinished.isEmpty }
     }
 
     /// Lets the requests under way finish, ends the server, and says what it has kept.
