@@ -13,6 +13,7 @@ let settings: [SwiftSetting] = [
 /// A package that only some traits need is not fetched by those who switch them off.
 let forAsyncHTTP: TargetDependencyCondition? = .when(traits: ["AsyncHTTP"])
 let forServer: TargetDependencyCondition? = .when(traits: ["Server"])
+let forQueue: TargetDependencyCondition? = .when(traits: ["Queue"])
 let forCommandLine: TargetDependencyCondition? = .when(traits: ["CommandLine"])
 
 let package = Package(
@@ -23,6 +24,7 @@ let package = Package(
         .library(name: "PostcardDoctor", targets: ["PostcardDoctor"]),
         .library(name: "PostcardClient", targets: ["PostcardClient"]),
         .library(name: "PostcardAsyncHTTP", targets: ["PostcardAsyncHTTP"]),
+        .library(name: "PostcardQueue", targets: ["PostcardQueue"]),
         .library(name: "PostcardServer", targets: ["PostcardServer"]),
         .library(name: "PostcardServerTesting", targets: ["PostcardServerTesting"]),
         .executable(name: "postcard", targets: ["postcard"]),
@@ -30,9 +32,10 @@ let package = Package(
     traits: [
         .trait(name: "AsyncHTTP", description: "PostcardAsyncHTTP, and with it AsyncHTTPClient and SwiftNIO"),
         .trait(name: "Server", description: "PostcardServer, and with it Hummingbird, SwiftNIO and Swift Crypto"),
+        .trait(name: "Queue", description: "PostcardQueue, and with it GRDB and SQLite"),
         .trait(
-            name: "CommandLine", description: "The postcard program", enabledTraits: ["AsyncHTTP", "Server"]),
-        .default(enabledTraits: ["AsyncHTTP", "Server", "CommandLine"]),
+            name: "CommandLine", description: "The postcard program", enabledTraits: ["AsyncHTTP", "Queue", "Server"]),
+        .default(enabledTraits: ["AsyncHTTP", "Queue", "Server", "CommandLine"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0", traits: []),
@@ -44,6 +47,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-nio-extras.git", from: "1.35.2"),
         .package(url: "https://github.com/swift-server/async-http-client.git", from: "1.37.0"),
+        .package(url: "https://github.com/groue/GRDB.swift.git", from: "7.10.0"),
         .package(url: "https://github.com/hummingbird-project/hummingbird.git", from: "2.28.1", traits: []),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
     ],
@@ -85,6 +89,15 @@ let package = Package(
             ],
             swiftSettings: settings),
         .target(
+            name: "PostcardQueue",
+            dependencies: [
+                "PostcardClient", "PostcardForm",
+                .product(name: "GRDB", package: "GRDB.swift", condition: forQueue),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            swiftSettings: settings),
+        .target(
             name: "PostcardServer",
             dependencies: [
                 "PostcardForm",
@@ -109,7 +122,8 @@ let package = Package(
         .executableTarget(
             name: "postcard",
             dependencies: [
-                "PostcardForm", "PostcardDoctor", "PostcardClient", "PostcardAsyncHTTP", "PostcardServer",
+                "PostcardForm", "PostcardDoctor", "PostcardClient", "PostcardAsyncHTTP", "PostcardQueue",
+                "PostcardServer",
                 "PostcardSamples",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -119,6 +133,7 @@ let package = Package(
                     name: "ArgumentParser", package: "swift-argument-parser", condition: forCommandLine),
                 .product(
                     name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: forCommandLine),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle", condition: forCommandLine),
             ],
             swiftSettings: settings),
         .target(
@@ -172,6 +187,14 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio", condition: forAsyncHTTP),
                 .product(name: "NIOHTTP1", package: "swift-nio", condition: forAsyncHTTP),
                 .product(name: "NIOPosix", package: "swift-nio", condition: forAsyncHTTP),
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "PostcardQueueTests",
+            dependencies: [
+                "PostcardAsyncHTTP", "PostcardClient", "PostcardForm", "PostcardQueue", "PostcardTestSupport",
+                "postcard",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             swiftSettings: settings),
         .testTarget(

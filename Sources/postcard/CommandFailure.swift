@@ -1,6 +1,7 @@
 import ArgumentParser
 import PostcardClient
 import PostcardForm
+import PostcardQueue
 import PostcardServer
 import SystemPackage
 
@@ -26,6 +27,8 @@ struct CommandFailure: Error, CustomStringConvertible {
         case let failure as CommandFailure: self = failure
         case let error as UploadError: self.init(description: error.message, status: ExitStatus.status(of: error))
         case let error as FormError: self.init(description: error.message, status: ExitStatus.status(of: error))
+        case let error as UploadQueueError:
+            self.init(description: error.message, status: ExitStatus.status(of: error))
         case let error as UploadStoreError: self.init(description: "\(error)", status: ExitStatus.unwritableOutput)
         default: self.init(description: "\(error)", status: ExitStatus.failed)
         }

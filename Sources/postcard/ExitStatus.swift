@@ -1,6 +1,7 @@
 import ArgumentParser
 import PostcardClient
 import PostcardForm
+import PostcardQueue
 
 /// What the program's end says to scripts; the numbers are those of `sysexits.h` where it has one.
 enum ExitStatus {
@@ -16,7 +17,7 @@ enum ExitStatus {
     static let failed = ExitCode(70)
     /// A file cannot be written.
     static let unwritableOutput = ExitCode(73)
-    /// No byte moved for too long.
+    /// No byte moved for too long, or another process is at it: trying again later may help.
     static let timedOut = ExitCode(75)
 
     /// The status for an upload that failed.
@@ -36,6 +37,17 @@ enum ExitStatus {
         switch error.code {
         case .invalidBoundary, .invalidMediaType, .reservedHeaderField, .boundaryInContent: usage
         default: unreadableInput
+        }
+    }
+
+    /// The status for a queue that cannot be used, or an upload that it does not take.
+    static func status(of error: UploadQueueError) -> ExitCode {
+        switch error.code {
+        case .inUse: timedOut
+        case .stream, .unknown, .state: usage
+        case .damaged, .newer: unreadableInput
+        case .unusableDirectory, .full: unwritableOutput
+        case .failed: failed
         }
     }
 }

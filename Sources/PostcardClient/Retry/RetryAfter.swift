@@ -1,9 +1,9 @@
 import HTTPTypes
 
 #if canImport(FoundationEssentials)
-import FoundationEssentials
+package import FoundationEssentials
 #else
-import Foundation
+package import Foundation
 #endif
 
 extension UploadResponse {
@@ -11,7 +11,7 @@ extension UploadResponse {
     /// response's own `Date` where it has one, because clocks differ.
     ///
     /// - Parameter now: The time by this machine's clock.
-    func retryAfter(now: Date = Date()) -> Duration? {
+    package func retryAfter(now: Date = Date()) -> Duration? {
         guard let value = headerFields[.retryAfter] else { return nil }
         if let seconds = Int64(value.utf8.count < 10 ? value : "") { return seconds < 0 ? nil : .seconds(seconds) }
         guard let date = Date(httpDate: value) else { return nil }

@@ -63,7 +63,7 @@ public struct RetryPolicy: Sendable, Hashable {
     var isOn: Bool { maximumAttempts > 1 }
 
     /// Whether a failure may pass.
-    func mayPass(_ error: UploadError) -> Bool {
+    package func mayPass(_ error: UploadError) -> Bool {
         switch error.code {
         case .connectionFailed, .connectionLost, .timedOut: retriesConnectionFailures
         case .refused: error.response.map { statuses.contains($0.status.code) } ?? false
@@ -77,7 +77,7 @@ public struct RetryPolicy: Sendable, Hashable {
     ///   - attempt: The attempt that failed, from 1.
     ///   - retryAfter: What the server asked for.
     ///   - generator: Where chance comes from.
-    func delay(
+    package func delay(
         after attempt: Int, retryAfter: Duration?, using generator: inout some RandomNumberGenerator
     ) -> Duration {
         if let retryAfter { return min(retryAfter, maximumRetryAfter) }

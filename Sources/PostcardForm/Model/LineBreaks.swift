@@ -6,7 +6,7 @@ public enum LineBreaks: Sendable, Hashable {
     /// the entry list" and "multipart/form-data encoding algorithm"). Filenames and files stay as they are.
     case normalized
 
-    func applied(to text: String) -> String {
+    package func applied(to text: String) -> String {
         switch self {
         case .asGiven: text
         case .normalized: String(decoding: Self.normalized(text.utf8), as: UTF8.self)

@@ -18,6 +18,13 @@ struct Send: AsyncParsableCommand {
     enum Transport: String, ExpressibleByArgument, CaseIterable {
         case asyncHTTP = "async-http"
         case urlSession = "urlsession"
+
+        func transport() -> any UploadTransport {
+            switch self {
+            case .asyncHTTP: AsyncHTTPTransport()
+            case .urlSession: URLSessionTransport()
+            }
+        }
     }
 
     @Argument(help: "Where the form goes: an http or https URL.")
@@ -104,13 +111,8 @@ struct Send: AsyncParsableCommand {
     }
 
     private func client() -> UploadClient {
-        let carrier: any UploadTransport =
-            switch transport {
-            case .asyncHTTP: AsyncHTTPTransport()
-            case .urlSession: URLSessionTransport()
-            }
         var client = UploadClient(
-            transport: carrier, retryPolicy: RetryPolicy(maximumAttempts: retries + 1),
+            transport: transport.transport(), retryPolicy: RetryPolicy(maximumAttempts: retries + 1),
             idleTimeout: .seconds(timeout))
         client.rateLimit = limitRate.map { RateLimit(bytesPerSecond: Int(clamping: $0.bytes)) }
         client.verification = verify ? .record : nil

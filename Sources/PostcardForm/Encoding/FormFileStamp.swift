@@ -1,0 +1,49 @@
+import SystemPackage
+
+// For the members of timespec.
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Android)
+import Android
+#endif
+
+/// By which a file is known to be the one that it was: its size and the time of its last change.
+package struct FormFileStamp: Sendable, Hashable, Codable {
+    /// The number of the file's bytes.
+    package let length: Int64
+
+    private let seconds: Int64
+    private let nanoseconds: Int64
+
+    init(_ status: Stat) {
+        length = Int64(status.size)
+        let time = status.st_mtim
+        seconds = Int64(time.tv_sec)
+        nanoseconds = Int64(time.tv_nsec)
+    }
+
+    /// Looks at a file.
+    ///
+    /// - Throws: ``FormError`` where it is missing, unreadable, or no regular file.
+    package init(path: String, partIndex: Int) throws(FormError) {
+        self.init(try OpenFile(path: path, partIndex: partIndex).status())
+    }
+
+    /// Throws where there is no such file any more, or another one.
+    package func check(path: String, partIndex: Int) throws(FormError) {
+        try check(OpenFile(path: path, partIndex: partIndex))
+    }
+
+    func check(_ file: OpenFile) throws(FormError) {
+        let now = FormFileStamp(try file.status())
+        if now.length != length {
+            throw .changed(
+                file.path, "it had \(length) bytes and now has \(now.length)", partIndex: file.partIndex)
+        }
+        if now != self { throw .changed(file.path, "it was written to", partIndex: file.partIndex) }
+    }
+}

@@ -1,0 +1,130 @@
+#if Queue
+import PostcardClient
+import Synchronization
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// One run of a queue: looks what is to be done whenever something has changed.
+struct QueueRun {
+    private let queue: UploadQueue
+    private let client: UploadClient
+    private let options: QueueOptions
+    private let ledger = Ledger()
+
+    init(_ queue: UploadQueue, _ client: UploadClient, _ options: QueueOptions) {
+        self.queue = queue
+        var client = client
+        client.retryPolicy = .never
+        self.client = client
+        self.options = options
+    }
+
+    /// Which uploads are on their way, and how to end them.
+    private final class Ledger: Sendable {
+        private struct Entries {
+            var active: [QueuedUpload.ID: AsyncStream<Never>.Continuation] = [:]
+            var failure: (any Error)?
+        }
+
+        private let entries = Mutex(Entries())
+
+        var active: Set<QueuedUpload.ID> { entries.withLock { Set($0.active.keys) } }
+
+        func begin(_ id: QueuedUpload.ID) -> AsyncStream<Never> {
+            let (stream, continuation) = AsyncStream.makeStream(of: Never.self)
+            entries.withLock { $0.active[id] = continuation }
+            return stream
+        }
+
+        func end(_ id: QueuedUpload.ID, failure: (any Error)?) {
+            entries.withLock {
+                $0.active[id] = nil
+                if $0.failure == nil { $0.failure = failure }
+            }
+        }
+
+        func cancel(_ id: QueuedUpload.ID) {
+            entries.withLock { $0.active[id] }?.finish()
+        }
+
+        func checkFailure() throws {
+            if let failure = entries.withLock({ $0.failure }) { throw failure }
+        }
+    }
+
+    func run() async throws {
+        try await withThrowingTaskGroup { group in
+            defer { group.cancelAll() }
+            var alarm: ContinuousClock.Instant?
+            for await _ in queue.changes.stream() {
+                try ledger.checkFailure()
+                try saveProgress()
+                try endCancelled()
+                let hasMore = try sendNext(in: &group)
+                if options.endsWhenEmpty, !hasMore, ledger.active.isEmpty { return }
+                let now = ContinuousClock.now
+                if let next = try nextLook(now), alarm.map({ $0 <= now || next < $0 }) ?? true {
+                    alarm = next
+                    group.addTask { [changes = queue.changes] in
+                        try await Task.sleep(until: next, clock: .continuous)
+                        changes.note()
+                    }
+                }
+            }
+            try Task.checkCancellation()
+        }
+    }
+
+    /// Begins as many uploads as there are places for.
+    ///
+    /// - Returns: Whether anything waits for its time.
+    private func sendNext(in group: inout ThrowingTaskGroup<Void, any Error>) throws -> Bool {
+        while ledger.active.count < options.concurrency {
+            let isUnmetered = options.isNetworkUnmetered()
+            let claimed = try queue.database.writeHastily { try $0.claimUpload(isUnmetered: isUnmetered, at: Date()) }
+            guard let claimed else { return try queue.database.read { try $0.nextDue() } != nil }
+            let cancellation = ledger.begin(claimed.upload.id)
+            queue.sights.note()
+            let sending = QueueSending(claimed, queue: queue, client: client, options: options)
+            group.addTask { [queue, ledger] in
+                var failure: (any Error)?
+                do {
+                    try await sending.run(until: cancellation)
+                } catch {
+                    failure = error
+                }
+                ledger.end(claimed.upload.id, failure: failure)
+                queue.noteChange()
+            }
+        }
+        return true
+    }
+
+    /// Ends what somebody has cancelled while it was on its way.
+    private func endCancelled() throws {
+        let active = ledger.active
+        guard !active.isEmpty else { return }
+        let sending = try queue.database.read { try $0.sendingUploads() }
+        for id in active.subtracting(sending) { ledger.cancel(id) }
+    }
+
+    private func saveProgress() throws {
+        let progress = queue.progress.all()
+        guard !progress.isEmpty else { return }
+        try queue.database.writeHastily { db in
+            for (id, bytesSent) in progress { try db.noteProgress(of: id, bytesSent: bytesSent) }
+        }
+    }
+
+    /// When to look again without anything having happened: as something is due, or others may have done something.
+    private func nextLook(_ now: ContinuousClock.Instant) throws -> ContinuousClock.Instant? {
+        let due = try queue.database.read { try $0.nextDue() }
+            .map { Duration.seconds(max(0, $0.timeIntervalSinceNow)) + .milliseconds(1) }
+        return [due, options.pollInterval].compactMap { $0 }.min().map { now + $0 }
+    }
+}
+#endif

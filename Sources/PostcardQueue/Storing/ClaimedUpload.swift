@@ -1,0 +1,48 @@
+#if Queue
+import GRDB
+import HTTPTypes
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// All that is needed to send an upload.
+struct ClaimedUpload: Sendable {
+    let upload: QueuedUpload
+    let headerFields: [QueuedForm.HeaderField]
+    let idempotencyKey: String
+    let form: QueuedForm
+    let folder: String?
+    /// The number of attempts that failed since it was enqueued or last retried by hand.
+    let failures: Int
+
+    init(_ row: Row) throws {
+        upload = try QueuedUpload(row)
+        failures = row["failures"]
+        folder = row["folder"]
+        idempotencyKey = row["idempotencyKey"]
+        let decoder = JSONDecoder()
+        do {
+            headerFields = try decoder.decode([QueuedForm.HeaderField].self, from: row["headerFields"])
+            form = try decoder.decode(QueuedForm.self, from: row["form"])
+        } catch {
+            throw DatabaseError(
+                resultCode: .SQLITE_CORRUPT, message: "the form of upload \(upload.id) cannot be read: \(error)")
+        }
+    }
+}
+
+/// An upload that is about to be put into a queue.
+struct EnqueuedRequest: Sendable {
+    let url: URL
+    let method: HTTPRequest.Method
+    let headerFields: [QueuedForm.HeaderField]
+    let idempotencyKey: String
+    let form: QueuedForm
+    let folder: String?
+    let totalBytes: Int64
+    let conditions: UploadConditions
+}
+#endif

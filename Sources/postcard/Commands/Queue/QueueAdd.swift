@@ -1,0 +1,70 @@
+import ArgumentParser
+import Foundation
+import PostcardForm
+import PostcardQueue
+
+struct QueueAdd: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "add", abstract: "Puts an upload into the queue, and prints its identifier.",
+        discussion: """
+            When it ends with 0 the upload is on disk. The header fields are kept with it as they are, secrets included, \
+            in files that only their owner may read.
+            """)
+
+    @Argument(help: "Where the form goes: an http or https URL.")
+    var url: String
+
+    @OptionGroup
+    var options: FormOptions
+
+    @OptionGroup
+    var location: QueueLocation
+
+    @Flag(help: "Copy the form's files into the queue rather than read them when their turn comes.")
+    var copy = false
+
+    @Option(help: ArgumentHelp("Not before this time, such as 2026-12-24T18:00:00Z.", valueName: "time"))
+    var notBefore: String?
+
+    @Option(help: "Uploads of a higher priority go first.")
+    var priority = 0
+
+    @Option(help: "Uploads of one group go one after the other, in the order in which they were added.")
+    var group: String?
+
+    @Flag(help: "Wait for a network that is not metered, where the platform tells.")
+    var unmetered = false
+
+    func validate() throws {
+        _ = try address()
+        _ = try earliest()
+    }
+
+    private func address() throws -> URL {
+        guard let address = URL(string: url), let scheme = address.scheme?.lowercased(),
+            ["http", "https"].contains(scheme), address.host() != nil
+        else { throw ValidationError("'\(url)' is no URL that a form can go to. Write it as http://host/path.") }
+        return address
+    }
+
+    private func earliest() throws -> Date? {
+        guard let notBefore else { return nil }
+        do {
+            return try Date.ISO8601FormatStyle().parse(notBefore)
+        } catch {
+            throw ValidationError("'\(notBefore)' is no time. Write it as 2026-12-24T18:00:00Z.")
+        }
+    }
+
+    func run() async throws {
+        let conditions = UploadConditions(
+            notBefore: try earliest(), needsUnmeteredNetwork: unmetered, priority: priority, group: group)
+        let (address, method, headerFields) = (try address(), try options.method(), try options.headerFields())
+        try await CommandFailure.reporting {
+            let id = try location.open().enqueue(
+                try options.multipartForm(), to: address, method: method, headerFields: headerFields,
+                files: copy ? .copied : .referenced, conditions: conditions)
+            try Terminal.writeLine("\(id)")
+        }
+    }
+}

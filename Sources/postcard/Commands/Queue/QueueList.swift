@@ -1,0 +1,94 @@
+import ArgumentParser
+import Foundation
+import PostcardQueue
+
+struct QueueList: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list", abstract: "Lists the uploads of the queue, a line each.")
+
+    @OptionGroup
+    var location: QueueLocation
+
+    @Flag(help: "Write one JSON array: id, url, state, sent, total, attempts, error, response.")
+    var json = false
+
+    func run() async throws {
+        try await CommandFailure.reporting {
+            let uploads = try location.open().uploads()
+            if json {
+                let encoder = JSONEncoder()
+                encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+                try Terminal.write(try encoder.encode(uploads.map(QueuedUploadReport.init)))
+                try Terminal.writeLine("")
+            } else {
+                for upload in uploads { try Terminal.writeLine(Self.line(for: upload)) }
+            }
+        }
+    }
+
+    private static func line(for upload: QueuedUpload) -> String {
+        let state = upload.state.name.padding(toLength: 9, withPad: " ", startingAt: 0)
+        let sizes = "\(ProgressLines.size(upload.bytesSent)) of \(ProgressLines.size(upload.totalBytes))"
+        let line = "\(upload.id)  \(state)  \(sizes)  \(upload.url.absoluteString)"
+        switch upload.state {
+        case .retrying(let due, let reason):
+            return line + "  again at \(due.formatted(.iso8601)): \(Terminal.printable(reason))"
+        case .failed(let reason): return line + "  \(Terminal.printable(reason))"
+        case .done(let response): return line + "  \(response.status)"
+        case .waiting, .sending, .cancelled: return line
+        }
+    }
+}
+
+/// An upload of a queue as `list --json` writes it.
+private struct QueuedUploadReport: Encodable {
+    let id: QueuedUpload.ID
+    let url: String
+    let state: String
+    let sent: Int64
+    let total: Int64
+    let attempts: Int
+    /// Why it failed, the last time.
+    let error: String?
+    /// What the server answered when it took the form.
+    let response: Answer?
+
+    struct Answer: Encodable {
+        let status: Int
+        let body: String
+    }
+
+    init(_ upload: QueuedUpload) {
+        id = upload.id
+        url = upload.url.absoluteString
+        state = upload.state.name
+        sent = upload.bytesSent
+        total = upload.totalBytes
+        attempts = upload.attempts
+        switch upload.state {
+        case .retrying(_, let reason), .failed(let reason): (error, response) = (reason, nil)
+        case .done(let answer):
+            (error, response) = (
+                nil, Answer(status: answer.status, body: String(decoding: answer.body, as: UTF8.self))
+            )
+        case .waiting, .sending, .cancelled: (error, response) = (nil, nil)
+        }
+    }
+
+    enum CodingKeys: CodingKey {
+        case id, url, state, sent, total, attempts, error, response
+    }
+
+    /// Every member is there, `null` where there is nothing to say.
+    func encode(to encoder: any Encoder) throws {
+        var members = encoder.container(keyedBy: CodingKeys.self)
+        try members.encode(id, forKey: .id)
+        try members.encode(url, forKey: .url)
+        try members.encode(state, forKey: .state)
+        try members.encode(sent, forKey: .sent)
+        try members.encode(total, forKey: .total)
+        try members.encode(attempts, forKey: .attempts)
+        try members.encode(error, forKey: .error)
+        try members.encode(response, forKey: .response)
+    }
+}

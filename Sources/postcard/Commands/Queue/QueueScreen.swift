@@ -1,0 +1,32 @@
+import PostcardQueue
+
+/// Keeps a line for each upload that is on its way on the terminal at standard error.
+struct QueueScreen {
+    private let queue: UploadQueue
+
+    init(_ queue: UploadQueue) {
+        self.queue = queue
+    }
+
+    /// Draws until the task is cancelled.
+    func follow() async throws {
+        var lineCount = 0
+        var meter = SpeedMeter()
+        for try await uploads in queue.updates() {
+            let shown = uploads.filter { $0.state == .sending }
+            let sent = uploads.reduce(0) { $0 + $1.bytesSent }
+            meter.add(sent, at: .now)
+            let ended = uploads.count { $0.state.isEnded }
+            let lines = ProgressLines(
+                files: shown.map { .init(label: "\($0.id)", sent: $0.bytesSent, total: $0.totalBytes) },
+                whole: .init(
+                    label: "\(ended) of \(uploads.count)", sent: sent,
+                    total: uploads.reduce(0) { $0 + $1.totalBytes }), speed: meter.bytesPerSecond)
+            let size = Terminal.size
+            let drawn = lines.drawn(columns: size.columns, rows: size.rows)
+            let start = lineCount > 0 ? "\u{1B}[\(lineCount)A\r" : ""
+            Terminal.saySequence(start + drawn.map { $0 + "\u{1B}[K\n" }.joined() + "\u{1B}[J")
+            lineCount = drawn.count
+        }
+    }
+}

@@ -1,0 +1,133 @@
+import Foundation
+import PostcardTestSupport
+import Testing
+
+@Suite struct QueueCommandTests {
+    private struct Item: Decodable {
+        struct Response: Decodable {
+            let status: Int
+            let body: String
+        }
+        let id: Int64
+        let url: String
+        let state: String
+        let sent: Int64
+        let total: Int64
+        let attempts: Int
+        let error: String?
+        let response: Response?
+    }
+
+    private static func list(_ directory: String) async throws -> [Item] {
+        let ending = try await Program.run(["queue", "list", "--json", "--queue", directory])
+        #expect(ending.status == 0)
+        return try JSONDecoder().decode([Item].self, from: ending.output)
+    }
+
+    @Test func `an upload is added, sent, listed and cleared`() async throws {
+        let folder = try TemporaryFolder()
+        let directory = folder.url.appending(path: "queue").path
+        let server = try await ReceivingServer()
+        let file = try folder.file("초코.jpg", size: 5000)
+        let added = try await Program.run([
+            "queue", "add", server.uploads.absoluteString, "-F", "name=초코", "-F", "image=@\(file.path)", "--queue",
+            directory,
+        ])
+        #expect(added.status == 0 && added.text == "1\n")
+        var item = try #require(try await Self.list(directory).first)
+        #expect(item.state == "waiting" && item.sent == 0 && item.attempts == 0 && item.error == nil)
+        let run = try await Program.run(["queue", "run", "--drain", "--queue", directory])
+        #expect(run.status == 0 && run.output.isEmpty)
+        item = try #require(try await Self.list(directory).first)
+        #expect(item.state == "done" && item.sent == item.total && item.attempts == 1)
+        #expect(item.response?.status == 201 && item.response?.body.contains("초코.jpg") == true)
+        #expect(try await Program.run(["queue", "retry", "1", "--queue", directory]).status == 64)
+        #expect(try await Program.run(["queue", "clear", "--queue", directory]).status == 0)
+        #expect(try await Self.list(directory).isEmpty)
+        #expect(try await server.end().records.count == 1)
+    }
+
+    @Test(arguments: [
+        (["add", "http://127.0.0.1:1/", "-F", "a=@/nowhere/a.jpg"], 66, "/nowhere/a.jpg"),
+        (["add", "ftp://127.0.0.1/", "-F", "a=b"], 64, "ftp"),
+        (["add", "http://127.0.0.1:1/", "-F", "a=b", "--not-before", "tomorrow"], 64, "tomorrow"),
+        (["add", "http://127.0.0.1:1/", "-F", "a=@-"], 64, "stream"), (["cancel", "7"], 64, "7"),
+    ])
+    func `what cannot be done is said`(arguments: [String], status: Int32, message: String) async throws {
+        let folder = try TemporaryFolder()
+        let ending = try await Program.run(["queue"] + arguments + ["--queue", folder.path])
+        #expect(ending.status == status)
+        #expect(ending.messages.contains(message))
+        #expect(try await Self.list(folder.path).isEmpty)
+    }
+
+    @Test func `a damaged database is named and left as it is`() async throws {
+        let folder = try TemporaryFolder()
+        let file = try folder.file("queue.sqlite", Data("no database".utf8))
+        let ending = try await Program.run(["queue", "list", "--queue", folder.path])
+        #expect(ending.status == 66)
+        #expect(ending.messages.contains(file.path))
+        #expect(try Data(contentsOf: file) == Data("no database".utf8))
+    }
+
+    /// Ends of the sender and the receiver as a power cut makes them, at moments that chance decides.
+    @Test func `every form arrives once, whoever is killed and whenever`() async throws {
+        let scale = ProcessInfo.processInfo.environment["POSTCARD_KILLS"].flatMap(Int.init) ?? 10
+        let folder = try TemporaryFolder()
+        let directory = folder.url.appending(path: "queue").path
+        let received = folder.url.appending(path: "received")
+        let file = try folder.file("a.jpg", size: 200_000)
+        var receiver = try await RunningServer(["serve", "--port", "0", "--directory", received.path])
+        let port = try #require(URL(string: receiver.address)?.port)
+        for index in 0..<(scale * 5) {
+            let added = try await Program.run([
+                "queue", "add", "http://127.0.0.1:\(port)/uploads", "-F", "index=\(index)", "-F",
+                "image=@\(file.path)", "--queue", directory,
+            ])
+            #expect(added.status == 0)
+        }
+        let options = ["queue", "run", "--drain", "--queue", directory, "--max-delay", "0.05", "--concurrency", "4"]
+        for round in 0..<scale {
+            let sender = try RunningProgram(options)
+            try await sender.kill(after: .milliseconds(Int.random(in: 0..<120)))
+            if round % 2 == 0 {
+                receiver.kill()
+                receiver = try await RunningServer(["serve", "--port", "\(port)", "--directory", received.path])
+            }
+        }
+        let last = try await Program.run(options)
+        #expect(last.status == 0)
+        let items = try await Self.list(directory)
+        #expect(items.count == scale * 5)
+        #expect(items.allSatisfy { $0.state == "done" })
+        _ = await receiver.terminate()
+        let folders = try FileManager.default.contentsOfDirectory(atPath: received.path).filter { !$0.hasPrefix(".") }
+        #expect(folders.count == scale * 5)
+        let sent = try Data(contentsOf: file)
+        for name in folders {
+            #expect(try Data(contentsOf: received.appending(path: "\(name)/0")) == sent)
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: received.appending(path: ".incoming").path).isEmpty)
+    }
+}
+
+/// A program that is ended before its end.
+private final class RunningProgram {
+    private let process = Process()
+
+    init(_ arguments: [String]) throws {
+        process.executableURL = Program.url
+        process.arguments = arguments
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = FileHandle.nullDevice
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+    }
+
+    /// Ends it as a power cut does. When that is, is the test's chance and not what it waits for.
+    func kill(after delay: Duration) async throws {
+        try await Task.sleep(for: delay)
+        Foundation.kill(process.processIdentifier, SIGKILL)
+        process.waitUntilExit()
+    }
+}

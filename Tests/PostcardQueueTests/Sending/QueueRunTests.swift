@@ -1,0 +1,194 @@
+import Foundation
+import HTTPTypes
+import PostcardAsyncHTTP
+import PostcardClient
+import PostcardForm
+import PostcardQueue
+import PostcardTestSupport
+import Testing
+
+@Suite struct QueueRunTests {
+    private static var client: UploadClient { UploadClient(transport: AsyncHTTPTransport()) }
+
+    private static var draining: QueueOptions {
+        QueueOptions(
+            retryPolicy: RetryPolicy(maximumAttempts: 5, firstDelay: .milliseconds(1), maximumDelay: .milliseconds(5)),
+            endsWhenEmpty: true)
+    }
+
+    private static func form(_ text: String, _ file: URL? = nil) -> MultipartForm {
+        var form = MultipartForm()
+        form.append(text, named: "name")
+        if let file { form.append(fileAt: file, named: "image") }
+        return form
+    }
+
+    /// The values of the field `name` of every record, the first that came first.
+    private static func received(by server: ReceivingServer) async throws -> [String] {
+        struct Listing: Decodable {
+            struct Record: Decodable {
+                struct Field: Decodable { let value: String }
+                let fields: [Field]
+            }
+            let uploads: [Record]
+        }
+        let ending = try await Program.run("curl", ["-s", server.uploads.absoluteString + "?limit=1000"])
+        return try JSONDecoder().decode(Listing.self, from: ending.output).uploads.reversed().flatMap {
+            $0.fields.map(\.value)
+        }
+    }
+
+    @Test func `a queue is emptied in order, copies included`() async throws {
+        let folder = try TemporaryFolder()
+        let queue = try UploadQueue(directory: folder.url.appending(path: "queue"))
+        let server = try await ReceivingServer()
+        let file = try folder.file("a.jpg", size: 300_000)
+        for index in 0..<5 {
+            try queue.enqueue(Self.form("\(index)", file), to: server.uploads, files: .copied)
+        }
+        try FileManager.default.removeItem(at: file)
+        var options = Self.draining
+        options.concurrency = 1
+        try await queue.run(Self.client, options: options)
+        let uploads = try queue.uploads()
+        for upload in uploads {
+            guard case .done(let response) = upload.state else { Issue.record("\(upload.state)"); continue }
+            #expect(response.status == 201)
+            #expect(upload.bytesSent == upload.totalBytes && upload.attempts == 1)
+        }
+        #expect(try await Self.received(by: server) == ["0", "1", "2", "3", "4"])
+        let copies = folder.url.appending(path: "queue/files").path
+        #expect(try FileManager.default.contentsOfDirectory(atPath: copies).isEmpty)
+        #expect(try await server.end().records.count == 5)
+    }
+
+    @Test func `higher priorities go first, groups in their order, and not before their time`() async throws {
+        let folder = try TemporaryFolder()
+        let queue = try UploadQueue(directory: folder.url)
+        let server = try await ReceivingServer()
+        let later = Date(timeIntervalSinceNow: 0.3)
+        try queue.enqueue(
+            Self.form("late"), to: server.uploads, conditions: UploadConditions(notBefore: later, priority: 9))
+        try queue.enqueue(Self.form("a"), to: server.uploads)
+        try queue.enqueue(Self.form("g1"), to: server.uploads, conditions: UploadConditions(group: "g"))
+        try queue.enqueue(Self.form("g2"), to: server.uploads, conditions: UploadConditions(priority: 8, group: "g"))
+        try queue.enqueue(Self.form("high"), to: server.uploads, conditions: UploadConditions(priority: 1))
+        try queue.enqueue(Self.form("b"), to: server.uploads)
+        var options = Self.draining
+        options.concurrency = 1
+        try await queue.run(Self.client, options: options)
+        let received = try await Self.received(by: server)
+        #expect(received.filter { $0 != "late" } == ["high", "a", "g1", "g2", "b"])
+        #expect(received.count == 6)
+    }
+
+    @Test func `an upload waits for a network that is not metered`() async throws {
+        let folder = try TemporaryFolder()
+        let queue = try UploadQueue(directory: folder.url)
+        let server = try await ReceivingServer()
+        let id = try queue.enqueue(
+            Self.form("photos"), to: server.uploads, conditions: UploadConditions(needsUnmeteredNetwork: true))
+        var options = Self.draining
+        options.isNetworkUnmetered = { false }
+        try await queue.run(Self.client, options: options)
+        #expect(try queue.upload(id)?.state == .waiting)
+        options.isNetworkUnmetered = { true }
+        try await queue.run(Self.client, options: options)
+        #expect(try queue.upload(id)?.state.name == "done")
+    }
+
+    @Test func `a failure that may pass is tried again, one that does not is kept with its reason`() async throws {
+        let folder = try TemporaryFolder()
+        let queue = try UploadQueue(directory: folder.url.appending(path: "queue"))
+        let nobody = try #require(URL(string: "http://127.0.0.1:1/uploads"))
+        let server = try await ReceivingServer("--max-file", "1kB")
+        let file = try folder.file("a.jpg", size: 100_000)
+        let vanishing = try folder.file("b.jpg", size: 100)
+        let changing = try folder.file("c.jpg", size: 100)
+        let unreached = try queue.enqueue(Self.form("nobody"), to: nobody)
+        let tooLarge = try queue.enqueue(Self.form("large", file), to: server.uploads)
+        let vanished = try queue.enqueue(Self.form("gone", vanishing), to: server.uploads)
+        let changed = try queue.enqueue(Self.form("changed", changing), to: server.uploads)
+        try FileManager.default.removeItem(at: vanishing)
+        try Data(repeating: 2, count: 101).write(to: changing)
+        try await queue.run(Self.client, options: Self.draining)
+        for (id, attempts, reason) in [
+            (unreached, 5, "127.0.0.1:1"), (tooLarge, 1, "413"), (vanished, 1, "b.jpg"), (changed, 1, "c.jpg"),
+        ] {
+            let upload = try #require(try queue.upload(id))
+            guard case .failed(let because) = upload.state else { Issue.record("\(upload.state)"); continue }
+            #expect(because.contains(reason))
+            #expect(upload.attempts == attempts)
+        }
+        #expect(try await server.end().records.isEmpty)
+    }
+
+    @Test func `a failed upload holds back its group until it is cancelled`() async throws {
+        let folder = try TemporaryFolder()
+        let queue = try UploadQueue(directory: folder.url)
+        let server = try await ReceivingServer()
+        let missing = try folder.file("a.jpg", size: 10)
+        let first = try queue.enqueue(
+            Self.form("1", missing), to: server.uploads, conditions: UploadConditions(group: "g"))
+        let second = try queue.enqueue(Self.form("2"), to: server.uploads, conditions: UploadConditions(group: "g"))
+        try FileManager.default.removeItem(at: missing)
+        try await queue.run(Self.client, options: Self.draining)
+        #expect(try queue.upload(first)?.state.name == "failed")
+        #expect(try queue.upload(second)?.state == .waiting)
+        try queue.cancel(first)
+        try await queue.run(Self.client, options: Self.draining)
+        #expect(try queue.upload(second)?.state.name == "done")
+    }
+
+    @Test func `one that is cancelled on its way is ended, and one that is interrupted goes back`() async throws {
+        let folder = try TemporaryFolder()
+        let queue = try UploadQueue(directory: folder.url)
+        let server = try await ReceivingServer()
+        let file = try folder.file("a.jpg", size: 3_000_000)
+        try await FaultProxy.run([.stall(atByte: 1), .stall(atByte: 1)], before: server.url) { proxy in
+            let cancelled = try queue.enqueue(Self.form("1", file), to: proxy.uploads)
+            let interrupted = try queue.enqueue(Self.form("2", file), to: proxy.uploads)
+            let running = Task { try await queue.run(Self.client) }
+            var updates = queue.updates().makeAsyncIterator()
+            while let uploads = try await updates.next(),
+                !uploads.allSatisfy({ $0.state == .sending && $0.bytesSent > 0 })
+            {}
+            try queue.cancel(cancelled)
+            while let uploads = try await updates.next(), !uploads.contains(where: { $0.state == .cancelled }) {}
+            running.cancel()
+            await #expect(throws: CancellationError.self) { try await running.value }
+            #expect(try queue.upload(cancelled)?.state == .cancelled)
+            #expect(try queue.upload(interrupted)?.state == .waiting)
+        }
+        #expect(try await server.end().records.isEmpty)
+    }
+
+    @Test func `two do not send from one queue`() async throws {
+        let folder = try TemporaryFolder()
+        let queue = try UploadQueue(directory: folder.url)
+        let other = try UploadQueue(directory: folder.url)
+        let running = Task { try await queue.run(Self.client) }
+        let error = await #expect(throws: UploadQueueError.self) {
+            // The first may not have begun.
+            while true { try await other.run(Self.client, options: Self.draining) }
+        }
+        #expect(error?.code == .inUse)
+        running.cancel()
+        _ = await running.result
+        try await other.run(Self.client, options: Self.draining)
+    }
+
+    @Test func `the list follows the queue`() async throws {
+        let folder = try TemporaryFolder()
+        let queue = try UploadQueue(directory: folder.url)
+        let server = try await ReceivingServer()
+        let list = await UploadQueueList(queue)
+        let following = Task { await list.follow() }
+        try queue.enqueue(Self.form("1"), to: server.uploads)
+        try await queue.run(Self.client, options: Self.draining)
+        while await !list.uploads.contains(where: { $0.state.name == "done" }) { await Task.yield() }
+        following.cancel()
+        await following.value
+        #expect(await list.error == nil)
+    }
+}

@@ -1,0 +1,114 @@
+import Foundation
+import HTTPTypes
+import PostcardForm
+import PostcardQueue
+import PostcardTestSupport
+import Testing
+
+@Suite struct EnqueueingTests {
+    private static let url = URL(filePath: "/")
+
+    private static func address() throws -> URL { try #require(URL(string: "http://127.0.0.1:1/uploads")) }
+
+    private static func form(with file: URL) -> MultipartForm {
+        var form = MultipartForm()
+        form.append("초코", named: "name")
+        form.append(fileAt: file, named: "image")
+        return form
+    }
+
+    @Test func `what was put in is there after reopening, in order`() throws {
+        let folder = try TemporaryFolder()
+        let file = try folder.file("a.jpg", size: 1000)
+        let address = try Self.address()
+        let form = Self.form(with: file)
+        let length = try #require(try form.layout().contentLength)
+        do {
+            let queue = try UploadQueue(directory: folder.url.appending(path: "queue"))
+            for _ in 0..<3 { try queue.enqueue(form, to: address) }
+        }
+        let uploads = try UploadQueue(directory: folder.url.appending(path: "queue")).uploads()
+        #expect(uploads.map(\.id) == [1, 2, 3])
+        #expect(uploads.allSatisfy { $0.state == .waiting && $0.url == address && $0.totalBytes == length })
+        #expect(uploads.allSatisfy { $0.attempts == 0 && $0.bytesSent == 0 && $0.method == .post })
+    }
+
+    @Test func `an upload that cannot be taken leaves nothing`() throws {
+        let folder = try TemporaryFolder()
+        let directory = folder.url.appending(path: "queue")
+        let queue = try UploadQueue(directory: directory)
+        var form = MultipartForm()
+        form.append(Data(repeating: 1, count: 100_000), named: "large", filename: "large.bin")
+        form.append(FormStream(length: 3) { AsyncStream { $0.finish() } }, named: "log", filename: "log")
+        let streamed = form
+        let error = #expect(throws: UploadQueueError.self) { try queue.enqueue(streamed, to: Self.address()) }
+        #expect(error?.code == .stream)
+        #expect(error?.message.contains("\"log\"") == true)
+        let missing = Self.form(with: folder.url.appending(path: "missing.jpg"))
+        #expect(throws: FormError.self) { try queue.enqueue(missing, to: Self.address(), files: .copied) }
+        #expect(try queue.uploads().isEmpty)
+        let files = directory.appending(path: "files").path
+        #expect(
+            try !FileManager.default.fileExists(atPath: files)
+                || FileManager.default.contentsOfDirectory(atPath: files).isEmpty)
+    }
+
+    @Test(arguments: [
+        ("is no database", Data("hello, this is a text".utf8)), ("cut off", Data("SQLite format 3\0".utf8)),
+    ])
+    func `a file that is no queue's is named and left as it is`(name: String, content: Data) throws {
+        let folder = try TemporaryFolder()
+        let file = try folder.file("queue.sqlite", content)
+        let error = #expect(throws: UploadQueueError.self) { try UploadQueue(directory: folder.url) }
+        #expect(error?.code == .damaged)
+        #expect(error?.message.contains(file.path) == true)
+        #expect(try Data(contentsOf: file) == content)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["queue.sqlite"])
+    }
+
+    @Test func `the database of a newer version is named and left as it is`() throws {
+        let folder = try TemporaryFolder()
+        _ = try UploadQueue(directory: folder.url)
+        let file = folder.url.appending(path: "queue.sqlite")
+        var content = try Data(contentsOf: file)
+        content[63] = 9
+        try content.write(to: file)
+        let error = #expect(throws: UploadQueueError.self) { try UploadQueue(directory: folder.url) }
+        #expect(error?.code == .newer)
+        #expect(error?.message.contains("version 9") == true)
+        #expect(try Data(contentsOf: file) == content)
+    }
+
+    @Test func `a database that is damaged inside is named and left as it is`() throws {
+        let folder = try TemporaryFolder()
+        do {
+            let queue = try UploadQueue(directory: folder.url)
+            try queue.enqueue(MultipartForm(), to: try Self.address())
+        }
+        let file = folder.url.appending(path: "queue.sqlite")
+        var content = try Data(contentsOf: file)
+        #expect(content.count > 8192)
+        content.replaceSubrange(100..<content.count, with: Data(repeating: 0xA5, count: content.count - 100))
+        try content.write(to: file)
+        let error = #expect(throws: UploadQueueError.self) { try UploadQueue(directory: folder.url).uploads() }
+        #expect(error?.code == .damaged)
+        #expect(error?.message.contains(file.path) == true)
+        #expect(try Data(contentsOf: file) == content)
+    }
+
+    @Test func `what has ended is cleared, and nothing else`() throws {
+        let folder = try TemporaryFolder()
+        let queue = try UploadQueue(directory: folder.url)
+        let address = try Self.address()
+        let file = try folder.file("a.jpg", size: 100_000)
+        let ids = try (0..<3).map { _ in try queue.enqueue(Self.form(with: file), to: address, files: .copied) }
+        let files = folder.url.appending(path: "files").path
+        #expect(try FileManager.default.contentsOfDirectory(atPath: files).count == 3)
+        try queue.cancel(ids[1])
+        #expect(try queue.clear() == 1)
+        #expect(try queue.uploads().map(\.id) == [ids[0], ids[2]])
+        #expect(try FileManager.default.contentsOfDirectory(atPath: files).count == 2)
+        #expect(throws: UploadQueueError.self) { try queue.cancel(ids[1]) }
+        #expect(throws: UploadQueueError.self) { try queue.retry(ids[0]) }
+    }
+}
