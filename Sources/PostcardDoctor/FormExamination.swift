@@ -85,7 +85,7 @@ public struct FormExamination: Sendable {
         closePart()
         var problems = warnings
         if case .refused(let problem) = state { problems.insert(problem, at: 0) }
-        return Explanation(boundary: boundary, parts: parts, problems: problems)
+        return Explanation(boundary: boundary, parts: parts, findings: problems.map { Finding($0) })
     }
 
     private mutating func take(_ event: FormEvent, of chunk: RawSpan, parser: FormParser) {

@@ -60,17 +60,18 @@ public struct RequestExamination: Sendable {
     public mutating func finish() -> Explanation {
         switch state {
         case .head:
-            return Explanation(boundary: nil, parts: [], problems: [.headWithoutEnd])
+            return Explanation(boundary: nil, parts: [], findings: [Finding(.headWithoutEnd, in: .head)])
         case .refused(let problem):
-            return Explanation(boundary: nil, parts: [], problems: [problem])
+            return Explanation(boundary: nil, parts: [], findings: [Finding(problem, in: .head)])
         case .body(var form, let framing):
             let explanation = form.finish()
             guard let cause = framing.problem else { return explanation }
-            let errors = explanation.problems.prefix { $0.severity == .error }
-            let problems =
+            let errors = explanation.findings.prefix { $0.severity == .error }
+            let found = [Finding(cause)]
+            let findings =
                 cause.severity == .error
-                ? [cause] + explanation.problems : errors + [cause] + explanation.problems.dropFirst(errors.count)
-            return Explanation(boundary: explanation.boundary, parts: explanation.parts, problems: problems)
+                ? found + explanation.findings : errors + found + explanation.findings.dropFirst(errors.count)
+            return Explanation(boundary: explanation.boundary, parts: explanation.parts, findings: findings)
         }
     }
 

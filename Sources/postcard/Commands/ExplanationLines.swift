@@ -26,7 +26,7 @@ struct ExplanationLines {
         return words.joined(separator: "  ")
     }
 
-    private static func lines(for problem: FormProblem) -> [String] {
+    private static func lines(for problem: Finding) -> [String] {
         let place = problem.partIndex.map { ", part \($0)" } ?? ""
         return [
             "\(problem.severity.rawValue): \(problem.message)",

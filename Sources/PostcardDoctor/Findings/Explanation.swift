@@ -1,4 +1,4 @@
-public import PostcardForm
+import PostcardForm
 
 /// What a receiver makes of a form, and what is wrong with it.
 ///
@@ -11,15 +11,25 @@ public struct Explanation: Sendable {
     /// much of it as there was.
     public let parts: [Part]
 
-    /// What is wrong: errors before warnings, and the root cause first.
-    public let problems: [FormProblem]
+    /// What is wrong: root causes, errors before warnings, and the rest in the order of the request.
+    public let findings: [Finding]
+
+    /// How many findings there are beside ``findings``, which keep at most 1000.
+    public var omittedFindings = 0
+
+    /// The request's `Content-Type` as it should be, where the one that came is mended; for a body that came alone,
+    /// whose head no edit can reach.
+    public var mendedContentType: String?
+
+    /// All findings in one list, each root cause followed by its consequences.
+    public var problems: [Finding] { findings.flatMap { [$0] + $0.consequences } }
 
     /// Whether a receiver takes the form: there is no error, though there may be warnings.
-    public var isValid: Bool { problems.allSatisfy { $0.severity != .error } }
+    public var isValid: Bool { findings.allSatisfy { $0.severity != .error } }
 
     /// A part of the form.
     public struct Part: Sendable {
-        /// The name of the form's field.
+        /// The name of the form's field; empty where the part has none that can be read.
         public let name: String
         /// The name of the file; `nil` where the part is a text field.
         public let filename: String?
@@ -48,7 +58,7 @@ extension Explanation: Encodable {
         try container.encode(isValid, forKey: .valid)
         try container.encode(boundary, forKey: .boundary)
         try container.encode(parts, forKey: .parts)
-        try container.encode(problems.map { EncodableProblem(problem: $0) }, forKey: .problems)
+        try container.encode(encodableProblems, forKey: .problems)
     }
 }
 
@@ -70,20 +80,41 @@ extension Explanation.Part: Encodable {
     }
 }
 
-private struct EncodableProblem: Encodable {
-    let problem: FormProblem
+private struct EncodableFinding: Encodable {
+    let finding: Finding
+    /// The place of its root cause in the list.
+    let cause: Int?
 
     private enum CodingKeys: String, CodingKey {
-        case code, severity, offset, part, message, fix
+        case code, severity, place, offset, length, part, message, fix, reason, swift, cause, consequences
     }
 
     func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
-        try container.encode(problem.code, forKey: .code)
-        try container.encode(problem.severity, forKey: .severity)
-        try container.encode(problem.offset, forKey: .offset)
-        try container.encode(problem.partIndex, forKey: .part)
-        try container.encode(problem.message, forKey: .message)
-        try container.encode(problem.fix, forKey: .fix)
+        try container.encode(finding.code.rawValue, forKey: .code)
+        try container.encode(finding.severity, forKey: .severity)
+        try container.encode(finding.place, forKey: .place)
+        try container.encode(finding.offset, forKey: .offset)
+        try container.encode(finding.length, forKey: .length)
+        try container.encode(finding.partIndex, forKey: .part)
+        try container.encode(finding.message, forKey: .message)
+        try container.encode(finding.fix, forKey: .fix)
+        try container.encode(finding.reason, forKey: .reason)
+        try container.encode(finding.swift, forKey: .swift)
+        try container.encode(cause, forKey: .cause)
+        try container.encode(finding.consequenceCount, forKey: .consequences)
+    }
+}
+
+extension Explanation {
+    /// The problems as JSON has them: a consequence names the place of its cause.
+    private var encodableProblems: [EncodableFinding] {
+        var all: [EncodableFinding] = []
+        for finding in findings {
+            let cause = all.count
+            all.append(EncodableFinding(finding: finding, cause: nil))
+            all += finding.consequences.map { EncodableFinding(finding: $0, cause: cause) }
+        }
+        return all
     }
 }

@@ -1,0 +1,88 @@
+public import PostcardForm
+
+/// What is wrong at one place of a request: which byte, why that matters, and what to write instead.
+///
+/// A finding is a root cause. What only follows from it, or repeats it elsewhere, are its ``consequences``; who
+/// mends the one is rid of the others.
+public struct Finding: Sendable, Hashable {
+    /// What an offset counts from.
+    public enum Place: String, Sendable, Hashable, Codable {
+        /// From the first byte of the request line; where there is only a Content-Type, from its value's first byte.
+        case head
+        /// From the first byte of the body, the lines between its chunks left out.
+        case body
+    }
+
+    /// What kind of problem it is.
+    public let code: FindingCode
+
+    /// Whether ``offset`` counts in the head or in the body.
+    public let place: Place
+
+    /// The byte at which it goes wrong, counted from the start of ``place``.
+    public let offset: Int64
+
+    /// How many bytes are wrong from there on; 0 where something is missing at that byte.
+    public let length: Int
+
+    /// The part in which it goes wrong, from 0; `nil` where it is none.
+    public let partIndex: Int?
+
+    /// What is wrong, in a sentence.
+    public let message: String
+
+    /// What to write instead, in a sentence.
+    public let fix: String
+
+    /// The bytes around the offset; `nil` where there are none to show.
+    public internal(set) var excerpt: Excerpt?
+
+    /// What would make it right; `nil` where only its sender can know. Empty for a consequence of what is mended.
+    public internal(set) var edits: [Edit]?
+
+    /// What follows from it or repeats it, in the order of the body; at most ``maximumConsequences`` of them are kept.
+    public internal(set) var consequences: [Finding] = []
+
+    /// How many consequences there are, those that were not kept included.
+    public internal(set) var consequenceCount = 0
+
+    /// As many as tell what they have in common.
+    public static let maximumConsequences = 20
+
+    /// How much it weighs; it follows from the code.
+    public var severity: FormProblem.Severity { code.severity }
+
+    /// Why servers care, in a sentence or two.
+    public var reason: String { code.reference.cause }
+
+    /// The Swift that would have got it right, where that helps.
+    public var swift: String? { code.reference.swift }
+
+    init(
+        _ code: FindingCode, in place: Place = .body, at offset: Int64, length: Int = 0, part partIndex: Int? = nil,
+        _ message: String, fix: String? = nil, edits: [Edit]? = nil
+    ) {
+        self.code = code
+        self.place = place
+        self.offset = offset
+        self.length = length
+        self.partIndex = partIndex
+        self.message = message
+        self.fix = fix ?? code.reference.fix
+        self.edits = edits
+    }
+
+    /// What the parser says, at the same place.
+    init(_ problem: FormProblem, in place: Place = .body, at offset: Int64? = nil, part: Int? = nil) {
+        self.init(
+            .form(problem.code), in: place, at: offset ?? problem.offset, part: part ?? problem.partIndex,
+            problem.message, fix: problem.fix)
+    }
+}
+
+extension Finding: CustomStringConvertible {
+    public var description: String {
+        let part = partIndex.map { "part \($0), " } ?? ""
+        return "\(severity.rawValue): \(message) (\(code), \(part)byte \(offset) of the \(place.rawValue)) \(fix)"
+    }
+}
