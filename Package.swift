@@ -16,6 +16,12 @@ let forServer: TargetDependencyCondition? = .when(traits: ["Server"])
 let forQueue: TargetDependencyCondition? = .when(traits: ["Queue"])
 let forCommandLine: TargetDependencyCondition? = .when(traits: ["CommandLine"])
 
+/// The files of the receiver's page, which are part of the program.
+let pageFiles: [Resource] = [
+    "bytes.js", "compose.js", "elements.js", "icon.svg", "page.css", "page.html", "page.js", "received.js",
+    "requests.js", "server.js", "texts.en.json", "texts.ko.json",
+].map { .embedInCode("Page/Web/\($0)") }
+
 let package = Package(
     name: "postcard",
     platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
@@ -100,7 +106,7 @@ let package = Package(
         .target(
             name: "PostcardServer",
             dependencies: [
-                "PostcardForm",
+                "PostcardDoctor", "PostcardForm",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
@@ -111,8 +117,10 @@ let package = Package(
                 .product(name: "NIOHTTPTypes", package: "swift-nio-extras", condition: forServer),
                 .product(name: "NIOPosix", package: "swift-nio", condition: forServer),
                 .product(name: "SystemPackage", package: "swift-system"),
+                .product(
+                    name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: forServer),
             ],
-            swiftSettings: settings),
+            resources: pageFiles, swiftSettings: settings),
         .target(
             name: "PostcardServerTesting",
             dependencies: [

@@ -12,6 +12,8 @@ import Foundation
 /// Answers requests for what a store holds.
 struct Archive<Store: UploadStore>: Sendable {
     let store: Store
+    /// Called with the identifier of an upload that was deleted.
+    var onDelete: @Sendable (UploadID) -> Void = { _ in }
 
     /// How many records a listing has unless asked for, and at most.
     private static var usualLimit: Int { 50 }
@@ -76,6 +78,7 @@ struct Archive<Store: UploadStore>: Sendable {
         else {
             throw UploadProblem.uploadNotFound
         }
+        onDelete(id)
         logger.info("Deleted an upload", metadata: ["upload": "\(id)"])
         return Response(status: .noContent)
     }

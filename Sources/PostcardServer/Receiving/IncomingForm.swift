@@ -17,6 +17,8 @@ struct IncomingForm {
     private var recordBytes = 0
     private let maximumRecordBytes: Int
     private var checker: FormRuleChecker?
+    /// Notes what goes by, where somebody wants to see it.
+    private let capture = RequestCapture.current
     private(set) var fields: [UploadRecord.Field] = []
 
     init(parser: FormParser, rules: FormRules?, maximumRecordBytes: Int) {
@@ -47,6 +49,7 @@ struct IncomingForm {
         switch event {
         case .partBegan(let header):
             partIndex = header.index
+            capture?.partBegan(header, at: parser.offset)
             try hold(header.name.utf8.count + (header.filename?.utf8.count ?? 0))
             guard let filename = header.filename else {
                 part = .field(name: header.name, value: [])
@@ -57,14 +60,17 @@ struct IncomingForm {
             try hold(contentType.utf8.count)
             try await upload.beginFile(name: header.name, filename: filename, contentType: contentType)
         case .bytes(let bytes):
+            capture?.partTook(bytes.count)
             if case .field = part { try hold(bytes.count) }
             try await take(bytes, of: chunk, into: upload)
         case .partEnded:
             switch part {
             case .none: break
             case .field(let name, let value):
+                capture?.partEnded(value: value)
                 fields.append(UploadRecord.Field(name: name, value: String(decoding: value, as: UTF8.self)))
             case .file:
+                capture?.partEnded()
                 try await upload.endFile()
             }
             part = .none

@@ -14,6 +14,8 @@ import Foundation
 struct Reception<Store: UploadStore>: Sendable {
     let store: Store
     let options: UploadOptions
+    /// Told of every record.
+    var live: LiveEvents?
 
     func answer(_ request: Request, logger: Logger) async throws -> Response {
         do {
@@ -24,6 +26,7 @@ struct Reception<Store: UploadStore>: Sendable {
                     "upload": "\(record.id)", "fields": "\(record.fields.count)", "files": "\(record.files.count)",
                     "bytes": "\(record.files.reduce(0) { $0 + $1.size })",
                 ])
+            live?.publish(.uploaded(record))
             let json = try record.json()
             return Response(
                 status: .created,

@@ -37,12 +37,20 @@ extension Router {
 }
 
 extension RouteTable {
-    mutating func addUploads(to store: some UploadStore, options: UploadOptions) {
-        let reception = Reception(store: store, options: options)
+    /// - Parameters:
+    ///   - live: Told of what is received and deleted.
+    ///   - window: Where the requests are kept that made the uploads.
+    mutating func addUploads(
+        to store: some UploadStore, options: UploadOptions, live: LiveEvents? = nil, window: RequestWindow? = nil
+    ) {
+        let reception = Reception(store: store, options: options, live: live)
         add(RouterPath(options.path), .post) { request, context in
             try await reception.answer(request, logger: context.logger)
         }
-        let archive = Archive(store: store)
+        let archive = Archive(store: store) { id in
+            window?.forget(id)
+            live?.publish(.deleted(id))
+        }
         let base = UploadRecord.readingPath
         if options.access.contains(.reading) {
             addReading("\(base)") { request, context in

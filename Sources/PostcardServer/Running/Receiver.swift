@@ -19,6 +19,8 @@ public struct Receiver: Sendable {
     public var port = 8080
     /// What is taken, where, and what else is offered.
     public var uploads = UploadOptions()
+    /// How much of the requests is kept to be looked at on the page and by `GET /requests`; nothing where it is `nil`.
+    public var inspection: InspectionOptions? = InspectionOptions()
     /// How a connection is kept, and how it ends.
     public var connections = ConnectionOptions()
     /// Told of every form, with identifiers and counts, never with names or values.
@@ -57,11 +59,15 @@ public struct Receiver: Sendable {
     ) throws -> Application<RouterResponder<BasicRequestContext>> {
         let store = try LocalUploadStore(directory: directory, logger: logger)
         let router = Router()
+        let live = LiveEvents()
+        let window = inspection.map { RequestWindow(options: $0, live: live) }
+        // First, because it is to see what all others refuse.
+        if let window { router.add(middleware: InspectionMiddleware(window: window, uploadPath: uploads.path)) }
         router.add(middleware: ProblemMiddleware())
         // One table, because a path of the receiver's own may be where forms are posted.
         var routes = RouteTable<BasicRequestContext>()
-        routes.addUploads(to: store, options: uploads)
-        addPages(to: &routes)
+        routes.addUploads(to: store, options: uploads, live: live, window: window)
+        addPages(to: &routes, live: live, window: window)
         routes.install(on: router)
         return Application(
             router: router, server: .uploads(options: connections),
@@ -72,9 +78,25 @@ public struct Receiver: Sendable {
             logger: logger)
     }
 
-    private func addPages(to routes: inout RouteTable<BasicRequestContext>) {
-        let page = FormPage(uploadPath: uploads.path)
-        routes.addReading("/") { _, _ in page.response }
+    private func addPages(
+        to routes: inout RouteTable<BasicRequestContext>, live: LiveEvents, window: RequestWindow?
+    ) {
+        let canRead = uploads.access.contains(.reading)
+        let page = WebPage(
+            WebPage.Offer(
+                uploadPath: uploads.path, canRead: canRead, canDelete: uploads.access.contains(.deleting),
+                showsRequests: canRead && window != nil))
+        routes.addReading("/") { request, _ in page.response(to: request) }
+        routes.addReading("/assets/{name}") { _, context in try WebPage.asset(context.parameters.get("name")) }
+        if canRead {
+            let events = EventStream(live: live)
+            routes.add("/events", .get) { _, _ in try events.response() }
+        }
+        if canRead, let window {
+            let reading = RequestReading(window: window)
+            routes.addReading("/requests") { _, _ in try reading.list() }
+            routes.addReading("/requests/{id}") { _, context in try reading.request(id: context.parameters.get("id")) }
+        }
         routes.addReading("/health") { _, _ in
             Response(
                 status: .ok, headers: [.contentType: "text/plain; charset=utf-8", .cacheControl: "no-store"],

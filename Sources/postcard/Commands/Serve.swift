@@ -29,6 +29,11 @@ struct Serve: AsyncParsableCommand {
     @Option(help: "Where forms are posted, such as /api/v1/images.")
     var path = "/uploads"
 
+    @Flag(
+        inversion: .prefixedNo, exclusivity: .exclusive,
+        help: "Keep the last requests, with what is wrong with them, to be looked at on the page.")
+    var inspect = true
+
     func validate() throws {
         guard (0...65535).contains(port) else { throw ValidationError("There is no port \(port).") }
         guard path.hasPrefix("/"), !path.contains("//"), !path.contains(where: { "?#{}*: ".contains($0) }) else {
@@ -42,6 +47,7 @@ struct Serve: AsyncParsableCommand {
         receiver.port = port
         receiver.uploads.path = path
         receiver.uploads.limits = limits
+        if !inspect { receiver.inspection = nil }
         receiver.logger = Logger(label: "postcard") { StreamLogHandler.standardError(label: $0) }
         receiver.logger.logLevel = .warning
         try await CommandFailure.reporting { [receiver] in

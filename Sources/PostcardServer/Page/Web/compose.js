@@ -1,0 +1,197 @@
+// The form: pictures that were chosen or dropped, text fields, and how far each file has got.
+
+import { bytes, element, offer, percent, say, words } from "./elements.js";
+import { askForToken, authorization } from "./server.js";
+
+const byID = (id) => document.getElementById(id);
+const form = byID("compose");
+const input = byID("files");
+const outcome = byID("outcome");
+
+/** The files to be sent, each with what the list shows of it. */
+let chosen = [];
+let request;
+
+/** Sets the form up; `delivered` is called with the record of each form that was taken. */
+export function compose({ delivered }) {
+  replaceFields();
+  byID("add-field").hidden = false;
+  byID("add-field").addEventListener("click", () => addField("").querySelector("input").focus());
+  input.addEventListener("change", () => {
+    add(input.files);
+    input.value = "";
+  });
+  acceptDrops();
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    if (!request) send(delivered);
+  });
+  byID("cancel").addEventListener("click", () => request?.abort());
+}
+
+// Fields
+
+/** With scripts, a field's name can be chosen too. */
+function replaceFields() {
+  const text = byID("message").value;
+  byID("fields").replaceChildren();
+  addField("message", text);
+}
+
+function addField(name, text = "") {
+  const field = element("div", { class: "field named" },
+    element("input", { class: "field-name", "aria-label": words("fieldName"), placeholder: words("fieldName"), value: name }),
+    element("textarea", { class: "field-value", rows: 2, "aria-label": words("fieldValue") }, text),
+    element("button", {
+      type: "button", class: "remove", "aria-label": words("removeField"), title: words("removeField"),
+      onclick: () => {
+        field.remove();
+        byID("add-field").focus();
+      },
+    }, "×"));
+  byID("fields").append(field);
+  return field;
+}
+
+const fields = () => [...byID("fields").children]
+  .map((field) => ({
+    name: field.querySelector("input").value, value: field.querySelector("textarea").value,
+  }))
+  .filter(({ name, value }) => name !== "" && (value !== "" || name !== "message"));
+
+// Files
+
+function acceptDrops() {
+  const drop = byID("drop");
+  const hasFiles = (event) => event.dataTransfer?.types.includes("Files");
+  addEventListener("dragover", (event) => {
+    if (!hasFiles(event)) return;
+    event.preventDefault();
+    drop.classList.add("over");
+  });
+  addEventListener("dragleave", (event) => {
+    if (!event.relatedTarget) drop.classList.remove("over");
+  });
+  addEventListener("drop", (event) => {
+    if (!hasFiles(event)) return;
+    event.preventDefault();
+    drop.classList.remove("over");
+    add(event.dataTransfer.files);
+  });
+}
+
+function add(files) {
+  for (const file of files) {
+    const entry = { file, bar: element("progress", { max: Math.max(file.size, 1), value: 0, hidden: true, "aria-label": file.name }) };
+    entry.state = element("span", { class: "state" }, bytes(file.size));
+    entry.row = element("li", { class: "chosen-file" },
+      thumbnail(file),
+      element("span", { class: "file-name" }, file.name),
+      entry.state,
+      element("button", {
+        type: "button", class: "remove", "aria-label": words("removeFile", { name: file.name }),
+        onclick: () => remove(entry),
+      }, "×"),
+      entry.bar);
+    chosen.push(entry);
+    byID("chosen").append(entry.row);
+  }
+  say(outcome, "");
+}
+
+function remove(entry) {
+  chosen = chosen.filter((other) => other !== entry);
+  entry.row.remove();
+  input.focus();
+}
+
+function thumbnail(file) {
+  const kind = element("span", { class: "thumbnail kind", "aria-hidden": "true" }, extension(file.name));
+  if (!file.type.startsWith("image/") || file.type === "image/svg+xml") return kind;
+  const url = URL.createObjectURL(file);
+  const image = element("img", { class: "thumbnail", alt: "", src: url });
+  image.addEventListener("load", () => URL.revokeObjectURL(url));
+  image.addEventListener("error", () => image.replaceWith(kind));
+  return image;
+}
+
+export const extension = (name) => (name.match(/\.(\w{1,5})$/)?.[1] ?? "–").toLowerCase();
+
+// Sending
+
+function send(delivered) {
+  const data = new FormData();
+  const texts = fields();
+  for (const { name, value } of texts) data.append(name, value);
+  for (const { file } of chosen) data.append("files", file, file.name);
+  setBusy(true);
+  request = new XMLHttpRequest();
+  // fetch tells nothing of what is on its way.
+  request.upload.addEventListener("progress", ({ loaded, total }) => show(loaded, total, texts));
+  request.upload.addEventListener("load", () => say(outcome, words("storing")));
+  request.addEventListener("load", () => answered(request, delivered));
+  request.addEventListener("error", () => ended(words("connectionLost"), "bad"));
+  request.addEventListener("abort", () => ended(words("cancelled")));
+  request.open("POST", offer.uploadPath);
+  for (const [name, value] of Object.entries(authorization("posting"))) request.setRequestHeader(name, value);
+  request.send(data);
+}
+
+/** A form goes out part by part: how many bytes are gone tells which file they belong to. */
+function show(loaded, total, texts) {
+  const textBytes = new TextEncoder().encode(texts.map(({ value }) => value).join("")).length;
+  const fileBytes = chosen.reduce((sum, { file }) => sum + file.size, 0);
+  // What is neither content of files nor of fields is shared by all parts: headers and delimiters.
+  const perPart = Math.max(total - textBytes - fileBytes, 0) / Math.max(chosen.length + texts.length, 1);
+  let offset = textBytes + perPart * texts.length;
+  for (const { file, bar, state } of chosen) {
+    const sent = Math.min(Math.max(loaded - offset - perPart, 0), file.size);
+    bar.value = file.size === 0 ? Number(loaded > offset) : sent;
+    const isSent = sent === file.size && loaded > offset;
+    state.textContent = isSent ? words("sent") : sent > 0 ? percent(sent / file.size) : bytes(file.size);
+    offset += perPart + file.size;
+  }
+  say(outcome, words("sending", { percent: percent(total ? loaded / total : 0) }));
+}
+
+async function answered(answer, delivered) {
+  let body;
+  try {
+    body = JSON.parse(answer.responseText);
+  } catch {
+    body = {};
+  }
+  if (answer.status === 201) {
+    for (const { row } of chosen) row.remove();
+    chosen = [];
+    replaceFields();
+    byID("fields").querySelector("textarea").value = "";
+    ended(words("delivered"), "good");
+    return delivered(body);
+  }
+  ended("");
+  if (answer.status === 401 && await askForToken("posting")) return send(delivered);
+  outcome.className = "outcome bad";
+  outcome.replaceChildren(
+    element("strong", {}, `${answer.status} ${body.title ?? ""}`),
+    element("p", {}, body.detail ?? ""),
+    body.fix ? element("p", {}, body.fix) : "");
+}
+
+function ended(text, kind) {
+  request = undefined;
+  setBusy(false);
+  say(outcome, text, kind);
+}
+
+function setBusy(isBusy) {
+  form.classList.toggle("busy", isBusy);
+  byID("send").disabled = isBusy;
+  byID("cancel").hidden = !isBusy;
+  for (const { bar, file, state } of chosen) {
+    bar.hidden = !isBusy;
+    bar.value = 0;
+    if (!isBusy) state.textContent = bytes(file.size);
+  }
+  for (const button of form.querySelectorAll(".remove")) button.disabled = isBusy;
+}

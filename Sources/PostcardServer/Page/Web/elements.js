@@ -1,0 +1,56 @@
+// Elements and words. Text becomes text nodes and nothing else: what others sent is never read as HTML.
+
+const { texts, offer } = JSON.parse(document.getElementById("data").textContent);
+
+export { offer };
+
+/** A text of the page in its language, with its {values} put in. */
+export function words(name, values = {}) {
+  const text = texts[name] ?? name;
+  return text.replace(/\{(\w+)\}/g, (whole, key) => values[key] ?? whole);
+}
+
+/** An element with properties (class, aria-…, onclick and so on) and children: elements, texts, or nothing. */
+export function element(name, properties = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(properties)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else made.setAttribute(key, value === true ? "" : value);
+  }
+  made.append(...children.flat().filter((child) => child !== undefined && child !== null));
+  return made;
+}
+
+const language = document.documentElement.lang;
+const number = new Intl.NumberFormat(language, { maximumFractionDigits: 1 });
+const percentage = new Intl.NumberFormat(language, { style: "percent" });
+const clock = new Intl.DateTimeFormat(language, { timeStyle: "medium" });
+const calendar = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" });
+
+export const count = (value) => number.format(value);
+export const percent = (share) => percentage.format(share);
+
+/** A number of bytes as people read it. */
+export function bytes(value) {
+  const units = ["B", "kB", "MB", "GB", "TB"];
+  let unit = 0;
+  while (value >= 1000 && unit < units.length - 1) {
+    value /= 1000;
+    unit += 1;
+  }
+  return `${number.format(value)} ${units[unit]}`;
+}
+
+/** A point in time; today's without its date. */
+export function time(text) {
+  const date = new Date(text);
+  const isToday = date.toDateString() === new Date().toDateString();
+  return element("time", { datetime: text, title: date.toString() }, (isToday ? clock : calendar).format(date));
+}
+
+/** Says a sentence where one stood before. */
+export function say(place, text, kind = "") {
+  place.className = `${place.className.split(" ")[0]} ${kind}`.trim();
+  place.textContent = text;
+}

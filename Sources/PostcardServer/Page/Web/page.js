@@ -1,0 +1,56 @@
+// Brings the page to life. Without it the form posts as it is.
+
+import { compose } from "./compose.js";
+import { offer, say, words } from "./elements.js";
+import { Received } from "./received.js";
+import { Requests } from "./requests.js";
+import { listen } from "./server.js";
+
+document.documentElement.classList.add("has-scripts");
+
+const received = new Received(document.getElementById("received"));
+const requests = new Requests(document.getElementById("requests"));
+const connection = document.getElementById("connection");
+
+compose({ delivered: (record) => received.add(record) });
+
+if (offer.canRead) {
+  document.getElementById("seen").hidden = false;
+  chooseTabs();
+  say(connection, words("connecting"));
+  listen({
+    listening() {
+      say(connection, words("live"), "live");
+      received.load();
+      if (offer.showsRequests) requests.load();
+    },
+    lost: () => say(connection, words("connecting")),
+    uploaded: (record) => received.add(record),
+    deleted: ({ id }) => {
+      received.remove(id);
+      requests.forget(id);
+    },
+    request: (entry) => requests.add(entry),
+  });
+}
+
+function chooseTabs() {
+  const tabs = [...document.querySelectorAll("[role=tab]")];
+  if (!offer.showsRequests) document.querySelector("[role=tablist]").hidden = true;
+  const choose = (chosen) => {
+    for (const tab of tabs) {
+      tab.setAttribute("aria-selected", tab === chosen);
+      tab.tabIndex = tab === chosen ? 0 : -1;
+      document.getElementById(tab.getAttribute("aria-controls")).hidden = tab !== chosen;
+    }
+  };
+  for (const [index, tab] of tabs.entries()) {
+    tab.addEventListener("click", () => choose(tab));
+    tab.addEventListener("keydown", ({ key }) => {
+      if (key !== "ArrowLeft" && key !== "ArrowRight") return;
+      const next = tabs[(index + 1) % tabs.length];
+      choose(next);
+      next.focus();
+    });
+  }
+}

@@ -1,0 +1,156 @@
+// What was received, newest first.
+
+import { extension } from "./compose.js";
+import { bytes, element, offer, time, words } from "./elements.js";
+import { ask, askForJSON, token } from "./server.js";
+
+const pictureTypes = /^image\/(jpeg|png|gif|webp|avif|heic|heif|bmp)\b/i;
+
+export class Received {
+  constructor(place) {
+    this.cards = new Map();
+    this.list = element("ol", { class: "cards" });
+    this.empty = element("p", { class: "empty", hidden: true }, words("nothingReceived"));
+    this.problem = element("p", { class: "problem-line", role: "status" });
+    this.older = element("button", { class: "quiet older", hidden: true, onclick: () => this.#loadOlder() }, words("older"));
+    place.append(this.problem, this.list, this.empty, this.older);
+  }
+
+  /** Reads the newest records anew. */
+  async load() {
+    try {
+      const { uploads, next } = await askForJSON("/uploads");
+      const known = new Set(uploads.map(({ id }) => id));
+      const oldest = uploads.at(-1)?.id ?? "";
+      // What is no longer there among the newest was deleted meanwhile.
+      for (const id of [...this.cards.keys()]) if (id >= oldest && !known.has(id)) this.remove(id);
+      for (const record of uploads.reverse()) this.add(record);
+      this.#offerOlder(next);
+      this.problem.textContent = "";
+    } catch (error) {
+      this.problem.textContent = words("failed", { reason: error.message });
+    }
+    this.#showWhetherEmpty();
+  }
+
+  async #loadOlder() {
+    const { uploads, next } = await askForJSON(`/uploads?after=${this.next}`);
+    for (const record of uploads) this.add(record);
+    this.#offerOlder(next);
+  }
+
+  #offerOlder(next) {
+    this.next = next;
+    this.older.hidden = !next;
+  }
+
+  /** Identifiers grow with time, so that they tell a record's place. */
+  add(record) {
+    if (!offer.canRead || this.cards.has(record.id)) return;
+    const card = this.#card(record);
+    const after = [...this.list.children].find((other) => other.dataset.id < record.id);
+    this.list.insertBefore(card, after ?? null);
+    this.cards.set(record.id, card);
+    this.#showWhetherEmpty();
+  }
+
+  remove(id) {
+    this.cards.get(id)?.remove();
+    this.cards.delete(id);
+    this.#showWhetherEmpty();
+  }
+
+  #showWhetherEmpty() {
+    this.empty.hidden = this.cards.size > 0;
+  }
+
+  #card(record) {
+    const pictures = record.files.filter(isPicture);
+    const size = record.files.reduce((sum, file) => sum + file.size, 0);
+    return element("li", { class: "card", "data-id": record.id },
+      pictures.length
+        ? element("div", { class: `pictures of-${Math.min(pictures.length, 3)}` }, pictures.map(picture)) : null,
+      element("div", { class: "card-words" },
+        record.fields.length ? element("dl", { class: "texts" }, record.fields.map(text)) : null,
+        record.files.length ? element("ul", { class: "files" }, record.files.map(file)) : null,
+        record.fields.length + record.files.length ? null : element("p", { class: "empty" }, words("emptyForm"))),
+      element("footer", {},
+        time(record.received), record.files.length ? element("span", {}, bytes(size)) : null,
+        offer.canDelete ? this.#deleteButton(record.id) : null));
+  }
+
+  /** It asks by itself, and forgets the question when it is left. */
+  #deleteButton(id) {
+    let isSure = false;
+    const button = element("button", { class: "quiet delete", "data-action": "delete" }, words("delete"));
+    const reset = () => {
+      isSure = false;
+      button.textContent = words("delete");
+      button.classList.remove("sure");
+    };
+    button.addEventListener("blur", reset);
+    button.addEventListener("click", async () => {
+      if (!isSure) {
+        isSure = true;
+        button.textContent = words("deleteSurely");
+        button.classList.add("sure");
+        return;
+      }
+      try {
+        await ask(`/uploads/${id}`, { method: "DELETE" });
+        this.remove(id);
+      } catch (error) {
+        if (error.status === 404) return this.remove(id);
+        reset();
+        this.problem.textContent = words("notDeleted", { reason: error.message });
+      }
+    });
+    return button;
+  }
+}
+
+const isPicture = (file) => pictureTypes.test(file.contentType) && file.size > 0;
+const nameOf = (file) => file.filename || words("noFilename");
+
+function text({ name, value }) {
+  return element("div", {}, element("dt", {}, name), element("dd", {}, value));
+}
+
+function picture(entry) {
+  const image = element("img", { alt: nameOf(entry), loading: "lazy", decoding: "async" });
+  const link = element("a", {
+    href: entry.url, target: "_blank", rel: "noopener", "aria-label": words("open", { name: nameOf(entry) }),
+  }, image);
+  image.addEventListener("error", () => {
+    image.replaceWith(element("span", { class: "kind" }, extension(entry.filename)));
+  });
+  fetched(entry.url).then((url) => {
+    image.src = url;
+    link.href = url;
+  }, () => {});
+  return link;
+}
+
+function file(entry) {
+  const link = element("a", {
+    class: "download", href: entry.url, download: entry.filename,
+    "aria-label": words("downloadFile", { name: nameOf(entry) }),
+  }, words("download"));
+  if (token("reading")) {
+    link.addEventListener("click", async (event) => {
+      if (link.href.startsWith("blob:")) return;
+      event.preventDefault();
+      link.href = await fetched(entry.url);
+      link.click();
+    });
+  }
+  return element("li", {},
+    element("span", { class: "file-name" }, nameOf(entry)),
+    element("span", { class: "state" }, `${entry.contentType} · ${bytes(entry.size)}`), link);
+}
+
+/** Where a file can be had from: a link sends no token, and so what wants one is fetched before. */
+async function fetched(url) {
+  if (!token("reading")) return url;
+  return URL.createObjectURL(await (await ask(url)).blob());
+}

@@ -1,0 +1,161 @@
+// The window: every request as it came, and what is wrong with it.
+
+import { bytes, count, element, time, words } from "./elements.js";
+import { decoded, hexadecimal, snippet } from "./bytes.js";
+import { askForJSON } from "./server.js";
+
+const maximumEntries = 200;
+
+export class Requests {
+  constructor(place) {
+    this.entries = new Map();
+    this.list = element("ol", { class: "requests" });
+    this.empty = element("p", { class: "empty", hidden: true }, words("nothingRequested"));
+    place.append(this.list, this.empty);
+  }
+
+  /** Reads the list anew. Identifiers begin again with the receiver, so that older entries say nothing. */
+  async load() {
+    const { requests } = await askForJSON("/requests");
+    this.entries.clear();
+    this.list.replaceChildren();
+    for (const entry of requests.reverse()) this.add(entry);
+    this.#showWhetherEmpty();
+  }
+
+  add(entry) {
+    if (this.entries.has(entry.id)) return;
+    const row = this.#row(entry);
+    this.entries.set(entry.id, row);
+    this.list.prepend(row);
+    if (this.entries.size > maximumEntries) this.#remove(this.list.lastElementChild.dataset.id);
+    this.#showWhetherEmpty();
+  }
+
+  /** An upload that is deleted takes its request along. */
+  forget(upload) {
+    for (const [id, row] of this.entries) if (row.dataset.upload === upload) this.#remove(id);
+    this.#showWhetherEmpty();
+  }
+
+  #remove(id) {
+    this.entries.get(id)?.remove();
+    this.entries.delete(id);
+  }
+
+  #showWhetherEmpty() {
+    this.empty.hidden = this.entries.size > 0;
+  }
+
+  #row(entry) {
+    const details = element("details", {},
+      element("summary", {},
+        element("span", { class: `status ${kind(entry.status)}` }, `${entry.status ?? words("unanswered")}`),
+        element("span", { class: "request-line" }, `${entry.method} ${entry.path}`),
+        entry.code ? element("span", { class: "code" }, entry.code) : null,
+        element("span", { class: "state" }, bytes(entry.bytes)),
+        time(entry.received)));
+    details.addEventListener("toggle", async () => {
+      if (!details.open || details.querySelector(".inside")) return;
+      const inside = element("div", { class: "inside" }, words("loading"));
+      details.append(inside);
+      try {
+        inside.replaceChildren(...description(await askForJSON(`/requests/${entry.id}`)));
+      } catch (error) {
+        inside.replaceChildren(words("failed", { reason: error.message }));
+      }
+    });
+    return element("li", { "data-id": entry.id, "data-upload": entry.upload ?? "" }, details);
+  }
+}
+
+const kind = (status) => (!status || status >= 500 ? "bad" : status >= 400 ? "refused" : "good");
+
+function description(request) {
+  return [
+    request.problems.length ? section("problems", request.problems.map(problem)) : null,
+    section("head", fieldList(request.headers)),
+    request.parts.length ? section("parts", element("ol", { class: "parts" }, request.parts.map(part)),
+      request.partCount > request.parts.length
+        ? element("p", { class: "note" }, words("partsLeftOut", { count: request.partCount - request.parts.length }))
+        : null) : null,
+    body(request),
+    curl(request.curl),
+  ].filter(Boolean);
+}
+
+const section = (name, ...children) => element("section", {}, element("h3", {}, words(name)), ...children);
+
+function fieldList(fields) {
+  return element("dl", { class: "header-fields" },
+    fields.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))));
+}
+
+function problem(each) {
+  const place = [
+    each.part === undefined ? null : words("inPart", { part: each.part + 1 }),
+    each.offset === undefined
+      ? null : words(each.place === "head" ? "atHeadByte" : "atByte", { offset: count(each.offset) }),
+  ].filter(Boolean).join(", ");
+  return element("div", { class: `problem ${each.severity}` },
+    element("h4", {}, each.code, element("span", { class: "state" }, place)),
+    element("p", {}, each.message),
+    each.around ? snippet(each.around, each.offset, each.length) : null,
+    each.fix ? element("p", { class: "fix" }, element("b", {}, words("fix")), each.fix) : null,
+    each.reason ? element("p", { class: "note" }, each.reason) : null,
+    each.swift ? element("pre", { class: "line" }, each.swift) : null);
+}
+
+function part(each) {
+  const place = each.size
+    ? words("partPlace", {
+      start: count(each.offset), end: count(each.offset + each.size - 1), size: bytes(each.size),
+    })
+    : words("partEmpty", { start: count(each.offset) });
+  return element("li", {},
+    element("h4", {}, each.name, each.filename === undefined ? null : element("span", { class: "file-name" }, each.filename),
+      element("span", { class: "state" }, place)),
+    each.text ? element("p", { class: "value" }, each.text) : null,
+    fieldList(each.headers));
+}
+
+function body(request) {
+  const { length, complete, first, last } = request.body;
+  if (!length) return null;
+  const shown = (name, kept) => kept
+    ? element("details", {}, element("summary", {}, words(name)), hexadecimal(kept, name === "lastBytes")) : null;
+  return section("body",
+    element("p", { class: "note" }, words(complete ? "bodyRead" : "bodyUnread", { size: bytes(length) })),
+    shown("firstBytes", first), shown("lastBytes", last),
+    first ? element("button", { class: "quiet", onclick: () => save(request) }, words("saveBytes")) : null);
+}
+
+function save({ id, body: { first, last } }) {
+  const url = URL.createObjectURL(new Blob([first, last].filter(Boolean).map(({ base64 }) => decoded(base64))));
+  element("a", { href: url, download: `request-${id}.body` }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}
+
+function curl({ line, exact }) {
+  const button = element("button", { class: "copy", "data-action": "copy" }, words("copy"));
+  const code = element("code", {}, line);
+  button.addEventListener("click", async () => {
+    await copy(line, code);
+    button.textContent = words("copied");
+    button.addEventListener("blur", () => { button.textContent = words("copy"); }, { once: true });
+  });
+  const note = exact ? "curlExact" : line.includes("@body") ? "curlUnknown" : "curlParts";
+  return section("repeat",
+    element("pre", { class: "line", tabindex: 0 }, code),
+    element("div", { class: "actions" }, button, element("span", { class: "note" }, words(note))));
+}
+
+/** Away from this machine and without TLS a page may not write to the clipboard by itself. */
+async function copy(text, shown) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    getSelection().selectAllChildren(shown);
+    document.execCommand("copy");
+  }
+}

@@ -1,0 +1,93 @@
+// Talks to the receiver: with a token where it wants one, and listening to what happens.
+
+import { words } from "./elements.js";
+
+/** A refusal, in the words of the receiver. */
+export class Refusal extends Error {
+  constructor(status, problem) {
+    super(problem?.detail ?? `${status}`);
+    this.status = status;
+    this.problem = problem;
+  }
+}
+
+// Tokens stay in this tab, and go with it.
+const stored = (kind) => `postcard-token-${kind}`;
+export const token = (kind) => sessionStorage.getItem(stored(kind));
+
+export function authorization(kind) {
+  const value = token(kind);
+  return value ? { Authorization: `Bearer ${value}` } : {};
+}
+
+let asking;
+
+/** Asks for a token, once at a time. Gives whether there is a new one. */
+export function askForToken(kind) {
+  asking ??= new Promise((resolve) => {
+    const dialog = document.getElementById("token");
+    const input = document.getElementById("token-value");
+    document.getElementById("token-words").textContent = words(kind === "posting" ? "tokenPosting" : "tokenReading");
+    input.value = "";
+    dialog.addEventListener("close", () => {
+      asking = undefined;
+      const value = dialog.returnValue === "use" ? input.value.trim() : "";
+      if (value) sessionStorage.setItem(stored(kind), value);
+      resolve(value !== "");
+    }, { once: true });
+    dialog.returnValue = "";
+    dialog.showModal();
+  });
+  return asking;
+}
+
+/** Sends a request and gives the answer to it, if it is a good one. */
+export async function ask(path, options = {}, kind = "reading") {
+  const used = token(kind);
+  const answer = await fetch(path, { ...options, headers: authorization(kind), cache: "no-cache" });
+  if (answer.status === 401) {
+    // Another request may have got a new token meanwhile.
+    if (token(kind) !== used || await askForToken(kind)) return ask(path, options, kind);
+  }
+  if (answer.ok) return answer;
+  throw new Refusal(answer.status, await answer.json().catch(() => undefined));
+}
+
+export const askForJSON = async (path) => (await ask(path)).json();
+
+/**
+ * Calls handlers as the receiver tells what happens, for as long as the page lives. `listening` is called whenever a
+ * connection stands: whatever was missed before is to be read anew.
+ *
+ * An EventSource could not send the token.
+ */
+export async function listen(handlers) {
+  for (;;) {
+    try {
+      const answer = await ask("/events");
+      handlers.listening();
+      await readEvents(answer.body, handlers);
+    } catch (error) {
+      if (error instanceof Refusal && error.status === 401) return handlers.lost();
+    }
+    handlers.lost();
+    await new Promise((resolve) => setTimeout(resolve, 2000));
+  }
+}
+
+async function readEvents(stream, handlers) {
+  const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    text += value;
+    const messages = text.split("\n\n");
+    text = messages.pop();
+    for (const message of messages) {
+      const line = (name) => message.split("\n").find((each) => each.startsWith(`${name}: `))?.slice(name.length + 2);
+      const name = line("event");
+      if (name) handlers[name]?.(JSON.parse(line("data")));
+    }
+  }
+}

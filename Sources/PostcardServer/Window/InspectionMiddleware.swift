@@ -1,0 +1,61 @@
+#if Server
+import HTTPTypes
+import Hummingbird
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Keeps the requests that bring something, or come where forms are posted, whatever becomes of them.
+///
+/// It stands before everything that may refuse a request.
+struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
+    let window: RequestWindow
+    let uploadPath: String
+
+    func handle(
+        _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
+    ) async throws -> Response {
+        guard isToBeKept(request) else { return try await next(request, context) }
+        let capture = RequestCapture(options: window.options)
+        let received = Date()
+        let start = ContinuousClock.now
+        var observed = request
+        observed.body = RequestBody(asyncSequence: ObservedBody(body: request.body, capture: capture))
+        func keep(_ outcome: KeptRequest.Outcome, keepsBody: Bool) {
+            let kept = KeptRequest(
+                request, received: received, duration: start.duration(to: .now), outcome: outcome,
+                notes: capture.notes(keepsBody: keepsBody))
+            window.keep(kept)
+        }
+        do {
+            let response = try await RequestCapture.$current.withValue(capture) { try await next(observed, context) }
+            let upload = response.headers[.location]?.split(separator: "/").last.flatMap { UploadID($0) }
+            keep(
+                .answered(status: response.status.code, upload: upload),
+                keepsBody: response.status.kind != .successful)
+            return response
+        } catch let problem as UploadProblem {
+            keep(.refused(problem), keepsBody: true)
+            throw problem
+        } catch {
+            keep(.unanswered, keepsBody: true)
+            throw error
+        }
+    }
+
+    /// A form that was posted to a wrong path is worth a look too.
+    private func isToBeKept(_ request: Request) -> Bool {
+        switch request.method {
+        case .post, .put, .patch: true
+        // Where records are listed too, or the page lies, these are other requests.
+        case .get,
+            .head where [UploadRecord.readingPath, "/"].contains(uploadPath):
+            false
+        default: request.uri.path == uploadPath
+        }
+    }
+}
+#endif

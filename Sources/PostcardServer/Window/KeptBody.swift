@@ -1,0 +1,85 @@
+#if Server
+import NIOCore
+
+/// The beginning and the end of a body that was read.
+struct KeptBody: Sendable {
+    /// The first bytes.
+    let first: [UInt8]
+    /// The last bytes, as far as they are behind the first.
+    let last: [UInt8]
+    /// How many bytes were read.
+    let length: Int64
+    /// Whether the body was read to its end.
+    let isComplete: Bool
+
+    static let none = KeptBody(first: [], last: [], length: 0, isComplete: false)
+
+    var lastOffset: Int64 { length - Int64(last.count) }
+
+    /// All bytes that were read, where none between the beginning and the end are missing.
+    var bytes: [UInt8]? { lastOffset == Int64(first.count) ? first + last : nil }
+
+    /// The kept bytes around an offset, with the offset of the first of them.
+    func bytes(around offset: Int64, reach: Int) -> (offset: Int64, bytes: ArraySlice<UInt8>)? {
+        let kept: (offset: Int64, bytes: [UInt8])
+        if let bytes {
+            kept = (0, bytes)
+        } else if offset <= Int64(first.count) {
+            kept = (0, first)
+        } else if offset >= lastOffset {
+            kept = (lastOffset, last)
+        } else {
+            return nil
+        }
+        guard let place = Int(exactly: offset - kept.offset), place <= kept.bytes.count else { return nil }
+        let start = max(place - reach, 0)
+        let around = kept.bytes[start..<min(place + reach, kept.bytes.count)]
+        return around.isEmpty ? nil : (kept.offset + Int64(start), around)
+    }
+}
+
+extension KeptBody {
+    /// Keeps both ends of what goes by.
+    struct Builder {
+        private let maximumEndBytes: Int
+        private var first: [UInt8] = []
+        /// The newest chunks, uncopied, and never more of them than the end needs.
+        private var recent = CircularBuffer<ByteBuffer>()
+        private var recentBytes = 0
+        private var length: Int64 = 0
+
+        init(maximumEndBytes: Int) {
+            self.maximumEndBytes = maximumEndBytes
+        }
+
+        mutating func take(_ chunk: ByteBuffer) {
+            var chunk = chunk
+            length += Int64(chunk.readableBytes)
+            if first.count < maximumEndBytes {
+                let count = min(maximumEndBytes - first.count, chunk.readableBytes)
+                if let beginning = chunk.readSlice(length: count) {
+                    first.append(contentsOf: beginning.readableBytesView)
+                }
+            }
+            guard chunk.readableBytes > 0 else { return }
+            recent.append(chunk)
+            recentBytes += chunk.readableBytes
+            while let oldest = recent.first, recentBytes - oldest.readableBytes >= maximumEndBytes {
+                recentBytes -= oldest.readableBytes
+                recent.removeFirst()
+            }
+        }
+
+        func body(isComplete: Bool) -> KeptBody {
+            let last = recent.reduce(into: [UInt8]()) { $0.append(contentsOf: $1.readableBytesView) }
+            return KeptBody(
+                first: first, last: Array(last.suffix(maximumEndBytes)), length: length, isComplete: isComplete)
+        }
+
+        /// What is left where nothing of the content is to be kept.
+        func emptied(isComplete: Bool) -> KeptBody {
+            KeptBody(first: [], last: [], length: length, isComplete: isComplete)
+        }
+    }
+}
+#endif

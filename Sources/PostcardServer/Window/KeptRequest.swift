@@ -1,0 +1,72 @@
+#if Server
+import Hummingbird
+import PostcardForm
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A request that came, and what became of it.
+struct KeptRequest: Sendable {
+    /// How it was answered.
+    enum Outcome: Sendable {
+        case answered(status: Int, upload: UploadID?)
+        case refused(UploadProblem)
+        /// The connection was gone before it could be answered.
+        case unanswered
+    }
+
+    /// Counts the requests since the receiver was started, from 1.
+    var id = 0
+    let received: Date
+    let duration: Duration
+    let method: String
+    let scheme: String
+    let host: String
+    /// The path and the query, secrets masked.
+    let path: String
+    /// The header fields in their order, secrets masked.
+    let fields: [(name: String, value: String)]
+    let contentType: String?
+    let outcome: Outcome
+    let notes: RequestCapture.Notes
+
+    init(_ request: Request, received: Date, duration: Duration, outcome: Outcome, notes: RequestCapture.Notes) {
+        let head = request.head
+        self.received = received
+        self.duration = duration
+        self.outcome = outcome
+        self.notes = notes
+        method = head.method.rawValue
+        scheme = head.scheme ?? "http"
+        host = head.authority ?? ""
+        path = Secrets.masked(path: head.path ?? "/")
+        contentType = head.headerFields[.contentType]
+        fields =
+            (head.authority.map { [("Host", $0)] } ?? [])
+            + head.headerFields.map { field in
+                (field.name.rawName, Secrets.isSecret(field.name.canonicalName) ? Secrets.mask : field.value)
+            }
+    }
+
+    var status: Int? {
+        switch outcome {
+        case .answered(let status, _): status
+        case .refused(let problem): problem.status.code
+        case .unanswered: nil
+        }
+    }
+
+    var upload: UploadID? {
+        if case .answered(_, let upload) = outcome { upload } else { nil }
+    }
+
+    /// How many bytes are kept.
+    var bytes: Int {
+        notes.body.first.count + notes.body.last.count + path.utf8.count + notes.parts.reduce(0) { $0 + $1.bytes }
+            + fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
+    }
+}
+#endif

@@ -1,0 +1,114 @@
+#if Server
+import Hummingbird
+import PostcardForm
+import Synchronization
+
+/// What is noted of a request while it goes by.
+final class RequestCapture: Sendable {
+    /// The capture of the request under way; `nil` where nobody looks.
+    @TaskLocal static var current: RequestCapture?
+
+    private struct State {
+        var body: KeptBody.Builder
+        var isComplete = false
+        var parts: [KeptPart] = []
+        var partBytes = 0
+        var partCount = 0
+        /// Whether the part that is being read is the last of `parts`.
+        var isInPart = false
+        var warnings: [FormProblem] = []
+    }
+
+    /// What was noted.
+    struct Notes {
+        let body: KeptBody
+        let parts: [KeptPart]
+        let partCount: Int
+        let warnings: [FormProblem]
+    }
+
+    private let options: InspectionOptions
+    private let state: Mutex<State>
+
+    /// As long as a message is; longer texts are not repeated.
+    private static let maximumTextBytes = 1 << 10
+    private static let maximumWarnings = 100
+
+    init(options: InspectionOptions) {
+        self.options = options
+        state = Mutex(State(body: KeptBody.Builder(maximumEndBytes: options.maximumEndBytes)))
+    }
+
+    func took(_ chunk: ByteBuffer) {
+        state.withLock { $0.body.take(chunk) }
+    }
+
+    func bodyEnded() {
+        state.withLock { $0.isComplete = true }
+    }
+
+    /// - Parameter offset: Where the part's content begins.
+    func partBegan(_ header: PartHeader, at offset: Int64) {
+        state.withLock { state in
+            state.partCount += 1
+            state.isInPart = state.parts.count < options.maximumParts && state.partBytes < options.maximumEndBytes
+            state.warnings += header.warnings.prefix(max(Self.maximumWarnings - state.warnings.count, 0))
+            guard state.isInPart else { return }
+            let part = KeptPart(header, contentOffset: offset)
+            state.partBytes += part.bytes
+            state.parts.append(part)
+        }
+    }
+
+    func partTook(_ count: Int) {
+        state.withLock { state in
+            if state.isInPart { state.parts[state.parts.count - 1].size += Int64(count) }
+        }
+    }
+
+    /// - Parameter value: The text, where the part is a field.
+    func partEnded(value: [UInt8]? = nil) {
+        state.withLock { state in
+            guard state.isInPart else { return }
+            state.isInPart = false
+            guard let value, value.count <= Self.maximumTextBytes else { return }
+            state.parts[state.parts.count - 1].text = String(validating: value, as: UTF8.self)
+            state.partBytes += value.count
+        }
+    }
+
+    /// - Parameter keepsBody: Whether the content is to be kept, or its length alone.
+    func notes(keepsBody: Bool) -> Notes {
+        state.withLock { state in
+            Notes(
+                body: keepsBody
+                    ? state.body.body(isComplete: state.isComplete) : state.body.emptied(isComplete: state.isComplete),
+                parts: state.parts, partCount: state.partCount, warnings: state.warnings)
+        }
+    }
+}
+
+/// A request's body that tells a capture what goes by.
+struct ObservedBody: AsyncSequence, Sendable {
+    let body: RequestBody
+    let capture: RequestCapture
+
+    struct AsyncIterator: AsyncIteratorProtocol {
+        var iterator: RequestBody.AsyncIterator
+        let capture: RequestCapture
+
+        @concurrent mutating func next() async throws -> ByteBuffer? {
+            guard let chunk = try await iterator.next() else {
+                capture.bodyEnded()
+                return nil
+            }
+            capture.took(chunk)
+            return chunk
+        }
+    }
+
+    func makeAsyncIterator() -> AsyncIterator {
+        AsyncIterator(iterator: body.makeAsyncIterator(), capture: capture)
+    }
+}
+#endif

@@ -1,0 +1,131 @@
+#if Server
+import PostcardDoctor
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// All that is known of a request: what `GET /requests/ID` answers.
+struct RequestDescription: Encodable {
+    let summary: RequestSummary
+    let headers: [[String]]
+    let parts: [Part]
+    let problems: [Problem]
+    let body: Body
+    let curl: Curl
+
+    struct Part: Encodable {
+        let name: String
+        let filename: String?
+        let contentType: String?
+        let headers: [[String]]
+        let headerOffset: Int64
+        let offset: Int64
+        let size: Int64
+        /// The value of a short text field.
+        let text: String?
+    }
+
+    struct Problem: Encodable {
+        let code: String
+        let severity: String
+        /// What the offset counts from: `head` or `body`.
+        let place: String
+        let offset: Int64?
+        /// How many bytes are wrong from there on.
+        let length: Int
+        let part: Int?
+        let message: String
+        let fix: String?
+        /// Why servers care.
+        let reason: String?
+        let swift: String?
+        /// The bytes around the offset, where they are kept.
+        let around: Bytes?
+    }
+
+    /// Bytes of the body from an offset on.
+    struct Bytes: Encodable {
+        let offset: Int64
+        let base64: Data
+    }
+
+    struct Body: Encodable {
+        let length: Int64
+        /// Whether all of the body was read.
+        let complete: Bool
+        let first: Bytes?
+        let last: Bytes?
+    }
+
+    struct Curl: Encodable {
+        let line: String
+        /// Whether it sends the very same bytes.
+        let exact: Bool
+    }
+
+    init(_ request: KeptRequest) {
+        summary = RequestSummary(request)
+        headers = request.fields.map { [$0.name, $0.value] }
+        let notes = request.notes
+        parts = notes.parts.map { part in
+            Part(
+                name: part.name, filename: part.filename, contentType: part.contentType,
+                headers: part.fields.map { [$0.name, $0.value] }, headerOffset: part.headerOffset,
+                offset: part.offset, size: part.size, text: part.text)
+        }
+        problems = Diagnosis(of: request).problems
+        let kept = notes.body
+        body = Body(
+            length: kept.length, complete: kept.isComplete,
+            first: kept.first.isEmpty ? nil : Bytes(offset: 0, base64: Data(kept.first)),
+            last: kept.last.isEmpty ? nil : Bytes(offset: kept.lastOffset, base64: Data(kept.last)))
+        let command = CurlCommand(request)
+        curl = Curl(line: command.line, exact: command.isExact)
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case headers, parts, problems, body, curl
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        try summary.encode(to: encoder)
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(headers, forKey: .headers)
+        try container.encode(parts, forKey: .parts)
+        try container.encode(problems, forKey: .problems)
+        try container.encode(body, forKey: .body)
+        try container.encode(curl, forKey: .curl)
+    }
+}
+
+extension CurlCommand {
+    /// A body that is longer makes no line that anybody would paste.
+    private static let maximumExactBytes = 16 << 10
+
+    /// The command that repeats a request: its very bytes where they are few and known, else the form's parts.
+    init(_ request: KeptRequest) {
+        self.init(url: "\(request.scheme)://\(request.host)\(request.path)", method: request.method)
+        fields = request.fields.filter { !Secrets.isSecret($0.name) }
+        secretFields = request.fields.map(\.name).filter(Secrets.isSecret)
+        let notes = request.notes
+        if let bytes = notes.body.bytes, !bytes.isEmpty, notes.body.isComplete, bytes.count <= Self.maximumExactBytes {
+            content = .bytes(bytes)
+        } else if !notes.parts.isEmpty {
+            content = .parts(
+                notes.parts.map { part in
+                    if let filename = part.filename {
+                        .file(name: part.name, filename: filename, contentType: part.contentType)
+                    } else {
+                        .text(name: part.name, value: part.text, contentType: part.contentType)
+                    }
+                })
+        } else {
+            let isEmpty = notes.body.isComplete && notes.body.length == 0
+            content = isEmpty || request.method == "GET" || request.method == "HEAD" ? .none : .unknown
+        }
+    }
+}
+#endif
