@@ -51,18 +51,18 @@ class Page:
         return answer["result"].get("value")
 
     async def until(self, expression, seconds=20):
-        """Waits until an expression is true and gives its value."""
+        """Waits until an expression is true."""
         async with asyncio.timeout(seconds):
             while True:
                 # A page that is being left has no values.
                 with contextlib.suppress(Failed):
-                    if value := await self.run(expression):
-                        return value
+                    if await self.run(f"!!({expression})"):
+                        return
                 await asyncio.sleep(0.02)
 
     async def expect(self, expression, what):
         try:
-            return await self.until(expression)
+            await self.until(expression)
         except TimeoutError:
             text = await self.run("document.body.innerText")
             raise Failed(f"{what}\n  never true: {expression}\n  the page says: {text!r}") from None

@@ -80,7 +80,7 @@ public struct CurlCommand: Sendable {
     }
 
     private var prefix: String {
-        if case .bytes(let bytes) = content { "printf \(ShellWord.printfFormat(bytes)) | " } else { "" }
+        if case .bytes(let bytes) = content { "printf -- \(ShellWord.printfFormat(bytes)) | " } else { "" }
     }
 
     private var contentWords: [String] {

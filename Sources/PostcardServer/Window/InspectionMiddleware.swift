@@ -23,7 +23,8 @@ struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
         let received = Date()
         let start = ContinuousClock.now
         var observed = request
-        observed.body = RequestBody(asyncSequence: ObservedBody(body: request.body, capture: capture))
+        let body = ObservedBody(request.body, capture: capture)
+        observed.body = RequestBody(asyncSequence: body)
         func keep(_ outcome: KeptRequest.Outcome, keepsBody: Bool) {
             let kept = KeptRequest(
                 request, received: received, duration: start.duration(to: .now), outcome: outcome,
@@ -38,12 +39,19 @@ struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
                 keepsBody: response.status.kind != .successful)
             return response
         } catch let problem as UploadProblem {
+            if isShort(request), problem.isOfTheForm { await body.readRest() }
             keep(.refused(problem), keepsBody: true)
             throw problem
         } catch {
             keep(.unanswered, keepsBody: true)
             throw error
         }
+    }
+
+    /// Whether the rest of a body comes by itself, and is no more than would be kept.
+    private func isShort(_ request: Request) -> Bool {
+        guard request.headers[.expect] == nil, let length = request.headers[.contentLength] else { return false }
+        return Int(length).map { $0 <= window.options.maximumEndBytes } ?? false
     }
 
     /// A form that was posted to a wrong path is worth a look too.
@@ -57,5 +65,10 @@ struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
         default: request.uri.path == uploadPath
         }
     }
+}
+
+extension UploadProblem {
+    /// Whether it is about what was sent, and not about who sent it, when, or how slowly.
+    fileprivate var isOfTheForm: Bool { [400, 404, 405, 415, 422].contains(status.code) }
 }
 #endif

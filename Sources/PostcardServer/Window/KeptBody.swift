@@ -70,6 +70,8 @@ extension KeptBody {
             }
         }
 
+        var hasRoom: Bool { length < Int64(maximumEndBytes) }
+
         func body(isComplete: Bool) -> KeptBody {
             let last = recent.reduce(into: [UInt8]()) { $0.append(contentsOf: $1.readableBytesView) }
             return KeptBody(

@@ -47,6 +47,11 @@ final class RequestCapture: Sendable {
         state.withLock { $0.isComplete = true }
     }
 
+    /// Whether more of the body could be kept than was read.
+    var hasRoom: Bool {
+        state.withLock { !$0.isComplete && $0.body.hasRoom }
+    }
+
     /// - Parameter offset: Where the part's content begins.
     func partBegan(_ header: PartHeader, at offset: Int64) {
         state.withLock { state in
@@ -85,30 +90,6 @@ final class RequestCapture: Sendable {
                     ? state.body.body(isComplete: state.isComplete) : state.body.emptied(isComplete: state.isComplete),
                 parts: state.parts, partCount: state.partCount, warnings: state.warnings)
         }
-    }
-}
-
-/// A request's body that tells a capture what goes by.
-struct ObservedBody: AsyncSequence, Sendable {
-    let body: RequestBody
-    let capture: RequestCapture
-
-    struct AsyncIterator: AsyncIteratorProtocol {
-        var iterator: RequestBody.AsyncIterator
-        let capture: RequestCapture
-
-        @concurrent mutating func next() async throws -> ByteBuffer? {
-            guard let chunk = try await iterator.next() else {
-                capture.bodyEnded()
-                return nil
-            }
-            capture.took(chunk)
-            return chunk
-        }
-    }
-
-    func makeAsyncIterator() -> AsyncIterator {
-        AsyncIterator(iterator: body.makeAsyncIterator(), capture: capture)
     }
 }
 #endif

@@ -2,7 +2,7 @@
 /// What of a request is not shown to those who look at it: values that let somebody in.
 enum Secrets {
     /// What stands in a secret's place.
-    static let mask = "•••"
+    static let mask = "***"
 
     private static let names: Set<String> = ["authorization", "proxy-authorization", "cookie", "set-cookie"]
     private static let pieces = ["token", "secret", "password", "passwd", "api-key", "apikey", "api_key", "signature"]

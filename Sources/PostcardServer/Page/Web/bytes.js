@@ -9,35 +9,37 @@ export function snippet({ offset, base64 }, place, length) {
   const all = decoded(base64);
   const start = Math.min(Math.max(place - offset, 0), all.length);
   const end = Math.min(start + Math.max(length, 1), all.length);
-  const marked = start < all.length ? visible(all.subarray(start, end)) : "▯";
+  const marked = start < all.length ? visible(all.subarray(start, end)) : [" "];
   return element("pre", { class: "snippet", tabindex: 0 },
     visible(all.subarray(0, start)), element("mark", {}, marked), visible(all.subarray(end)));
 }
 
-/** Text where it is some, and a dot for each byte that is none. */
+/** Texts where there are some, and an escape for each byte that is none. */
 function visible(all) {
+  const pieces = [];
   let text = "";
+  const escape = (name, breaks = "") => {
+    pieces.push(text, element("span", { class: "escape" }, name), breaks);
+    text = "";
+  };
   for (let index = 0; index < all.length;) {
     const byte = all[index];
     const width = byte < 0x80 ? 1 : byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
-    const character = width === 1 ? ascii(byte) : wide(all.subarray(index, index + width));
-    text += character ?? "·";
-    index += character === undefined ? 1 : width;
+    const character = width > 1 ? wide(all.subarray(index, index + width)) : undefined;
+    if (character) text += character;
+    else if (byte >= 0x20 && byte < 0x7f) text += String.fromCharCode(byte);
+    else if (byte === 10) escape("\\n", "\n");
+    else escape({ 9: "\\t", 13: "\\r" }[byte] ?? `\\x${byte.toString(16).padStart(2, "0")}`);
+    index += character ? width : 1;
   }
-  return text;
-}
-
-function ascii(byte) {
-  if (byte === 10) return "␊\n";
-  if (byte < 0x20) return String.fromCharCode(0x2400 + byte);
-  return byte === 0x7f ? "␡" : String.fromCharCode(byte);
+  return [...pieces, text];
 }
 
 function wide(bytes) {
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
     // What turns the direction of the text around would hide what stands there.
-    return /^[\p{L}\p{M}\p{N}\p{P}\p{S}]$/u.test(text) ? text : "·";
+    return /^[\p{L}\p{M}\p{N}\p{P}\p{S}]$/u.test(text) ? text : undefined;
   } catch {
     return undefined;
   }

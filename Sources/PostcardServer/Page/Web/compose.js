@@ -164,8 +164,7 @@ async function answered(answer, delivered) {
   if (answer.status === 201) {
     for (const { row } of chosen) row.remove();
     chosen = [];
-    replaceFields();
-    byID("fields").querySelector("textarea").value = "";
+    for (const text of byID("fields").querySelectorAll("textarea")) text.value = "";
     ended(words("delivered"), "good");
     return delivered(body);
   }

@@ -1,0 +1,228 @@
+"""Uses the receiver's page as people do: check.py SCENARIO ADDRESS PICTURE…
+
+It says what the page did not do and exits with 1, or says nothing.
+"""
+
+import asyncio
+import hashlib
+import json
+import sys
+import urllib.request
+
+from browser import Failed, running_browser
+
+
+def fetch(url, **headers):
+    with urllib.request.urlopen(urllib.request.Request(url, headers=headers)) as answer:
+        return answer.read()
+
+
+def post(url, body, boundary="XX", **headers):
+    """Posts a form as it is; gives the status."""
+    headers = {"Content-Type": f"multipart/form-data; boundary={boundary}", **headers}
+    request = urllib.request.Request(url + "/uploads", data=body, headers=headers, method="POST")
+    try:
+        with urllib.request.urlopen(request) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def part(header, content=""):
+    return f"--XX\r\nContent-Disposition: form-data; {header}\r\n\r\n{content}\r\n".encode()
+
+
+def uploads(url):
+    return json.loads(fetch(url + "/uploads"))["uploads"]
+
+
+def expect(condition, what):
+    if not condition:
+        raise Failed(what)
+
+
+async def opened(browser, url, **settings):
+    page = await browser.page(**settings)
+    await page.open(url)
+    if settings.get("scripts", True):
+        await page.expect("document.querySelector('.connection.live')", "The page listens")
+    return page
+
+
+async def sending(browser, url, pictures):
+    page, other = await opened(browser, url), await opened(browser, url)
+    await page.drop("#drop", pictures)
+    await page.expect(f"document.querySelectorAll('.chosen-file').length === {len(pictures)}", "Dropped files are listed")
+    await page.click(".field-value")
+    await page.write("안녕, \"제주\"; 🍊")
+    await page.click("#add-field")
+    await page.write("place")
+    await page.click(".field.named:last-child .field-value")
+    await page.write("서귀포")
+    await page.slow_down(400_000)
+    await page.run(
+        "globalThis.seen = [];"
+        "new MutationObserver(() => seen.push([...document.querySelectorAll('.chosen-file progress')]"
+        ".map((bar) => bar.value / bar.max))).observe(document.getElementById('compose'),"
+        "{ subtree: true, childList: true, characterData: true })")
+    await page.click("#send")
+    await other.expect("document.querySelectorAll('.card').length === 1", "Another tab shows the form by itself")
+    await page.expect("document.querySelector('.outcome.good')", "The page says that the form is delivered")
+    await page.expect("document.querySelectorAll('.card').length === 1", "The form is shown once where it was sent")
+    seen = await page.run("seen")
+    expect(any(0 < share < 1 for shares in seen for share in shares), f"Progress is seen: {seen}")
+    expect(any(share[0] == 1 and share[-1] == 0 for share in seen if share), f"File after file: {seen}")
+    (record,) = uploads(url)
+    texts = [(field["name"], field["value"]) for field in record["fields"]]
+    expect(texts == [("message", "안녕, \"제주\"; 🍊"), ("place", "서귀포")], f"The texts arrive: {texts}")
+    for path, file in zip(pictures, record["files"], strict=True):
+        with open(path, "rb") as picture:
+            expect(hashlib.sha256(picture.read()).hexdigest() == file["sha256"], f"{path} arrives")
+    await other.expect("[...document.querySelectorAll('.pictures img')].every((image) => image.naturalWidth > 0)",
+                       "The pictures are seen")
+
+
+async def cancelling(browser, url, pictures):
+    page = await opened(browser, url)
+    await page.choose("#files", pictures)
+    await page.expect("document.querySelectorAll('.chosen-file').length === 3", "Chosen files are listed")
+    await page.slow_down(50_000)
+    await page.click("#send")
+    await page.expect("document.querySelector('.chosen-file progress').value > 0", "Some of it is sent")
+    await page.click("#cancel")
+    await page.expect("document.getElementById('outcome').textContent.startsWith('Cancelled')", "It says so")
+    expect(uploads(url) == [], "Nothing is kept")
+    await page.slow_down(-1)
+    await page.click("#send")
+    await page.expect("document.querySelectorAll('.card').length === 1", "What was chosen can be sent again")
+
+
+async def deleting(browser, url, pictures):
+    expect(post(url, part('name="a"', "first") + b"--XX--\r\n") == 201, "A form is taken")
+    page, other = await opened(browser, url), await opened(browser, url)
+    for tab in (page, other):
+        await tab.expect("document.querySelectorAll('.card').length === 1", "What is there is shown")
+    await page.click("[data-action=delete]")
+    expect(len(uploads(url)) == 1, "One click does not delete")
+    await page.click("[data-action=delete]")
+    for tab in (page, other):
+        await tab.expect("document.querySelectorAll('.card').length === 0", "It is gone everywhere")
+        await tab.expect("document.querySelectorAll('.requests > li').length === 0", "Its request is gone with it")
+    expect(uploads(url) == [], "It is deleted")
+
+
+async def refused(browser, url, pictures):
+    page = await opened(browser, url)
+    await page.click("#requests-tab")
+    broken = part('name="message"', "안녕") + part('filename="a.jpg"', "abc") + b"--XX--\r\n"
+    expect(post(url, broken, Authorization="Bearer not-to-be-shown") == 400, "It is refused")
+    await page.expect("document.querySelector('.requests .code')?.textContent === 'missing-name'", "It comes by itself")
+    await page.click(".requests summary")
+    await page.expect("document.querySelector('.problem h4')?.textContent.startsWith('missing-name')", "The problem is shown")
+    text = await page.run("document.querySelector('.requests').innerText")
+    for words in ("POST /uploads", "byte ", "Write Content-Disposition: form-data; name=", 'name="message"', "안녕"):
+        expect(words in text, f"{words!r} is shown: {text}")
+    expect("not-to-be-shown" not in text, "A token is not shown")
+    marked = await page.run("document.querySelector('.problem .snippet').textContent")
+    expect('filename="a.jpg"' in marked, f"The bytes around are shown: {marked}")
+    line = await page.run("document.querySelector('.line code').textContent")
+    await browser.send("Browser.grantPermissions", {"permissions": ["clipboardReadWrite"], "origin": url})
+    await page.click("[data-action=copy]")
+    await page.expect("document.querySelector('[data-action=copy]').textContent === 'Copied'", "It can be copied")
+    repeated = await asyncio.create_subprocess_exec(
+        "sh", "-c", line, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL)
+    answer = json.loads((await repeated.communicate())[0])
+    expect(answer["code"] == "missing-name", f"The copied line repeats it: {line} {answer}")
+    await page.expect("document.querySelectorAll('.requests > li').length === 2", "The repeated one comes too")
+
+
+async def hostile(browser, url, pictures):
+    page = await opened(browser, url)
+    evil = "<img src=x onerror=alert(1)>"
+    form = part(f'name="{evil}"', evil + "</script><script>alert(2)</script>\u202e") + part(
+        f'name="f"; filename="{evil}.html"\r\nContent-Type: text/html', "<script>alert(3)</script>")
+    form += part(f'name="p"; filename="{evil}.png"\r\nContent-Type: image/png', "no picture")
+    expect(post(url, form + b"--XX--\r\n", **{"X-Evil": evil}) == 201, "It is taken")
+    await page.expect("document.querySelectorAll('.card').length === 1", "It is shown")
+    text = await page.run("document.querySelector('.card').innerText")
+    expect(f"{evil}.html" in text and "</script><script>" in text, f"It is shown as it is: {text}")
+    await page.expect("document.querySelector('.pictures .kind')", "What is no picture is no picture")
+    expect(post(url, part(f'filename="{evil}"') + b"--XX--\r\n", **{"X-Evil": evil}) == 400, "It is refused")
+    await page.click("#requests-tab")
+    await page.expect("document.querySelectorAll('.requests > li').length === 2", "Both requests are there")
+    for number in (1, 2):
+        await page.run(f"document.querySelector('.requests > li:nth-child({number}) details').open = true")
+        await page.expect(f"document.querySelector('.requests > li:nth-child({number}) .line')", "It is described")
+    expect(not await page.run("!!document.querySelector('img[src=x], .seen script')"), "Nothing of it is HTML")
+    opened_file = await browser.page()
+    await opened_file.send("Page.setDownloadBehavior", behavior="deny")
+    answer = urllib.request.urlopen(url + uploads(url)[0]["files"][0]["url"])
+    expect(answer.headers["Content-Disposition"].startswith("attachment"), "It is offered for saving")
+
+
+async def plain(browser, url, pictures):
+    page = await opened(browser, url, scripts=False)
+    expect(not await page.run("document.documentElement.classList.contains('has-scripts')"), "No script runs")
+    await page.choose("#files", pictures[:1])
+    await page.click("#message")
+    await page.write("without scripts")
+    await page.click("#send")
+    await page.expect("document.body.innerText.includes('sha256')", "The answer is the record")
+    (record,) = uploads(url)
+    expect(record["fields"] == [{"name": "message", "value": "without scripts"}], f"The text arrives: {record}")
+    expect(len(record["files"]) == 1, f"The picture arrives: {record}")
+
+
+async def keyboard(browser, url, pictures):
+    page = await opened(browser, url)
+    visited = []
+
+    async def tab_to(selector):
+        for _ in range(30):
+            if await page.run(f"document.activeElement.matches({json.dumps(selector)})"):
+                return
+            await page.press("Tab", 9)
+            visited.append(await page.run("document.activeElement.outerHTML.slice(0, 60)"))
+        raise Failed(f"Tab reaches {selector}: {visited}")
+
+    await tab_to("#files")
+    await tab_to(".field-value")
+    await page.write("typed")
+    await tab_to("#send")
+    await page.press("Enter", 13, "\r")
+    await page.expect("document.querySelectorAll('.card').length === 1", "Enter sends")
+    await tab_to("#received-tab")
+    await page.press("ArrowRight", 39)
+    await page.expect("!document.getElementById('requests').hidden", "The arrow goes to the next tab")
+    await tab_to(".requests summary")
+    await page.press("Enter", 13, "\r")
+    await page.expect("document.querySelector('.requests .line')", "Enter opens a request")
+
+
+async def languages(browser, url, pictures):
+    for language, words in (("ko-KR,ko;q=0.9,en;q=0.8", "양식 보내기"), ("de, en;q=0.5", "Send a form")):
+        page = await opened(browser, url, language=language)
+        title = await page.run("document.getElementById('compose-title').textContent")
+        expect(title == words, f"{language} is answered with {title}")
+    await page.click(".languages a[lang=ko]")
+    await page.expect("document.documentElement.lang === 'ko'", "Another language can be chosen")
+    for size in ((390, 844), (1280, 900)):
+        page = await opened(browser, url, width=size[0], height=size[1])
+        await page.expect("document.documentElement.scrollWidth <= innerWidth", f"Nothing sticks out at {size}")
+
+
+scenarios = {each.__name__: each for each in (
+    sending, cancelling, deleting, refused, hostile, plain, keyboard, languages)}
+
+
+async def main(name, url, *pictures):
+    async with running_browser() as browser:
+        await scenarios[name](browser, url, list(pictures))
+        expect(not browser.complaints, f"The browser complains: {browser.complaints}")
+
+
+try:
+    asyncio.run(main(*sys.argv[1:]))
+except Failed as failure:
+    print(failure, file=sys.stderr)
+    sys.exit(1)
