@@ -4,7 +4,7 @@ import PostcardServer
 
 extension UploadStoreBench {
     func nothingIsSeenBeforeTheCommit(_ store: some UploadStore) async throws {
-        let upload = try await store.beginUpload(under: nil)
+        let upload = try await store.beginUpload(under: nil, announcedBytes: nil)
         try await feed(Form(), to: upload)
         let before = try await all(store)
         try expect(before.isEmpty, "An upload is listed before it is committed.")
@@ -31,7 +31,7 @@ extension UploadStoreBench {
     func discardedUploadLeavesNothing(_ store: some UploadStore) async throws {
         for size in [0, 10, 3_000_000] {
             for isFileEnded in [false, true] {
-                let upload = try await store.beginUpload(under: nil)
+                let upload = try await store.beginUpload(under: nil, announcedBytes: nil)
                 try await upload.beginFile(name: "f", filename: "f", contentType: "text/plain")
                 try await upload.write(ByteBuffer(repeating: 7, count: size))
                 if isFileEnded { try await upload.endFile() }
@@ -45,7 +45,7 @@ extension UploadStoreBench {
 
     func abandonedUploadLeavesNothing<Store: UploadStore>(_ open: () async throws -> Store) async throws {
         do {
-            let upload = try await open().beginUpload(under: nil)
+            let upload = try await open().beginUpload(under: nil, announcedBytes: nil)
             try await feed(
                 Form(files: [Form.File(filename: "f", content: Array(repeating: 7, count: 1 << 20))]), to: upload)
         }

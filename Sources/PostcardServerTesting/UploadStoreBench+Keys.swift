@@ -71,7 +71,7 @@ extension UploadStoreBench {
     }
 
     func keyIsFreeAfterFailure(_ store: some UploadStore) async throws {
-        let failing = try await store.beginUpload(under: Self.key)
+        let failing = try await store.beginUpload(under: Self.key, announcedBytes: nil)
         try await feed(Form(fields: [], files: []), to: failing)
         await failing.discard()
         let record = try await self.store(in: store, under: Self.key)

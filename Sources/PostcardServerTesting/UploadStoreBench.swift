@@ -44,7 +44,7 @@ struct UploadStoreBench {
     func store(
         _ form: Form = Form(), in store: some UploadStore, under key: IdempotencyKey? = nil
     ) async throws -> UploadRecord {
-        let upload = try await store.beginUpload(under: key)
+        let upload = try await store.beginUpload(under: key, announcedBytes: nil)
         do {
             try await feed(form, to: upload)
             return try await upload.commit(fields: form.fields)

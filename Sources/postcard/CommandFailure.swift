@@ -30,6 +30,8 @@ struct CommandFailure: Error, CustomStringConvertible {
         case let error as UploadQueueError:
             self.init(description: error.message, status: ExitStatus.status(of: error))
         case let error as UploadStoreError: self.init(description: "\(error)", status: ExitStatus.unwritableOutput)
+        case let error as ServerCertificateError:
+            self.init(description: error.message, status: ExitStatus.unreadableInput)
         default: self.init(description: "\(error)", status: ExitStatus.failed)
         }
     }

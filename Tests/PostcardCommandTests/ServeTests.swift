@@ -71,6 +71,40 @@ struct ServeTests {
         #expect(try temporaryFiles().isEmpty)
     }
 
+    @Test("A token lets in who has it, and rules and a screening refuse what they do not like")
+    func guarded() async throws {
+        let tokens = try folder.file(".tokens", "post-1\n\n  post-2  \n".utf8)
+        let rules = try folder.file(".rules", #"{"fields":{"a":{"atMost":1}},"files":{"f":{}}}"#.utf8)
+        let server = try await serve(
+            "--host", "0.0.0.0", "--token-file", tokens.path, "--read-token", "read", "--rules", rules.path, "--screen",
+            "grep -qv EICAR")
+        let address = server.address.replacing("0.0.0.0", with: "127.0.0.1") + "/uploads"
+        let cases = [
+            (["-F", "a=b"], "token-missing"), (["-H", "Authorization: Bearer read", "-F", "a=b"], "token-wrong"),
+            (["-H", "Authorization: Bearer post-1", "-F", "a=b", "-F", "a=c"], "too-many-fields"),
+            (["-H", "Authorization: Bearer post-2", "-F", "f=EICAR;filename=x"], "file-refused"),
+            (["-H", "Authorization: Bearer post-2", "-F", "f=clean;filename=x"], nil),
+        ]
+        for (arguments, code) in cases {
+            let ending = try await Program.run("curl", ["-sS"] + arguments + [address])
+            #expect(try ending.json()["code"] as? String == code, "\(arguments)")
+        }
+        let read = try await Program.run("curl", ["-sS", "-H", "Authorization: Bearer read", address])
+        let uploads = try read.json()["uploads"] as? [Any]
+        #expect(uploads?.count == 1)
+    }
+
+    @Test("Strangers are let in only by who says so")
+    func strangers() async throws {
+        for host in ["0.0.0.0", "::", "example.com", "127.0.0.1.example.com"] {
+            let ending = try await Program.run(["serve", "--port", "0", "--directory", folder.path, "--host", host])
+            #expect(ending.status == 64)
+            #expect(ending.messages.contains("--open"))
+        }
+        let server = try await serve("--host", "0.0.0.0", "--open")
+        #expect(server.terminate() == 0)
+    }
+
     @Test("It ends with 0 when it is told to end")
     func termination() async throws {
         let server = try await serve()
@@ -86,8 +120,21 @@ struct ServeTests {
         let other = try TemporaryFolder()
         let samePort = try await Program.run(["serve", "--port", "\(port)", "--directory", other.path])
         #expect(samePort.status == 69)
-        for arguments in [["--port", "70000"], ["--max-body", "much"], ["--path", "images"]] {
+        let wrong = [
+            ["--port", "70000"], ["--max-body", "much"], ["--path", "images"], ["--max-uploads", "0"],
+            ["--idle-timeout", "-1"], ["--token", "with blank"], ["--certificate", "a.pem"], ["--log-level", "loud"],
+        ]
+        for arguments in wrong {
             #expect(try await Program.run(["serve"] + arguments).status == 64)
+        }
+        let empty = try other.file("empty", [])
+        let unreadable = [
+            ["--rules", "/no/such"], ["--rules", empty.path], ["--token-file", empty.path],
+            ["--certificate", "/no/such", "--private-key", "/no/such"],
+        ]
+        for arguments in unreadable {
+            let ending = try await Program.run(["serve", "--port", "0", "--directory", other.path] + arguments)
+            #expect(ending.status == 66, "\(ending.messages)")
         }
     }
 

@@ -14,6 +14,7 @@
 public struct FormParts<Body: AsyncSequence>: AsyncSequence where Body.Element: FormChunk {
     private let body: Body
     private let parser: FormParser
+    private let rules: FormRules?
 
     /// Makes the sequence; nothing is read before the loop begins.
     ///
@@ -21,16 +22,19 @@ public struct FormParts<Body: AsyncSequence>: AsyncSequence where Body.Element: 
     ///   - body: The body of a request, in chunks of any size. It is read once.
     ///   - contentType: The value of the request's `Content-Type` header field.
     ///   - limits: How much of everything to take.
+    ///   - rules: Which fields and files may come; whatever is well formed unless given. What breaks a rule is thrown at
+    ///     the earliest byte at which that is certain.
     /// - Throws: ``FormProblem`` where the Content-Type is not that of a form.
     public init(
-        of body: Body, contentType: String, limits: FormLimits = FormLimits()
+        of body: Body, contentType: String, limits: FormLimits = FormLimits(), rules: FormRules? = nil
     ) throws(FormProblem) {
         self.body = body
+        self.rules = rules
         parser = try FormParser(contentType: contentType, limits: limits)
     }
 
     public func makeAsyncIterator() -> Iterator {
-        Iterator(reader: FormPartReader(body.makeAsyncIterator(), parser))
+        Iterator(reader: FormPartReader(body.makeAsyncIterator(), parser, rules))
     }
 
     /// Gives one part after the other. It belongs to one task.
@@ -106,6 +110,7 @@ public struct PartPassedOver: Error, Sendable, CustomStringConvertible {
 final class FormPartReader<Body: AsyncSequence> where Body.Element: FormChunk {
     private var body: Body.AsyncIterator
     private var parser: FormParser
+    private var checker: FormRuleChecker?
     private var chunk: Body.Element?
     private var position = 0
     private var place = Place.betweenParts
@@ -116,8 +121,9 @@ final class FormPartReader<Body: AsyncSequence> where Body.Element: FormChunk {
         case behindPart(Int)
     }
 
-    init(_ body: Body.AsyncIterator, _ parser: FormParser) {
+    init(_ body: Body.AsyncIterator, _ parser: FormParser, _ rules: FormRules?) {
         self.body = body
+        checker = rules.map(FormRuleChecker.init)
         self.parser = parser
     }
 
@@ -161,7 +167,9 @@ final class FormPartReader<Body: AsyncSequence> where Body.Element: FormChunk {
         while true {
             if let chunk {
                 let event = try chunk.withBytes { bytes throws(FormProblem) in
-                    try parser.nextEvent(in: bytes, at: &position)
+                    let event = try parser.nextEvent(in: bytes, at: &position)
+                    if let event { try checker?.check(event, in: bytes, readBy: parser) }
+                    return event
                 }
                 if let event { return event }
             }
@@ -169,6 +177,7 @@ final class FormPartReader<Body: AsyncSequence> where Body.Element: FormChunk {
             position = 0
             guard chunk != nil else {
                 try parser.finish()
+                try checker?.formEnded(at: parser.offset)
                 return nil
             }
         }

@@ -6,7 +6,8 @@ import NIOHTTPTypes
 
 /// Ends connections so that every answer reaches its client, and notices clients that are silent.
 ///
-/// It stands between the HTTP codec and Hummingbird's own handlers. What to do is decided by ``ConnectionState``.
+/// It stands between the HTTP codec and Hummingbird's own handlers, of a connection of HTTP/1.1 or of one stream of
+/// HTTP/2. What to do is decided by ``ConnectionState``.
 final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPRequestPart
     typealias InboundOut = HTTPRequestPart
@@ -15,6 +16,9 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     private let options: ConnectionOptions
     private var state: ConnectionState
+    private var rate: TransferRate
+    /// Whether the channel is one stream of several. It has one request, and no word for the connection's end.
+    private var isStream = false
 
     /// Since when the client is waited for: its last byte, or the time when the next was asked for.
     private var quietSince = ContinuousClock.now
@@ -33,14 +37,19 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     init(options: ConnectionOptions) {
         self.options = options
         state = ConnectionState(maximumDrainBytes: options.maximumDrainBytes)
+        rate = TransferRate(
+            minimumBytesPerSecond: options.minimumBytesPerSecond, gracePeriod: options.gracePeriod)
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
         quietSince = .now
         checkSilence(context: context, after: options.idleTimeout)
         let pipeline = context.pipeline.syncOperations
+        guard let decoder = try? pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self) else {
+            isStream = true
+            return
+        }
         do {
-            let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
             try pipeline.addHandler(RequestGuard(), position: .after(decoder))
         } catch {
             context.fireErrorCaught(error)
@@ -62,7 +71,10 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     // MARK: - What comes in
 
     func read(context: ChannelHandlerContext) {
-        if !isReadWanted { quietSince = .now }
+        if !isReadWanted {
+            quietSince = .now
+            rate.readingGoesOn(at: quietSince)
+        }
         isReadWanted = true
         context.read()
     }
@@ -71,15 +83,26 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         if state.silence != .afterLastAnswer { quietSince = .now }
         let action =
             switch unwrapInboundIn(data) {
-            case .head(let head): state.headRead(isFinal: Self.asksForClose(head.headerFields))
-            case .body(let bytes): state.bodyRead(bytes.readableBytes)
+            case .head(let head): headRead(head)
+            case .body(let bytes): bodyRead(bytes.readableBytes)
             case .end: state.endRead()
             }
         perform(action, context: context) { context.fireChannelRead(data) }
     }
 
+    private func headRead(_ head: HTTPRequest) -> ConnectionState.ReadAction {
+        rate.bodyBegins(at: quietSince)
+        return state.headRead(isFinal: Self.asksForClose(head.headerFields))
+    }
+
+    private func bodyRead(_ count: Int) -> ConnectionState.ReadAction {
+        rate.received(count)
+        return state.bodyRead(count)
+    }
+
     func channelReadComplete(context: ChannelHandlerContext) {
         isReadWanted = false
+        rate.readingStops(at: .now)
         context.fireChannelReadComplete()
         // Who is behind this handler no longer sees what comes in, and so may not ask for more.
         if state.isDropping { context.read() }
@@ -162,7 +185,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         case .write:
             context.write(wrapOutboundOut(.head(head)), promise: promise)
         case .writeAsLast:
-            head.headerFields[.connection] = "close"
+            if !isStream { head.headerFields[.connection] = "close" }
             context.write(wrapOutboundOut(.head(head)), promise: promise)
         case .writeMalformedRequest:
             head = refusal.head
@@ -230,7 +253,8 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     // MARK: - How it ends
 
     private func linger(context: ChannelHandlerContext) {
-        context.close(mode: .output, promise: nil)
+        // A stream's output ends with its answer, and closing it would end all of it.
+        if !isStream { context.close(mode: .output, promise: nil) }
         quietSince = .now
         checkSilence(context: context, after: options.drainTimeout)
         context.read()
@@ -243,6 +267,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     private func checkSilence(context: ChannelHandlerContext, after delay: Duration) {
         silenceCheck?.cancel()
+        let delay = min(delay, options.gracePeriod)
         silenceCheck = context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(delay)) { [self] in
             judgeSilence(context: context)
         }
@@ -259,17 +284,24 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         }
     }
 
+    private func judgeSender(quiet: Duration, context: ChannelHandlerContext) {
+        var interruption = RequestInterruption.tooSlow(options.idleTimeout)
+        if quiet < options.idleTimeout {
+            if let pause = rate.judge(at: .now) {
+                return checkSilence(context: context, after: min(options.idleTimeout - quiet, pause))
+            }
+            interruption = .belowMinimumRate(options.minimumBytesPerSecond)
+        }
+        fail(interruption, original: interruption, context: context)
+        checkSilence(context: context, after: options.idleTimeout)
+    }
+
     private func judgeSilence(context: ChannelHandlerContext) {
         guard unsentParts == 0 else { return judgeStall(context: context) }
         let quiet = quietSince.duration(to: .now)
         switch state.silence {
         case .inBody where isReadWanted:
-            guard quiet >= options.idleTimeout else {
-                return checkSilence(context: context, after: options.idleTimeout - quiet)
-            }
-            let interruption = RequestInterruption.tooSlow(options.idleTimeout)
-            fail(interruption, original: interruption, context: context)
-            checkSilence(context: context, after: options.idleTimeout)
+            judgeSender(quiet: quiet, context: context)
         case .betweenRequests where quiet >= options.idleTimeout, .afterLastAnswer where quiet >= options.drainTimeout:
             closeNow(context: context)
         case .betweenRequests:

@@ -5,6 +5,14 @@ public struct ConnectionOptions: Sendable, Hashable {
     /// it reads nothing of its answer, the connection is closed. 30 seconds unless set, which is longer than a phone takes to change networks.
     public var idleTimeout: Duration = .seconds(30)
 
+    /// The slowest that a body may come in, in bytes a second: 500 unless set, a twentieth of what the slowest phone
+    /// networks carry. A sender who is slower is refused with 408. 0 lets everybody take their time.
+    public var minimumBytesPerSecond = 500
+
+    /// For how long a body may be slower than that: 20 seconds unless set. Each such stretch of the body is judged
+    /// by itself, without the time in which the receiver was not ready to read.
+    public var gracePeriod: Duration = .seconds(20)
+
     /// How many bytes of a body are still read after an early refusal: 128 MiB unless set. Most clients send the
     /// whole body before they look at the answer, and would lose it if the connection were closed before.
     public var maximumDrainBytes: Int64 = 128 << 20

@@ -1,5 +1,6 @@
 #if Server
 public import HummingbirdCore
+import HummingbirdHTTP2
 
 extension HTTPServerBuilder {
     /// HTTP/1.1 with the manners that uploads need.
@@ -9,22 +10,52 @@ extension HTTPServerBuilder {
     /// ```
     ///
     /// A client that waits for `100 Continue` gets it when its body is about to be read, or the refusal instead. A
-    /// refusal reaches the client even while it is still sending. A silent client is refused or disconnected. It does
-    /// this for every route of the application.
+    /// refusal reaches the client even while it is still sending. A silent or slow client is refused or disconnected.
+    /// It does this for every route of the application.
     ///
     /// With ``http1(configuration:)`` forms are received as well, and clients see less of what is wrong with them.
     public static func uploads(options: ConnectionOptions = ConnectionOptions()) -> HTTPServerBuilder {
         HTTPServerBuilder { responder in
-            HTTP1Channel(
-                responder: { request, writer, channel in
-                    var writer: ResponseWriter? = writer
-                    try await UploadConnection.$current.withValue(UploadConnection(channel: channel)) {
-                        guard let writer = writer.take() else { return }
-                        try await responder(request, writer, channel)
-                    }
-                },
-                configuration: HTTP1Channel.Configuration(
-                    additionalChannelHandlers: [ConnectionHandler(options: options)]))
+            HTTP1Channel(responder: onUploadConnection(responder), configuration: configuration(options))
+        }
+    }
+
+    /// HTTP/2 or HTTP/1.1 over TLS, whichever the client prefers, with the same manners.
+    ///
+    /// - Parameters:
+    ///   - certificate: What the server shows of itself. The files are read by this call.
+    ///   - options: How a connection is kept, and how it ends.
+    /// - Throws: ``ServerCertificateError`` where the certificate or its key cannot be used.
+    public static func uploads(
+        certificate: ServerCertificate, options: ConnectionOptions = ConnectionOptions()
+    ) throws -> HTTPServerBuilder {
+        let tls = try certificate.configuration()
+        return HTTPServerBuilder { responder in
+            let streams = HTTP2ChannelConfiguration(
+                idleTimeout: options.idleTimeout, streamConfiguration: configuration(options))
+            return TimedHandshake(
+                base: try HTTP2UpgradeChannel(
+                    tlsConfiguration: tls, configuration: streams, responder: onUploadConnection(responder)),
+                timeout: options.idleTimeout)
+        }
+    }
+
+    private static func configuration(_ options: ConnectionOptions) -> HTTP1Channel.Configuration {
+        HTTP1Channel.Configuration(additionalChannelHandlers: [ConnectionHandler(options: options)])
+    }
+
+    private static func onUploadConnection(
+        _ responder: @escaping HTTPChannelHandler.Responder
+    ) -> HTTPChannelHandler.Responder {
+        { request, writer, channel in
+            var writer: ResponseWriter? = writer
+            let connection = UploadConnection(channel: channel)
+            // Also where the answer fails, or the task that gives it is cancelled.
+            defer { connection.files.remove() }
+            try await UploadConnection.$current.withValue(connection) {
+                guard let writer = writer.take() else { return }
+                try await responder(request, writer, channel)
+            }
         }
     }
 }

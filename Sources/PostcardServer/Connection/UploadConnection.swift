@@ -3,11 +3,14 @@ import HTTPTypes
 import NIOCore
 import NIOHTTPTypes
 
-/// The connection that the request under way came on, for those who are to answer `Expect: 100-continue`.
+/// The connection that the request under way came on, and what is kept for as long as the request lasts.
 struct UploadConnection: Sendable {
     @TaskLocal static var current: UploadConnection?
 
     let channel: any Channel
+
+    /// Files that are gone when the request has been answered.
+    let files = TemporaryFiles()
 
     /// Tells the client that its body is wanted (RFC 9110 §10.1.1).
     func askForBody() async throws {

@@ -43,6 +43,40 @@ extension UploadProblem {
         return problem
     }
 
+    static func belowMinimumRate(_ minimum: Int) -> UploadProblem {
+        var problem = UploadProblem(
+            status: 408, code: "below-minimum-rate",
+            detail: "The body came in slower than \(minimum) bytes a second.",
+            fix: "Send the form again over a faster connection, or with smaller files.")
+        problem.limit = Limit(name: "minimumBytesPerSecond", value: Int64(minimum))
+        return problem
+    }
+
+    static func tooManyUploads(_ maximum: Int) -> UploadProblem {
+        var problem = UploadProblem(
+            status: 503, code: "too-many-uploads",
+            detail: "The receiver takes \(maximum) forms at once, and as many are coming in.",
+            fix: "Send the form again in a moment.")
+        problem.limit = Limit(name: "maximumConcurrentUploads", value: Int64(maximum))
+        problem.retryAfterSeconds = 5
+        return problem
+    }
+
+    static func fileRefused(_ index: Int, reason: String) -> UploadProblem {
+        UploadProblem(
+            status: 422, code: "file-refused",
+            detail: "The form's file \(index), counted from 0, is refused: \(reason)",
+            fix: "Send the form without this file.")
+    }
+
+    static let notScreened: UploadProblem = {
+        var problem = UploadProblem(
+            status: 503, code: "screening-failed", detail: "A file could not be screened.",
+            fix: "Send the form again later; the receiver's log says why.")
+        problem.retryAfterSeconds = 30
+        return problem
+    }()
+
     static func endedEarly(at offset: Int64) -> UploadProblem {
         var problem = UploadProblem(
             .truncated,

@@ -26,6 +26,7 @@ extension UploadProblem: HTTPResponseError {
         var response = Response(
             status: status, headers: headers, body: ResponseBody(byteBuffer: body))
         if status == .methodNotAllowed { response.headers[.allow] = allowedMethods.joined(separator: ", ") }
+        response.headers[.wwwAuthenticate] = challenge
         response.headers[.retryAfter] = retryAfterSeconds.map(String.init)
         return response
     }

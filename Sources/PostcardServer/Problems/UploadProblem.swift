@@ -23,6 +23,8 @@ public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible 
     public var retryAfterSeconds: Int?
     /// The methods that the path has, for a 405.
     public var allowedMethods: [String] = []
+    /// How to show who one is, for a 401: the value of `WWW-Authenticate` (RFC 9110 §11.6.1).
+    public var challenge: String?
 
     /// A limit that a request went over.
     public struct Limit: Sendable, Hashable, Encodable {

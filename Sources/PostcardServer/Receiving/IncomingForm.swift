@@ -109,13 +109,14 @@ struct IncomingForm {
         }
     }
 
+    /// The bytes of the body that were read.
+    var bodyBytes: Int64 { parser.offset }
+
     /// What an error that ended the form is to its sender.
     func problem(for error: any Error) -> any Error {
         switch error {
         case let problem as FormProblem: UploadProblem(problem)
-        case RequestInterruption.endedEarly: UploadProblem.endedEarly(at: parser.offset)
-        case RequestInterruption.malformed: UploadProblem.malformedRequest
-        case RequestInterruption.tooSlow(let timeout): UploadProblem.tooSlow(timeout)
+        case let interruption as RequestInterruption: interruption.problem(at: parser.offset) ?? error
         default: error
         }
     }

@@ -2,7 +2,7 @@
 public import Hummingbird
 
 /// Answers with `application/problem+json` where a router would answer an error with an empty or another body, such
-/// as the 404 of a path that is not there.
+/// as the 404 of a path that is not there, and where a handler that reads a form lets its error pass.
 ///
 /// Add it before the routes. The routes of ``Hummingbird/Router/addUploads(to:options:)`` do not need it.
 public struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
@@ -14,7 +14,9 @@ public struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
     ) async throws -> Response {
         do {
             return try await next(request, context)
-        } catch let error as HTTPError {
+        } catch {
+            if let problem = UploadProblem(anyOf: error) { throw problem }
+            guard let error = error as? HTTPError else { throw error }
             let status = error.status
             guard status != .notFound else { throw UploadProblem.pathNotFound }
             throw UploadProblem(

@@ -14,12 +14,14 @@ import Foundation
 struct Reception<Store: UploadStore>: Sendable {
     let store: Store
     let options: UploadOptions
+    let meter: UploadMeter
     /// Told of every record.
     var live: LiveEvents?
 
     func answer(_ request: Request, logger: Logger) async throws -> Response {
         do {
-            let record = try await receive(request)
+            let record = try await receive(request, logger: logger)
+            meter.received(record)
             logger.info(
                 "Received a form",
                 metadata: [
@@ -33,31 +35,46 @@ struct Reception<Store: UploadStore>: Sendable {
                 headers: [.contentType: "application/json", .location: record.url, .xContentTypeOptions: "nosniff"],
                 body: ResponseBody(byteBuffer: ByteBuffer(bytes: json)))
         } catch let problem as UploadProblem {
+            meter.refused(problem)
             logger.info("Refused a form", metadata: ["status": "\(problem.status.code)", "code": "\(problem.code)"])
             throw problem
+        }
+    }
+
+    private func receive(_ request: Request, logger: Logger) async throws -> UploadRecord {
+        let parser = try parser(for: request)
+        let key = try IdempotencyKey(of: request)
+        guard meter.begins(maximum: options.maximumConcurrentUploads) else {
+            throw UploadProblem.tooManyUploads(options.maximumConcurrentUploads)
+        }
+        let start = ContinuousClock.now
+        var form = IncomingForm(
+            parser: parser, rules: options.rules, maximumRecordBytes: options.maximumRecordBytes)
+        defer { meter.ended(bodyBytes: form.bodyBytes, after: start.duration(to: .now)) }
+        do {
+            let announced = request.headers[.contentLength].flatMap { Int64($0) }
+            let upload = try await store.beginUpload(under: key, announcedBytes: announced)
+            return try await fill(upload, with: &form, from: request, logger: logger)
         } catch let error as UploadStoreError {
             let problem = UploadProblem.store(error)
             if problem.status.kind == .serverError {
                 logger.error("Could not store a form", metadata: ["error": "\(error)"])
-            } else {
-                logger.info(
-                    "Refused a form", metadata: ["status": "\(problem.status.code)", "code": "\(problem.code)"])
             }
             throw problem
         }
     }
 
-    private func receive(_ request: Request) async throws -> UploadRecord {
-        let parser = try parser(for: request)
-        let key = try IdempotencyKey(of: request)
-        if request.headers[.expect]?.lowercased() == "100-continue" {
-            try await UploadConnection.current?.askForBody()
-        }
-        let upload = try await store.beginUpload(under: key)
-        var form = IncomingForm(
-            parser: parser, rules: options.rules, maximumRecordBytes: options.maximumRecordBytes)
+    private func fill(
+        _ upload: some PendingUpload, with form: inout IncomingForm, from request: Request, logger: Logger
+    ) async throws -> UploadRecord {
         do {
+            if request.expectsContinue {
+                try await UploadConnection.current?.askForBody()
+            }
             try await form.receive(request.body, into: upload)
+            if let screen = options.screen {
+                try await Self.pass(try await upload.finishedFiles(), by: screen, logger: logger)
+            }
             return try await upload.commit(fields: form.fields)
         } catch {
             await upload.discard()
@@ -65,20 +82,26 @@ struct Reception<Store: UploadStore>: Sendable {
         }
     }
 
+    private static func pass(
+        _ files: [FinishedFile], by screen: @Sendable (FinishedFile) async throws -> ScreeningVerdict, logger: Logger
+    ) async throws {
+        for (index, file) in files.enumerated() {
+            let verdict: ScreeningVerdict
+            do {
+                verdict = try await screen(file)
+            } catch {
+                logger.error("Could not screen a file", metadata: ["file": "\(index)", "error": "\(error)"])
+                throw UploadProblem.notScreened
+            }
+            if case .refused(let reason) = verdict { throw UploadProblem.fileRefused(index, reason: reason) }
+        }
+    }
+
     /// Judges the request by its head alone.
     private func parser(for request: Request) throws(UploadProblem) -> FormParser {
-        // A length that no number holds is the decoder's to have judged: it is more than any limit.
-        if let length = request.headers[.contentLength],
-            Int64(length).map({ $0 > options.limits.maximumBodyBytes }) ?? true
-        {
-            throw .bodyTooLarge(announced: length, limits: options.limits)
-        }
-        guard request.headers[values: .contentType].count <= 1 else { throw .repeatedContentType }
-        if let encoding = request.headers[.contentEncoding], encoding.lowercased() != "identity" {
-            throw .encodedContent
-        }
+        let contentType = try request.formContentType(limits: options.limits)
         do {
-            return try FormParser(contentType: request.headers[.contentType] ?? "", limits: options.limits)
+            return try FormParser(contentType: contentType, limits: options.limits)
         } catch {
             throw UploadProblem(error)
         }

@@ -38,12 +38,14 @@ extension Router {
 
 extension RouteTable {
     /// - Parameters:
+    ///   - meter: Counts the uploads.
     ///   - live: Told of what is received and deleted.
     ///   - window: Where the requests are kept that made the uploads.
     mutating func addUploads(
-        to store: some UploadStore, options: UploadOptions, live: LiveEvents? = nil, window: RequestWindow? = nil
+        to store: some UploadStore, options: UploadOptions, meter: UploadMeter = UploadMeter(),
+        live: LiveEvents? = nil, window: RequestWindow? = nil
     ) {
-        let reception = Reception(store: store, options: options, live: live)
+        let reception = Reception(store: store, options: options, meter: meter, live: live)
         add(RouterPath(options.path), .post) { request, context in
             try await reception.answer(request, logger: context.logger)
         }

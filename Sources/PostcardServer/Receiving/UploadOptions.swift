@@ -2,7 +2,7 @@
 public import PostcardForm
 
 /// What a receiver takes, where, and what else it offers.
-public struct UploadOptions: Sendable, Hashable {
+public struct UploadOptions: Sendable {
     /// Where forms are posted: `/uploads` unless set, for an app whose address is fixed such as `/api/v1/images`.
     ///
     /// It always begins with one slash, because a browser takes two for the beginning of a host; slashes that are
@@ -21,6 +21,14 @@ public struct UploadOptions: Sendable, Hashable {
     /// The bytes of all text values, names and filenames together, which are held in memory until the record is
     /// written: 8 MiB unless set.
     public var maximumRecordBytes = 8 << 20
+
+    /// Looks at every file that was received whole, before the form becomes a record: a virus scanner, a moderation
+    /// service. A form is refused with 422 where one of its files is, and with 503 where the screening throws. Files
+    /// are screened one after the other, in their order; none is unless this is set.
+    public var screen: (@Sendable (FinishedFile) async throws -> ScreeningVerdict)?
+
+    /// How many forms may come in at once: 1,000 unless set. Whoever comes then is asked to come again.
+    public var maximumConcurrentUploads = 1000
 
     /// What is offered beside receiving; everything unless set. It needs no password: give strangers ``Access/none``.
     public var access = Access.all

@@ -1,10 +1,17 @@
 #if Server
 public import Hummingbird
+import HummingbirdCore
 public import Logging
 import NIOCore
 public import SystemPackage
 
-/// A whole receiver: a server with routes for uploads, a page to try it with, and `/health`.
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A whole receiver: a server with routes for uploads, a page to try it with, `/health` and `/status`.
 ///
 /// ```swift
 /// let receiver = Receiver(directory: "received")
@@ -13,16 +20,22 @@ public import SystemPackage
 public struct Receiver: Sendable {
     /// Where the uploads are kept.
     public var directory: FilePath
+    /// How many bytes of the directory's disk are left to others: 64 MiB unless set.
+    public var keptFreeBytes: Int64 = 64 << 20
     /// The address to listen on: this machine only unless set.
     public var host = "127.0.0.1"
     /// The port to listen on; 0 stands for a free one.
     public var port = 8080
     /// What is taken, where, and what else is offered.
     public var uploads = UploadOptions()
+    /// Who may post and who may read: everybody who reaches the address unless set.
+    public var tokens = AccessTokens()
     /// How much of the requests is kept to be looked at on the page and by `GET /requests`; nothing where it is `nil`.
     public var inspection: InspectionOptions? = InspectionOptions()
     /// How a connection is kept, and how it ends.
     public var connections = ConnectionOptions()
+    /// Where it is set connections are of TLS, and of HTTP/2 where the client can do that.
+    public var certificate: ServerCertificate?
     /// Told of every form, with identifiers and counts, never with names or values.
     public var logger = Logger(label: "postcard.receiver")
 
@@ -41,8 +54,8 @@ public struct Receiver: Sendable {
     ///
     /// - Parameter onRunning: Called once connections are accepted, with the server's address, such as
     ///   `http://127.0.0.1:8080`.
-    /// - Throws: ``UploadStoreError`` where the directory cannot be used; `Errno`, which says why, where the address
-    ///   cannot be listened on.
+    /// - Throws: ``UploadStoreError`` where the directory cannot be used; ``ServerCertificateError`` where the
+    ///   certificate cannot; `Errno`, which says why, where the address cannot be listened on.
     public func run(onRunning: @escaping @Sendable (_ url: String) async -> Void = { _ in }) async throws {
         do {
             try await application(onRunning: onRunning).runService()
@@ -57,25 +70,33 @@ public struct Receiver: Sendable {
     public func application(
         onRunning: @escaping @Sendable (_ url: String) async -> Void = { _ in }
     ) throws -> Application<RouterResponder<BasicRequestContext>> {
-        let store = try LocalUploadStore(directory: directory, logger: logger)
+        let store = try LocalUploadStore(directory: directory, keptFreeBytes: keptFreeBytes, logger: logger)
+        let meter = UploadMeter()
         let router = Router()
         let live = LiveEvents()
         let window = inspection.map { RequestWindow(options: $0, live: live) }
         // First, because it is to see what all others refuse.
         if let window { router.add(middleware: InspectionMiddleware(window: window, uploadPath: uploads.path)) }
         router.add(middleware: ProblemMiddleware())
+        router.add(middleware: AccessMiddleware(tokens: tokens, uploadPath: uploads.path, meter: meter))
         // One table, because a path of the receiver's own may be where forms are posted.
         var routes = RouteTable<BasicRequestContext>()
-        routes.addUploads(to: store, options: uploads, live: live, window: window)
+        routes.addUploads(to: store, options: uploads, meter: meter, live: live, window: window)
         addPages(to: &routes, live: live, window: window)
+        addStatus(of: store, meter, to: &routes)
         routes.install(on: router)
         return Application(
-            router: router, server: .uploads(options: connections),
+            router: router, server: try makeServer(),
             configuration: ApplicationConfiguration(address: .hostname(host, port: port)),
-            onServerRunning: { [host, port] channel in
-                await onRunning(Self.url(host: host, port: channel.localAddress?.port ?? port))
+            onServerRunning: { channel in
+                await onRunning(url(port: channel.localAddress?.port ?? port))
             },
             logger: logger)
+    }
+
+    private func makeServer() throws -> HTTPServerBuilder {
+        guard let certificate else { return .uploads(options: connections) }
+        return try .uploads(certificate: certificate, options: connections)
     }
 
     private func addPages(
@@ -104,8 +125,20 @@ public struct Receiver: Sendable {
         }
     }
 
-    private static func url(host: String, port: Int) -> String {
-        host.contains(":") ? "http://[\(host)]:\(port)" : "http://\(host):\(port)"
+    private func addStatus(
+        of store: LocalUploadStore, _ meter: UploadMeter, to routes: inout RouteTable<BasicRequestContext>
+    ) {
+        let started = Date()
+        routes.addReading("/status") { _, _ in
+            try await ReceiverStatus(
+                started: started, uploads: meter.current, freeBytes: try? store.freeBytes()
+            ).response
+        }
+    }
+
+    private func url(port: Int) -> String {
+        let scheme = certificate == nil ? "http" : "https"
+        return host.contains(":") ? "\(scheme)://[\(host)]:\(port)" : "\(scheme)://\(host):\(port)"
     }
 }
 #endif

@@ -2,7 +2,7 @@
 import SystemPackage
 
 /// A new file that is being written from its beginning; closed when nobody holds it any more.
-final class DurableFile {
+final class DurableFile: Sendable {
     private let path: FilePath
     private let descriptor: FileDescriptor
 

@@ -74,6 +74,14 @@ enum DurableFiles {
         try file.finish()
     }
 
+    /// The bytes that are free for a program like this one where a path lies.
+    static func freeBytes(at path: FilePath) throws(UploadStoreError) -> Int64 {
+        var room = statvfs()
+        guard path.withPlatformString({ statvfs($0, &room) }) == 0 else { throw .file("look at", path, lastError) }
+        let (bytes, isOver) = UInt64(room.f_bavail).multipliedReportingOverflow(by: UInt64(room.f_frsize))
+        return isOver ? .max : Int64(clamping: bytes)
+    }
+
     /// Takes a file's lock, until it is given back or the process ends.
     ///
     /// - Returns: `false` where someone else has it.

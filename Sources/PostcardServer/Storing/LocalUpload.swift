@@ -40,11 +40,10 @@ public final class LocalUpload: PendingUpload {
     /// A buffer holds on to the memory of all that was read with it; fewer bytes than these are copied out of it.
     private static let smallBytes = 4 << 10
 
-    init(store: LocalUploadStore, key: IdempotencyKey?) {
+    /// - Parameter isKept: Whether anything is written. What has its record already is only compared with it.
+    init(store: LocalUploadStore, key: IdempotencyKey?, isKept: Bool) {
         self.store = store
         self.key = key
-        // What has its record already is only compared with it.
-        let isKept = key.flatMap { store.keys.record(under: $0) } == nil
         folder = SharedFolder(
             UploadFolder(
                 layout: store.layout, name: store.identifiers.next().id.text, key: key, isKept: isKept))
@@ -90,6 +89,28 @@ public final class LocalUpload: PendingUpload {
         steps.append(.endFile)
         gatheredFiles += 1
         if gatheredFiles >= Self.batchFiles { try await writeGathered() }
+    }
+
+    public func finishedFiles() async throws -> [FinishedFile] {
+        try await finishWriting()
+        let rest = takeSteps()
+        return try await onFileThread { [folder, files] in
+            try folder.use { folder throws(UploadStoreError) in
+                try folder.perform(rest)
+                guard folder.isKept else { return [] }
+                var finished: [FinishedFile] = []
+                for (index, head) in files.enumerated() {
+                    let path = folder.path(ofFile: index)
+                    var content: any StoredFile = EmptyFile()
+                    if let path, let file = try LocalFile(path) { content = file }
+                    finished.append(
+                        FinishedFile(
+                            name: head.name, filename: head.filename, contentType: head.contentType,
+                            sha256: folder.contents[index].sha256, content: content, path: path))
+                }
+                return finished
+            }
+        }
     }
 
     public func commit(fields: [UploadRecord.Field]) async throws -> UploadRecord {

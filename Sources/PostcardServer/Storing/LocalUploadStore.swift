@@ -34,13 +34,15 @@ public final class LocalUploadStore: UploadStore {
     ///
     /// - Parameters:
     ///   - directory: Where the uploads are kept.
+    ///   - keptFreeBytes: How many bytes of the disk are left to others: uploads are refused before they use them.
+    ///     64 MiB unless given.
     ///   - logger: Told of what could not be removed; by identifiers alone.
     /// - Throws: ``UploadStoreError`` with the code ``UploadStoreError/Code/inUse`` where another store has the
     ///   directory open, and ``UploadStoreError/Code/unusableDirectory`` where it cannot be made or written to.
     public init(
-        directory: FilePath, logger: Logger = Logger(label: "postcard.store")
+        directory: FilePath, keptFreeBytes: Int64 = 64 << 20, logger: Logger = Logger(label: "postcard.store")
     ) throws(UploadStoreError) {
-        let layout = StoreLayout(directory: directory)
+        let layout = StoreLayout(directory: directory, keptFreeBytes: keptFreeBytes)
         guard FilePath(directory.string) == directory else { throw .unusable(directory, Errno.illegalByteSequence) }
         do {
             try DurableFiles.makeDirectories(layout.incoming)
@@ -98,8 +100,22 @@ public final class LocalUploadStore: UploadStore {
         try? lock.close()
     }
 
-    public func beginUpload(under key: IdempotencyKey? = nil) async throws -> sending LocalUpload {
-        LocalUpload(store: self, key: key)
+    /// Small forms find out that there is no room when they are written.
+    private static let smallBytes: Int64 = 1 << 20
+
+    public func beginUpload(
+        under key: IdempotencyKey? = nil, announcedBytes: Int64? = nil
+    ) async throws -> sending LocalUpload {
+        let isKept = key.flatMap { keys.record(under: $0) } == nil
+        if isKept, let announcedBytes, announcedBytes > Self.smallBytes {
+            try await onFileThread { [layout] in try layout.checkRoom(for: announcedBytes) }
+        }
+        return LocalUpload(store: self, key: key, isKept: isKept)
+    }
+
+    /// The bytes that are free where the uploads are kept.
+    func freeBytes() async throws -> Int64 {
+        try await onFileThread { [layout] in try DurableFiles.freeBytes(at: layout.directory) }
     }
 
     public func identifiers(limit: Int, after id: UploadID?) async throws -> [UploadID] {

@@ -11,6 +11,18 @@ import Foundation
 struct StoreLayout: Sendable {
     let directory: FilePath
 
+    /// How many bytes of the disk are left to others.
+    var keptFreeBytes: Int64 = 0
+
+    /// - Parameter bytes: What is about to be written.
+    /// - Throws: ``UploadStoreError`` with the code ``UploadStoreError/Code/full`` where there is no room for it.
+    func checkRoom(for bytes: Int64) throws(UploadStoreError) {
+        let free = try DurableFiles.freeBytes(at: directory)
+        guard bytes <= free, free - bytes >= keptFreeBytes else {
+            throw .reserved(free, directory, keeping: keptFreeBytes)
+        }
+    }
+
     /// What is being received, or deleted; it is emptied at the start.
     var incoming: FilePath { directory.appending(".incoming") }
 

@@ -36,7 +36,7 @@ struct UploadFolder: ~Copyable {
     private let layout: StoreLayout
     private let path: FilePath
     private let key: IdempotencyKey?
-    private let isKept: Bool
+    let isKept: Bool
     private var place = Place.nowhere
     private var file: DurableFile?
     private var hash = SHA256()
@@ -55,6 +55,7 @@ struct UploadFolder: ~Copyable {
     }
 
     mutating func perform(_ steps: [Step]) throws(UploadStoreError) {
+        if isKept { try layout.checkRoom(for: 0) }
         for step in steps {
             switch step {
             case .beginFile:
@@ -68,6 +69,11 @@ struct UploadFolder: ~Copyable {
                 contents.append(Content(size: size, sha256: hash.finalize().hexadecimal))
             }
         }
+    }
+
+    /// Where a complete file lies; `nil` where it is empty and lies nowhere.
+    func path(ofFile index: Int) -> FilePath? {
+        contents[index].size > 0 ? path.appending(StoreLayout.name(ofFile: index)) : nil
     }
 
     /// A file is made with its first byte, so that a form of many empty files costs the disk nothing.

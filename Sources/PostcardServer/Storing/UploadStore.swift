@@ -6,7 +6,7 @@ public import NIOCore
 /// A store keeps three promises. An upload appears whole or not at all: until ``PendingUpload/commit(fields:)`` has
 /// returned it is in no listing, and once it has returned it survives a power cut. An upload that is discarded, or
 /// that a crash cut short, leaves nothing behind. Identifiers grow: a record that is committed later has the
-/// greater one. And a key has one record: see ``beginUpload(under:)``.
+/// greater one. And a key has one record: see ``beginUpload(under:announcedBytes:)``.
 public protocol UploadStore: Sendable {
     associatedtype Upload: PendingUpload
 
@@ -17,8 +17,11 @@ public protocol UploadStore: Sendable {
     /// are the same, and otherwise throws ``UploadStoreError/keyReused``. An upload that fails leaves its key to the
     /// next.
     ///
-    /// - Parameter key: What names the upload, where its sender gave one.
-    func beginUpload(under key: IdempotencyKey?) async throws -> sending Upload
+    /// - Parameters:
+    ///   - key: What names the upload, where its sender gave one.
+    ///   - announcedBytes: How much will come at most, where its sender said so: a store without room for it throws
+    ///     ``UploadStoreError`` with the code ``UploadStoreError/Code/full`` before anything is sent.
+    func beginUpload(under key: IdempotencyKey?, announcedBytes: Int64?) async throws -> sending Upload
 
     /// The identifiers of the records, newest first.
     ///
@@ -55,6 +58,10 @@ public protocol PendingUpload {
 
     /// The file that was begun is complete.
     func endFile() async throws
+
+    /// The files that are complete, so that they can be looked at before the upload becomes a record. Where they are
+    /// those of a record that is there already, and need no looking at, none.
+    func finishedFiles() async throws -> [FinishedFile]
 
     /// Makes the upload a record, durably.
     ///

@@ -55,6 +55,12 @@ extension UploadStoreError {
     static let deletedMeanwhile = UploadStoreError(
         .unavailable, "The record of the upload's key was deleted while the upload came in again. Send it again.")
 
+    /// The room that is to stay free would be used up.
+    static func reserved(_ free: Int64, _ directory: FilePath, keeping kept: Int64) -> UploadStoreError {
+        UploadStoreError(
+            .full, "\(free) bytes are free where \(directory) lies, and \(kept) are to stay free. Make room there.")
+    }
+
     static func inUse(_ directory: FilePath) -> UploadStoreError {
         UploadStoreError(
             .inUse, "Another receiver has the directory \(directory) open. End it, or use another directory.")

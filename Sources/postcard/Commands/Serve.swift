@@ -8,7 +8,7 @@ struct Serve: AsyncParsableCommand {
         abstract: "Receives forms and keeps them in a directory.",
         discussion: "SIGTERM and SIGINT let the requests under way finish, then it exits 0.")
 
-    @Option(help: "The address to listen on.")
+    @Option(help: "The address to listen on. Another than this machine's own wants --token, --token-file or --open.")
     var host = "127.0.0.1"
 
     @Option(help: "The port to listen on; 0 picks a free one.")
@@ -16,15 +16,6 @@ struct Serve: AsyncParsableCommand {
 
     @Option(help: "Where the forms are kept.")
     var directory = "./received"
-
-    @Option(help: ArgumentHelp("The most bytes of a body, such as 100MB.", valueName: "size"))
-    var maxBody: ByteCount?
-
-    @Option(help: ArgumentHelp("The most bytes of a file.", valueName: "size"))
-    var maxFile: ByteCount?
-
-    @Option(help: ArgumentHelp("The most bytes of a text field.", valueName: "size"))
-    var maxField: ByteCount?
 
     @Option(help: "Where forms are posted, such as /api/v1/images.")
     var path = "/uploads"
@@ -34,44 +25,51 @@ struct Serve: AsyncParsableCommand {
         help: "Keep the last requests, with what is wrong with them, to be looked at on the page.")
     var inspect = true
 
+    @Option(
+        help: ArgumentHelp("How much is logged: debug, info, notice, warning, error.", valueName: "level"),
+        transform: { text in
+            guard let level = Logger.Level(rawValue: text) else { throw ValidationError("'\(text)' is no level.") }
+            return level
+        })
+    var logLevel = Logger.Level.warning
+
+    @OptionGroup(title: "What is taken") var taking: TakingOptions
+    @OptionGroup(title: "Who is let in") var access: AccessOptions
+
     func validate() throws {
         guard (0...65535).contains(port) else { throw ValidationError("There is no port \(port).") }
         guard path.hasPrefix("/"), !path.contains("//"), !path.contains(where: { "?#{}*: ".contains($0) }) else {
             throw ValidationError("'\(path)' is no path. Write it with a slash in front, such as /api/v1/images.")
         }
+        try access.validate(host: host)
     }
 
     func run() async throws {
-        var receiver = Receiver(directory: directory)
-        receiver.host = host
-        receiver.port = port
-        receiver.uploads.path = path
-        receiver.uploads.limits = limits
-        if !inspect { receiver.inspection = nil }
-        receiver.logger = Logger(label: "postcard") { StreamLogHandler.standardError(label: $0) }
-        receiver.logger.logLevel = .warning
-        try await CommandFailure.reporting { [receiver] in
+        try await CommandFailure.reporting {
+            OpenFiles.allowAsManyAsPossible()
+            let receiver = try receiver()
             do {
                 try await receiver.run { url in
                     // Whoever started the receiver and went away does not keep it from receiving.
                     try? Terminal.writeLine("listening on \(url)")
                 }
-            } catch  where !(error is UploadStoreError) {
+            } catch  where !(error is UploadStoreError || error is ServerCertificateError) {
                 throw CommandFailure(
                     description: "Cannot listen on \(host):\(port): \(error)", status: ExitStatus.unavailable)
             }
         }
     }
 
-    private var limits: FormLimits {
-        var limits = FormLimits()
-        if let maxBody {
-            limits.maximumBodyBytes = maxBody.bytes
-            // A file may fill the body that was asked for.
-            limits.maximumFileBytes = maxBody.bytes
-        }
-        if let maxFile { limits.maximumFileBytes = maxFile.bytes }
-        if let maxField { limits.maximumFieldBytes = maxField.bytes }
-        return limits
+    private func receiver() throws -> Receiver {
+        var receiver = Receiver(directory: directory)
+        receiver.host = host
+        receiver.port = port
+        receiver.uploads.path = path
+        if !inspect { receiver.inspection = nil }
+        try taking.apply(to: &receiver)
+        try access.apply(to: &receiver)
+        receiver.logger = Logger(label: "postcard") { StreamLogHandler.standardError(label: $0) }
+        receiver.logger.logLevel = logLevel
+        return receiver
     }
 }

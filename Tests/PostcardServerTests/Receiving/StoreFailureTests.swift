@@ -12,13 +12,16 @@ private struct FailingStore: UploadStore {
         func beginFile(name: String, filename: String, contentType: String) async throws { throw error }
         func write(_ bytes: ByteBuffer) async throws { throw error }
         func endFile() async throws { throw error }
+        func finishedFiles() async throws -> [FinishedFile] { throw error }
         func commit(fields: [UploadRecord.Field]) async throws -> UploadRecord { throw error }
         func discard() async {}
     }
 
     let error: UploadStoreError
 
-    func beginUpload(under key: IdempotencyKey?) async throws -> sending Upload { Upload(error: error) }
+    func beginUpload(under key: IdempotencyKey?, announcedBytes: Int64?) async throws -> sending Upload {
+        Upload(error: error)
+    }
     func identifiers(limit: Int, after id: UploadID?) async throws -> [UploadID] { throw error }
     func record(_ id: UploadID) async throws -> UploadRecord? { throw error }
     func openFile(_ index: Int, of id: UploadID) async throws -> (any StoredFile)? { throw error }

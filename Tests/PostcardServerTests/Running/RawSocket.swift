@@ -76,6 +76,12 @@ final class RawSocket {
         isClosed = true
     }
 
+    /// Whether something has come, or the end has, once some milliseconds have passed at most.
+    func hasReceived(within milliseconds: Int32) -> Bool {
+        var entry = pollfd(fd: descriptor.rawValue, events: Int16(POLLIN), revents: 0)
+        return poll(&entry, 1, milliseconds) > 0
+    }
+
     func receive() throws -> [UInt8] {
         var buffer = [UInt8](repeating: 0, count: 64 << 10)
         let count = try buffer.withUnsafeMutableBytes { try descriptor.read(into: $0) }

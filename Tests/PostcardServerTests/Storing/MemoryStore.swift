@@ -64,15 +64,21 @@ struct MemoryStore: UploadStore {
 
         func endFile() async throws {}
 
+        func finishedFiles() async throws -> [FinishedFile] {
+            zip(heads, contents).map { head, content in
+                FinishedFile(
+                    name: head.name, filename: head.filename, contentType: head.contentType,
+                    sha256: MemoryStore.digest(content), content: File(content: content), path: nil)
+            }
+        }
+
         func commit(fields: [UploadRecord.Field]) async throws -> UploadRecord {
             try await disk.commit(contents, key) { [heads, contents] id in
                 let files = zip(heads, contents).enumerated().map { index, file in
-                    let digest = SHA256.hash(data: Array(file.1.readableBytesView)).map {
-                        ($0 < 16 ? "0" : "") + String($0, radix: 16)
-                    }
-                    return UploadRecord.File(
+                    UploadRecord.File(
                         name: file.0.name, filename: file.0.filename, contentType: file.0.contentType,
-                        size: Int64(file.1.readableBytes), sha256: digest.joined(), url: "/uploads/\(id)/files/\(index)"
+                        size: Int64(file.1.readableBytes), sha256: MemoryStore.digest(file.1),
+                        url: "/uploads/\(id)/files/\(index)"
                     )
                 }
                 return UploadRecord(id: id, received: Date(timeIntervalSince1970: 0), fields: fields, files: files)
@@ -94,7 +100,14 @@ struct MemoryStore: UploadStore {
 
     let disk: Disk
 
-    func beginUpload(under key: IdempotencyKey?) async throws -> sending Upload { Upload(disk, key) }
+    static func digest(_ content: ByteBuffer) -> String {
+        SHA256.hash(data: Array(content.readableBytesView)).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }
+            .joined()
+    }
+
+    func beginUpload(under key: IdempotencyKey?, announcedBytes: Int64?) async throws -> sending Upload {
+        Upload(disk, key)
+    }
 
     func identifiers(limit: Int, after id: UploadID?) async throws -> [UploadID] {
         await disk.identifiers(limit: limit, after: id)

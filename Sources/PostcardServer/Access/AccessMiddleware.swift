@@ -1,0 +1,43 @@
+#if Server
+import Hummingbird
+import Logging
+
+/// Lets in who may come in. Whatever is not known to be for everybody wants a token.
+struct AccessMiddleware<Context: RequestContext>: RouterMiddleware {
+    let tokens: AccessTokens
+    let uploadPath: String
+    let meter: UploadMeter
+
+    /// What shows nothing that was received.
+    private static var openPaths: Set<String> { ["/", "/health"] }
+    private static var openFolder: String { "/assets/" }
+
+    func handle(
+        _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
+    ) async throws -> Response {
+        if let purpose = purpose(of: request) {
+            do throws(UploadProblem) {
+                try tokens.check(request.headers[.authorization], for: purpose)
+            } catch {
+                meter.refused(error)
+                context.logger.info("Refused a request", metadata: ["code": "\(error.code)"])
+                throw error
+            }
+        }
+        return try await next(request, context)
+    }
+
+    private func purpose(of request: Request) -> AccessTokens.Purpose? {
+        let path = request.uri.path
+        if request.method == .post, Self.isSame(path, uploadPath) { return .posting }
+        let isLooking = request.method == .get || request.method == .head
+        if isLooking, Self.openPaths.contains(path) || path.hasPrefix(Self.openFolder) { return nil }
+        return .reading
+    }
+
+    /// The router takes slashes at the end and repeated ones as nothing.
+    private static func isSame(_ path: String, _ other: String) -> Bool {
+        path.split(separator: "/") == other.split(separator: "/")
+    }
+}
+#endif

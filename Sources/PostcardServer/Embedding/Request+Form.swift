@@ -1,0 +1,54 @@
+#if Server
+import HTTPTypes
+public import Hummingbird
+public import PostcardForm
+
+extension Request {
+    /// The parts of the request's form, as they come in.
+    ///
+    /// ```swift
+    /// router.post("pets") { request, context in
+    ///     for try await part in try request.form() {
+    ///         for try await piece in part { try await bucket.append(piece) }
+    ///     }
+    ///     return HTTPResponse.Status.created
+    /// }
+    /// ```
+    ///
+    /// Nothing is read ahead, and nothing is held but the piece at hand. A client that waits for `100 Continue` is
+    /// asked for its body by the first part that is asked for, where the application runs on
+    /// ``HummingbirdCore/HTTPServerBuilder/uploads(options:)``. The loop throws ``FormProblem`` where the form is broken
+    /// or goes over a limit; with ``ProblemMiddleware`` a handler can let it pass, and it becomes the answer.
+    ///
+    /// - Parameters:
+    ///   - limits: How much of everything to take.
+    ///   - rules: Which fields and files may come; whatever is well formed unless given.
+    /// - Throws: ``UploadProblem`` where the head alone shows that this is no form, or one that is too large.
+    public func form(
+        limits: FormLimits = FormLimits(), rules: FormRules? = nil
+    ) throws(UploadProblem) -> FormParts<FormBody> {
+        let contentType = try formContentType(limits: limits)
+        do {
+            return try FormParts(of: FormBody(self), contentType: contentType, limits: limits, rules: rules)
+        } catch {
+            throw UploadProblem(error)
+        }
+    }
+
+    /// Judges the request by its head alone, and gives its Content-Type.
+    func formContentType(limits: FormLimits) throws(UploadProblem) -> String {
+        // A length that no number holds is the decoder's to have judged: it is more than any limit.
+        if let length = headers[.contentLength],
+            Int64(length).map({ $0 > limits.maximumBodyBytes }) ?? true
+        {
+            throw .bodyTooLarge(announced: length, limits: limits)
+        }
+        guard headers[values: .contentType].count <= 1 else { throw .repeatedContentType }
+        if let encoding = headers[.contentEncoding], encoding.lowercased() != "identity" { throw .encodedContent }
+        return headers[.contentType] ?? ""
+    }
+
+    /// Whether the client waits to be asked for its body (RFC 9110 §10.1.1).
+    var expectsContinue: Bool { headers[.expect]?.lowercased() == "100-continue" }
+}
+#endif

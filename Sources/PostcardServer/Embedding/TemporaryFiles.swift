@@ -1,0 +1,46 @@
+#if Server
+import Synchronization
+import SystemPackage
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Files that somebody needs for a while, in a folder of their own that is made with the first of them.
+final class TemporaryFiles: Sendable {
+    private struct Folder {
+        let path: FilePath
+        var count = 0
+    }
+
+    private let folder = Mutex<Folder?>(nil)
+
+    /// Makes a file. The call blocks.
+    func make() throws(UploadStoreError) -> (path: FilePath, file: DurableFile) {
+        let path = try folder.withLock { folder throws(UploadStoreError) in
+            var used: Folder
+            if let folder { used = folder } else { used = try Self.makeFolder() }
+            let path = used.path.appending(String(used.count))
+            used.count += 1
+            folder = used
+            return path
+        }
+        return (path, try DurableFile(path))
+    }
+
+    private static func makeFolder() throws(UploadStoreError) -> Folder {
+        let temporary = FilePath(FileManager.default.temporaryDirectory.path(percentEncoded: false))
+        let path = temporary.appending("postcard-form-\(UUID().uuidString)")
+        try DurableFiles.makeDirectory(path)
+        return Folder(path: path)
+    }
+
+    /// Removes the folder with all that is in it, off the calling thread.
+    func remove() {
+        guard let path = folder.withLock({ $0.take()?.path }) else { return }
+        _ = FileWork { try? FileManager.default.removeItem(atPath: path.string) }
+    }
+}
+#endif

@@ -1,0 +1,99 @@
+#if Server && (os(macOS) || os(Linux))
+import Foundation
+import NIOCore
+import SystemPackage
+
+/// Screens files with a program, such as a virus scanner.
+///
+/// ```swift
+/// let scanner = CommandScreening("clamdscan --no-summary --fdpass")
+/// options.screen = { try await scanner.screen($0) }
+/// ```
+///
+/// The program is started once for each file, with the file's path as its last argument. Its exit status is the
+/// verdict: 0 accepts the file, 1 refuses it for the reason that the first line of its output gives, and any other is
+/// a failure, after which the form is refused with 503. The file is only to be read.
+public struct CommandScreening: Sendable, Hashable {
+    /// The program and its options as a shell takes them.
+    public var command: String
+
+    /// How long the program may take for a file: a minute unless set. Then it is killed, which is a failure.
+    public var timeLimit: Duration = .seconds(60)
+
+    /// Makes a screening by a program.
+    public init(_ command: String) {
+        self.command = command
+    }
+
+    /// Runs the program. Cancelling the task kills it.
+    ///
+    /// - Throws: ``ScreeningError`` where there is no verdict.
+    public func screen(_ file: FinishedFile) async throws -> ScreeningVerdict {
+        let files = TemporaryFiles()
+        defer { files.remove() }
+        let path: FilePath
+        if let known = file.path { path = known } else { path = try await copy(file.content, to: files) }
+        let output = try await onFileThread { try files.make().path }
+        let status = try await status(of: path, output: output)
+        switch status {
+        case 0: return .accepted
+        case 1: return .refused(reason: try await Self.reason(in: output))
+        default: throw ScreeningError("The command ended with status \(status).")
+        }
+    }
+
+    private func copy(_ content: any StoredFile, to files: TemporaryFiles) async throws -> FilePath {
+        let (path, file) = try await onFileThread { try files.make() }
+        var offset: Int64 = 0
+        while offset < content.size {
+            let bytes = try await content.read(at: offset, count: 256 << 10)
+            guard bytes.readableBytes > 0 else { throw ScreeningError("A file is shorter than it says.") }
+            try await onFileThread { try file.write(bytes.readableBytesSpan) }
+            offset += Int64(bytes.readableBytes)
+        }
+        return path
+    }
+
+    private func status(of path: FilePath, output: FilePath) async throws -> Int32 {
+        let child = ChildProcess()
+        return try await withThrowingTaskGroup(of: Int32.self) { group in
+            group.addTask {
+                try await child.run(
+                    ["/bin/sh", "-c", "exec \(command) \"$@\"", "screen", path.string], output: output)
+            }
+            group.addTask {
+                try await Task.sleep(for: timeLimit)
+                throw ScreeningError("The command took longer than \(timeLimit).")
+            }
+            // Leaving the group cancels whichever is left.
+            defer { group.cancelAll() }
+            guard let status = try await group.next() else { throw CancellationError() }
+            return status
+        }
+    }
+
+    private static let longestReason = 300
+
+    private static func reason(in output: FilePath) async throws -> String {
+        let text = try await onFileThread {
+            let handle = try FileHandle(forReadingFrom: URL(filePath: output.string))
+            return String(decoding: try handle.read(upToCount: 4096) ?? Data(), as: UTF8.self)
+        }
+        let line = text.split(whereSeparator: \.isNewline).first.map { String($0.prefix(longestReason)) }
+        return line ?? "The screening gave no reason."
+    }
+}
+
+/// Why a screening came to no verdict.
+public struct ScreeningError: Error, Sendable, CustomStringConvertible {
+    /// What happened.
+    public let message: String
+
+    /// For screenings of one's own.
+    public init(_ message: String) {
+        self.message = message
+    }
+
+    public var description: String { message }
+}
+#endif

@@ -1,0 +1,87 @@
+import ArgumentParser
+import Foundation
+import PostcardForm
+import PostcardServer
+
+/// What `serve` takes of a form, and how fast.
+struct TakingOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("The most bytes of a body, such as 100MB.", valueName: "size"))
+    var maxBody: ByteCount?
+
+    @Option(help: ArgumentHelp("The most bytes of a file.", valueName: "size"))
+    var maxFile: ByteCount?
+
+    @Option(help: ArgumentHelp("The most bytes of a text field.", valueName: "size"))
+    var maxField: ByteCount?
+
+    @Option(help: ArgumentHelp("The most forms that come in at once (1000).", valueName: "count"))
+    var maxUploads: Int?
+
+    @Option(help: ArgumentHelp("The free space to leave on the disk, such as 1GB (64MiB).", valueName: "size"))
+    var keepFree: ByteCount?
+
+    @Option(help: ArgumentHelp("The slowest that a body may come in, in bytes a second (500).", valueName: "size"))
+    var minimumRate: ByteCount?
+
+    @Option(help: ArgumentHelp("For how long a body may be slower than that (20).", valueName: "seconds"))
+    var grace: Double?
+
+    @Option(help: ArgumentHelp("How long a sender may be silent (30).", valueName: "seconds"))
+    var idleTimeout: Double?
+
+    @Option(help: ArgumentHelp("A JSON file that says which fields and files may come.", valueName: "file"))
+    var rules: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Runs a command on each file, its path as the last argument: exit status 0 keeps the form, 1 refuses it.",
+            valueName: "command"))
+    var screen: String?
+
+    @Option(help: ArgumentHelp("How long that command may take for a file (60).", valueName: "seconds"))
+    var screenTimeout: Double?
+
+    func validate() throws {
+        if let maxUploads, maxUploads < 1 { throw ValidationError("--max-uploads wants a number from 1.") }
+        for (name, seconds) in [("grace", grace), ("idle-timeout", idleTimeout), ("screen-timeout", screenTimeout)] {
+            if let seconds, !(seconds > 0 && seconds <= 86400) {
+                throw ValidationError("--\(name) wants seconds, more than 0 and at most 86400.")
+            }
+        }
+    }
+
+    func apply(to receiver: inout Receiver) throws {
+        if let maxBody {
+            receiver.uploads.limits.maximumBodyBytes = maxBody.bytes
+            // A file may fill the body that was asked for.
+            receiver.uploads.limits.maximumFileBytes = maxBody.bytes
+        }
+        if let maxFile { receiver.uploads.limits.maximumFileBytes = maxFile.bytes }
+        if let maxField { receiver.uploads.limits.maximumFieldBytes = maxField.bytes }
+        if let maxUploads { receiver.uploads.maximumConcurrentUploads = maxUploads }
+        if let keepFree { receiver.keptFreeBytes = keepFree.bytes }
+        if let minimumRate { receiver.connections.minimumBytesPerSecond = Int(minimumRate.bytes) }
+        if let grace { receiver.connections.gracePeriod = .seconds(grace) }
+        if let idleTimeout { receiver.connections.idleTimeout = .seconds(idleTimeout) }
+        if let rules { receiver.uploads.rules = try Self.rules(at: rules) }
+        if let screen {
+            var screening = CommandScreening(screen)
+            if let screenTimeout { screening.timeLimit = .seconds(screenTimeout) }
+            receiver.uploads.screen = { [screening] in try await screening.screen($0) }
+        }
+    }
+
+    private static func rules(at path: String) throws -> FormRules {
+        let json: Data
+        do {
+            json = try Data(contentsOf: URL(filePath: path))
+        } catch {
+            throw CommandFailure.input(path, "cannot be read")
+        }
+        do {
+            return try FormRules(json: json)
+        } catch {
+            throw CommandFailure.input(path, "holds no rules: \(error)")
+        }
+    }
+}

@@ -1,0 +1,97 @@
+import Foundation
+import PostcardForm
+import PostcardServer
+import SystemPackage
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct SecureConnectionTests {
+    private func withSecureReceiver(
+        _ configure: (inout Receiver) -> Void = { _ in },
+        _ body: (_ receiver: RunningReceiver, _ certificate: String) async throws -> Void
+    ) async throws {
+        try await withTemporaryDirectory { directory in
+            let certificate = directory.appending("certificate.pem").string
+            let key = directory.appending("key.pem").string
+            let made = try await CommandResult(
+                "openssl",
+                [
+                    "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                    "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out",
+                    certificate,
+                ])
+            try #require(made.status == 0, "\(made.errors)")
+            try await withReceiver(in: directory.appending("received")) { receiver in
+                receiver.certificate = ServerCertificate(chain: FilePath(certificate), privateKey: FilePath(key))
+                configure(&receiver)
+            } _: { receiver in
+                try await body(receiver, certificate)
+            }
+        }
+    }
+
+    @Test(arguments: ["--http1.1", "--http2"])
+    func `forms arrive over TLS, in the HTTP that the client prefers`(version: String) async throws {
+        try await withSecureReceiver { receiver, certificate in
+            #expect(receiver.url.hasPrefix("https://"))
+            let file = receiver.directory.appending("..").appending("large.bin").string
+            let content = Data((0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
+            try content.write(to: URL(filePath: file))
+            let answer = try await receiver.curl(
+                version, "--cacert", certificate, "-w", "%{stderr}%{http_version} %{http_code}", "-F", "이름=초코", "-F",
+                "f=@\(file)", "\(receiver.url)/uploads")
+            #expect(answer.errors == (version == "--http2" ? "2 201" : "1.1 201"))
+            let record = try UploadRecord(json: answer.output)
+            let fetched = try await receiver.curl(version, "--cacert", certificate, receiver.url + record.files[0].url)
+            #expect(fetched.output == content)
+        }
+    }
+
+    @Test(arguments: ["--http1.1", "--http2"])
+    func `an early refusal reaches a client that goes on sending`(version: String) async throws {
+        try await withSecureReceiver {
+            $0.uploads.limits.maximumFileBytes = 1000
+        } _: { receiver, certificate in
+            let file = receiver.directory.appending("..").appending("large.bin").string
+            try Data(count: 20_000_000).write(to: URL(filePath: file))
+            let answer = try await receiver.curl(
+                version, "--cacert", certificate, "-F", "f=@\(file)", "\(receiver.url)/uploads")
+            #expect(answer.status == 0, "\(answer.errors)")
+            let problem = try JSONDecoder().decode(Problem.self, from: answer.output)
+            #expect(problem.code == "file-too-large")
+            #expect(try receiver.incoming.isEmpty)
+        }
+    }
+
+    @Test func `a form whose head breaks a rule is refused before its body over HTTP/2 too`() async throws {
+        try await withSecureReceiver {
+            $0.uploads.limits.maximumBodyBytes = 1000
+        } _: { receiver, certificate in
+            let file = receiver.directory.appending("..").appending("large.bin").string
+            try Data(count: 20_000_000).write(to: URL(filePath: file))
+            let answer = try await receiver.curl(
+                "--http2", "--cacert", certificate, "-H", "Expect: 100-continue", "-F", "f=@\(file)",
+                "\(receiver.url)/uploads")
+            let problem = try JSONDecoder().decode(Problem.self, from: answer.output)
+            #expect(problem.code == "body-too-large")
+        }
+    }
+
+    @Test func `a client that says nothing instead of a handshake is closed after the idle time`() async throws {
+        try await withSecureReceiver {
+            $0.connections.idleTimeout = .milliseconds(200)
+        } _: { receiver, _ in
+            #expect(try await receiver.exchange("").text.isEmpty)
+        }
+    }
+
+    @Test func `a certificate that cannot be used is refused by name`() async throws {
+        try await withTemporaryDirectory { directory in
+            var receiver = Receiver(directory: directory)
+            receiver.certificate = ServerCertificate(chain: directory.appending("none.pem"), privateKey: "key.pem")
+            let unusable = receiver
+            let error = #expect(throws: ServerCertificateError.self) { _ = try unusable.application() }
+            #expect(error?.message.contains("none.pem") == true)
+        }
+    }
+}

@@ -1,0 +1,46 @@
+import Foundation
+import PostcardServer
+import Testing
+
+@Suite(.timeLimit(.minutes(1)))
+struct SlowSenderTests {
+    @Test func `a sender who is never silent and too slow is refused once the grace is over`() async throws {
+        try await withReceiver {
+            $0.connections.minimumBytesPerSecond = 100_000
+            $0.connections.gracePeriod = .milliseconds(300)
+        } _: { receiver in
+            let port = receiver.port
+            let answer = try await onThread {
+                let socket = try RawSocket(port: port)
+                try socket.send(Form.head(contentLength: 1_000_000) + Form.fileHeader)
+                // Until the receiver has refused it: then it reads no more, and its answer is there.
+                while !socket.hasReceived(within: 20) { try socket.send("x") }
+                return try RawResponse(socket.receiveAll())
+            }
+            #expect(answer.status == 408)
+            #expect(answer.problem?.code == "below-minimum-rate")
+            #expect(answer.problem?.limit?.value == 100_000)
+            #expect(try receiver.incoming.isEmpty)
+        }
+    }
+
+    @Test func `a sender beyond the number of forms at once is asked to come again`() async throws {
+        try await withReceiver({ $0.uploads.maximumConcurrentUploads = 1 }) { receiver in
+            let port = receiver.port
+            let socket = try RawSocket(port: port)
+            let body = Form.fileHeader + String(repeating: "x", count: 600_000) + Form.end
+            try socket.send(
+                Form.head(contentLength: body.utf8.count, fields: ["Connection: close"]) + body.dropLast(100_000))
+            try await eventually { try !receiver.incoming.isEmpty }
+            let refused = try await receiver.exchange(Form.request(body: Form.small))
+            #expect(refused.status == 503)
+            #expect(refused.problem?.code == "too-many-uploads")
+            #expect(refused.headers["retry-after"] == "5")
+            try socket.send(String(body.suffix(100_000)))
+            let taken = try RawResponse(socket.receiveAll())
+            #expect(taken.status == 201)
+            let next = try await receiver.exchange(Form.request(body: Form.small))
+            #expect(next.status == 201)
+        }
+    }
+}
