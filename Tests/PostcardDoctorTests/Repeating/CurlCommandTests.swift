@@ -1,0 +1,97 @@
+import Foundation
+import PostcardDoctor
+import Testing
+
+struct CurlCommandTests {
+    /// The arguments that a shell hands over.
+    private func arguments(of line: String, shell: String = "bash") throws -> [String] {
+        let process = Process()
+        let pipe = Pipe()
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        // Each argument ends in a NUL, because it may hold line breaks.
+        process.arguments = [shell, "-c", "curl() { printf '%s\\0' \"$@\"; }; " + line]
+        process.environment = ["AUTHORIZATION": "given", "PATH": ProcessInfo.processInfo.environment["PATH"] ?? ""]
+        process.standardOutput = pipe
+        try process.run()
+        let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
+        process.waitUntilExit()
+        return output.split(separator: 0, omittingEmptySubsequences: false).dropLast().map {
+            String(decoding: $0, as: UTF8.self)
+        }
+    }
+
+    @Test(
+        "A text reaches curl as it is, on one line, whatever stands in it",
+        arguments: [
+            "plain", "", "two words", "it's", "\"double\"", "$HOME `id` $(id) !!", "back\\slash", "한글 🍊", "a\nb\r\n\tc",
+            "\u{1B}[31mred\u{1B}[0m", "\u{202E}txt.exe", "~", "-o/etc/passwd", "*", "a;b|c&d>e", "'\n'", "\u{7}123",
+            "\u{85}",
+        ])
+    func quoting(text: String) throws {
+        var command = CurlCommand(url: "http://a/", method: "POST")
+        command.content = .parts([.text(name: "n", value: text, contentType: nil)])
+        #expect(!command.line.contains { $0.isNewline })
+        #expect(!command.line.unicodeScalars.contains { $0.properties.generalCategory == .control })
+        #expect(try arguments(of: command.line) == ["http://a/", "--form-string", "n=\(text)"])
+    }
+
+    @Test("Bytes reach curl as they are, in every shell", arguments: ["sh", "bash"])
+    func bytes(shell: String) throws {
+        let bodies: [[UInt8]] = [
+            [], Array("--b\r\n%s %% \\n 'x' \"y\" $z\0\u{202E}한글".utf8), Array(0...255), Array("\u{1}1".utf8),
+        ]
+        for body in bodies {
+            var command = CurlCommand(url: "http://a/", method: "POST")
+            command.content = .bytes(body)
+            #expect(command.isExact)
+            let process = Process()
+            let pipe = Pipe()
+            process.executableURL = URL(filePath: "/usr/bin/env")
+            process.arguments = [shell, "-c", "curl() { cat; }; " + command.line]
+            process.standardOutput = pipe
+            try process.run()
+            let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
+            process.waitUntilExit()
+            #expect(Array(output) == body)
+        }
+    }
+
+    @Test("A command says what curl does not say by itself, and no more")
+    func words() throws {
+        var command = CurlCommand(url: "http://a/b[1]/../c?d=e", method: "PUT")
+        command.fields = [
+            ("Host", "a"), ("Content-Length", "3"), ("Content-Type", "text/plain"), ("X-Empty", ""), ("Bad Name", "x"),
+        ]
+        command.secretFields = ["Authorization"]
+        command.content = .bytes(Array("abc".utf8))
+        let expected = [
+            "--globoff", "--path-as-is", "-X", "PUT", "http://a/b[1]/../c?d=e", "-H", "Content-Type: text/plain", "-H",
+            "X-Empty;", "-H", "Authorization: given", "--data-binary", "@-",
+        ]
+        #expect(try arguments(of: command.line) == expected)
+        command.fields = []
+        command.secretFields = ["A$(id)", "1-2"]
+        command.content = .unknown
+        #expect(!command.isExact)
+        #expect(command.line.hasSuffix(#"-H "1-2: $_1_2" -H Content-Type: --data-binary @body"#))
+        #expect(CurlCommand(url: "http://a/", method: "GET").line == "curl http://a/")
+    }
+
+    @Test("Files and texts with a type are told apart from what curl would read in them")
+    func parts() throws {
+        var command = CurlCommand(url: "http://a/", method: "POST")
+        command.fields = [("Content-Type", "multipart/form-data; boundary=old")]
+        command.content = .parts([
+            .file(name: "f", filename: "제주 바다;x=\"1\".jpg", contentType: "image/jpeg"),
+            .file(name: "g", filename: "", contentType: nil), .file(name: "h", filename: "a/b", contentType: nil),
+            .text(name: "t", value: "@x;y", contentType: "text/markdown"),
+            .text(name: "u", value: nil, contentType: nil),
+        ])
+        #expect(!command.isExact)
+        let expected = [
+            "http://a/", "-F", #"f=@"제주 바다;x=\"1\".jpg";type=image/jpeg"#, "-F", #"g=@file;filename="""#, "-F",
+            #"h=@file;filename="a/b""#, "-F", #"t="@x;y";type=text/markdown"#, "--form-string", "u=…",
+        ]
+        #expect(try arguments(of: command.line) == expected)
+    }
+}

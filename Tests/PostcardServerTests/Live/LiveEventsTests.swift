@@ -1,0 +1,98 @@
+import Foundation
+import NIOCore
+import Testing
+
+@testable import PostcardServer
+
+@Suite(.timeLimit(.minutes(1)))
+struct LiveEventsTests {
+    @Test("What is received and deleted is told as it happens, with the request that did it")
+    func events() async throws {
+        try await withReceiver { receiver in
+            let port = receiver.port
+            let listener = try await onThread {
+                let socket = try Listener(port: port)
+                #expect(try socket.text(until: ": listening\n\n").contains("text/event-stream"))
+                return socket
+            }
+            let answer = try await receiver.curl("-F", "이름=초코", "\(receiver.url)/uploads")
+            let record = try UploadRecord(json: answer.output)
+            let told = try await onThread { try listener.text(until: "event: request\n", and: "\n\n") }
+            #expect(told.contains("event: uploaded\ndata: \(answer.text)\n\n"))
+            #expect(told.contains("\"upload\":\"\(record.id)\""))
+            _ = try await receiver.curl("-X", "DELETE", receiver.url + record.url)
+            let deletion = try await onThread { try listener.text(until: "event: deleted\n", and: "\n\n") }
+            #expect(deletion.contains("data: {\"id\":\"\(record.id)\"}"))
+        }
+    }
+
+    @Test("Whoever listens does not keep the receiver from ending")
+    func shutdown() async throws {
+        try await withReceiver { receiver in
+            let port = receiver.port
+            let listener = try await onThread {
+                let socket = try Listener(port: port)
+                _ = try socket.text(until: ": listening\n\n")
+                return socket
+            }
+            await receiver.shutDown()
+            // The last chunk, and then the end of the connection.
+            #expect(try await onThread { try listener.rest() }.hasSuffix("0\r\n\r\n"))
+        }
+    }
+
+    @Test("There is room for so many listeners, and a place becomes free when one is gone")
+    func maximum() throws {
+        let live = LiveEvents(maximumListeners: 2)
+        let first = try live.listen()
+        let second = try live.listen()
+        #expect {
+            try live.listen()
+        } throws: {
+            ($0 as? UploadProblem)?.code == "too-many-listeners" && ($0 as? UploadProblem)?.retryAfterSeconds != nil
+        }
+        first.continuation.finish()
+        _ = try live.listen()
+        _ = second
+    }
+
+    @Test("One who is too far behind is let go with what was there, and nothing is held for it any more")
+    func backlog() async throws {
+        let live = LiveEvents(maximumListeners: 1, maximumWaitingEvents: 3)
+        let (events, _) = try live.listen()
+        let id = try #require(UploadID(String(repeating: "0", count: 26)))
+        for _ in 0..<5 { live.publish(.deleted(id)) }
+        var count = 0
+        for await event in events {
+            #expect(String(buffer: event).hasPrefix("event: deleted\n"))
+            count += 1
+        }
+        #expect(count == 3)
+        _ = try live.listen()
+    }
+}
+
+/// Reads an answer that does not end. Used from one thread at a time.
+private final class Listener: @unchecked Sendable {
+    private let socket: RawSocket
+
+    init(port: Int) throws {
+        socket = try RawSocket(port: port)
+        try socket.send("GET /events HTTP/1.1\r\nHost: a\r\n\r\n")
+    }
+
+    /// What comes until a text has come, and behind it another one.
+    func text(until first: String, and second: String = "") throws -> String {
+        var received = ""
+        while true {
+            if let range = received.range(of: first), second.isEmpty || received[range.upperBound...].contains(second) {
+                return received
+            }
+            let more = try socket.receive()
+            guard !more.isEmpty else { return received }
+            received += String(decoding: more, as: UTF8.self)
+        }
+    }
+
+    func rest() throws -> String { String(decoding: try socket.receiveAll(), as: UTF8.self) }
+}
