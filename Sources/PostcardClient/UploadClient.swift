@@ -51,6 +51,10 @@ public struct UploadClient: Sendable {
     /// Compares what the server says it has received with what was sent; nothing is compared unless set.
     public var verification: UploadVerification?
 
+    /// How often an upload tells how far it is, at the most: every 50 milliseconds unless set, which is more than is
+    /// seen on a screen. An attempt's first step, the end of each part and the last step are always told.
+    public var progressInterval = Duration.milliseconds(50)
+
     /// Makes a client.
     ///
     /// - Parameters:
@@ -76,8 +80,8 @@ public struct UploadClient: Sendable {
     ///   - method: POST unless given.
     ///   - headerFields: Further header fields. `Content-Type`, `Content-Length` and `Transfer-Encoding` are the
     ///     form's own, and given ones are passed over.
-    ///   - progress: Told how far the upload is, often and in order, from whatever task or thread; it should
-    ///     return at once.
+    ///   - progress: Told how far the upload is, in order and no more often than ``progressInterval`` says, from
+    ///     whatever task or thread; it should return at once.
     /// - Returns: The answer, whose status is 2xx. Redirects are not followed.
     /// - Throws: ``UploadError``, with the code ``UploadError/Code/refused`` for any other status;
     ///   `CancellationError`; an error of one of the form's own streams, unchanged.
@@ -86,6 +90,43 @@ public struct UploadClient: Sendable {
         _ form: MultipartForm, to url: URL, method: HTTPRequest.Method = .post,
         headerFields: HTTPFields = HTTPFields(), progress: (@Sendable (UploadProgress) -> Void)? = nil
     ) async throws -> UploadResponse {
+        var tell: (@Sendable (UploadEvent) -> Void)?
+        if let progress {
+            tell = { event in
+                if case .sending(let step) = event { progress(step) }
+            }
+        }
+        return try await upload(form, to: url, method: method, headerFields: headerFields, telling: tell)
+    }
+
+    /// Sends a form, and tells every step of it while it goes on.
+    ///
+    /// ```swift
+    /// for try await event in client.events(of: form, to: url) {
+    ///     if case .sending(let progress) = event { print(progress.fraction ?? 0) }
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - form: The form.
+    ///   - url: Where it goes, `http` or `https`.
+    ///   - method: POST unless given.
+    ///   - headerFields: Further header fields.
+    /// - Returns: The steps. Each iteration over them is an upload, which ends when the loop is left.
+    public func events(
+        of form: MultipartForm, to url: URL, method: HTTPRequest.Method = .post,
+        headerFields: HTTPFields = HTTPFields()
+    ) -> UploadEvents {
+        UploadEvents { tell in
+            try await upload(form, to: url, method: method, headerFields: headerFields, telling: tell)
+        }
+    }
+
+    private func upload(
+        _ form: MultipartForm, to url: URL, method: HTTPRequest.Method, headerFields: HTTPFields,
+        telling tell: (@Sendable (UploadEvent) -> Void)?
+    ) async throws -> UploadResponse {
+        tell?(.preparing)
         var fields = headerFields
         if retryPolicy.isOn, let idempotencyKey = HTTPField.Name.idempotencyKey, !fields.contains(idempotencyKey) {
             // A string of a structured field (RFC 9651 §3.3.3) stands in quotes.
@@ -95,10 +136,11 @@ public struct UploadClient: Sendable {
         var attempt = 1
         while true {
             do {
-                return try await send(request, attempt: attempt, progress: progress)
+                return try await send(request, attempt: attempt, telling: tell)
             } catch var error as UploadError {
                 error.attempts = attempt
                 let delay = try delay(before: attempt + 1, of: request, after: error)
+                tell?(.retrying(UploadRetry(after: error, nextAttempt: attempt + 1, delay: delay)))
                 try await Task.sleep(for: delay)
                 attempt += 1
             }

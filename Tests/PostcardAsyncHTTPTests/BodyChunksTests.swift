@@ -9,12 +9,15 @@ import Testing
 @Suite struct BodyChunksTests {
     /// Keeps every step that was reported.
     private final class Journal: Sendable {
-        private let entries = Mutex<[Int64]>([])
+        private let entries = Mutex<[BodyProgress]>([])
 
-        var all: [Int64] { entries.withLock { $0 } }
+        var all: [Int64] { entries.withLock { $0.map(\.bytesSent) } }
+
+        /// Of each step, whether it said that it was the last.
+        var ends: [Bool] { entries.withLock { $0.map(\.isWhole) } }
 
         func note(_ event: TransportEvent) {
-            if case .sent(let body) = event { entries.withLock { $0.append(body.bytesSent) } }
+            if case .sent(let body) = event { entries.withLock { $0.append(body) } }
         }
     }
 
@@ -55,7 +58,10 @@ import Testing
         #expect(await isWanted)
         blocks.finish(.success(()))
         #expect(try await iterator.next() == nil)
-        #expect(journal.all == [0, 1, 2, 3].map { Int64($0 * Self.chunk) } + [Int64(3 * Self.chunk + 1)])
+        // Of a block that turns out to be the last only afterwards, that is told as a step of its own.
+        let whole = Int64(3 * Self.chunk + 1)
+        #expect(journal.all == [0, 1, 2, 3].map { Int64($0 * Self.chunk) } + (isLast ? [whole] : [whole, whole]))
+        #expect(journal.ends == Array(repeating: false, count: isLast ? 4 : 5) + [true])
         #expect(end.take() == nil)
     }
 }

@@ -67,14 +67,4 @@ struct ProgressTests {
     func fit(name: String, columns: Int, fitted: String) {
         #expect(DisplayWidth.fit(name, to: columns) == fitted)
     }
-
-    @Test("The speed is that of the last seconds")
-    func speed() {
-        var meter = SpeedMeter()
-        let start = ContinuousClock.now
-        #expect(meter.bytesPerSecond == nil)
-        for second in 0...10 { meter.add(Int64(second * 100), at: start + .seconds(second)) }
-        for second in 11...20 { meter.add(Int64(1000 + (second - 10) * 500), at: start + .seconds(second)) }
-        #expect(meter.bytesPerSecond == 500)
-    }
 }

@@ -53,7 +53,10 @@ struct BodyChunks: AsyncSequence, Sendable {
             }
             tell()
             if bytes.readableBytes == 0 {
-                guard let block = try await body.blocks.take() else { return nil }
+                guard let block = try await body.blocks.take() else {
+                    tellEndOfStream()
+                    return nil
+                }
                 bytes = block.bytes
                 progress.contentRanges = block.end.contentRanges
                 place = .block(isLast: block.isLast)
@@ -64,9 +67,18 @@ struct BodyChunks: AsyncSequence, Sendable {
             bytesAhead += count
             if case .block(isLast: true) = place, bytes.readableBytes == 0 {
                 place = .end
+                progress.isWhole = true
                 body.end.reach(progress)
             }
             return chunk
+        }
+
+        /// Behind a stream of unknown length it shows only now that the last chunk was the last.
+        private mutating func tellEndOfStream() {
+            if case .end = place { return }
+            place = .end
+            progress.isWhole = true
+            body.report(.sent(progress))
         }
 
         private func tell() {

@@ -11,11 +11,19 @@ public struct UploadProgress: Sendable {
     /// The number of the body's bytes sent, the form's own framing included.
     public var bytesSent: Int64 { body.bytesSent }
 
-    /// The number of bytes of the whole body; `nil` where a stream's length is not known.
+    /// The number of bytes of the whole body; `nil` where it holds a stream whose length is not known beforehand
+    /// and has not come to its end.
     public let totalBytes: Int64?
 
+    /// How fast it went during the last three seconds; `nil` at the beginning, when that cannot be told.
+    public let bytesPerSecond: Double?
+
+    /// How long the rest takes at that speed; `nil` where the speed or the length of the body is not known, and where it
+    /// would be more than a year. The time that the server takes to answer comes on top.
+    public let timeRemaining: Duration?
+
     private let body: BodyProgress
-    private let layouts: [PartLayout]
+    private let layout: FormLayout
 
     /// How far one part is.
     public struct Part: Sendable, Hashable {
@@ -25,12 +33,12 @@ public struct UploadProgress: Sendable {
         public let filename: String?
         /// The number of bytes of its content that were sent.
         public let bytesSent: Int64
-        /// The number of bytes of its content; `nil` for a stream of unknown length.
+        /// The number of bytes of its content; `nil` for a stream of unknown length that has not come to its end.
         public let totalBytes: Int64?
         /// Whether its first byte has had its turn.
         public let hasBegun: Bool
 
-        /// The share that was sent, from 0 to 1; `nil` for a stream of unknown length.
+        /// The share that was sent, from 0 to 1; `nil` where ``totalBytes`` is.
         public var fraction: Double? {
             guard let totalBytes else { return nil }
             guard totalBytes > 0 else { return hasBegun ? 1 : 0 }
@@ -38,11 +46,13 @@ public struct UploadProgress: Sendable {
         }
     }
 
-    init(attempt: Int, body: BodyProgress, of layout: FormLayout) {
+    init(attempt: Int, body: BodyProgress, of layout: FormLayout, meter: SpeedMeter = SpeedMeter()) {
         self.attempt = attempt
         self.body = body
-        totalBytes = layout.contentLength
-        layouts = layout.parts
+        self.layout = layout
+        totalBytes = layout.contentLength ?? (body.isWhole ? body.bytesSent : nil)
+        bytesPerSecond = meter.bytesPerSecond
+        timeRemaining = totalBytes.flatMap { meter.timeRemaining(for: max($0 - body.bytesSent, 0)) }
     }
 
     /// The share of the body that was sent, from 0 to 1; `nil` where its length is not known.
@@ -53,13 +63,15 @@ public struct UploadProgress: Sendable {
 
     /// Every part of the form, in order. It is worked out when asked for.
     public var parts: [Part] {
-        layouts.enumerated().map { index, layout in
+        layout.parts.enumerated().map { index, part in
             let range = index < body.contentRanges.count ? body.contentRanges[index] : nil
             let hasBegun = range.map { $0.lowerBound <= bytesSent } ?? false
+            let hasEnded = body.hasEnded(index, in: layout)
             return Part(
-                name: layout.name, filename: layout.filename,
+                name: part.name, filename: part.filename,
                 bytesSent: range.map { min(max(bytesSent - $0.lowerBound, 0), $0.upperBound - $0.lowerBound) } ?? 0,
-                totalBytes: layout.contentLength, hasBegun: hasBegun)
+                totalBytes: part.contentLength ?? (hasEnded ? range.map { $0.upperBound - $0.lowerBound } : nil),
+                hasBegun: hasBegun)
         }
     }
 }

@@ -42,11 +42,17 @@ public struct BodyProgress: Sendable, Hashable {
     /// Where the content of each part begun so far lies in the body, as the form's reader tells it.
     public var contentRanges: [Range<Int64>]
 
+    /// Whether these are all of the body's bytes. Only of a body whose length is not known beforehand must a transport
+    /// say so.
+    public var isWhole: Bool
+
     /// - Parameters:
     ///   - bytesSent: The number of the body's bytes that the connection has taken.
     ///   - contentRanges: `FormReader.contentRanges` of a reader that is at least as far.
-    public init(bytesSent: Int64, contentRanges: [Range<Int64>]) {
+    ///   - isWhole: Whether these are all of the body's bytes.
+    public init(bytesSent: Int64, contentRanges: [Range<Int64>], isWhole: Bool = false) {
         self.bytesSent = bytesSent
         self.contentRanges = contentRanges
+        self.isWhole = isWhole
     }
 }

@@ -17,6 +17,8 @@ final class BlockingFormReader: @unchecked Sendable {
     private struct State {
         var activity = Activity.reading
         var contentRanges: [Range<Int64>] = []
+        /// The length of the body, once its last byte has been read.
+        var length: Int64?
     }
 
     private enum Activity {
@@ -44,9 +46,12 @@ final class BlockingFormReader: @unchecked Sendable {
         state.withLock { if case .ended(let error) = $0.activity { error } else { nil } }
     }
 
-    /// Where the content of each part begun so far lies in the body.
-    var contentRanges: [Range<Int64>] {
-        state.withLock { $0.contentRanges }
+    /// How far the body is where a number of its bytes, which have all been read, has been sent.
+    func progress(at bytesSent: Int64) -> BodyProgress {
+        state.withLock { state in
+            BodyProgress(
+                bytesSent: bytesSent, contentRanges: state.contentRanges, isWhole: bytesSent == state.length)
+        }
     }
 
     /// Fills a buffer, waiting for a stream where it must.
@@ -56,7 +61,10 @@ final class BlockingFormReader: @unchecked Sendable {
         do {
             guard try isReadable() else { return 0 }
             let count = try reader.read(into: buffer)
-            state.withLock { $0.contentRanges = reader.contentRanges }
+            state.withLock { state in
+                state.contentRanges = reader.contentRanges
+                if reader.isAtEnd { state.length = reader.position }
+            }
             return count
         } catch {
             end(error)

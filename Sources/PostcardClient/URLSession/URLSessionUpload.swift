@@ -115,7 +115,7 @@ final class URLSessionUpload: Sendable {
             state.bytesSent = bytesSent
             return state.reader
         }
-        report(.sent(BodyProgress(bytesSent: bytesSent, contentRanges: reader?.contentRanges ?? [])))
+        if let reader { report(.sent(reader.progress(at: bytesSent))) }
     }
 
     func receiveHead() {

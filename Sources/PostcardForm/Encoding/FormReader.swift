@@ -106,6 +106,12 @@ public final class FormReader {
         }
     }
 
+    /// Whether the last byte of the body has been read, as far as that is known: the end of a stream is known only
+    /// when it has been waited for.
+    package var isAtEnd: Bool {
+        if case .none = current { nextSegment == segments.count } else { false }
+    }
+
     /// Waits until there are bytes to read.
     ///
     /// - Returns: False at the end of the body.

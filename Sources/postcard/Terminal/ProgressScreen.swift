@@ -9,7 +9,6 @@ final class ProgressScreen: Sendable {
         var latest: UploadProgress?
         var lastDrawn: ContinuousClock.Instant?
         var lineCount = 0
-        var speed = SpeedMeter()
     }
 
     /// A screen is redrawn this often: more is not seen.
@@ -19,9 +18,7 @@ final class ProgressScreen: Sendable {
     func show(_ progress: UploadProgress) {
         state.withLock { state in
             let now = ContinuousClock.now
-            if state.latest?.attempt != progress.attempt { state.speed = SpeedMeter() }
             state.latest = progress
-            state.speed.add(progress.bytesSent, at: now)
             if let lastDrawn = state.lastDrawn, now - lastDrawn < Self.interval { return }
             state.lastDrawn = now
             Self.draw(&state)
@@ -35,7 +32,7 @@ final class ProgressScreen: Sendable {
 
     private static func draw(_ state: inout State) {
         guard let progress = state.latest else { return }
-        let lines = ProgressLines(progress, speed: state.speed.bytesPerSecond)
+        let lines = ProgressLines(progress, speed: progress.bytesPerSecond)
         let size = Terminal.size
         let drawn = lines.drawn(columns: size.columns, rows: size.rows)
         // Up to where the bars began; then each line, and what is left of the one that was there.
@@ -55,28 +52,5 @@ extension ProgressLines {
         let label = progress.attempt > 1 ? "total, attempt \(progress.attempt)" : "total"
         whole = Item(label: label, sent: progress.bytesSent, total: progress.totalBytes)
         self.speed = speed
-    }
-}
-
-/// Tells the speed of the last few seconds.
-struct SpeedMeter {
-    private var samples: [(time: ContinuousClock.Instant, bytes: Int64)] = []
-    private static let window = Duration.seconds(3)
-    private static let spacing = Duration.milliseconds(100)
-
-    mutating func add(_ bytes: Int64, at time: ContinuousClock.Instant) {
-        if samples.count >= 2, time - samples[samples.count - 2].time < Self.spacing {
-            samples[samples.count - 1] = (time, bytes)
-        } else {
-            samples.append((time, bytes))
-        }
-        while samples.count > 2, time - samples[1].time > Self.window { samples.removeFirst() }
-    }
-
-    /// `nil` until two moments can be compared.
-    var bytesPerSecond: Double? {
-        guard let first = samples.first, let last = samples.last else { return nil }
-        let seconds = (last.time - first.time) / Duration.seconds(1)
-        return seconds > 0.01 ? Double(last.bytes - first.bytes) / seconds : nil
     }
 }

@@ -9,7 +9,7 @@ import Testing
 
 @Suite struct ProgressTests {
     /// Keeps every progress that was told.
-    private final class Journal: Sendable {
+    final class Journal: Sendable {
         private let entries = Mutex<[UploadProgress]>([])
 
         var all: [UploadProgress] { entries.withLock { $0 } }
@@ -57,7 +57,9 @@ import Testing
     }
 
     @Test(arguments: Carrier.allCases)
-    func `a stream of unknown length has bytes and no fraction`(carrier: Carrier) async throws {
+    func `a stream of unknown length has bytes, and a fraction when it has come to its end`(carrier: Carrier)
+        async throws
+    {
         var form = MultipartForm()
         form.append(SendingTests.stream(of: 30, length: nil), named: "log", filename: "log.txt")
         form.append("after", named: "after")
@@ -70,12 +72,14 @@ import Testing
             try await UploadClient(transport: carrier.transport()).upload(sent, to: server.url, progress: journal.note)
             return try #require(server.requests.whole.first).body
         }
-        #expect(journal.all.allSatisfy { $0.fraction == nil && $0.totalBytes == nil })
+        #expect(journal.all.dropLast().allSatisfy { $0.fraction == nil && $0.totalBytes == nil })
+        #expect(journal.all.dropLast().allSatisfy { $0.timeRemaining == nil })
         let last = try #require(journal.all.last)
         #expect(last.bytesSent == Int64(body.count))
+        #expect(last.fraction == 1)
         #expect(last.parts.map(\.bytesSent) == [300_000, 5])
-        #expect(last.parts.map(\.totalBytes) == [nil, 5])
-        #expect(last.parts.map(\.fraction) == [nil, 1])
+        #expect(last.parts.map(\.totalBytes) == [300_000, 5])
+        #expect(last.parts.map(\.fraction) == [1, 1])
     }
 
     /// Reports the same steps from several tasks at once.
@@ -101,13 +105,58 @@ import Testing
     @Test func `steps from several tasks are told one after the other, and none twice`() async throws {
         let journal = Journal()
         let url = try #require(URL(string: "http://example.org/"))
-        let response = try await UploadClient(transport: Racing()).upload(MultipartForm(), to: url) { progress in
+        var client = UploadClient(transport: Racing())
+        client.progressInterval = .zero
+        let response = try await client.upload(MultipartForm(), to: url) { progress in
             // Whoever could overtake has the chance.
             for _ in 0..<50 { sched_yield() }
             journal.note(progress)
         }
         #expect(journal.all.map(\.bytesSent) == Array(0...Racing.steps))
         #expect(response.bytesSent == Racing.steps)
+    }
+
+    @Test func `a screen is told no more often than it can show, and always of the end of a part`() async throws {
+        var form = MultipartForm(boundary: try Boundary("boundary"))
+        form.append(Data(repeating: 1, count: 300), named: "first", filename: "first.bin")
+        form.append(Data(repeating: 2, count: 300), named: "second", filename: "second.bin")
+        let layout = try form.layout()
+        let total = try #require(layout.contentLength)
+        let journal = Journal()
+        var client = UploadClient(transport: Scripted(chunkSizes: { 1 }))
+        client.progressInterval = .seconds(3600)
+        let url = try #require(URL(string: "http://example.org/"))
+        try await client.upload(form, to: url, progress: journal.note)
+        #expect(journal.all.count == 4)
+        #expect(journal.all.first?.bytesSent == 0)
+        #expect(journal.all.dropFirst().map { $0.parts.map(\.bytesSent) } == [[300, 0], [300, 300], [300, 300]])
+        #expect(journal.all.last?.bytesSent == total)
+    }
+
+    @Test func `a step that came too soon is told when nothing else moves`() async throws {
+        let (told, tell) = AsyncStream.makeStream(of: Int64.self)
+        /// Sends all but the last byte at once, and that one when the others were told.
+        struct Stalling: UploadTransport {
+            let told: AsyncStream<Int64>
+
+            func send(
+                _ request: UploadRequest, reporting report: @escaping @Sendable (TransportEvent) -> Void
+            ) async throws -> UploadResponse {
+                let total = request.body?.contentLength ?? 0
+                report(.sent(BodyProgress(bytesSent: 0, contentRanges: [])))
+                report(.sent(BodyProgress(bytesSent: total - 1, contentRanges: [])))
+                for await bytes in told where bytes == total - 1 { break }
+                report(.sent(BodyProgress(bytesSent: total, contentRanges: [])))
+                return UploadResponse(status: .created, headerFields: HTTPFields(), body: Data())
+            }
+        }
+        let url = try #require(URL(string: "http://example.org/"))
+        let journal = Journal()
+        try await UploadClient(transport: Stalling(told: told)).upload(MultipartForm(), to: url) { progress in
+            journal.note(progress)
+            tell.yield(progress.bytesSent)
+        }
+        #expect(journal.all.count == 3)
     }
 
     @Test func `at every byte of a form the parts' numbers follow from where the byte lies`() async throws {

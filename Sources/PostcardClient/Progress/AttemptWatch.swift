@@ -7,7 +7,7 @@ import Foundation
 #endif
 
 /// Keeps account of an attempt: how much was sent, when a byte last moved, and what is waited for.
-final class IdleWatch: Sendable {
+final class AttemptWatch: Sendable {
     private let url: URL
     private let timeout: Duration?
     private let totalBytes: Int64?
@@ -18,6 +18,8 @@ final class IdleWatch: Sendable {
         var phase: UploadError.Phase = .connecting
         /// What was last reported as sent; nothing until the connection stands.
         var bytesSent: Int64?
+        /// Whether the whole body was reported as sent.
+        var isWhole = false
         var isOver = false
     }
 
@@ -46,11 +48,16 @@ final class IdleWatch: Sendable {
             state.lastMove = .now
             switch event {
             case .waitingForNetwork:
-                return false
+                break
             case .sent(let body):
-                guard body.bytesSent > state.bytesSent ?? -1 else { return false }
+                let isWhole = body.isWhole || body.bytesSent == totalBytes
+                let bytesSent = state.bytesSent ?? -1
+                guard body.bytesSent > bytesSent || (body.bytesSent == bytesSent && isWhole && !state.isWhole) else {
+                    return false
+                }
                 state.bytesSent = body.bytesSent
-                if state.phase != .receiving { state.phase = body.bytesSent == totalBytes ? .waiting : .sending }
+                state.isWhole = isWhole
+                if state.phase != .receiving { state.phase = isWhole ? .waiting : .sending }
             case .received:
                 state.phase = .receiving
             }
@@ -63,20 +70,21 @@ final class IdleWatch: Sendable {
         state.withLock { $0.isOver = true }
     }
 
-    /// Waits until nothing has moved for too long.
+    /// Waits until nothing has moved for too long, and has the teller tell what it withheld in the meantime.
     ///
     /// - Throws: ``UploadError`` with the code ``UploadError/Code/timedOut``; `CancellationError`.
-    func expire() async throws -> Never {
+    func expire(flushing teller: ProgressTeller) async throws -> Never {
         let clock = ContinuousClock()
         while true {
-            guard let timeout else {
-                try await clock.sleep(for: .seconds(3600))
-                continue
+            var wakening = clock.now.advanced(by: teller.flushInterval ?? .seconds(3600))
+            if let timeout {
+                let (lastMove, phase) = state.withLock { ($0.lastMove, $0.phase) }
+                let deadline = lastMove.advanced(by: timeout)
+                if clock.now >= deadline { throw UploadError.timedOut(url, phase, after: timeout) }
+                wakening = min(wakening, deadline)
             }
-            let (lastMove, phase) = state.withLock { ($0.lastMove, $0.phase) }
-            let deadline = lastMove.advanced(by: timeout)
-            if clock.now >= deadline { throw UploadError.timedOut(url, phase, after: timeout) }
-            try await clock.sleep(until: deadline)
+            try await clock.sleep(until: wakening)
+            teller.flush()
         }
     }
 }

@@ -1,0 +1,150 @@
+import Foundation
+import HTTPTypes
+import PostcardForm
+import Synchronization
+import Testing
+
+@testable import PostcardClient
+
+@Suite struct UploadEventsTests {
+    /// An event by its name.
+    private static func name(_ event: UploadEvent) -> String {
+        switch event {
+        case .preparing: "preparing"
+        case .waitingForNetwork: "waiting for network"
+        case .sending(let progress): "sending \(progress.attempt)"
+        case .awaitingAnswer(let progress): "awaiting answer \(progress.attempt)"
+        case .retrying(let retry): "retrying as \(retry.nextAttempt)"
+        case .done(let response): "done \(response.status.code)"
+        }
+    }
+
+    private static func form(in folder: TemporaryFolder) throws -> MultipartForm {
+        var form = MultipartForm()
+        form.append("초코", named: "name")
+        form.append(fileAt: try folder.file("a.jpg", size: 900_000), named: "image")
+        return form
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `an upload is told from its preparation to its answer, with every retry`(carrier: Carrier) async throws {
+        let folder = try TemporaryFolder()
+        let form = try Self.form(in: folder)
+        let isSecond = Mutex(false)
+        var names: [String] = []
+        var last: UploadProgress?
+        var retries: [UploadRetry] = []
+        let events = try await RawServer.run { connection in
+            while try await connection.readRequest() != nil {
+                let status = isSecond.withLock { isSecond in
+                    defer { isSecond = true }
+                    return isSecond ? "201 Created" : "503 Service Unavailable"
+                }
+                try await connection.respond(status)
+            }
+        } while: { server in
+            let policy = RetryPolicy(maximumAttempts: 2, firstDelay: .zero)
+            let client = UploadClient(transport: carrier.transport(), retryPolicy: policy)
+            var told: [UploadEvent] = []
+            for try await event in client.events(of: form, to: server.url) { told.append(event) }
+            return told
+        }
+        for event in events {
+            if names.last != Self.name(event) { names.append(Self.name(event)) }
+            if case .sending(let progress) = event { last = progress }
+            if case .retrying(let retry) = event { retries.append(retry) }
+        }
+        #expect(
+            names == [
+                "preparing", "sending 1", "awaiting answer 1", "retrying as 2", "sending 2", "awaiting answer 2",
+                "done 201",
+            ])
+        #expect(last?.fraction == 1)
+        #expect(retries.map(\.error.response?.status.code) == [503])
+        #expect(retries.map(\.delay) == [.zero])
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `a failure is thrown behind the last event, and then there is nothing more`(carrier: Carrier) async throws {
+        try await RawServer.run { connection in
+            _ = try await connection.readRequest()
+            try await connection.respond("422 Unprocessable Content")
+        } while: { server in
+            var events = UploadClient(transport: carrier.transport()).events(of: MultipartForm(), to: server.url)
+                .makeAsyncIterator()
+            let error = try await #require(throws: UploadError.self) {
+                while try await events.next() != nil {}
+            }
+            #expect(error.code == .refused)
+            let further = try await events.next()
+            #expect(further == nil)
+        }
+    }
+
+    @Test(arguments: Carrier.allCases, ["leaving the loop", "cancelling the task"])
+    func `the connection is closed by`(carrier: Carrier, way: String) async throws {
+        let folder = try TemporaryFolder()
+        var form = MultipartForm()
+        form.append(fileAt: try folder.sparseFile("large.bin", size: 64 << 20), named: "file")
+        let sent = form
+        let (closed, close) = AsyncStream.makeStream(of: Int.self)
+        try await RawServer.run { connection in
+            guard try await connection.readHead() != nil else { return }
+            close.yield((try? await connection.readToEnd()) ?? 0)
+            close.finish()
+        } while: { server in
+            let (sending, isSending) = AsyncStream.makeStream(of: Void.self)
+            let upload = Task {
+                for try await event in UploadClient(transport: carrier.transport()).events(of: sent, to: server.url) {
+                    guard let progress = event.progress, progress.bytesSent > 0 else { continue }
+                    if way == "leaving the loop" { break }
+                    isSending.finish()
+                }
+            }
+            if way == "cancelling the task" {
+                for await _ in sending {}
+                upload.cancel()
+                await #expect(throws: CancellationError.self) { try await upload.value }
+            } else {
+                try await upload.value
+            }
+            #expect(await closed.first { _ in true } ?? .max < 64 << 20)
+        }
+    }
+
+    @Test func `nothing is sent before somebody asks for the first event, and each loop is an upload`() async throws {
+        try await RawServer.run { connection in
+            while try await connection.readRequest() != nil { try await connection.respond("201 Created") }
+        } while: { server in
+            let events = UploadClient().events(of: MultipartForm(), to: server.url)
+            _ = events.makeAsyncIterator()
+            for try await _ in events {}
+            for try await _ in events {}
+            #expect(server.requests.whole.count == 2)
+        }
+    }
+
+    @Test func `a slow reader misses progress that is out of date and nothing else`() async throws {
+        let layout = try MultipartForm().layout()
+        func step(_ bytes: Int64) -> UploadProgress {
+            UploadProgress(attempt: 1, body: BodyProgress(bytesSent: bytes, contentRanges: []), of: layout)
+        }
+        let queue = UploadEventQueue()
+        queue.put(.preparing)
+        for bytes in 0..<1_000 as Range<Int64> { queue.put(.sending(step(bytes))) }
+        queue.put(.awaitingAnswer(step(1_000)))
+        queue.put(.retrying(UploadRetry(after: .invalidURL(URL(filePath: "/"), ""), nextAttempt: 2, delay: .zero)))
+        for bytes in 0..<7 as Range<Int64> { queue.put(.sending(step(bytes))) }
+        queue.end(CancellationError())
+        var told: [String] = []
+        await #expect(throws: CancellationError.self) {
+            while let event = try await queue.next() {
+                told.append("\(Self.name(event)) \(event.progress.map { "\($0.bytesSent)" } ?? "")")
+            }
+        }
+        #expect(
+            told == ["preparing ", "sending 1 999", "awaiting answer 1 1000", "retrying as 2 ", "sending 1 6"])
+        let further = try await queue.next()
+        #expect(further == nil)
+    }
+}
