@@ -96,7 +96,14 @@ public struct AsyncHTTPTransport: UploadTransport {
                 let chunks = BodyChunks(blocks: blocks, loops: loops, end: end, report: report)
                 let length = layout.contentLength.map { HTTPClientRequest.Body.Length.known($0) } ?? .unknown
                 let body = HTTPClientRequest.Body.stream(chunks, length: length)
-                let response = try await answer(to: request, body, reporting: report)
+                let response: UploadResponse
+                do {
+                    response = try await answer(to: request, body, reporting: report)
+                } catch {
+                    // The last chunk may have got through before whatever this is.
+                    if let whole = end.take() { report(.sent(whole)) }
+                    throw error
+                }
                 // A server that knows the length may answer the last chunk before anyone has asked for another.
                 if response.status.kind == .successful, let whole = end.take() { report(.sent(whole)) }
                 return response

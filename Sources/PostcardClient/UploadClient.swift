@@ -1,4 +1,5 @@
 public import HTTPTypes
+public import Logging
 public import PostcardForm
 
 #if canImport(FoundationEssentials)
@@ -31,10 +32,31 @@ public struct UploadClient: Sendable {
     /// Whether and when a failed upload is tried again. Nothing is, unless asked for.
     public var retryPolicy: RetryPolicy
 
+    /// Whether an upload goes where the server points: up to five times unless set.
+    public var redirectPolicy = RedirectPolicy.follow(maximum: 5)
+
+    /// The statuses that say that the server has the form: those from 200 to 299 unless set. An answer with any other
+    /// is an error, ``UploadError/Code/refused``, or a redirect.
+    public var acceptedStatuses = UploadClient.successfulStatuses
+
+    /// What is added to every request, and decides first after a failure; called in this order.
+    public var interceptors: [any UploadInterceptor] = []
+
+    /// How often interceptors may have one upload tried again, beside the retries of the policy: 5 times unless set.
+    public var maximumInterceptorRetries = 5
+
     /// How long no byte may move, in either direction, before an attempt ends with
-    /// ``UploadError/Code/timedOut``; `nil` for as long as it takes. There is no limit on the whole: a large
-    /// form over a slow network takes its time.
+    /// ``UploadError/Code/timedOut``; `nil` for as long as it takes.
     public var idleTimeout: Duration?
+
+    /// How long it may take until an attempt's connection stands, the wait for a free one included, before it ends with
+    /// ``UploadError/Code/connectTimedOut``. Unless set, the transport's own limit holds, and the idle timeout.
+    public var connectTimeout: Duration?
+
+    /// How long an upload may take with all its attempts and the waits between them, before it ends with
+    /// ``UploadError/Code/deadlinePassed``. As long as it takes unless set: a large form over a slow network takes its
+    /// time.
+    public var totalTimeout: Duration?
 
     /// The most bytes of a response's body: 16 MiB unless given, far above what answers to forms have, and
     /// little enough to be held.
@@ -51,9 +73,21 @@ public struct UploadClient: Sendable {
     /// Compares what the server says it has received with what was sent; nothing is compared unless set.
     public var verification: UploadVerification?
 
+    /// Where uploads are logged: every request and answer at the level `debug`, failures and retries at `info`. All lines
+    /// of an upload carry the same `upload-id`. Values of fields are never logged, and of header fields only those that
+    /// hold no secrets.
+    public var logger: Logger?
+
+    /// The name of a header field, such as `X-Request-ID`, that tells the server the `upload-id` of the log; none unless
+    /// set.
+    public var requestIDField: HTTPField.Name?
+
     /// How often an upload tells how far it is, at the most: every 50 milliseconds unless set, which is more than is
     /// seen on a screen. An attempt's first step, the end of each part and the last step are always told.
     public var progressInterval = Duration.milliseconds(50)
+
+    /// Those from 200 to 299 (RFC 9110 §15.3).
+    private static let successfulStatuses = Set(200..<300)
 
     /// Makes a client.
     ///
@@ -82,21 +116,17 @@ public struct UploadClient: Sendable {
     ///     form's own, and given ones are passed over.
     ///   - progress: Told how far the upload is, in order and no more often than ``progressInterval`` says, from
     ///     whatever task or thread; it should return at once.
-    /// - Returns: The answer, whose status is 2xx. Redirects are not followed.
+    /// - Returns: The answer, whose status is one of ``acceptedStatuses``.
     /// - Throws: ``UploadError``, with the code ``UploadError/Code/refused`` for any other status;
-    ///   `CancellationError`; an error of one of the form's own streams, unchanged.
+    ///   `CancellationError`; an error of one of the form's own streams or of an interceptor, unchanged.
     @discardableResult
     public func upload(
         _ form: MultipartForm, to url: URL, method: HTTPRequest.Method = .post,
         headerFields: HTTPFields = HTTPFields(), progress: (@Sendable (UploadProgress) -> Void)? = nil
     ) async throws -> UploadResponse {
-        var tell: (@Sendable (UploadEvent) -> Void)?
-        if let progress {
-            tell = { event in
-                if case .sending(let step) = event { progress(step) }
-            }
+        try await perform(telling: Self.steps(to: progress)) {
+            UploadOrder(form: form, url: url, method: method, headerFields: headerFields)
         }
-        return try await upload(form, to: url, method: method, headerFields: headerFields, telling: tell)
     }
 
     /// Sends a form, and tells every step of it while it goes on.
@@ -118,73 +148,17 @@ public struct UploadClient: Sendable {
         headerFields: HTTPFields = HTTPFields()
     ) -> UploadEvents {
         UploadEvents { tell in
-            try await upload(form, to: url, method: method, headerFields: headerFields, telling: tell)
-        }
-    }
-
-    private func upload(
-        _ form: MultipartForm, to url: URL, method: HTTPRequest.Method, headerFields: HTTPFields,
-        telling tell: (@Sendable (UploadEvent) -> Void)?
-    ) async throws -> UploadResponse {
-        tell?(.preparing)
-        var fields = headerFields
-        if retryPolicy.isOn, let idempotencyKey = HTTPField.Name.idempotencyKey, !fields.contains(idempotencyKey) {
-            // A string of a structured field (RFC 9651 §3.3.3) stands in quotes.
-            fields[idempotencyKey] = "\"\(UUID().uuidString)\""
-        }
-        let request = try request(for: form, to: url, method: method, headerFields: fields)
-        var attempt = 1
-        while true {
-            do {
-                return try await send(request, attempt: attempt, telling: tell)
-            } catch var error as UploadError {
-                error.attempts = attempt
-                let delay = try delay(before: attempt + 1, of: request, after: error)
-                tell?(.retrying(UploadRetry(after: error, nextAttempt: attempt + 1, delay: delay)))
-                try await Task.sleep(for: delay)
-                attempt += 1
+            try await perform(telling: tell) {
+                UploadOrder(form: form, url: url, method: method, headerFields: headerFields)
             }
         }
     }
 
-    private func request(
-        for form: MultipartForm, to url: URL, method: HTTPRequest.Method, headerFields: HTTPFields
-    ) throws(UploadError) -> UploadRequest {
-        var layout: FormLayout
-        let problem: FormProblem?
-        do {
-            layout = try form.layout()
-            problem = try rules?.problems(in: layout).first
-        } catch {
-            throw .form(error)
+    /// Takes of all events those that a program wants to hear which asks for progress alone.
+    static func steps(to progress: (@Sendable (UploadProgress) -> Void)?) -> (@Sendable (UploadEvent) -> Void)? {
+        guard let progress else { return nil }
+        return { event in
+            if case .sending(let step) = event { progress(step) }
         }
-        if let problem { throw .brokenRule(problem) }
-        layout.pace = rateLimit
-        if verification != nil { layout.observer = ContentDigests(of: layout.parts) }
-        return try UploadRequest(
-            url: url, method: method, headerFields: headerFields, body: layout,
-            maximumResponseBytes: maximumResponseBytes)
     }
-
-    /// How long to wait before an attempt.
-    ///
-    /// - Throws: The error, where there is to be no further attempt.
-    private func delay(
-        before attempt: Int, of request: UploadRequest, after error: UploadError
-    ) throws(UploadError) -> Duration {
-        guard attempt <= retryPolicy.maximumAttempts, retryPolicy.mayPass(error) else { throw error }
-        guard request.body?.isReplayable ?? true else {
-            var error = error
-            error.message += ". It was not tried again, because the form holds a stream that can be read only once."
-            throw error
-        }
-        var generator = SystemRandomNumberGenerator()
-        return retryPolicy.delay(
-            after: attempt - 1, retryAfter: error.response?.retryAfter(), using: &generator)
-    }
-}
-
-extension HTTPField.Name {
-    /// By which a server can tell that several requests are one (draft-ietf-httpapi-idempotency-key-header).
-    static let idempotencyKey = HTTPField.Name("Idempotency-Key")
 }

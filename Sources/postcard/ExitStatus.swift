@@ -17,7 +17,8 @@ enum ExitStatus {
     static let failed = ExitCode(70)
     /// A file cannot be written.
     static let unwritableOutput = ExitCode(73)
-    /// No byte moved for too long, or another process is at it: trying again later may help.
+    /// Something took too long: no byte moved, no connection came about, or the time was over. Also where another
+    /// process is at it.
     static let timedOut = ExitCode(75)
 
     /// The status for an upload that failed.
@@ -25,7 +26,7 @@ enum ExitStatus {
         switch error.code {
         case .invalidURL: usage
         case .form: error.formError.map(status) ?? unreadableInput
-        case .timedOut: timedOut
+        case .timedOut, .connectTimedOut, .deadlinePassed: timedOut
         case .refused, .altered, .decoding: refused
         case .connectionFailed, .connectionLost, .tls, .responseTooLarge: unavailable
         default: failed

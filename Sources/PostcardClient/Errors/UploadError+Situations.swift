@@ -40,7 +40,7 @@ extension UploadError {
     public static func timedOut(
         _ url: URL, _ phase: Phase, after time: Duration?, underlying: (any Error)? = nil
     ) -> UploadError {
-        let seconds = time?.formattedSeconds ?? "the time allowed"
+        let seconds = time?.inSeconds ?? "the time allowed"
         let message =
             switch phase {
             case .connecting: "No connection to \(url.address) came about within \(seconds)"
@@ -48,7 +48,38 @@ extension UploadError {
             case .waiting: "\(url.address) took the whole form and did not answer for \(seconds)"
             case .receiving: "\(url.address) began to answer and sent nothing more for \(seconds)"
             }
-        return UploadError(.timedOut, message, phase: phase, underlying: underlying)
+        let code: Code = phase == .connecting ? .connectTimedOut : .timedOut
+        return UploadError(code, message, phase: phase, underlying: underlying)
+    }
+
+    /// The time for the upload as a whole is over.
+    ///
+    /// - Parameters:
+    ///   - url: Where the request goes.
+    ///   - phase: What was waited for.
+    ///   - time: How long the upload was allowed to take.
+    static func deadlinePassed(_ url: URL, _ phase: Phase, after time: Duration) -> UploadError {
+        let waiting =
+            switch phase {
+            case .connecting: "there was no connection yet"
+            case .sending: "a part of the form was still to be sent"
+            case .waiting: "the whole form was sent, and the server had not answered"
+            case .receiving: "the answer had begun to come"
+            }
+        return UploadError(
+            .deadlinePassed, "The upload to \(url.address) was not over after \(time.inSeconds): \(waiting)",
+            phase: phase)
+    }
+
+    /// The time for the upload as a whole is over, or will be before another attempt.
+    static func deadlinePassed(_ url: URL, after time: Duration, lastError: UploadError?) -> UploadError {
+        let reason = lastError.map { ". The last attempt failed: \($0.message)" } ?? ""
+        var error = UploadError(
+            .deadlinePassed, "The upload to \(url.address) cannot be over after \(time.inSeconds)\(reason)",
+            response: lastError?.response, underlying: lastError)
+        error.delivery = lastError?.delivery ?? .neverArrived
+        error.attempts = lastError?.attempts ?? 1
+        return error
     }
 
     /// The body of a response is larger than ``UploadRequest/maximumResponseBytes``.
@@ -71,11 +102,17 @@ extension UploadError {
 
     static func refused(_ response: UploadResponse, by url: URL) -> UploadError {
         var message = "\(url.address) answered \(response.statusText)"
-        if response.status.kind == .redirection, let location = response.headerFields[.location] {
-            message += " and points to \(location). Redirects are not followed; send the form there if that is right."
-        } else if let reason = response.reason {
+        if let reason = response.reason {
             message += ": \(reason)"
         }
+        return UploadError(.refused, message, response: response)
+    }
+
+    /// The server points to another place, where nobody is to go.
+    static func refused(
+        _ response: UploadResponse, by url: URL, pointingTo location: String, _ reason: String
+    ) -> UploadError {
+        let message = "\(url.address) answered \(response.statusText) and points to \(location). \(reason)"
         return UploadError(.refused, message, response: response)
     }
 
@@ -114,7 +151,7 @@ extension UploadError {
 
 extension Duration {
     /// Such as "30 seconds" or "0.2 seconds".
-    fileprivate var formattedSeconds: String {
+    var inSeconds: String {
         let (seconds, attoseconds) = components
         let tenths = attoseconds / 100_000_000_000_000_000
         if tenths > 0 { return "\(seconds).\(tenths) seconds" }

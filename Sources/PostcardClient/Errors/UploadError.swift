@@ -36,11 +36,17 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
         public static let connectionFailed = Code(rawValue: "connection-failed")
         /// The connection broke before the whole response had come. What was sent may have arrived.
         public static let connectionLost = Code(rawValue: "connection-lost")
-        /// No byte moved for as long as was allowed.
+        /// No byte moved for as long as ``UploadClient/idleTimeout`` allows; ``UploadError/phase`` says what was waited
+        /// for.
         public static let timedOut = Code(rawValue: "timed-out")
+        /// No connection came about in the time allowed: nothing was sent.
+        public static let connectTimedOut = Code(rawValue: "connect-timed-out")
+        /// The upload took longer than ``UploadClient/totalTimeout`` allows.
+        public static let deadlinePassed = Code(rawValue: "deadline-passed")
         /// The server's identity or its encryption was not accepted: nothing was sent.
         public static let tls = Code(rawValue: "tls")
-        /// The server answered with a status other than 2xx; ``UploadError/response`` holds the answer.
+        /// The server answered with a status that is not one of those accepted, nor a redirect that is followed;
+        /// ``UploadError/response`` holds the answer.
         public static let refused = Code(rawValue: "refused")
         /// The response's body is larger than allowed.
         public static let responseTooLarge = Code(rawValue: "response-too-large")
@@ -83,6 +89,12 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
     /// The number of attempts made, this one included.
     public internal(set) var attempts = 1
 
+    /// What is known of the form's whereabouts: whether it never arrived, was refused, or may have been taken.
+    public internal(set) var delivery: Delivery
+
+    /// Whether it comes from another origin than the caller's, to which a redirect has led.
+    var hasLeftOrigin = false
+
     init(
         _ code: Code, _ message: String, response: UploadResponse? = nil, phase: Phase? = nil,
         underlying: (any Error)? = nil
@@ -92,15 +104,29 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
         self.response = response
         self.phase = phase
         self.underlying = underlying
+        delivery = code.usualDelivery
     }
 
     /// What is wrong with the form, for the code ``Code/form``.
     public var formError: FormError? { underlying as? FormError }
 
+    /// What the server says is wrong, where it says so as RFC 9457 has it.
+    public var problem: ProblemDetails? { response?.problem }
+
     public var description: String { message }
+
+    /// The same error with one more sentence.
+    func adding(_ sentence: String) -> UploadError {
+        var error = self
+        error.message += message.last == "." ? " \(sentence)" : ". \(sentence)"
+        return error
+    }
 }
 
 extension UploadError: LocalizedError {
     /// The same as ``message``, so that it is what `localizedDescription` says.
     public var errorDescription: String? { message }
+
+    /// The same as ``advice``.
+    public var recoverySuggestion: String? { advice }
 }

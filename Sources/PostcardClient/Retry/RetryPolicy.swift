@@ -32,6 +32,10 @@ public struct RetryPolicy: Sendable, Hashable {
     /// The longest wait that a server's `Retry-After` may ask for. One that asks for more gets this one.
     public var maximumRetryAfter: Duration
 
+    /// How long after the upload's beginning another attempt may begin at the latest; whenever it is due unless set. An
+    /// attempt under way is not cut short: that is what ``UploadClient/totalTimeout`` does.
+    public var deadline: Duration?
+
     /// Makes a policy. The defaults wait 0.25 to 0.5 seconds, then 0.5 to 1, and so on to half a minute.
     ///
     /// - Parameters:
@@ -42,10 +46,12 @@ public struct RetryPolicy: Sendable, Hashable {
     ///   - maximumDelay: The longest wait that the doubling leads to.
     ///   - jitter: The share of the wait that chance decides.
     ///   - maximumRetryAfter: The longest wait that a server may ask for.
+    ///   - deadline: How long after the upload's beginning another attempt may begin.
     public init(
         maximumAttempts: Int, statuses: Set<Int> = [408, 425, 429, 500, 502, 503, 504],
         retriesConnectionFailures: Bool = true, firstDelay: Duration = .milliseconds(500),
-        maximumDelay: Duration = .seconds(30), jitter: Double = 0.5, maximumRetryAfter: Duration = .seconds(120)
+        maximumDelay: Duration = .seconds(30), jitter: Double = 0.5, maximumRetryAfter: Duration = .seconds(120),
+        deadline: Duration? = nil
     ) {
         self.maximumAttempts = maximumAttempts
         self.statuses = statuses
@@ -54,6 +60,7 @@ public struct RetryPolicy: Sendable, Hashable {
         self.maximumDelay = maximumDelay
         self.jitter = jitter
         self.maximumRetryAfter = maximumRetryAfter
+        self.deadline = deadline
     }
 
     /// Nothing is tried again.
@@ -65,7 +72,7 @@ public struct RetryPolicy: Sendable, Hashable {
     /// Whether a failure may pass.
     package func mayPass(_ error: UploadError) -> Bool {
         switch error.code {
-        case .connectionFailed, .connectionLost, .timedOut: retriesConnectionFailures
+        case .connectionFailed, .connectionLost, .timedOut, .connectTimedOut: retriesConnectionFailures
         case .refused: error.response.map { statuses.contains($0.status.code) } ?? false
         default: false
         }

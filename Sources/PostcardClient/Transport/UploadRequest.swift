@@ -15,9 +15,14 @@ public struct UploadRequest: Sendable {
     /// Its method.
     public let method: HTTPRequest.Method
 
-    /// Its header fields, the body's `Content-Type` included. `Host`, `Content-Length` and `Transfer-Encoding` are the
-    /// transport's own to set.
-    public let headerFields: HTTPFields
+    /// Its header fields, the body's `Content-Type` included, which stays whatever is set. `Host`, `Content-Length` and
+    /// `Transfer-Encoding` are the transport's own to set.
+    public var headerFields: HTTPFields {
+        get { fields }
+        set { fields = Self.fitting(newValue, body) }
+    }
+
+    private var fields: HTTPFields
 
     /// Its body, of which a transport makes a reader; `nil` for a request without one, such as the GET to which a
     /// 303 (See Other) points.
@@ -46,12 +51,17 @@ public struct UploadRequest: Sendable {
         if let port = url.port, !(1...65535).contains(port) { throw .invalidURL(url, "there is no port \(port)") }
         self.url = url
         self.method = method
+        fields = Self.fitting(headerFields, body)
+        self.body = body
+        self.maximumResponseBytes = maximumResponseBytes
+    }
+
+    /// Header fields that do not contradict the body.
+    private static func fitting(_ headerFields: HTTPFields, _ body: FormLayout?) -> HTTPFields {
         var fields = headerFields
         for name in [HTTPField.Name.contentLength, .transferEncoding] { fields[name] = nil }
         fields[.contentType] = body?.contentType
-        self.headerFields = fields
-        self.body = body
-        self.maximumResponseBytes = maximumResponseBytes
+        return fields
     }
 }
 

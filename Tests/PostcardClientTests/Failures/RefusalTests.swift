@@ -44,14 +44,6 @@ import Testing
             body: "disk full\u{1B}[31m\nat line 7\n\nthird\nfourth",
             message: "answered 500 Internal Server Error: disk full [31m at line 7 third"),
         Refusal(status: "404 Not Found", fields: [:], body: "", message: "answered 404 Not Found"),
-        Refusal(
-            status: "303 See Other", fields: ["Location": "/done"], body: "",
-            message: "answered 303 See Other and points to /done. Redirects are not followed; "
-                + "send the form there if that is right."),
-        Refusal(
-            status: "307 Temporary Redirect", fields: ["Location": "/elsewhere"], body: "",
-            message: "answered 307 Temporary Redirect and points to /elsewhere. Redirects are not followed; "
-                + "send the form there if that is right."),
     ]
 
     @Test(arguments: Carrier.allCases, refusals)

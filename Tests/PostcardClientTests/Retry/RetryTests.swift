@@ -11,34 +11,6 @@ import Testing
         RetryPolicy(maximumAttempts: attempts, firstDelay: .zero)
     }
 
-    /// A server that answers one after the other; `nil` closes the connection without an answer.
-    private static func answering(
-        _ answers: [(status: String, fields: [String: String])?],
-        while work: @escaping @Sendable (RawServer) async throws -> Void
-    ) async throws {
-        let rest = Answers(answers)
-        try await RawServer.run { connection in
-            while try await connection.readRequest() != nil {
-                guard let answer = rest.next() else { return }
-                try await connection.respond(answer.status, answer.fields)
-            }
-        } while: {
-            try await work($0)
-        }
-    }
-
-    private final class Answers: Sendable {
-        private let rest: Mutex<[(status: String, fields: [String: String])?]>
-
-        init(_ answers: [(status: String, fields: [String: String])?]) {
-            rest = Mutex(answers)
-        }
-
-        func next() -> (status: String, fields: [String: String])? {
-            rest.withLock { $0.isEmpty ? nil : $0.removeFirst() }
-        }
-    }
-
     private static func form(in folder: TemporaryFolder) throws -> MultipartForm {
         var form = MultipartForm()
         form.append("초코", named: "name")
@@ -51,7 +23,7 @@ import Testing
     func `a retry sends the same bytes under the same key`(carrier: Carrier) async throws {
         let folder = try TemporaryFolder()
         let form = try Self.form(in: folder)
-        try await Self.answering([
+        try await Answers.run([
             ("503 Service Unavailable", ["Retry-After": "0"]), nil, ("429 Too Many Requests", [:]),
             ("201 Created", [:]),
         ]) { server in
@@ -74,7 +46,7 @@ import Testing
 
     @Test(arguments: Carrier.allCases)
     func `after the last attempt the last failure is thrown`(carrier: Carrier) async throws {
-        try await Self.answering([nil, nil, ("503 Service Unavailable", [:]), ("201 Created", [:])]) { server in
+        try await Answers.run([nil, nil, ("503 Service Unavailable", [:]), ("201 Created", [:])]) { server in
             let client = UploadClient(transport: carrier.transport(), retryPolicy: Self.policy(3))
             let error = try await #require(throws: UploadError.self) {
                 try await client.upload(MultipartForm(), to: server.url)
@@ -87,7 +59,7 @@ import Testing
 
     @Test(arguments: Carrier.allCases, ["400 Bad Request", "401 Unauthorized", "413 Content Too Large", "501 No"])
     func `what will not pass is not tried again`(carrier: Carrier, status: String) async throws {
-        try await Self.answering([(status, [:]), ("201 Created", [:])]) { server in
+        try await Answers.run([(status, [:]), ("201 Created", [:])]) { server in
             let client = UploadClient(transport: carrier.transport(), retryPolicy: Self.policy(3))
             let error = try await #require(throws: UploadError.self) {
                 try await client.upload(MultipartForm(), to: server.url)
@@ -99,7 +71,7 @@ import Testing
 
     @Test(arguments: Carrier.allCases)
     func `nothing is tried again unless asked for, and no key is sent`(carrier: Carrier) async throws {
-        try await Self.answering([("503 Service Unavailable", [:]), ("201 Created", [:])]) { server in
+        try await Answers.run([("503 Service Unavailable", [:]), ("201 Created", [:])]) { server in
             await #expect(throws: UploadError.self) {
                 try await UploadClient(transport: carrier.transport()).upload(MultipartForm(), to: server.url)
             }
@@ -115,7 +87,7 @@ import Testing
         var form = MultipartForm()
         form.append(FormStream(chunks), named: "log", filename: "log.txt")
         let sent = form
-        try await Self.answering([("503 Service Unavailable", [:]), ("201 Created", [:])]) { server in
+        try await Answers.run([("503 Service Unavailable", [:]), ("201 Created", [:])]) { server in
             let client = UploadClient(transport: carrier.transport(), retryPolicy: Self.policy(3))
             let error = try await #require(throws: UploadError.self) {
                 try await client.upload(sent, to: server.url)
@@ -129,7 +101,7 @@ import Testing
 
     @Test(arguments: Carrier.allCases)
     func `a caller's own key is kept`(carrier: Carrier) async throws {
-        try await Self.answering([("503 Service Unavailable", [:]), ("201 Created", [:])]) { server in
+        try await Answers.run([("503 Service Unavailable", [:]), ("201 Created", [:])]) { server in
             let name = try #require(HTTPField.Name("Idempotency-Key"))
             let client = UploadClient(transport: carrier.transport(), retryPolicy: Self.policy(3))
             try await client.upload(MultipartForm(), to: server.url, headerFields: [name: "\"mine\""])
@@ -141,7 +113,7 @@ import Testing
     func `a form whose answer is lost on a kept connection is not sent again behind the caller's back`(
         carrier: Carrier
     ) async throws {
-        try await Self.answering([("201 Created", [:]), nil, ("201 Created", [:])]) { server in
+        try await Answers.run([("201 Created", [:]), nil, ("201 Created", [:])]) { server in
             let client = UploadClient(transport: carrier.transport())
             try await client.upload(MultipartForm(), to: server.url)
             let error = try await #require(throws: UploadError.self) {
@@ -162,7 +134,7 @@ import Testing
         var form = MultipartForm()
         form.append(FormStream(chunks), named: "log", filename: "log.txt")
         let sent = form
-        try await Self.answering([("201 Created", [:]), nil, ("201 Created", [:])]) { server in
+        try await Answers.run([("201 Created", [:]), nil, ("201 Created", [:])]) { server in
             let client = UploadClient(transport: carrier.transport())
             try await client.upload(MultipartForm(), to: server.url)
             let error = try await #require(throws: UploadError.self) {

@@ -2,23 +2,33 @@ import HTTPTypes
 import PostcardForm
 
 extension UploadClient {
-    /// Sends a request once, watches that bytes move, and holds the answer to a status of 2xx.
+    /// Sends a request once, and watches that bytes move.
+    ///
+    /// - Parameters:
+    ///   - request: What is sent, and where.
+    ///   - times: How long may be waited for what.
+    ///   - teller: Who tells how far it is.
+    /// - Returns: Whatever the server answers.
     func send(
-        _ request: UploadRequest, attempt: Int, telling tell: (@Sendable (UploadEvent) -> Void)?
+        _ request: UploadRequest, times: AttemptWatch.Times, telling teller: ProgressTeller
     ) async throws -> UploadResponse {
-        let watch = AttemptWatch(request.url, timeout: idleTimeout, totalBytes: request.body?.contentLength)
-        let teller = ProgressTeller(tell, attempt: attempt, interval: progressInterval, of: request.body)
+        let watch = AttemptWatch(request, times: times)
         var response: UploadResponse
         do {
             response = try await carry(request, watchedBy: watch, telling: teller)
+        } catch let error as FormError {
+            try Task.checkCancellation()
+            throw UploadError.form(error)
+        } catch var error as UploadError {
+            try Task.checkCancellation()
+            // A body that did not come to its end is no form to any server.
+            if error.delivery == .answerLost, !watch.hasSentWhole { error.delivery = .neverArrived }
+            throw error
         } catch {
             try Task.checkCancellation()
-            throw (error as? FormError).map(UploadError.form) ?? error
+            throw error
         }
-        response.attempts = attempt
         response.bytesSent = watch.bytesSent
-        guard response.status.kind == .successful else { throw UploadError.refused(response, by: request.url) }
-        try verification?.verify(response, to: request)
         return response
     }
 
@@ -31,7 +41,9 @@ extension UploadClient {
                 teller.end(watch)
                 group.cancelAll()
             }
-            group.addTask { try await transport.send(request) { teller.note($0, of: request, watchedBy: watch) } }
+            group.addTask {
+                try await transport.send(request) { teller.note($0, of: request, watchedBy: watch) }
+            }
             group.addTask { try await watch.expire(flushing: teller) }
             guard let response = try await group.next() else { throw CancellationError() }
             return response

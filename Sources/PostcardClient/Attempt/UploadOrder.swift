@@ -1,0 +1,67 @@
+import HTTPTypes
+import PostcardForm
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What a caller wants uploaded, and where.
+struct UploadOrder: Sendable {
+    let form: MultipartForm
+    let url: URL
+    let method: HTTPRequest.Method
+    let headerFields: HTTPFields
+    /// The client's where it is `nil`.
+    var acceptedStatuses: Set<Int>?
+}
+
+extension UploadClient {
+    /// Uploads what an order says.
+    ///
+    /// - Parameters:
+    ///   - tell: Who is told of every step but the last.
+    ///   - order: Makes the order; called once.
+    func perform(
+        telling tell: (@Sendable (UploadEvent) -> Void)?, _ order: @Sendable () throws -> UploadOrder
+    ) async throws -> UploadResponse {
+        let start = ContinuousClock.now
+        tell?(.preparing)
+        let order = try order()
+        let log = UploadLog(logger)
+        var fields = order.headerFields
+        if retryPolicy.isOn || !interceptors.isEmpty, let name = HTTPField.Name.idempotencyKey, !fields.contains(name) {
+            // A string of a structured field (RFC 9651 §3.3.3) stands in quotes.
+            fields[name] = "\"\(UUID().uuidString)\""
+        }
+        if let requestIDField, !fields.contains(requestIDField) { fields[requestIDField] = log.id }
+        let request = try UploadRequest(
+            url: order.url, method: order.method, headerFields: fields, body: try layout(of: order.form),
+            maximumResponseBytes: maximumResponseBytes)
+        let run = UploadRun(
+            self, request, acceptedStatuses: order.acceptedStatuses ?? acceptedStatuses, since: start, log: log,
+            telling: tell)
+        return try await run.response()
+    }
+
+    private func layout(of form: MultipartForm) throws(UploadError) -> FormLayout {
+        var layout: FormLayout
+        let problem: FormProblem?
+        do {
+            layout = try form.layout()
+            problem = try rules?.problems(in: layout).first
+        } catch {
+            throw .form(error)
+        }
+        if let problem { throw .brokenRule(problem) }
+        layout.pace = rateLimit
+        if verification != nil { layout.observer = ContentDigests(of: layout.parts) }
+        return layout
+    }
+}
+
+extension HTTPField.Name {
+    /// By which a server can tell that several requests are one (draft-ietf-httpapi-idempotency-key-header).
+    static let idempotencyKey = HTTPField.Name("Idempotency-Key")
+}

@@ -1,0 +1,28 @@
+extension UploadError {
+    /// What is known of the form's whereabouts after a failure.
+    public enum Delivery: String, Sendable, Hashable {
+        /// No server has the whole form: sending it again is safe.
+        case neverArrived = "never-arrived"
+        /// A server has said that it does not take the form: sending the same again is safe, and useless unless the
+        /// reason passes.
+        case refused
+        /// The whole form went out in this attempt or an earlier one, and what became of it is not known. Sending it
+        /// again may store it twice, unless the server heeds the `Idempotency-Key`.
+        case answerLost = "answer-lost"
+        /// A server has taken the form; what failed came after. It must not be sent again.
+        case accepted
+    }
+}
+
+extension UploadError.Code {
+    /// What a failure says of the form's whereabouts by itself. Whether the whole form had gone out when a connection
+    /// broke is for those to say who know; the worst is taken for granted.
+    var usualDelivery: UploadError.Delivery {
+        switch self {
+        case .refused: .refused
+        case .connectionLost, .timedOut, .deadlinePassed, .responseTooLarge: .answerLost
+        case .altered, .decoding: .accepted
+        default: .neverArrived
+        }
+    }
+}

@@ -1,0 +1,79 @@
+import HTTPTypes
+import Logging
+import PostcardForm
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What is logged of an upload: never the value of a field, and of header fields only values that are no secrets.
+struct UploadLog: Sendable {
+    /// By which the lines of one upload belong together.
+    let id: String
+
+    private let logger: Logger?
+
+    init(_ logger: Logger?) {
+        id = UUID().uuidString
+        var logger = logger
+        logger?[metadataKey: "upload-id"] = "\(id)"
+        self.logger = logger
+    }
+
+    func sending(_ request: UploadRequest, attempt: Int) {
+        logger?.debug(
+            "Sending a form",
+            metadata: [
+                "attempt": "\(attempt)", "method": "\(request.method)", "url": "\(request.url.withoutSecrets)",
+                "parts": "\(request.body?.parts.count ?? 0)",
+                "bytes": "\(request.body.map { $0.contentLength.map(String.init) ?? "unknown" } ?? "0")",
+                "header-fields": .array(request.headerFields.map { "\($0.withoutSecrets)" }),
+            ])
+    }
+
+    func answered(_ response: UploadResponse) {
+        logger?.debug(
+            "The server answered",
+            metadata: [
+                "status": "\(response.status.code)", "bytes-sent": "\(response.bytesSent)",
+                "header-fields": .array(response.headerFields.map { "\($0.withoutSecrets)" }),
+            ])
+    }
+
+    /// The message is not logged: it may hold what the server quotes from the form.
+    func failed(_ error: UploadError) {
+        var metadata: Logger.Metadata = [
+            "attempt": "\(error.attempts)", "code": "\(error.code)", "delivery": "\(error.delivery.rawValue)",
+        ]
+        if let status = error.response?.status.code { metadata["status"] = "\(status)" }
+        if let phase = error.phase { metadata["phase"] = "\(phase.rawValue)" }
+        logger?.info("An attempt failed", metadata: metadata)
+    }
+
+    func retrying(after delay: Duration, attempt: Int) {
+        logger?.info("Trying again", metadata: ["attempt": "\(attempt)", "delay": "\(delay)"])
+    }
+}
+
+extension URL {
+    /// Scheme, host, port and path: user names, passwords and queries are left out.
+    fileprivate var withoutSecrets: String {
+        "\(scheme ?? "")://\(address)\(path(percentEncoded: true))"
+    }
+}
+
+extension HTTPField {
+    /// The field as a log may show it. Names of secrets cannot be listed, those that hold none can.
+    fileprivate var withoutSecrets: String {
+        "\(name): \(Self.open.contains(name.canonicalName) ? value : "…")"
+    }
+
+    private static let open: Set<String> = [
+        "accept", "accept-encoding", "accept-language", "age", "allow", "alt-svc", "cache-control", "connection",
+        "content-encoding", "content-language", "content-length", "content-type", "date", "etag", "expect", "expires",
+        "idempotency-key", "last-modified", "retry-after", "server", "transfer-encoding", "user-agent", "vary", "via",
+        "x-request-id",
+    ]
+}

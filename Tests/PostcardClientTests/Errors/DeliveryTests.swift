@@ -1,0 +1,59 @@
+import Foundation
+import HTTPTypes
+import PostcardClient
+import PostcardForm
+import PostcardTestSupport
+import Testing
+
+@Suite struct DeliveryTests {
+    @Test(arguments: Carrier.allCases)
+    func `a form that did not go out whole never arrived`(carrier: Carrier) async throws {
+        let folder = try TemporaryFolder()
+        var form = MultipartForm()
+        form.append(fileAt: try folder.sparseFile("large.bin", size: 64 << 20), named: "file")
+        let sent = form
+        try await RawServer.run { connection in
+            _ = try await connection.readHead()
+        } while: { server in
+            let error = try await #require(throws: UploadError.self) {
+                try await UploadClient(transport: carrier.transport()).upload(sent, to: server.url)
+            }
+            #expect(error.code == .connectionLost)
+            #expect(error.delivery == .neverArrived)
+            #expect(error.advice?.hasPrefix("No server has the whole form.") == true)
+        }
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `of a form that went out whole the answer is lost, whatever the later attempts say`(
+        carrier: Carrier
+    ) async throws {
+        try await Answers.run([nil, ("503 Service Unavailable", [:])]) { server in
+            let error = try await #require(throws: UploadError.self) {
+                try await UploadClient(transport: carrier.transport()).upload(MultipartForm(), to: server.url)
+            }
+            #expect(error.code == .connectionLost)
+            #expect(error.delivery == .answerLost)
+            #expect(error.advice?.hasPrefix("The form may have arrived.") == true)
+        }
+        try await Answers.run([nil, ("503 Service Unavailable", [:])]) { server in
+            let client = UploadClient(
+                transport: carrier.transport(), retryPolicy: RetryPolicy(maximumAttempts: 2, firstDelay: .zero))
+            let error = try await #require(throws: UploadError.self) {
+                try await client.upload(MultipartForm(), to: server.url)
+            }
+            #expect(error.code == .refused)
+            #expect(error.delivery == .answerLost)
+        }
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `a refusal is a refusal`(carrier: Carrier) async throws {
+        try await Answers.run([("422 Unprocessable Content", [:])]) { server in
+            let error = try await #require(throws: UploadError.self) {
+                try await UploadClient(transport: carrier.transport()).upload(MultipartForm(), to: server.url)
+            }
+            #expect(error.delivery == .refused)
+        }
+    }
+}
