@@ -73,6 +73,14 @@ public struct UploadClient: Sendable {
     /// Compares what the server says it has received with what was sent; nothing is compared unless set.
     public var verification: UploadVerification?
 
+    /// The size of a body, in bytes, above which the server is asked whether it wants it before it goes out; nobody
+    /// is asked unless set. A body of unknown length counts as larger.
+    ///
+    /// A refusal by the request's head alone, such as of missing authorization or of a form that is too large, then
+    /// costs no more than the head. The question is `Expect: 100-continue` (RFC 9110 §10.1.1), and a server that
+    /// says nothing gets the body after a second. On Apple platforms the wait is URLSession's own.
+    public var expectContinueAbove: Int64?
+
     /// Where uploads are logged: every request and answer at the level `debug`, failures and retries at `info`. All lines
     /// of an upload carry the same `upload-id`. Values of fields are never logged, and of header fields only those that
     /// hold no secrets.

@@ -20,6 +20,8 @@ struct BodyChunks: AsyncSequence, Sendable {
     /// Of the loops one has the connection; which one is AsyncHTTPClient's secret.
     let loops: any EventLoopGroup
     let end: BodyEnd
+    /// What the server has to say first, where it is asked.
+    var expectation: Expectation?
     let report: @Sendable (TransportEvent) -> Void
 
     func makeAsyncIterator() -> Iterator {
@@ -52,6 +54,7 @@ struct BodyChunks: AsyncSequence, Sendable {
                 bytesAhead = 0
             }
             tell()
+            if case .beginning = place, let expectation = body.expectation { try await expectation.wait() }
             if bytes.readableBytes == 0 {
                 guard let block = try await body.blocks.take() else {
                     tellEndOfStream()

@@ -42,7 +42,7 @@ extension UploadClient {
                 group.cancelAll()
             }
             group.addTask {
-                try await transport.send(request) { teller.note($0, of: request, watchedBy: watch) }
+                try await transport.sendMeetingExpectation(request) { teller.note($0, of: request, watchedBy: watch) }
             }
             group.addTask { try await watch.expire(flushing: teller) }
             guard let response = try await group.next() else { throw CancellationError() }

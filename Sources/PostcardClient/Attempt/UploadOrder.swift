@@ -36,8 +36,12 @@ extension UploadClient {
             fields[name] = "\"\(UUID().uuidString)\""
         }
         if let requestIDField, !fields.contains(requestIDField) { fields[requestIDField] = log.id }
+        let layout = try layout(of: order.form)
+        if let expectContinueAbove, layout.contentLength ?? .max > expectContinueAbove {
+            fields[.expect] = "100-continue"
+        }
         let request = try UploadRequest(
-            url: order.url, method: order.method, headerFields: fields, body: try layout(of: order.form),
+            url: order.url, method: order.method, headerFields: fields, body: layout,
             maximumResponseBytes: maximumResponseBytes)
         let run = UploadRun(
             self, request, acceptedStatuses: order.acceptedStatuses ?? acceptedStatuses, since: start, log: log,

@@ -17,15 +17,6 @@ final class StatusCheck: ChannelInboundHandler {
 
     private var state = State.valid
 
-    /// Adds the check to a connection, between what reads responses and what acts on them.
-    static func add(to channel: any Channel) -> EventLoopFuture<Void> {
-        channel.eventLoop.submit {
-            let pipeline = channel.pipeline.syncOperations
-            let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPResponseDecoder>.self)
-            try pipeline.addHandler(StatusCheck(), position: .after(decoder))
-        }
-    }
-
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         // What comes after an invalid head until the connection is closed belongs to no response.
         guard state == .valid else { return }
