@@ -142,9 +142,9 @@ extension DoctorCode {
             .boundarySpaces, .boundaryCase, .jsonBody, .urlEncodedBody, .base64Body, .percentEncodedBody,
             .delimiterWithoutDashes, .missingLineBreakBeforeDelimiter, .missingLineBreakAfterDelimiter,
             .missingBlankLine, .extraBlankLine, .missingCloseDelimiter, .wrongCloseDelimiter, .blankBeforeColon,
-            .unescapedQuote, .unquotedValue, .refusedByServer:
+            .unescapedQuote, .unquotedValue, .byteOrderMark, .refusedByServer:
             .error
-        case .boundaryWithoutQuotes, .boundaryCharacters, .byteOrderMark, .leadingLineBreak, .preamble,
+        case .boundaryWithoutQuotes, .boundaryCharacters, .leadingLineBreak, .preamble,
             .extraLineBreakBeforeDelimiter, .paddedDelimiter, .delimiterInContent, .noFinalLineBreak, .epilogue,
             .partsAfterCloseDelimiter, .controlInName, .mojibake, .fileWithoutFilename, .emptyFilename,
             .pathInFilename, .textWithFilename, .malformedMediaType, .misspelledMediaType, .contentContradictsType,

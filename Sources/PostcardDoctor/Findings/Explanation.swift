@@ -12,14 +12,29 @@ public struct Explanation: Sendable {
     public let parts: [Part]
 
     /// What is wrong: root causes, errors before warnings, and the rest in the order of the request.
-    public let findings: [Finding]
+    public internal(set) var findings: [Finding]
 
     /// How many findings there are beside ``findings``, which keep at most 1000.
-    public var omittedFindings = 0
+    public internal(set) var omittedFindings = 0
 
     /// The request's `Content-Type` as it should be, where the one that came is mended; for a body that came alone,
     /// whose head no edit can reach.
-    public var mendedContentType: String?
+    public internal(set) var mendedContentType: String?
+
+    /// The number of the body's bytes, as far as they came.
+    public internal(set) var bodySize: Int64 = 0
+
+    /// The number of parts, those that ``parts`` does not describe included.
+    public internal(set) var partCount = 0
+
+    /// What mends everything that can be mended without asking the sender, in the order of the request.
+    public internal(set) var edits: [Edit] = []
+
+    /// Whether ``edits`` are all; beyond 100,000 they are not kept, and nothing can be mended.
+    var areEditsComplete = true
+
+    /// Where things stand in the head of a raw request; `nil` for a body that came alone.
+    var head: RequestHead?
 
     /// All findings in one list, each root cause followed by its consequences.
     public var problems: [Finding] { findings.flatMap { [$0] + $0.consequences } }

@@ -49,8 +49,8 @@ public struct Finding: Sendable, Hashable {
     /// As many as tell what they have in common.
     public static let maximumConsequences = 20
 
-    /// How much it weighs; it follows from the code.
-    public var severity: FormProblem.Severity { code.severity }
+    /// How much it weighs: what the code says, and less where a receiver takes the form all the same.
+    public private(set) var severity: FormProblem.Severity
 
     /// Why servers care, in a sentence or two.
     public var reason: String { code.reference.cause }
@@ -63,6 +63,7 @@ public struct Finding: Sendable, Hashable {
         _ message: String, fix: String? = nil, edits: [Edit]? = nil
     ) {
         self.code = code
+        severity = code.severity
         self.place = place
         self.offset = offset
         self.length = length
@@ -77,6 +78,20 @@ public struct Finding: Sendable, Hashable {
         self.init(
             .form(problem.code), in: place, at: offset ?? problem.offset, part: part ?? problem.partIndex,
             problem.message, fix: problem.fix)
+    }
+}
+
+extension Finding {
+    /// The same in other words.
+    func saying(_ message: String) -> Finding {
+        Finding(code, in: place, at: offset, length: length, part: partIndex, message, fix: fix, edits: edits)
+    }
+
+    /// The same where a receiver takes the form.
+    func asWarning(_ message: String) -> Finding {
+        var finding = saying(message)
+        finding.severity = .warning
+        return finding
     }
 }
 

@@ -1,12 +1,38 @@
 import HTTPTypes
 import PostcardForm
 
-/// The head of a raw HTTP/1.1 request: what it says about the body.
-struct RequestHead {
-    /// The `Content-Type`; empty where there is none.
-    let contentType: String
-    let contentLength: Int64?
-    let isChunked: Bool
+/// The head of a raw HTTP/1.1 request: what it says about the body, where, and what is wrong with it.
+struct RequestHead: Sendable {
+    /// A header field and where it stands, counted from the start of the request.
+    struct Field: Sendable {
+        let name: String
+        let value: String
+        /// The whole line with its line break.
+        let line: Range<Int>
+        let valueStart: Int
+        let valueLength: Int
+    }
+
+    private(set) var fields: [Field] = []
+    private(set) var findings: [Finding] = []
+
+    /// Where the blank line begins, which is where another field may be put in.
+    private(set) var end = 0
+
+    /// The number of the head's bytes, the blank line included.
+    let length: Int
+
+    private(set) var contentLength: Int64?
+
+    var isChunked: Bool { !all("transfer-encoding").isEmpty }
+
+    /// The field that names the type: of several, the one of a form.
+    var contentType: Field? {
+        let types = all("content-type")
+        return types.first { $0.value.lowercased().contains("multipart/form-data") } ?? types.first
+    }
+
+    func all(_ name: String) -> [Field] { fields.filter { $0.name == name } }
 
     /// Where the blank line behind a head ends. Lines may end in LF alone: a request that went through an editor
     /// has lost its CRs, and the body is the place to say so.
@@ -14,87 +40,179 @@ struct RequestHead {
     /// - Parameter known: How many of the bytes were searched before.
     static func end(in bytes: [UInt8], from known: Int) -> Int? {
         var index = max(known - 2, 0)
-        while let lineFeed = bytes[index...].firstIndex(of: UInt8(ascii: "\n")) {
+        while let lineFeed = bytes[index...].firstIndex(of: .lineFeed) {
             let next = bytes[(lineFeed + 1)...].prefix(2)
-            if next.first == UInt8(ascii: "\n") { return lineFeed + 2 }
+            if next.first == .lineFeed { return lineFeed + 2 }
             if next.elementsEqual("\r\n".utf8) { return lineFeed + 3 }
             index = lineFeed + 1
         }
         return nil
     }
 
-    /// - Throws: ``FormProblem`` where the request line or a header field is malformed, or where two receivers could
-    ///   find different bodies (RFC 9112 §6.3).
-    init(_ bytes: [UInt8]) throws(FormProblem) {
-        let lines = bytes.split(separator: UInt8(ascii: "\n")).map { line in
-            String(decoding: line.last == UInt8(ascii: "\r") ? line.dropLast() : line, as: UTF8.self)
+    /// - Parameter bytes: The head with its blank line.
+    /// - Throws: ``Finding`` where the input is no request at all.
+    init(_ bytes: [UInt8]) throws(Finding.Refusal) {
+        length = bytes.count
+        var start = 0
+        var isFirst = true
+        while start < bytes.count {
+            let lineFeed = bytes[start...].firstIndex(of: .lineFeed) ?? bytes.count
+            let lineEnd = lineFeed > start && bytes[lineFeed - 1] == .carriageReturn ? lineFeed - 1 : lineFeed
+            let line = start..<min(lineFeed + 1, bytes.count)
+            if lineEnd == start, !isFirst {
+                end = start
+                break
+            }
+            if isFirst {
+                try readRequestLine(bytes[start..<lineEnd])
+            } else {
+                readField(bytes, line, end: lineEnd)
+            }
+            isFirst = false
+            start = line.upperBound
         }
-        guard let requestLine = lines.first, Self.isRequestLine(requestLine) else {
-            throw FormProblem(
-                .malformedRequest, at: 0, "The input does not begin with a request line.",
-                fix: "Give the request as it was sent, or the body alone and its Content-Type with --content-type.")
-        }
-        var fields: [String: [String]] = [:]
-        for line in lines.dropFirst() where !line.isEmpty {
-            let (name, value) = try Self.field(line)
-            fields[name, default: []].append(value)
-        }
-        contentType = try Self.single("content-type", of: fields) ?? ""
-        contentLength = try Self.contentLength(try Self.single("content-length", of: fields))
-        isChunked = try Self.isChunked(fields["transfer-encoding"] ?? [])
-        if isChunked, contentLength != nil {
-            throw FormProblem(
-                .malformedRequest, at: 0, "The head has both a Content-Length and a Transfer-Encoding.",
-                fix: "Send the one or the other; the library that sends the body knows which.")
+        noteLengths()
+        noteContentTypes()
+    }
+
+    private mutating func readRequestLine(_ line: ArraySlice<UInt8>) throws(Finding.Refusal) {
+        let words = line.split(separator: .space, omittingEmptySubsequences: false)
+        guard words.count == 3, !words[0].isEmpty, !words[1].isEmpty, words[2].starts(with: "HTTP/".utf8) else {
+            throw Finding.Refusal(
+                finding: .malformedRequest(
+                    at: 0, length: min(line.count, 80),
+                    line.starts(with: "--".utf8)
+                        ? "The input begins with a delimiter, not with a request line: it is a body alone."
+                        : "The input does not begin with a request line.",
+                    fix: "Give the request as it was sent, or the body alone and its Content-Type with --content-type.")
+            )
         }
     }
 
-    private static func field(_ line: String) throws(FormProblem) -> (name: String, value: String) {
-        let pieces = line.utf8.split(separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
-        guard pieces.count == 2, let name = HTTPField.Name(String(pieces[0]) ?? "") else {
-            throw FormProblem(
-                .malformedRequest, at: 0, "The line \(line.debugDescription) of the head is no header field.",
-                fix: "Write Name: value, with no blank before the colon.")
+    private mutating func readField(_ bytes: [UInt8], _ line: Range<Int>, end: Int) {
+        let start = line.lowerBound
+        guard let colon = bytes[start..<end].firstIndex(of: .colon) else {
+            noteLine(bytes, start..<end)
+            return
         }
-        var value = pieces[1].drop(while: \.isBlank)
-        while value.last?.isBlank == true { value.removeLast() }
-        return (name.canonicalName, String(value) ?? "")
+        var nameEnd = colon
+        while nameEnd > start, bytes[nameEnd - 1].isBlank { nameEnd -= 1 }
+        guard let name = HTTPField.Name(String(decoding: bytes[start..<nameEnd], as: UTF8.self)) else {
+            noteLine(bytes, start..<end)
+            return
+        }
+        if nameEnd < colon {
+            findings.append(
+                .malformedRequest(
+                    at: Int64(nameEnd), length: colon - nameEnd, "A blank stands between \(name) and its colon.",
+                    fix: "Write Name: value, with no blank before the colon.",
+                    edits: [Edit(in: .head, at: Int64(nameEnd), length: Int64(colon - nameEnd), [])]))
+        }
+        var value = colon + 1
+        while value < end, bytes[value].isBlank { value += 1 }
+        var last = end
+        while last > value, bytes[last - 1].isBlank { last -= 1 }
+        fields.append(
+            Field(
+                name: name.canonicalName, value: String(decoding: bytes[value..<last], as: UTF8.self), line: line,
+                valueStart: value, valueLength: last - value))
     }
 
-    private static func isChunked(_ codings: [String]) throws(FormProblem) -> Bool {
-        let codings = codings.joined(separator: ",").lowercased().split(separator: ",").map {
+    private mutating func noteLine(_ bytes: [UInt8], _ line: Range<Int>) {
+        let text = String(decoding: bytes[line].prefix(80), as: UTF8.self)
+        findings.append(
+            .malformedRequest(
+                at: Int64(line.lowerBound), length: min(line.count, 80),
+                "The line \(text.debugDescription) of the head is no header field.",
+                fix: "Write Name: value, with no blank before the colon."))
+    }
+
+    // MARK: - Lengths
+
+    private mutating func noteLengths() {
+        let lengths = all("content-length")
+        let codings = all("transfer-encoding")
+        if let first = lengths.first {
+            let numbers = Set(lengths.map(\.value))
+            contentLength = numbers.count == 1 ? number(first) : nil
+            if lengths.count > 1 {
+                let last = lengths[lengths.count - 1]
+                findings.append(
+                    Finding(
+                        .doctor(.conflictingLengths), in: .head, at: Int64(last.line.lowerBound),
+                        length: last.line.count, "The head has \(lengths.count) Content-Length fields.",
+                        edits: numbers.count == 1 ? removal(of: Array(lengths.dropFirst())) : nil))
+            }
+        }
+        guard let coding = codings.first else { return }
+        if let length = lengths.first {
+            findings.append(
+                Finding(
+                    .doctor(.conflictingLengths), in: .head, at: Int64(later(length, coding).line.lowerBound),
+                    length: later(length, coding).line.count,
+                    "The head has both a Content-Length and a Transfer-Encoding.", edits: []))
+            contentLength = nil
+        }
+        let names = codings.map { $0.value.lowercased() }.joined(separator: ",").split(separator: ",").map {
             $0.filter { $0 != " " && $0 != "\t" }
         }
-        guard codings.allSatisfy({ $0 == "chunked" }), codings.count <= 1 else {
-            throw FormProblem(
-                .malformedRequest, at: 0, "The Transfer-Encoding is another than chunked.",
-                fix: "Send Transfer-Encoding: chunked, or a Content-Length in its place.")
-        }
-        return !codings.isEmpty
+        guard names != ["chunked"] else { return }
+        findings.append(
+            .malformedRequest(
+                at: Int64(coding.valueStart), length: coding.valueLength,
+                "The Transfer-Encoding is \(coding.value.debugDescription), not chunked.",
+                fix: "Send Transfer-Encoding: chunked, or a Content-Length in its place."))
     }
 
-    private static func isRequestLine(_ line: String) -> Bool {
-        let words = line.split(separator: " ", omittingEmptySubsequences: false)
-        return words.count == 3 && !words[0].isEmpty && !words[1].isEmpty && words[2].hasPrefix("HTTP/")
+    private func later(_ one: Field, _ other: Field) -> Field {
+        one.line.lowerBound > other.line.lowerBound ? one : other
     }
 
-    /// The value of a field that may come once.
-    private static func single(_ name: String, of fields: [String: [String]]) throws(FormProblem) -> String? {
-        let values = fields[name] ?? []
-        if values.count > 1 {
-            throw FormProblem(
-                .malformedRequest, at: 0, "The head has \(values.count) \(name) fields.", fix: "Send it once.")
-        }
-        return values.first
+    private func removal(of fields: [Field]) -> [Edit] {
+        fields.map { Edit(in: .head, at: Int64($0.line.lowerBound), length: Int64($0.line.count), []) }
     }
 
-    private static func contentLength(_ value: String?) throws(FormProblem) -> Int64? {
-        guard let value else { return nil }
-        guard let length = Int64(value), length >= 0, value.utf8.allSatisfy(\.isDigit) else {
-            throw FormProblem(
-                .malformedRequest, at: 0, "The Content-Length \(value.debugDescription) is no number of bytes.",
-                fix: "Write the number of the body's bytes in decimal digits.")
+    private mutating func number(_ field: Field) -> Int64? {
+        if let length = Int64(field.value), length >= 0, field.value.utf8.allSatisfy(\.isDigit) { return length }
+        findings.append(
+            .malformedRequest(
+                at: Int64(field.valueStart), length: field.valueLength,
+                "The Content-Length \(field.value.debugDescription) is no number of bytes.",
+                fix: "Write the number of the body's bytes in decimal digits.", edits: []))
+        return nil
+    }
+
+    // MARK: - Types
+
+    private mutating func noteContentTypes() {
+        let types = all("content-type")
+        guard types.count > 1, let kept = contentType else {
+            if types.isEmpty {
+                findings.append(
+                    Finding(
+                        .form(.missingContentType), in: .head, at: Int64(end), "The request has no Content-Type."))
+            }
+            return
         }
-        return length
+        let last = types[types.count - 1]
+        let others = types.filter { $0.line != kept.line }
+        findings.append(
+            Finding(
+                .doctor(.duplicateContentType), in: .head, at: Int64(last.line.lowerBound), length: last.line.count,
+                "The head has \(types.count) Content-Type fields.", edits: removal(of: others)))
+    }
+}
+
+extension Finding {
+    /// What is thrown where nothing more can be said.
+    struct Refusal: Error {
+        let finding: Finding
+    }
+
+    static func malformedRequest(
+        at offset: Int64, length: Int = 0, _ message: String, fix: String, edits: [Edit]? = nil
+    ) -> Finding {
+        Finding(
+            .form(.malformedRequest), in: .head, at: offset, length: length, message, fix: fix, edits: edits)
     }
 }

@@ -1,35 +1,35 @@
 /// The bytes and byte classes of the grammars that a form is written in.
 extension UInt8 {
-    static let tab = UInt8(ascii: "\t")
-    static let lineFeed = UInt8(ascii: "\n")
-    static let carriageReturn = UInt8(ascii: "\r")
-    static let space = UInt8(ascii: " ")
-    static let quote = UInt8(ascii: "\"")
-    static let percent = UInt8(ascii: "%")
-    static let dash = UInt8(ascii: "-")
-    static let slash = UInt8(ascii: "/")
-    static let colon = UInt8(ascii: ":")
-    static let semicolon = UInt8(ascii: ";")
-    static let equals = UInt8(ascii: "=")
-    static let backslash = UInt8(ascii: "\\")
+    package static let tab = UInt8(ascii: "\t")
+    package static let lineFeed = UInt8(ascii: "\n")
+    package static let carriageReturn = UInt8(ascii: "\r")
+    package static let space = UInt8(ascii: " ")
+    package static let quote = UInt8(ascii: "\"")
+    package static let percent = UInt8(ascii: "%")
+    package static let dash = UInt8(ascii: "-")
+    package static let slash = UInt8(ascii: "/")
+    package static let colon = UInt8(ascii: ":")
+    package static let semicolon = UInt8(ascii: ";")
+    package static let equals = UInt8(ascii: "=")
+    package static let backslash = UInt8(ascii: "\\")
 
     package var isDigit: Bool { self >= UInt8(ascii: "0") && self <= UInt8(ascii: "9") }
 
-    var isLetter: Bool { asciiLowercased >= UInt8(ascii: "a") && asciiLowercased <= UInt8(ascii: "z") }
+    package var isLetter: Bool { asciiLowercased >= UInt8(ascii: "a") && asciiLowercased <= UInt8(ascii: "z") }
 
     /// A space or a tab: `WSP` of RFC 5234, and what may pad a delimiter.
     package var isBlank: Bool { self == .space || self == .tab }
 
     /// `tchar` of RFC 9110 §5.6.2.
-    var isTokenCharacter: Bool { ByteClass.token.contains(self) }
+    package var isTokenCharacter: Bool { ByteClass.token.contains(self) }
 
     /// `bchars` of RFC 2046 §5.1.1.
-    var isBoundaryCharacter: Bool { ByteClass.boundary.contains(self) }
+    package var isBoundaryCharacter: Bool { ByteClass.boundary.contains(self) }
 
     /// A control character that has no place in a header field's value (RFC 9110 §5.5).
     var isForbiddenInValue: Bool { (self < 0x20 && self != .tab) || self == 0x7F }
 
-    var asciiLowercased: UInt8 {
+    package var asciiLowercased: UInt8 {
         self >= UInt8(ascii: "A") && self <= UInt8(ascii: "Z") ? self | 0x20 : self
     }
 

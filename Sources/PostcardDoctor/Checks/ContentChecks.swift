@@ -1,0 +1,193 @@
+import PostcardForm
+
+/// What is odd about a part's content, once it has gone by.
+struct ContentChecks {
+    let header: ReadHeader
+    let content: PartContent
+    /// Where the content begins.
+    let offset: Int64
+    let partIndex: Int
+    /// Whether the body ended inside the content.
+    let isCutOff: Bool
+
+    var findings: [Finding] {
+        var found = [value, base64, type, filename, textWithFilename, notUTF8, location].compactMap(\.self)
+        if !isCutOff { found += [empty, extraLineBreak, truncated].compactMap(\.self) }
+        return found
+    }
+
+    private func finding(
+        _ code: DoctorCode, at place: Int64? = nil, length: Int = 0, _ message: String, fix: String? = nil,
+        edits: [Edit]? = nil
+    ) -> Finding {
+        Finding(
+            .doctor(code), at: place ?? offset, length: length, part: partIndex, message, fix: fix, edits: edits)
+    }
+
+    /// The media type that the header announces, without parameters.
+    private var announced: String? {
+        header.contentType?.prefix { $0 != ";" && $0 != " " && $0 != "\t" }.lowercased()
+    }
+
+    private var detected: MediaType? { MediaType.forFirstBytes(content.start) }
+
+    private static let pictures: Set<MediaType> = [
+        .jpeg, .png, .gif, .webP, .heic, .heif, .avif, .tiff, .bmp, .pdf,
+    ]
+
+    private var announcedPicture: MediaType? { Self.pictures.first { $0.value == announced } }
+}
+
+// MARK: - Values
+
+extension ContentChecks {
+    private var value: Finding? {
+        guard !header.isFile, let text = content.text, let code = TextValue.code(of: text) else { return nil }
+        let message =
+            switch code {
+            case .optionalDescription: "The value is what Swift prints of an optional: Optional(…)."
+            case .nullText: "The value is the word \(text), which stands for no value."
+            case .objectDescription: "The value is the description of an object."
+            case .surprisingNumber: "The number is written with separators for people."
+            default: "The date is written for people."
+            }
+        return finding(code, length: Int(content.size), message)
+    }
+
+    private var notUTF8: Finding? {
+        guard !header.isFile, header.contentType == nil || announced == "text/plain",
+            header.contentType?.lowercased().contains("charset") != true, !content.isUTF8, detected == nil
+        else { return nil }
+        let valid = (0..<content.start.count).reversed().first {
+            String(validating: content.start.prefix($0), as: UTF8.self) != nil
+        }
+        return finding(.textNotUTF8, at: offset + Int64(valid ?? 0), length: 1, "The text is not in UTF-8.")
+    }
+
+    private var textWithFilename: Finding? {
+        guard let filename = header.filename, !filename.isEmpty, !filename.contains("."), content.size > 0,
+            content.size <= 200, header.contentType == nil || announced == "text/plain", let text = content.text,
+            text.unicodeScalars.allSatisfy({ $0.value >= 0x20 || $0 == "\n" || $0 == "\r" || $0 == "\t" })
+        else { return nil }
+        return finding(
+            .textWithFilename, at: header.filenameValue?.offset, length: filename.utf8.count,
+            "A short text has the filename \(filename.debugDescription), which makes a file of it.")
+    }
+}
+
+// MARK: - Types
+
+extension ContentChecks {
+    private var type: Finding? {
+        guard let field = header.contentTypeField, let announcedPicture, content.size > 0, base64 == nil else {
+            return nil
+        }
+        if let detected {
+            guard detected != announcedPicture, !Self.areAlike(detected, announcedPicture) else { return nil }
+            return finding(
+                .contentContradictsType, at: field.offset, length: field.bytes.count,
+                "The Content-Type is \(announcedPicture) and the bytes are \(detected).",
+                edits: [Edit(at: field.offset, length: Int64(announcedPicture.value.utf8.count), detected.value.utf8)])
+        }
+        guard content.start.count >= 16,
+            content.start.prefix(64).allSatisfy({ (0x20..<0x7F).contains($0) || $0 == 10 || $0 == 13 || $0 == 9 })
+        else { return nil }
+        return finding(
+            .contentContradictsType, at: field.offset, length: field.bytes.count,
+            "The Content-Type is \(announcedPicture) and the content is text.")
+    }
+
+    /// One container, and brands that overlap.
+    private static func areAlike(_ one: MediaType, _ other: MediaType) -> Bool {
+        let family: Set<MediaType> = [.heic, .heif, .avif]
+        return family.contains(one) && family.contains(other)
+    }
+
+    private var filename: Finding? {
+        guard let filename = header.filename else { return fileWithoutFilename }
+        guard let announcedPicture, let value = header.filenameValue, type == nil,
+            let byName = MediaType.forExtension(of: filename), byName != announcedPicture,
+            Self.pictures.contains(byName), !Self.areAlike(byName, announcedPicture)
+        else { return nil }
+        return finding(
+            .extensionContradictsType, at: value.offset, length: value.bytes.count,
+            "The filename's extension is that of \(byName), and the Content-Type is \(announcedPicture).")
+    }
+
+    private var fileWithoutFilename: Finding? {
+        let isPicture = detected.map { Self.pictures.contains($0) } == true
+        let isAnnounced = announced.map { type in
+            ["image/", "video/", "audio/"].contains { type.hasPrefix($0) }
+                || ["application/octet-stream", "application/pdf", "application/zip"].contains(type)
+        }
+        guard isPicture || isAnnounced == true else { return nil }
+        return finding(
+            .fileWithoutFilename, at: header.offset,
+            "The part is a file by its \(isAnnounced == true ? "type" : "content") and has no filename.")
+    }
+}
+
+// MARK: - Bytes
+
+extension ContentChecks {
+    private var base64: Finding? {
+        guard content.size >= 64 else { return nil }
+        let text = content.start.prefix(256)
+        let isDataURL = text.starts(with: "data:".utf8) && text.prefix(64).contains(UInt8(ascii: ";"))
+        let isKnown = Self.base64Starts.contains { text.starts(with: $0.utf8) }
+        let isText = text.allSatisfy { byte in
+            byte.isLetter || byte.isDigit
+                || [.slash, .equals, .carriageReturn, .lineFeed, UInt8(ascii: "+")].contains(byte)
+        }
+        guard isDataURL || (isText && (isKnown || announcedPicture != nil)) else { return nil }
+        return finding(
+            .base64Content, length: min(Int(content.size), 64),
+            isDataURL ? "The content is a data: URL, not bytes." : "The content is base64 text, not bytes.")
+    }
+
+    /// What JPEG, PNG, GIF, WebP, HEIC and PDF begin with in base64.
+    private static let base64Starts = ["/9j/", "iVBORw0KGgo", "R0lGOD", "UklGR", "AAAAGGZ0eX", "AAAAHGZ0eX", "JVBERi0"]
+
+    private var empty: Finding? {
+        guard let filename = header.filename, !filename.isEmpty, content.size == 0 else { return nil }
+        return finding(.emptyFile, "The file \(filename.debugDescription) has no bytes.")
+    }
+
+    /// How long the line break is that follows the picture's end.
+    var lineBreakBehindPicture: Int? {
+        let end: Int64
+        if let known = content.picture.end {
+            end = known
+        } else if detected == .gif, content.tail.suffix(3).elementsEqual([0x3B, 0x0D, 0x0A]) {
+            end = content.size - 2
+        } else {
+            return nil
+        }
+        let excess = content.size - end
+        if excess == 2, content.tail.suffix(2).elementsEqual("\r\n".utf8) { return 2 }
+        return excess == 1 && content.tail.last == .lineFeed ? 1 : nil
+    }
+
+    private var extraLineBreak: Finding? {
+        guard let length = lineBreakBehindPicture else { return nil }
+        let place = offset + content.size - Int64(length)
+        return finding(
+            .extraLineBreakBeforeDelimiter, at: place, length: length,
+            "The picture has ended, and a line break follows it that is part of the file.",
+            edits: [Edit(at: place, length: Int64(length), [])])
+    }
+
+    private var truncated: Finding? {
+        guard content.picture.isCut(at: content.size) else { return nil }
+        return finding(
+            .truncatedPicture, at: offset + content.size,
+            "The picture breaks off after \(content.size) bytes, before its format ends.")
+    }
+
+    private var location: Finding? {
+        guard let index = PhotoLocation.offset(inJPEG: content.start) else { return nil }
+        return finding(
+            .locationInPhoto, at: offset + Int64(index), length: 12,
+            "The photo's EXIF holds the place where it was taken.")
+    }
+}

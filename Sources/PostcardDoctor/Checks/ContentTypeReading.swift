@@ -1,0 +1,106 @@
+import PostcardForm
+
+/// A request's Content-Type as it was meant, whatever its grammar.
+struct ContentTypeReading {
+    /// The boundary that it names, well or badly.
+    private(set) var boundary: [UInt8]?
+    /// What the parser says of it.
+    private(set) var problem: FormProblem?
+    /// What is odd, and what is wrong beside the parser's problem.
+    private(set) var findings: [Finding] = []
+    private let isMultipart: Bool
+
+    /// - Parameters:
+    ///   - offset: Where the value stands in the head.
+    init(_ value: String, at offset: Int64) {
+        let bytes = Array(value.utf8)
+        let lowercase = value.lowercased()
+        isMultipart = lowercase.contains("multipart/form-data")
+        var read: String?
+        do {
+            read = try FormParser(contentType: value).boundary
+        } catch {
+            problem = error
+        }
+        guard let range = Self.boundary(in: bytes) else {
+            noteSeveral(value, at: offset)
+            return
+        }
+        boundary = read.map { Array($0.utf8) } ?? Array(bytes[range.value])
+        noteSeveral(value, at: offset)
+        guard problem == nil, let boundary else { return }
+        let place = offset + Int64(range.value.lowerBound)
+        let characters = bytes[range.value]
+        if let index = characters.firstIndex(where: { !$0.isBoundaryCharacter }).map({ $0 - characters.startIndex }) {
+            findings.append(
+                Finding(
+                    .doctor(.boundaryCharacters), in: .head, at: place + Int64(index), length: 1,
+                    "Character \(index + 1) of the boundary is not one that RFC 2046 allows."))
+        } else if !range.isQuoted, let index = boundary.firstIndex(where: { !$0.isTokenCharacter }) {
+            let quoted = [.quote] + boundary + [.quote]
+            findings.append(
+                Finding(
+                    .doctor(.boundaryWithoutQuotes), in: .head, at: place + Int64(index), length: 1,
+                    "Character \(index + 1) of the boundary may stand between quotes only.",
+                    edits: [Edit(in: .head, at: place, length: Int64(boundary.count), quoted)]))
+        }
+    }
+
+    /// Two values in one field, as appending to a header makes them.
+    private mutating func noteSeveral(_ value: String, at offset: Int64) {
+        guard problem != nil, isMultipart, value.contains(",") else { return }
+        let types = value.split(separator: ",").filter { piece in
+            let trimmed = piece.drop { $0 == " " }.prefix { $0 != ";" && $0 != " " }
+            return trimmed.contains("/") && (try? MediaType(String(trimmed))) != nil
+        }
+        guard types.count > 1 else { return }
+        findings.append(
+            Finding(
+                .doctor(.duplicateContentType), in: .head, at: offset, length: value.utf8.count,
+                "The Content-Type has \(types.count) values in one field: \(value.debugDescription)."))
+        if let multipart = types.first(where: { $0.lowercased().contains("multipart/form-data") }),
+            let range = Self.boundary(in: Array(multipart.utf8))
+        {
+            boundary = Array(Array(multipart.utf8)[range.value])
+        }
+    }
+
+    private static func boundary(in bytes: [UInt8]) -> (value: Range<Int>, isQuoted: Bool)? {
+        let lowercase = bytes.map(\.asciiLowercased)
+        guard let found = ByteSearch("boundary".utf8).firstIndex(in: lowercase, from: 0, end: bytes.count) else {
+            return nil
+        }
+        var index = found + 8
+        while index < bytes.count, bytes[index].isBlank { index += 1 }
+        guard index < bytes.count, bytes[index] == .equals else { return nil }
+        index += 1
+        while index < bytes.count, bytes[index].isBlank { index += 1 }
+        let isQuoted = index < bytes.count && bytes[index] == .quote
+        if isQuoted { index += 1 }
+        var end = index
+        while end < bytes.count, isQuoted ? bytes[end] != .quote : bytes[end] != .semicolon && !bytes[end].isBlank {
+            end += 1
+        }
+        return (index..<end, isQuoted)
+    }
+}
+
+extension ContentTypeReading {
+    /// How the boundary that is named differs from the one that the body uses.
+    static func difference(_ announced: [UInt8], _ used: [UInt8]) -> DoctorCode {
+        let one = String(decoding: announced, as: UTF8.self)
+        let other = String(decoding: used, as: UTF8.self)
+        func without(_ characters: String, _ text: String) -> String { text.filter { !characters.contains($0) } }
+        func trimmed(_ text: String) -> Substring {
+            var text = text[...]
+            while text.first == "-" { text.removeFirst() }
+            while text.last == "-" { text.removeLast() }
+            return text
+        }
+        if trimmed(one) == trimmed(other) { return .boundaryWithDashes }
+        if without("\"'", one) == without("\"'", other) { return .boundaryQuotes }
+        if without(" \t", one) == without(" \t", other) { return .boundarySpaces }
+        if one.lowercased() == other.lowercased() { return .boundaryCase }
+        return .boundaryMismatch
+    }
+}

@@ -1,0 +1,92 @@
+import PostcardForm
+
+/// What is odd about a part's header that the parser reads all the same.
+struct HeaderChecks {
+    let header: ReadHeader
+    let partIndex: Int
+
+    var findings: [Finding] {
+        [control, mojibake, path, emptyFilename, mediaType].compactMap(\.self)
+    }
+
+    private func finding(_ code: DoctorCode, at value: ReadHeader.Located, _ message: String, edits: [Edit]? = nil)
+        -> Finding
+    {
+        Finding(
+            .doctor(code), at: value.offset, length: value.bytes.count, part: partIndex, message, edits: edits)
+    }
+
+    private var values: [(what: String, located: ReadHeader.Located)] {
+        [("name", header.nameValue), ("filename", header.filenameValue)].compactMap { what, value in
+            value.map { (what, $0) }
+        }
+    }
+
+    private var control: Finding? {
+        for (what, value) in values {
+            guard let index = value.bytes.firstIndex(where: { $0 < 0x20 || $0 == 0x7F }) else { continue }
+            return Finding(
+                .doctor(.controlInName), at: value.offset + Int64(index), length: 1, part: partIndex,
+                "The \(what) holds a control character.")
+        }
+        return nil
+    }
+
+    private var mojibake: Finding? {
+        for (what, value) in values {
+            guard let text = String(validating: value.bytes, as: UTF8.self), let meant = Mojibake.undone(text) else {
+                continue
+            }
+            return finding(
+                .mojibake, at: value,
+                "The \(what) is UTF-8 read as Latin-1: \(text.debugDescription) was \(meant.debugDescription).")
+        }
+        return nil
+    }
+
+    private var path: Finding? {
+        guard let value = header.filenameValue,
+            let last = value.bytes.lastIndex(where: { $0 == .slash || $0 == .backslash }), isPath(value.bytes, last)
+        else { return nil }
+        return finding(
+            .pathInFilename, at: value, "The filename has a path before it.",
+            edits: [Edit(at: value.offset, length: Int64(last + 1), [])])
+    }
+
+    /// A backslash may stand for an escaped quote, too.
+    private func isPath(_ bytes: [UInt8], _ last: Int) -> Bool {
+        guard last + 1 < bytes.count else { return false }
+        return bytes[last] == .slash || bytes[last + 1] != .quote
+    }
+
+    private var emptyFilename: Finding? {
+        guard header.filename == "", let value = header.filenameValue else { return nil }
+        return finding(.emptyFilename, at: value, "The filename is empty.")
+    }
+
+    private var mediaType: Finding? {
+        guard let field = header.contentTypeField else { return nil }
+        let text = String(decoding: field.bytes, as: UTF8.self)
+        let essence = text.prefix { $0 != ";" && $0 != " " && $0 != "\t" }.lowercased()
+        let edit: (String) -> [Edit] = { [Edit(at: field.offset, length: Int64(essence.utf8.count), $0.utf8)] }
+        if let registered = Self.misspellings[essence] {
+            return finding(
+                .misspelledMediaType, at: field,
+                "The media type \(essence.debugDescription) is not registered; it is \(registered).",
+                edits: edit(registered))
+        }
+        guard (try? MediaType(text)) == nil else { return nil }
+        let meant = essence.isEmpty ? nil : MediaType.forExtension(of: ".\(essence)")?.value
+        return finding(
+            .malformedMediaType, at: field, "The Content-Type \(text.debugDescription) is no media type.",
+            edits: meant.map(edit))
+    }
+
+    private static let misspellings = [
+        "image/jpg": "image/jpeg", "image/pjpeg": "image/jpeg", "image/x-png": "image/png", "img/png": "image/png",
+        "img/jpeg": "image/jpeg", "images/jpeg": "image/jpeg", "images/png": "image/png", "image/tif": "image/tiff",
+        "text/json": "application/json", "application/x-json": "application/json", "video/mov": "video/quicktime",
+        "audio/mp3": "audio/mpeg", "application/text": "text/plain", "text": "text/plain",
+        "application/x-zip-compressed": "application/zip", "image/svg": "image/svg+xml", "image/JPG": "image/jpeg",
+    ]
+}

@@ -1,0 +1,124 @@
+import PostcardForm
+
+/// What a text field's value looks like that nobody would have typed.
+enum TextValue {
+    static func code(of text: String) -> DoctorCode? {
+        if text.isEmpty { return nil }
+        if isOptional(text) { return .optionalDescription }
+        if nulls.contains(text) { return .nullText }
+        if isObject(text) { return .objectDescription }
+        if isNumberForPeople(text) { return .surprisingNumber }
+        if isDateForPeople(text) { return .surprisingDate }
+        return nil
+    }
+
+    private static let nulls: Set<String> = [
+        "nil", "null", "<null>", "(null)", "NULL", "undefined", "None", "NaN", "nan", "NSNull", "<nil>",
+    ]
+
+    private static func isOptional(_ text: String) -> Bool {
+        text.hasPrefix("Optional(") && text.hasSuffix(")")
+    }
+
+    /// `[object Object]`, `<UIImage: 0x6000…>`, the braces of Foundation, and Swift's structures and dictionaries.
+    private static func isObject(_ text: String) -> Bool {
+        if text.hasPrefix("[object "), text.hasSuffix("]") { return true }
+        if text.hasPrefix("<"), text.hasSuffix(">"), text.contains(": 0x") { return true }
+        if text.hasPrefix("{\n") || text.hasPrefix("(\n"), text.hasSuffix("}") || text.hasSuffix(")") {
+            return text.hasPrefix("(") || text.contains(" = ") && text.contains(";")
+        }
+        if text.hasPrefix("[\""), text.hasSuffix("]"), text.contains("\": ") { return true }
+        if text.hasPrefix("[AnyHashable(") { return true }
+        return isStructure(text)
+    }
+
+    /// Such as `Place(city: "Jeju", visits: 3)`.
+    private static func isStructure(_ text: String) -> Bool {
+        guard let open = text.firstIndex(of: "("), text.hasSuffix(")"), open > text.startIndex else { return false }
+        let type = text[..<open]
+        guard type.first?.isUppercase == true, type.utf8.allSatisfy({ $0.isTokenCharacter }) else { return false }
+        let inside = text[text.index(after: open)...]
+        guard let colon = inside.firstIndex(of: ":"), colon > inside.startIndex else { return false }
+        return inside[..<colon].utf8.allSatisfy { $0.isTokenCharacter } && inside[colon...].hasPrefix(": ")
+    }
+
+    /// Separators of thousands, or a decimal comma.
+    private static func isNumberForPeople(_ text: String) -> Bool {
+        guard text.utf8.count <= 30 else { return false }
+        let number = text.hasPrefix("-") ? text.dropFirst() : text[...]
+        guard number.utf8.allSatisfy({ $0.isDigit || $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: ".") }) else {
+            return ["inf", "+infinity", "-inf"].contains(text)
+        }
+        let groups = number.split(separator: ",", omittingEmptySubsequences: false)
+        guard groups.count > 1, let first = groups.first, let last = groups.last else { return false }
+        if last.contains(".") || groups.count > 2 || last.count == 3 {
+            let whole = last.prefix { $0 != "." }
+            return (1...3).contains(first.count) && first.utf8.allSatisfy(\.isDigit)
+                && groups.dropFirst().dropLast().allSatisfy { $0.count == 3 } && whole.count == 3
+        }
+        let thousands = first.split(separator: ".", omittingEmptySubsequences: false)
+        let isGrouped = thousands.count == 1 || thousands.dropFirst().allSatisfy { $0.count == 3 }
+        return !first.isEmpty && isGrouped && (1...2).contains(last.count)
+    }
+
+    /// `2026-11-21 11:04:10 +0000`, `21.11.2026`, `11/21/26`, `Nov 21, 2026`.
+    private static func isDateForPeople(_ text: String) -> Bool {
+        guard (6...64).contains(text.utf8.count) else { return false }
+        let shape = String(
+            decoding: text.utf8.prefix(25).map { $0.isDigit ? UInt8(ascii: "9") : $0 }, as: UTF8.self)
+        if shape == "9999-99-99 99:99:99 +9999" || shape == "9999-99-99 99:99:99 -9999" { return true }
+        for separator in ["/", "."] {
+            let pieces = shape.split(separator: separator, omittingEmptySubsequences: false)
+            if pieces.count == 3, ["9", "99"].contains(pieces[0]), ["9", "99"].contains(pieces[1]),
+                pieces[2] == "9999" || (pieces[2] == "99" && separator == "/")
+            {
+                return true
+            }
+        }
+        let words = text.split(whereSeparator: { $0 == " " || $0 == "," })
+        guard words.count >= 3 else { return false }
+        if days.contains(String(words[0].prefix(3))), months.contains(String(words[1].prefix(3))) { return true }
+        return months.contains(String(words[0].prefix(3))) && words[1].allSatisfy(\.isNumber)
+            && words[2].count == 4 && words[2].allSatisfy(\.isNumber)
+    }
+
+    private static let months: Set<String> = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
+    private static let days: Set<String> = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+}
+
+/// Texts whose UTF-8 bytes were read in another charset.
+enum Mojibake {
+    /// The text as it was meant; `nil` where nothing speaks for a wrong charset.
+    static func undone(_ text: String) -> String? {
+        if text.utf8.allSatisfy({ $0 < 0x80 }) { return nil }
+        var bytes: [UInt8] = []
+        for scalar in text.unicodeScalars {
+            if scalar.value < 0x100 {
+                bytes.append(UInt8(scalar.value))
+            } else if let byte = windows1252[scalar] {
+                bytes.append(byte)
+            } else {
+                return nil
+            }
+        }
+        guard let meant = String(validating: bytes, as: UTF8.self), meant.utf8.contains(where: { $0 >= 0x80 }) else {
+            return nil
+        }
+        return meant
+    }
+
+    /// Where Windows-1252 differs from Latin-1, from 0x80 on.
+    private static let windows1252: [Unicode.Scalar: UInt8] = {
+        let upper: [Unicode.Scalar?] = [
+            "€", nil, "‚", "ƒ", "„", "…", "†", "‡", "ˆ", "‰", "Š", "‹", "Œ", nil, "Ž", nil,
+            nil, "‘", "’", "“", "”", "•", "–", "—", "˜", "™", "š", "›", "œ", nil, "ž", "Ÿ",
+        ]
+        var table: [Unicode.Scalar: UInt8] = [:]
+        for (index, scalar) in upper.enumerated() {
+            if let scalar { table[scalar] = UInt8(0x80 + index) }
+        }
+        return table
+    }()
+}

@@ -1,0 +1,192 @@
+import PostcardForm
+
+/// Reads a raw HTTP/1.1 request, head and body as they were sent, chunk by chunk, and explains its form.
+///
+/// ```swift
+/// var examination = RequestExamination()
+/// while let chunk = try file.read(upToCount: 1 << 20) { examination.read(chunk.bytes) }
+/// let explanation = examination.finish()
+/// ```
+///
+/// The bytes behind the head are the body, and so are those that its Content-Length does not count. Offsets in the
+/// head count from the start of the request, and offsets in the body from the body's start, with the lines between
+/// chunks (RFC 9112 §7.1) left out.
+public struct RequestExamination: Sendable {
+    private var state = State.head
+    /// The head's bytes, which stand beside the state because they would be copied with every read otherwise.
+    private var headBytes: [UInt8] = []
+    private var form = FormExamination(contentType: "")
+
+    private enum State {
+        case head
+        case body(RequestHead, Framing)
+        case refused(Finding)
+    }
+
+    /// How the body's end is told.
+    fileprivate enum Framing {
+        case end(received: Int64, contentLength: Int64?)
+        case chunks(ChunkedBody)
+    }
+
+    /// As much as common servers take.
+    private static let maximumHeadBytes = 64 << 10
+
+    /// Begins an examination.
+    public init() {}
+
+    /// Reads the next bytes of the request.
+    ///
+    /// - Parameter chunk: Any number of bytes.
+    public mutating func read(_ chunk: RawSpan) {
+        switch state {
+        case .refused:
+            break
+        case .body(let head, let framing):
+            readBody(chunk, head, framing)
+        case .head:
+            let known = headBytes.count
+            chunk.withUnsafeBytes { headBytes.append(contentsOf: $0.prefix(Self.maximumHeadBytes - known)) }
+            guard let end = RequestHead.end(in: headBytes, from: known) else {
+                if headBytes.count >= Self.maximumHeadBytes { state = .refused(.headTooLarge) }
+                return
+            }
+            headBytes.removeSubrange(end...)
+            begin()
+            if case .body(let head, let framing) = state {
+                readBody(chunk.extracting((end - known)...), head, framing)
+            }
+        }
+    }
+
+    /// Ends the request and explains it.
+    public mutating func finish() -> Explanation {
+        switch state {
+        case .head:
+            return refusal(headBytes.isEmpty ? .emptyInput : .headWithoutEnd)
+        case .refused(let finding):
+            return refusal(finding)
+        case .body(let head, let framing):
+            for finding in head.findings { form.add(excerpted(finding)) }
+            if let finding = framing.finding(head) { form.add(excerpted(finding)) }
+            var explanation = form.finish(isWhole: framing.isWhole)
+            explanation.findings = explanation.findings.map { finding in
+                var finding = excerpted(finding)
+                finding.consequences = finding.consequences.map(excerpted)
+                return finding
+            }
+            explanation.head = head
+            mend(&explanation, head, framing)
+            return explanation
+        }
+    }
+
+    /// Reads the head, and says with it what the body is.
+    private mutating func begin() {
+        do {
+            let head = try RequestHead(headBytes)
+            let type = head.contentType
+            form = FormExamination(contentType: type?.value, at: Int64(type?.valueStart ?? head.end))
+            let framing: Framing =
+                head.isChunked ? .chunks(ChunkedBody()) : .end(received: 0, contentLength: head.contentLength)
+            state = .body(head, framing)
+        } catch {
+            state = .refused(error.finding)
+        }
+    }
+
+    private mutating func readBody(_ chunk: RawSpan, _ head: RequestHead, _ framing: Framing) {
+        switch framing {
+        case .end(let received, let contentLength):
+            form.read(chunk)
+            state = .body(
+                head, .end(received: received + Int64(chunk.byteCount), contentLength: contentLength))
+        case .chunks(var body):
+            body.read(chunk) { form.read($0) }
+            state = .body(head, .chunks(body))
+        }
+    }
+
+    private func refusal(_ finding: Finding) -> Explanation {
+        Explanation(boundary: nil, parts: [], findings: [excerpted(finding)])
+    }
+
+    /// A finding of the head with the bytes around it.
+    private func excerpted(_ finding: Finding) -> Finding {
+        guard finding.place == .head else { return finding }
+        var finding = finding
+        finding.excerpt = Excerpt(offset: 0, bytes: headBytes).around(finding.offset)
+        return finding
+    }
+
+    /// What only the whole request can mend: a type that is missing, and lengths, which every mend changes.
+    private func mend(_ explanation: inout Explanation, _ head: RequestHead, _ framing: Framing) {
+        let mismatch = FindingCode.form(.contentLengthMismatch)
+        if !form.isClosed, let index = explanation.findings.firstIndex(where: { $0.code == mismatch }) {
+            explanation.findings[index].edits = nil
+        }
+        let missing = FindingCode.form(.missingContentType)
+        guard let index = explanation.findings.firstIndex(where: { $0.code == missing && $0.edits == nil }),
+            let boundary = form.foundBoundary
+        else { return }
+        let edit = Edit(
+            in: .head, at: Int64(head.end), "Content-Type: multipart/form-data; boundary=\(boundary)\r\n".utf8)
+        explanation.findings[index].edits = [edit]
+        explanation.edits.append(edit)
+    }
+}
+
+extension RequestExamination.Framing {
+    /// Whether all of the body came; `nil` where the head does not say.
+    fileprivate var isWhole: Bool? {
+        switch self {
+        case .chunks(let body): body.problem == nil
+        case .end(_, nil): nil
+        case .end(let received, .some(let contentLength)): received >= contentLength
+        }
+    }
+
+    /// What is wrong with the framing, now that the request has ended.
+    fileprivate func finding(_ head: RequestHead) -> Finding? {
+        switch self {
+        case .chunks(let body):
+            return body.problem.map { Finding($0) }
+        case .end(let received, let contentLength):
+            guard let contentLength else {
+                return received > 0 && head.all("content-length").isEmpty ? .missingLength(head) : nil
+            }
+            guard received != contentLength else { return nil }
+            let difference =
+                received > contentLength
+                ? "\(received - contentLength) more" : "\(contentLength - received) fewer"
+            return Finding(
+                .form(.contentLengthMismatch), at: min(received, contentLength),
+                "The Content-Length is \(contentLength) and \(received) bytes follow the head: \(difference).",
+                edits: [])
+        }
+    }
+}
+
+extension Finding {
+    private static let inputFix =
+        "Give the request as it was sent, or the body alone and its Content-Type with --content-type."
+
+    fileprivate static func missingLength(_ head: RequestHead) -> Finding {
+        Finding(
+            .form(.missingLength), in: .head, at: Int64(head.end),
+            "The head has neither a Content-Length nor a Transfer-Encoding: servers read no body.", edits: [])
+    }
+
+    fileprivate static var headTooLarge: Finding {
+        .malformedRequest(
+            at: 0, "The input has no blank line in its first 64 KiB, where a request's head ends.", fix: inputFix)
+    }
+
+    fileprivate static var headWithoutEnd: Finding {
+        .malformedRequest(at: 0, "The input is no HTTP request: no blank line ends its head.", fix: inputFix)
+    }
+
+    fileprivate static var emptyInput: Finding {
+        .malformedRequest(at: 0, "The input is empty.", fix: inputFix)
+    }
+}

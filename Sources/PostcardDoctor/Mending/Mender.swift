@@ -1,0 +1,145 @@
+import PostcardForm
+
+/// Writes a request or a body as its explanation says it should have been, where that is certain.
+///
+/// The input is read a second time, because what mends its beginning may only show at its end.
+///
+/// ```swift
+/// var mender = Mender(explanation)
+/// while let chunk = try file.read(upToCount: 1 << 20) { try mender.read(chunk.bytes) { output.append($0) } }
+/// mender.finish { output.append($0) }
+/// ```
+///
+/// A raw request comes out with the Content-Length of its mended body, whatever it said before. A body that came alone
+/// comes out alone; where its Content-Type is wrong, ``Explanation/mendedContentType`` is what to send with it.
+public struct Mender: Sendable {
+    private var state: State
+    private let headEdits: [Edit]
+    private var bodyEdits: ArraySlice<Edit>
+    private let head: RequestHead?
+    private let mendedBodySize: Int64
+    /// How much of the body has been read.
+    private var offset: Int64 = 0
+    private var headBytes: [UInt8] = []
+
+    private enum State {
+        case head
+        case body
+        case chunks(ChunkedBody)
+    }
+
+    /// Begins with what an examination of the same input found.
+    public init(_ explanation: Explanation) {
+        head = explanation.head
+        let edits = explanation.areEditsComplete ? explanation.edits : []
+        headEdits = Self.ordered(edits.filter { $0.place == .head })
+        let bodyEdits = Self.ordered(edits.filter { $0.place == .body })
+        self.bodyEdits = bodyEdits[...]
+        mendedBodySize = bodyEdits.reduce(explanation.bodySize) { $0 - $1.length + Int64($1.replacement.count) }
+        state = explanation.head == nil ? .body : .head
+    }
+
+    /// In the order of the input; of edits that overlap, the first.
+    private static func ordered(_ edits: [Edit]) -> [Edit] {
+        let sorted = edits.enumerated().sorted {
+            ($0.element.offset, $0.offset) < ($1.element.offset, $1.offset)
+        }.map(\.element)
+        var kept: [Edit] = []
+        var end: Int64 = 0
+        for edit in sorted where edit.offset >= end {
+            kept.append(edit)
+            end = edit.offset + edit.length
+        }
+        return kept
+    }
+
+    /// Reads the next bytes of the input.
+    ///
+    /// - Parameters:
+    ///   - chunk: Any number of bytes that follow on those read before.
+    ///   - handOn: Takes bytes of the mended request or body.
+    public mutating func read(_ chunk: RawSpan, handOn: (RawSpan) throws -> Void) rethrows {
+        switch state {
+        case .body:
+            try readBody(chunk, handOn)
+        case .chunks(var body):
+            var pieces: [UInt8] = []
+            body.read(chunk) { piece in piece.withUnsafeBytes { pieces += $0 } }
+            state = .chunks(body)
+            try readBody(pieces.span.bytes, handOn)
+        case .head:
+            guard let head else { return }
+            let count = min(head.length - headBytes.count, chunk.byteCount)
+            chunk.extracting(first: count).withUnsafeBytes { headBytes += $0 }
+            guard headBytes.count == head.length else { return }
+            let mended = mendedHead(head)
+            try handOn(mended.span.bytes)
+            state = head.isChunked ? .chunks(ChunkedBody()) : .body
+            try read(chunk.extracting(count...), handOn: handOn)
+        }
+    }
+
+    /// Ends the input, and hands on what is put in there.
+    public mutating func finish(handOn: (RawSpan) throws -> Void) rethrows {
+        for edit in bodyEdits { try handOn(edit.replacement.span.bytes) }
+        bodyEdits = []
+    }
+
+    private mutating func readBody(_ chunk: RawSpan, _ handOn: (RawSpan) throws -> Void) rethrows {
+        var index = 0
+        while index < chunk.byteCount {
+            guard let edit = bodyEdits.first, edit.offset < offset + Int64(chunk.byteCount - index) else {
+                try handOn(chunk.extracting(index...))
+                offset += Int64(chunk.byteCount - index)
+                return
+            }
+            if edit.offset > offset {
+                let count = Int(edit.offset - offset)
+                try handOn(chunk.extracting(index..<(index + count)))
+                index += count
+                offset += Int64(count)
+            }
+            // What is passed over may reach into the next chunk.
+            let passed = offset - edit.offset
+            if passed == 0, !edit.replacement.isEmpty { try handOn(edit.replacement.span.bytes) }
+            let skipped = min(edit.length - passed, Int64(chunk.byteCount - index))
+            index += Int(skipped)
+            offset += skipped
+            if passed + skipped == edit.length { bodyEdits.removeFirst() }
+        }
+    }
+
+    /// The head with its edits, and the length of the body as it is now.
+    private func mendedHead(_ head: RequestHead) -> [UInt8] {
+        var edits = headEdits
+        let lengths = head.all("content-length")
+        let replaced = lengths + head.all("transfer-encoding")
+        let touched = Set(edits.map(\.offset))
+        let line = Array("Content-Length: \(mendedBodySize)\r\n".utf8)
+        var isWritten = false
+        for field in replaced.sorted(by: { $0.line.lowerBound < $1.line.lowerBound })
+        where !touched.contains(Int64(field.line.lowerBound)) {
+            // Whatever else was to be done on the line is done by writing it anew.
+            edits.removeAll { field.line.contains(Int($0.offset)) }
+            edits.append(
+                Edit(
+                    in: .head, at: Int64(field.line.lowerBound), length: Int64(field.line.count),
+                    isWritten ? [] : line))
+            isWritten = true
+        }
+        if !isWritten { edits.append(Edit(in: .head, at: Int64(head.end), line)) }
+        var bytes = headBytes
+        for edit in Self.ordered(edits).reversed() {
+            bytes.replaceSubrange(Int(edit.offset)..<Int(edit.offset + edit.length), with: edit.replacement)
+        }
+        return bytes
+    }
+}
+
+extension Explanation {
+    /// What ``Mender`` changes.
+    public var mended: [Finding] { areEditsComplete ? findings.filter { $0.edits != nil } : [] }
+
+    /// What only the sender can put right.
+    public var unmended: [Finding] { areEditsComplete ? findings.filter { $0.edits == nil } : findings }
+}

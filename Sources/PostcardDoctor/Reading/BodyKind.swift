@@ -1,0 +1,70 @@
+import PostcardForm
+
+/// What a body is that is no form.
+enum BodyKind {
+    case json, urlEncoded, base64, percentEncoded
+
+    var code: DoctorCode {
+        switch self {
+        case .json: .jsonBody
+        case .urlEncoded: .urlEncodedBody
+        case .base64: .base64Body
+        case .percentEncoded: .percentEncodedBody
+        }
+    }
+
+    /// Tells it by the body's opening.
+    init?(_ window: BodyWindow) {
+        let bytes = window.bytes.prefix(1024)
+        let text = bytes.drop { $0.isBlank || $0 == .carriageReturn || $0 == .lineFeed }
+        guard let first = text.first else { return nil }
+        if Self.isJSON(text, first) {
+            self = .json
+        } else if Self.begins(text, with: "--"), Self.holds("%0d%0a", text) || Self.holds("%0a", text) {
+            self = .percentEncoded
+        } else if Self.begins(text, with: "%2d%2d"), Self.holds("%0d%0a", text) {
+            self = .percentEncoded
+        } else if Self.isBase64(text) {
+            self = .base64
+        } else if Self.isURLEncoded(text) {
+            self = .urlEncoded
+        } else {
+            return nil
+        }
+    }
+
+    private static func isJSON(_ text: ArraySlice<UInt8>, _ first: UInt8) -> Bool {
+        guard first == UInt8(ascii: "{") || first == UInt8(ascii: "[") else { return false }
+        let next = text.dropFirst().first { !$0.isBlank && $0 != .carriageReturn && $0 != .lineFeed }
+        return next.map { "\"{[}]-0123456789tfn".utf8.contains($0) } ?? false
+    }
+
+    /// Two dashes, whatever follows, are `LS0` or `LS1` in base64, and CRLF and two dashes `DQotL`.
+    private static func isBase64(_ text: ArraySlice<UInt8>) -> Bool {
+        guard ["LS0", "LS1", "DQotL"].contains(where: { text.starts(with: $0.utf8) }), text.count >= 16 else {
+            return false
+        }
+        return text.allSatisfy {
+            $0.isLetter || $0.isDigit
+                || [.slash, .equals, .carriageReturn, .lineFeed, UInt8(ascii: "+"), .dash, UInt8(ascii: "_")].contains(
+                    $0)
+        }
+    }
+
+    private static func isURLEncoded(_ text: ArraySlice<UInt8>) -> Bool {
+        guard let equals = text.firstIndex(of: .equals), equals > text.startIndex else { return false }
+        let isName = text[..<equals].allSatisfy {
+            $0.isTokenCharacter || $0 == UInt8(ascii: "[") || $0 == UInt8(ascii: "]")
+        }
+        return isName && text.allSatisfy { $0 > 0x20 && $0 < 0x7F }
+    }
+
+    private static func begins(_ text: ArraySlice<UInt8>, with lowercase: String) -> Bool {
+        text.prefix(lowercase.utf8.count).map(\.asciiLowercased).elementsEqual(lowercase.utf8)
+    }
+
+    private static func holds(_ lowercase: String, _ text: ArraySlice<UInt8>) -> Bool {
+        let bytes = text.map(\.asciiLowercased)
+        return ByteSearch(lowercase.utf8).firstIndex(in: bytes, from: 0, end: bytes.count) != nil
+    }
+}

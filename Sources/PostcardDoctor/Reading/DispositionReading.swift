@@ -1,0 +1,144 @@
+import PostcardForm
+
+/// A Content-Disposition as it was meant, whatever its grammar.
+struct DispositionReading {
+    /// What stands before the first semicolon.
+    private(set) var type: Range<Int>
+    private(set) var parameters: [Parameter] = []
+
+    struct Parameter {
+        let name: String
+        /// The value without its quotes, in the bytes that were read.
+        let value: Range<Int>
+        let isQuoted: Bool
+        let fault: Fault?
+    }
+
+    /// What is wrong with a value, and can be put right.
+    enum Fault {
+        case unescapedQuote, unquoted, unclosed, blanksAroundEquals
+    }
+
+    /// - Parameters:
+    ///   - bytes: A header.
+    ///   - range: The field's value in it, folded lines included.
+    init(_ bytes: [UInt8], in range: Range<Int>) {
+        var index = range.lowerBound
+        while index < range.upperBound, bytes[index] != .semicolon { index += 1 }
+        var end = index
+        while end > range.lowerBound, bytes[end - 1].isBlank { end -= 1 }
+        type = range.lowerBound..<end
+        if Array(bytes[type]).contains(.equals) {
+            type = range.lowerBound..<range.lowerBound
+            index = range.lowerBound
+        }
+        while index < range.upperBound, parameters.count < 16,
+            let parameter = Self.parameter(in: bytes, at: &index, end: range.upperBound)
+        {
+            parameters.append(parameter)
+        }
+    }
+
+    func parameter(_ name: String) -> Parameter? { parameters.first { $0.name == name } }
+
+    private static func parameter(in bytes: [UInt8], at index: inout Int, end: Int) -> Parameter? {
+        while index < end, bytes[index].isBlank || bytes[index] == .semicolon { index += 1 }
+        let start = index
+        while index < end, bytes[index].isTokenCharacter { index += 1 }
+        let name = String(decoding: bytes[start..<index].map(\.asciiLowercased), as: UTF8.self)
+        let beforeBlanks = index
+        while index < end, bytes[index].isBlank { index += 1 }
+        guard !name.isEmpty, index < end, bytes[index] == .equals else { return nil }
+        var fault: Fault? = index > beforeBlanks ? .blanksAroundEquals : nil
+        index += 1
+        while index < end, bytes[index].isBlank {
+            index += 1
+            fault = .blanksAroundEquals
+        }
+        let valueEnd = Self.valueEnd(in: bytes, from: index, end: end)
+        defer { index = valueEnd }
+        var last = valueEnd
+        while last > index, bytes[last - 1].isBlank { last -= 1 }
+        guard index < last, bytes[index] == .quote else {
+            let needsQuotes = bytes[index..<last].contains { $0.isBlank || $0 == .semicolon || $0 == .quote }
+            return Parameter(
+                name: name, value: index..<last, isQuoted: false, fault: needsQuotes ? .unquoted : fault)
+        }
+        guard last - 1 > index, bytes[last - 1] == .quote else {
+            return Parameter(name: name, value: (index + 1)..<last, isQuoted: true, fault: .unclosed)
+        }
+        let value = (index + 1)..<(last - 1)
+        if holdsUnescapedQuote(bytes, in: value) { fault = .unescapedQuote }
+        return Parameter(name: name, value: value, isQuoted: true, fault: fault)
+    }
+
+    /// Where the value ends: at a semicolon that another parameter follows, or at the end.
+    private static func valueEnd(in bytes: [UInt8], from start: Int, end: Int) -> Int {
+        let isQuoted = start < end && bytes[start] == .quote
+        var index = isQuoted ? start + 1 : start
+        while index < end {
+            if bytes[index] == .semicolon, isQuoted ? endsInQuote(bytes, before: index, from: start + 1) : true,
+                beginsParameter(bytes, behind: index, end: end)
+            {
+                return index
+            }
+            index += 1
+        }
+        return end
+    }
+
+    private static func endsInQuote(_ bytes: [UInt8], before index: Int, from start: Int) -> Bool {
+        var last = index
+        while last > start, bytes[last - 1].isBlank { last -= 1 }
+        return last > start && bytes[last - 1] == .quote
+    }
+
+    private static func beginsParameter(_ bytes: [UInt8], behind semicolon: Int, end: Int) -> Bool {
+        var index = semicolon + 1
+        while index < end, bytes[index].isBlank || bytes[index] == .semicolon { index += 1 }
+        if index == end { return true }
+        let start = index
+        while index < end, bytes[index].isTokenCharacter { index += 1 }
+        return index > start && index < end && bytes[index] == .equals
+    }
+
+    private static func holdsUnescapedQuote(_ bytes: [UInt8], in range: Range<Int>) -> Bool {
+        var index = range.lowerBound
+        while index < range.upperBound {
+            if bytes[index] == .backslash, index + 1 < range.upperBound,
+                bytes[index + 1] == .quote || bytes[index + 1] == .backslash
+            {
+                index += 2
+                continue
+            }
+            if bytes[index] == .quote { return true }
+            index += 1
+        }
+        return false
+    }
+
+    /// The value as it should have been written: `form-data`, and every parameter once and in quotes.
+    func mended(_ bytes: [UInt8]) -> [UInt8] {
+        var result = Array("form-data".utf8)
+        var names: Set<String> = []
+        for parameter in parameters where names.insert(parameter.name).inserted {
+            result += Array("; \(parameter.name)=".utf8)
+            if parameter.name.hasSuffix("*") {
+                result += bytes[parameter.value]
+                continue
+            }
+            result.append(.quote)
+            var isEscaped = false
+            for byte in bytes[parameter.value] {
+                if byte == .quote, !isEscaped {
+                    result += Array("%22".utf8)
+                } else {
+                    result.append(byte)
+                }
+                isEscaped = byte == .backslash && !isEscaped
+            }
+            result.append(.quote)
+        }
+        return result
+    }
+}

@@ -1,0 +1,202 @@
+import PostcardForm
+
+/// What a part's header says, as far as it can be read, and what is wrong with it.
+struct ReadHeader {
+    let name: String
+    let filename: String?
+    let contentType: String?
+    let fields: [(name: String, value: String)]
+    private(set) var findings: [Finding] = []
+
+    /// Where things stand in the body, for what is found in them later.
+    let offset: Int64
+    let contentTypeField: Located?
+    let nameValue: Located?
+    let filenameValue: Located?
+
+    /// Bytes of the header and where they stand.
+    struct Located {
+        let offset: Int64
+        let bytes: [UInt8]
+    }
+
+    var isFile: Bool { filename != nil }
+
+    init(_ text: HeaderText, partIndex: Int, offset: Int64) {
+        var mender = HeaderMender(text: text, partIndex: partIndex)
+        let header = mender.read()
+        let mended = mender.text
+        self.offset = offset
+        findings = mender.findings
+        contentTypeField = mended.field("content-type").map {
+            Located(offset: mended.offset(of: $0.value.lowerBound), bytes: Array(mended.bytes[$0.value]))
+        }
+        let disposition = mended.field("content-disposition").map {
+            DispositionReading(mended.bytes, in: $0.value)
+        }
+        let locate: (String) -> Located? = { name in
+            disposition?.parameter(name).map {
+                Located(offset: mended.offset(of: $0.value.lowerBound), bytes: Array(mended.bytes[$0.value]))
+            }
+        }
+        nameValue = locate("name")
+        filenameValue = locate("filename")
+        if let header {
+            name = header.name
+            filename = header.filename
+            contentType = header.contentType
+            fields = header.fields
+            findings += header.warnings.map {
+                Finding($0, at: mended.offset(of: Int($0.offset) - 5), part: partIndex)
+            }
+        } else {
+            name = nameValue.map { String(decoding: $0.bytes, as: UTF8.self) } ?? ""
+            filename = filenameValue.map { String(decoding: $0.bytes, as: UTF8.self) }
+            contentType = contentTypeField.map { String(decoding: $0.bytes, as: UTF8.self) }
+            fields = mended.fields.map { (mended.text($0.name), mended.text($0.value)) }
+        }
+    }
+}
+
+/// Reads a header as often as something in it can be put right.
+struct HeaderMender {
+    private(set) var text: HeaderText
+    let partIndex: Int
+    private(set) var findings: [Finding] = []
+
+    /// More is wrong with no header that anybody writes.
+    private static let maximumSteps = 8
+
+    init(text: HeaderText, partIndex: Int) {
+        self.text = text
+        self.partIndex = partIndex
+    }
+
+    /// - Returns: `nil` where it cannot be read to its end.
+    mutating func read() -> PartHeader? {
+        for _ in 0..<Self.maximumSteps {
+            do throws(FormProblem) {
+                return try text.parsed()
+            } catch {
+                guard mend(error) else { return nil }
+            }
+        }
+        return nil
+    }
+
+    /// Notes a problem, and puts it right as far as reading on needs it.
+    private mutating func mend(_ problem: FormProblem) -> Bool {
+        let index = Int(problem.offset)
+        switch problem.code {
+        case .malformedHeaderField: return mendField(at: index, problem)
+        case .malformedParameter: return mendDisposition(problem, isCertain: true)
+        case .dispositionNotFormData:
+            guard let field = text.field("content-disposition"),
+                DispositionReading(text.bytes, in: field.value).parameter("name") != nil
+            else { return note(problem) }
+            return mendDisposition(problem, isCertain: true)
+        case .duplicateParameter: return mendDisposition(problem, isCertain: false)
+        case .nulInHeader, .bareLineBreak:
+            note(problem)
+            guard text.bytes.indices.contains(index) else { return false }
+            text.replace(index..<(index + 1), with: [.space])
+            return true
+        case .duplicateContentDisposition:
+            let line = index..<min(text.lineEnd(from: index) + 2, text.bytes.count)
+            note(problem)
+            text.replace(line, with: [])
+            return true
+        case .contradictingFilenames:
+            note(problem)
+            let end = text.lineEnd(from: index)
+            let last = text.bytes[index..<end].firstIndex(of: .semicolon) ?? end
+            text.replace(index..<last, with: [])
+            return true
+        default: return note(problem)
+        }
+    }
+
+    @discardableResult
+    private mutating func note(_ problem: FormProblem) -> Bool {
+        findings.append(Finding(problem, at: text.offset(of: Int(problem.offset)), part: partIndex))
+        return false
+    }
+
+    /// A line that is no field: a blank before its colon, or something else.
+    private mutating func mendField(at start: Int, _ problem: FormProblem) -> Bool {
+        var index = start
+        while index < text.bytes.count, text.bytes[index].isTokenCharacter { index += 1 }
+        var colon = index
+        while colon < text.bytes.count, text.bytes[colon].isBlank { colon += 1 }
+        let end = min(text.lineEnd(from: start) + 2, text.bytes.count)
+        guard index > start, colon > index, colon < text.bytes.count, text.bytes[colon] == .colon else {
+            if let blank = missingColon(from: start, to: index) {
+                findings.append(
+                    Finding(
+                        .form(.malformedHeaderField), at: text.offset(of: blank), part: partIndex,
+                        "The header field \(text.text(start..<blank)) has no colon.", fix: problem.fix,
+                        edits: [text.edit(blank..<blank, with: [.colon])]))
+                text.replace(blank..<blank, with: [.colon])
+                return true
+            }
+            note(problem)
+            guard start < end else { return false }
+            text.replace(start..<end, with: [])
+            return true
+        }
+        findings.append(
+            Finding(
+                .doctor(.blankBeforeColon), at: text.offset(of: index), length: colon - index, part: partIndex,
+                "A blank stands between \(text.text(start..<index)) and its colon.",
+                edits: [text.edit(index..<colon, with: [])]))
+        text.replace(index..<colon, with: [])
+        return true
+    }
+
+    /// Where the colon of a well-known field is missing.
+    private func missingColon(from start: Int, to end: Int) -> Int? {
+        let name = text.bytes[start..<end].map(\.asciiLowercased)
+        let isKnown = ["content-disposition", "content-type"].contains { name.elementsEqual($0.utf8) }
+        return isKnown && end < text.bytes.count && text.bytes[end].isBlank ? end : nil
+    }
+
+    /// Writes the Content-Disposition as it was meant.
+    private mutating func mendDisposition(_ problem: FormProblem, isCertain: Bool) -> Bool {
+        guard let field = text.field("content-disposition") else { return note(problem) }
+        let reading = DispositionReading(text.bytes, in: field.value)
+        let mended = reading.mended(text.bytes)
+        guard !reading.parameters.isEmpty, !mended.elementsEqual(text.bytes[field.value]) else { return note(problem) }
+        let edits = isCertain && reading.parameter("name") != nil ? [text.edit(field.value, with: mended)] : nil
+        findings.append(finding(problem, reading, edits))
+        text.replace(field.value, with: mended)
+        return true
+    }
+
+    private func finding(_ problem: FormProblem, _ reading: DispositionReading, _ edits: [Edit]?) -> Finding {
+        let faulty = reading.parameters.first { $0.fault != nil }
+        if problem.code == .malformedParameter, let faulty, let fault = faulty.fault {
+            let place = text.offset(of: faulty.value.lowerBound)
+            switch fault {
+            case .unescapedQuote:
+                return Finding(
+                    .doctor(.unescapedQuote), at: place, length: faulty.value.count, part: partIndex,
+                    "The value of \(faulty.name) holds a quote that ends it too early.", edits: edits)
+            case .unquoted:
+                return Finding(
+                    .doctor(.unquotedValue), at: place, length: faulty.value.count, part: partIndex,
+                    "The value of \(faulty.name) has blanks or quotes in it, and no quotes around it.", edits: edits)
+            case .unclosed:
+                return Finding(
+                    .form(.malformedParameter), at: place, length: faulty.value.count, part: partIndex,
+                    "The quoted value of \(faulty.name) is not closed.", fix: problem.fix, edits: edits)
+            case .blanksAroundEquals:
+                return Finding(
+                    .form(.malformedParameter), at: place, length: faulty.value.count, part: partIndex,
+                    "Blanks stand around the equals sign of \(faulty.name).", fix: problem.fix, edits: edits)
+            }
+        }
+        return Finding(
+            .form(problem.code), at: text.offset(of: Int(problem.offset)), part: partIndex, problem.message,
+            fix: problem.fix, edits: edits)
+    }
+}

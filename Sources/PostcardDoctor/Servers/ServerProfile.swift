@@ -1,0 +1,176 @@
+import PostcardForm
+
+/// What a server takes of forms unless it is told otherwise, and the setting that lifts each limit.
+///
+/// ```swift
+/// let explanation = examination.finish().judged(against: [.php, .nginx])
+/// ```
+public struct ServerProfile: Sendable, Hashable {
+    /// The name by which it is asked for, such as `php`.
+    public let name: String
+    /// The name that a person knows it by.
+    public let title: String
+    public let limits: [Limit]
+    /// Whether fields behind a file are not read.
+    public var readsNoFieldsAfterFile = false
+    /// Whether exactly one file is taken, under this name.
+    public var onlyFileName: String?
+    /// Whether a body needs a Content-Length.
+    public var needsContentLength = false
+    /// Whether fields of one name overwrite each other unless the name ends in `[]`.
+    public var needsBracketsForLists = false
+
+    /// A limit of a server.
+    public struct Limit: Sendable, Hashable {
+        /// What it counts: bytes, or how many.
+        public enum Measure: String, Sendable, Hashable {
+            case bodyBytes, fileBytes, fieldBytes, fileCount, fieldCount, partCount
+        }
+
+        public let measure: Measure
+        public let maximum: Int64
+        /// The setting that lifts it, as one writes it.
+        public let setting: String
+    }
+
+    init(_ name: String, _ title: String, _ limits: [Limit]) {
+        self.name = name
+        self.title = title
+        self.limits = limits
+    }
+}
+
+extension ServerProfile {
+    /// All that are known.
+    public static let all: [ServerProfile] = [
+        .php, .nginx, .apache, .spring, .tomcat, .multer, .rails, .django, .flask, .fastAPI, .express, .go, .aspNet,
+        .vapor, .s3, .cloudflare,
+    ]
+
+    /// The profile of a name, in any case.
+    public init?(named name: String) {
+        guard let profile = Self.all.first(where: { $0.name == name.lowercased() }) else { return nil }
+        self = profile
+    }
+
+    private static let mebibyte: Int64 = 1 << 20
+
+    private static func limit(_ measure: Limit.Measure, _ maximum: Int64, _ setting: String) -> Limit {
+        Limit(measure: measure, maximum: maximum, setting: setting)
+    }
+
+    /// PHP 8.
+    public static let php: ServerProfile = {
+        var php = ServerProfile(
+            "php", "PHP",
+            [
+                limit(.fileBytes, 2 * mebibyte, "upload_max_filesize in php.ini"),
+                limit(.bodyBytes, 8 * mebibyte, "post_max_size in php.ini"),
+                limit(.fileCount, 20, "max_file_uploads in php.ini"),
+                limit(.fieldCount, 1000, "max_input_vars in php.ini"),
+            ])
+        php.needsBracketsForLists = true
+        return php
+    }()
+
+    /// nginx as a proxy.
+    public static let nginx = ServerProfile(
+        "nginx", "nginx", [limit(.bodyBytes, mebibyte, "client_max_body_size in nginx.conf")])
+
+    /// Apache's httpd 2.4.53 and newer.
+    public static let apache = ServerProfile(
+        "apache", "Apache httpd", [limit(.bodyBytes, 1 << 30, "LimitRequestBody in httpd.conf")])
+
+    /// Spring Boot.
+    public static let spring = ServerProfile(
+        "spring", "Spring Boot",
+        [
+            limit(.fileBytes, mebibyte, "spring.servlet.multipart.max-file-size"),
+            limit(.bodyBytes, 10 * mebibyte, "spring.servlet.multipart.max-request-size"),
+        ])
+
+    /// Tomcat from 11.0.8, 10.1.42 and 9.0.106 on.
+    public static let tomcat = ServerProfile(
+        "tomcat", "Tomcat",
+        [
+            limit(.partCount, 50, "maxPartCount of the Connector in server.xml"),
+            limit(.fieldBytes, 2 * mebibyte, "maxPostSize of the Connector in server.xml"),
+        ])
+
+    /// multer on Express.
+    public static let multer = ServerProfile(
+        "multer", "multer", [limit(.fieldBytes, mebibyte, "limits.fieldSize of multer")])
+
+    /// Ruby on Rails, by Rack.
+    public static let rails = ServerProfile(
+        "rails", "Rails (Rack)",
+        [
+            limit(.fileCount, 128, "RACK_MULTIPART_FILE_LIMIT in the environment"),
+            limit(.partCount, 4096, "RACK_MULTIPART_TOTAL_PART_LIMIT in the environment"),
+        ])
+
+    /// Django.
+    public static let django = ServerProfile(
+        "django", "Django",
+        [
+            limit(.fieldBytes, 2_621_440, "DATA_UPLOAD_MAX_MEMORY_SIZE in settings.py"),
+            limit(.fieldCount, 1000, "DATA_UPLOAD_MAX_NUMBER_FIELDS in settings.py"),
+            limit(.fileCount, 100, "DATA_UPLOAD_MAX_NUMBER_FILES in settings.py"),
+        ])
+
+    /// Flask, by Werkzeug.
+    public static let flask = ServerProfile(
+        "flask", "Flask (Werkzeug)",
+        [
+            limit(.fieldBytes, 500_000, "MAX_FORM_MEMORY_SIZE in the app's configuration"),
+            limit(.partCount, 1000, "MAX_FORM_PARTS in the app's configuration"),
+        ])
+
+    /// FastAPI, by Starlette.
+    public static let fastAPI = ServerProfile(
+        "fastapi", "FastAPI (Starlette)",
+        [
+            limit(.fileCount, 1000, "max_files of request.form()"),
+            limit(.fieldCount, 1000, "max_fields of request.form()"),
+            limit(.fieldBytes, mebibyte, "max_part_size of request.form()"),
+        ])
+
+    /// busboy on Express.
+    public static let express = ServerProfile(
+        "express", "Express (busboy)", [limit(.fieldBytes, mebibyte, "limits.fieldSize of busboy")])
+
+    /// Go's `net/http`.
+    public static let go = ServerProfile(
+        "go", "Go", [limit(.partCount, 1000, "GODEBUG=multipartmaxparts=… in the environment")])
+
+    /// ASP.NET Core, by Kestrel.
+    public static let aspNet = ServerProfile(
+        "aspnet", "ASP.NET Core",
+        [
+            limit(.bodyBytes, 30_000_000, "MaxRequestBodySize of Kestrel's Limits"),
+            limit(.fieldBytes, 4 * mebibyte, "ValueLengthLimit of FormOptions"),
+            limit(.fieldCount, 1024, "ValueCountLimit of FormOptions"),
+        ])
+
+    /// Vapor 4.
+    public static let vapor = ServerProfile(
+        "vapor", "Vapor", [limit(.bodyBytes, 16 << 10, "routes.defaultMaxBodySize, or body: .collect(maxSize:)")])
+
+    /// Amazon S3's POST.
+    public static let s3: ServerProfile = {
+        var s3 = ServerProfile(
+            "s3", "Amazon S3",
+            [
+                limit(.bodyBytes, 5 << 30, "a multipart upload of S3's own, in place of POST"),
+                limit(.fileCount, 1, "a request of its own for each file"),
+            ])
+        s3.readsNoFieldsAfterFile = true
+        s3.onlyFileName = "file"
+        s3.needsContentLength = true
+        return s3
+    }()
+
+    /// Cloudflare in front of a server, on its free plan.
+    public static let cloudflare = ServerProfile(
+        "cloudflare", "Cloudflare", [limit(.bodyBytes, 100 * 1_000_000, "a plan with a larger upload limit")])
+}

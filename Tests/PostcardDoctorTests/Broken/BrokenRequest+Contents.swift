@@ -1,0 +1,106 @@
+import PostcardDoctor
+import PostcardForm
+
+extension BrokenRequest {
+    /// A text field's value in the place of another.
+    private static func value(_ name: String, _ value: String, _ code: DoctorCode) -> BrokenRequest {
+        .init(name, .texts, code, at: .body("\r\n\r\n", plus: 4), part: 0) { $0.replace("Jeju", with: value) }
+    }
+
+    static let contents: [BrokenRequest] =
+        [
+            value("an optional", "Optional(\"Jeju\")", .optionalDescription),
+            value("an optional number", "Optional(3)", .optionalDescription),
+            value("nil", "nil", .nullText),
+            value("<null>", "<null>", .nullText),
+            value("null", "null", .nullText),
+            value("(null)", "(null)", .nullText),
+            value("undefined", "undefined", .nullText),
+            value("an object of JavaScript", "[object Object]", .objectDescription),
+            value("an object of Foundation", "<UIImage:0x600003a: 0x600003a80000>", .objectDescription),
+            value("a dictionary of Foundation", "{\n    city = Jeju;\n}", .objectDescription),
+            value("an array of Foundation", "(\n    Jeju\n)", .objectDescription),
+            value("a dictionary of Swift", "[\"city\": \"Jeju\"]", .objectDescription),
+            value("a structure of Swift", "Place(city: \"Jeju\", visits: 3)", .objectDescription),
+            value("separators of thousands", "1,234.56", .surprisingNumber),
+            value("a decimal comma", "12,50", .surprisingNumber),
+            value("points for thousands", "1.234,56", .surprisingNumber),
+            value("a printed date", "2026-11-21 11:04:10 +0000", .surprisingDate),
+            value("an American date", "11/21/2026", .surprisingDate),
+            value("a German date", "21.11.2026", .surprisingDate),
+            value("a date in words", "Nov 21, 2026", .surprisingDate),
+            value(
+                "a picture in base64", "/9j/4AAQSkZJRgABAQEASABIAAD/2wBDAAMCAgICAgMCAgIDAwMDBAYEBAQEBAgGBgUGCQgK",
+                .base64Content),
+            value(
+                "a data: URL", "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk",
+                .base64Content),
+        ] + [
+            .init("a text in Latin-1", .texts, .textNotUTF8, at: .bytes([0xE9]), part: 0) {
+                $0.replace(Array("Jeju".utf8), with: Array("caf".utf8) + [0xE9])
+            },
+            .init("HEIC as JPEG", .pictures, .contentContradictsType, at: .body("image/jpeg"), part: 1) {
+                $0.replace(Picture.jpeg, with: Picture.heic)
+            },
+            .init("PNG as JPEG", .pictures, .contentContradictsType, at: .body("image/jpeg"), part: 1) {
+                $0.replace(Picture.jpeg, with: Picture.png)
+                $0.replace(Picture.png, 2, with: Array("GIF89a".utf8) + [0x3B])
+                $0.replace("image/png", with: "image/gif")
+                $0.replace("stamp.png", with: "stamp.gif")
+            },
+            .init("a web page as JPEG", .pictures, .contentContradictsType, at: .body("image/jpeg"), part: 1) {
+                $0.replace(Picture.jpeg, with: Array("<html><body>Not found</body></html>".utf8))
+            },
+            .init("a JPEG named .png", .pictures, .extensionContradictsType, at: .body("sea.png"), part: 1) {
+                $0.replace("sea.jpg", with: "sea.png")
+            },
+            .init(
+                "a PNG announced as PNG and named .jpg", .pictures, .extensionContradictsType, at: .body("stamp.jpg"),
+                part: 2
+            ) {
+                $0.replace("stamp.png", with: "stamp.jpg")
+            },
+            .init("an empty picture", .pictures, .emptyFile, at: .body("image/jpeg\r\n\r\n", plus: 14), part: 1) {
+                $0.replace(Picture.jpeg, with: [])
+            },
+            .init("a JPEG cut off", .pictures, .truncatedPicture, at: .bytes([0xFF, 0xD0, 0x56], plus: 3), part: 1) {
+                $0.replace([0x56, 0xFF, 0xD9], with: [0x56])
+            },
+            .init("a PNG cut off", .pictures, .truncatedPicture, at: .body("\r\n--FormBoundary7MA4--"), part: 2) {
+                $0.replace(Array("IEND".utf8) + [0xAE, 0x42, 0x60, 0x82], with: [])
+            },
+            .init("a picture as base64 text", .pictures, .base64Content, at: .body("/9j/"), part: 1) {
+                $0.replace(
+                    Picture.jpeg,
+                    with: Array("/9j/4AAQSkZJRgABAQEASABIAAD/2wBDAAMCAgICAgMCAgIDAwMDBAYEBAQEBAgGBgUGCQgK".utf8))
+            },
+            .init("the same picture twice", .pictures, .repeatedContent, at: .bytes([0xFF, 0xD8], 2), part: 2) {
+                $0.replace(Picture.png, with: Picture.jpeg)
+                $0.replace("stamp.png\"\r\nContent-Type: image/png", with: "stamp.jpg\"\r\nContent-Type: image/jpeg")
+            },
+            .init("a position in a photo", .pictures, .locationInPhoto, at: .bytes([0x25, 0x88]), part: 1) {
+                $0.replace(Picture.jpeg, with: Picture.jpegWithLocation)
+            },
+            .init("S3's fields behind the file", s3, .fieldsAfterFile, at: .body("\r\n\r\npolicy", plus: 4), part: 2) {
+                $0 = SampleRequest([
+                    .field("key", "a.jpg"), .file("file", "a.jpg", "image/jpeg", Picture.jpeg),
+                    .field("policy", "policy"),
+                ])
+            },
+            .init("a body over nginx's default", .pictures, .overCommonDefaults, at: .start) {
+                $0.replace(Picture.jpeg, with: jpeg(padding: 1 << 20))
+            },
+            .init("21 files for PHP", .pictures, .overCommonDefaults, at: .body("part 20"), part: 20) {
+                $0 = SampleRequest(
+                    (0..<21).map { .file("f\($0)", "f\($0).txt", "text/plain", Array("part \($0)".utf8)) })
+            },
+        ]
+
+    private static let s3 = SampleRequest([
+        .field("key", "a.jpg"), .field("policy", "policy"), .file("file", "a.jpg", "image/jpeg", Picture.jpeg),
+    ])
+
+    private static func jpeg(padding: Int) -> [UInt8] {
+        Array(Picture.jpeg.dropLast(2)) + [UInt8](repeating: 0x11, count: padding) + [0xFF, 0xD9]
+    }
+}

@@ -1,0 +1,54 @@
+import PostcardDoctor
+import PostcardForm
+import Testing
+
+@Suite("A request with one thing wrong")
+struct BrokenRequestTests {
+    static let all = BrokenRequest.heads + BrokenRequest.delimiters + BrokenRequest.parts + BrokenRequest.contents
+
+    static func explanation(of bytes: [UInt8], in chunks: Int = .max) -> Explanation {
+        var examination = RequestExamination()
+        for start in stride(from: 0, to: bytes.count, by: chunks == .max ? max(bytes.count, 1) : chunks) {
+            let end = min(start + min(chunks, bytes.count), bytes.count)
+            examination.read(bytes[start..<end].span.bytes)
+        }
+        return examination.finish()
+    }
+
+    @Test("A good request has no problem at all", arguments: SampleRequest.good.indices)
+    func good(index: Int) {
+        let request = SampleRequest.good[index].request
+        #expect(Self.explanation(of: request.bytes).findings == [])
+        var examination = FormExamination(contentType: request.contentTypeValue)
+        examination.read(request.body.span.bytes)
+        #expect(examination.finish().findings == [])
+    }
+
+    @Test("The problem comes first, at its byte and in its part", arguments: all)
+    func broken(request: BrokenRequest) throws {
+        let explanation = Self.explanation(of: request.request.bytes)
+        let first = try #require(explanation.findings.first)
+        #expect(first.code == request.code, "\(explanation.problems)")
+        #expect(first.place == request.place)
+        #expect(first.offset == request.offset, "\(explanation.problems)")
+        #expect(first.partIndex == request.part)
+        #expect(first.excerpt != nil)
+    }
+
+    @Test("However a request is cut, the same is found", arguments: all)
+    func chunks(request: BrokenRequest) {
+        let whole = Self.explanation(of: request.request.bytes).findings
+        for size in [1, 7] { #expect(Self.explanation(of: request.request.bytes, in: size).findings == whole) }
+    }
+
+    @Test("There are enough of them, and every code of the reference is among them but for a few")
+    func coverage() {
+        #expect(Self.all.count >= 120)
+        let found = Set(Self.all.map(\.code))
+        // These need many parts, or are asked for by name.
+        let elsewhere: Set<FindingCode> = [
+            .form(.tooManyParts), .doctor(.refusedByServer), .form(.malformedChunk),
+        ]
+        #expect(Set(FindingCode.allCases).subtracting(found) == elsewhere)
+    }
+}

@@ -1,0 +1,71 @@
+import PostcardDoctor
+import PostcardForm
+import Testing
+
+@Suite("What is mended")
+struct MenderTests {
+    static func mended(_ bytes: [UInt8], in chunks: Int = .max) -> [UInt8] {
+        var mender = Mender(BrokenRequestTests.explanation(of: bytes))
+        var result: [UInt8] = []
+        for start in stride(from: 0, to: bytes.count, by: min(chunks, max(bytes.count, 1))) {
+            let end = min(start + min(chunks, bytes.count), bytes.count)
+            mender.read(bytes[start..<end].span.bytes) { piece in piece.withUnsafeBytes { result += $0 } }
+        }
+        mender.finish { piece in piece.withUnsafeBytes { result += $0 } }
+        return result
+    }
+
+    /// Those whose first problem has a mend.
+    static let certain = BrokenRequestTests.all.filter {
+        BrokenRequestTests.explanation(of: $0.request.bytes).mended.first?.code == $0.code
+    }
+
+    @Test("A good request stays as it is", arguments: SampleRequest.good.indices)
+    func good(index: Int) {
+        let bytes = SampleRequest.good[index].request.bytes
+        #expect(Self.mended(bytes) == bytes)
+    }
+
+    @Test("What was wrong is right afterwards, and nothing else is wrong", arguments: certain)
+    func mends(request: BrokenRequest) {
+        let mended = Self.mended(request.request.bytes)
+        let explanation = BrokenRequestTests.explanation(of: mended)
+        #expect(explanation.isValid, "\(explanation.problems)")
+        #expect(explanation.mended.isEmpty, "\(explanation.mended)")
+        #expect(
+            !explanation.findings.contains { $0.code == request.code && $0.code != .form(.contentTransferEncoding) })
+    }
+
+    @Test("However it is cut, the same comes out", arguments: certain)
+    func chunks(request: BrokenRequest) {
+        let bytes = request.request.bytes
+        let whole = Self.mended(bytes)
+        for size in [1, 7] { #expect(Self.mended(bytes, in: size) == whole) }
+    }
+
+    @Test("What is not certain is left as it is, and said")
+    func uncertain() {
+        var request = SampleRequest.texts
+        request.replace("name=\"title\"", with: "name=\"\"")
+        let explanation = BrokenRequestTests.explanation(of: request.bytes)
+        #expect(explanation.unmended.map(\.code) == [.form(.emptyName)])
+        #expect(Self.mended(request.bytes) == request.bytes)
+    }
+
+    @Test("A chunked request comes out in one piece with its length")
+    func chunked() {
+        var request = SampleRequest.texts
+        let size = String(request.body.count, radix: 16)
+        request.contentLength = "Transfer-Encoding: chunked"
+        let body = request.body
+        request.body = Array("\(size)\r\n".utf8) + body + Array("\r\n0\r\n\r\n".utf8)
+        var expected = SampleRequest.texts
+        expected.contentLength = "Content-Length: \(body.count)"
+        #expect(Self.mended(request.bytes) == expected.bytes)
+    }
+
+    @Test("Most of what is refused can be mended")
+    func share() {
+        #expect(Self.certain.count >= 60)
+    }
+}
