@@ -10,7 +10,7 @@ let settings: [SwiftSetting] = [
 ]
 
 /// One program for each promise that no input may break. `run` builds them with libFuzzer, which brings the `main`.
-let targets = ["Chunking", "RoundTrip", "HeaderValues", "Decoding", "Rules"]
+let targets = ["Chunking", "RoundTrip", "HeaderValues", "Decoding", "Rules", "Doctor"]
 
 let package = Package(
     name: "postcard-fuzz",
@@ -24,7 +24,10 @@ let package = Package(
         + targets.map { name in
             .executableTarget(
                 name: name,
-                dependencies: ["Inputs", .product(name: "PostcardForm", package: "postcard")],
+                dependencies: [
+                    "Inputs", .product(name: "PostcardForm", package: "postcard"),
+                    .product(name: "PostcardDoctor", package: "postcard"),
+                ],
                 swiftSettings: settings + [.unsafeFlags(["-parse-as-library"])])
         },
     swiftLanguageModes: [.v6]
