@@ -1,0 +1,260 @@
+import PostcardForm
+
+/// Takes what `curl --trace` and `curl --trace-ascii` write, however it is cut, and gives back the bytes that one of
+/// its requests was sent as.
+///
+/// A line of `--trace` holds sixteen bytes in hexadecimal digits. One of `--trace-ascii` holds up to 64 characters,
+/// ends where a CRLF stands in the data, and shows a dot for every byte that is no printable ASCII: lines tell their
+/// offsets, so that every byte keeps its place, but not what it was.
+struct CurlTrace: Sendable {
+    /// Which request is taken, from 1; `nil` for the first that has a body.
+    private let entry: Int?
+    private var line: [UInt8] = []
+    private var block = Block.other
+    private var notation: Notation?
+    private var choice = Choice.searching
+    /// The request that the trace is in, from 1.
+    private(set) var requestCount = 0
+    private(set) var takenEntry: Int?
+    /// Whether lines are missing or were changed, so that the bytes are not certain.
+    private(set) var isDamaged = false
+
+    private enum Notation { case hexadecimal, characters }
+
+    /// What the lines with an offset belong to.
+    private enum Block {
+        case other
+        case header(Filling)
+        case data(Filling)
+    }
+
+    /// How far a block is filled.
+    private struct Filling {
+        let size: Int
+        var count = 0
+    }
+
+    /// Which request's bytes are handed on.
+    private enum Choice {
+        case searching
+        /// The head of a request that may turn out to have no body; data or a response came behind it or not.
+        case head([UInt8], isAnswered: Bool)
+        case body
+        case done
+    }
+
+    /// No line of curl's with data is longer; what it says about a connection may be, and is cut.
+    private static let maximumLineLength = 512
+    private static let maximumHeadBytes = 64 << 10
+
+    init(entry: Int?) {
+        self.entry = entry
+    }
+
+    /// Whether bytes of a request are not what was sent: every dot may be another byte.
+    var isLossy: Bool { notation == .characters }
+
+    /// Whether an input that begins so is a trace.
+    static func isTrace(_ start: some Collection<UInt8>) -> Bool {
+        Title(start.prefix { $0 != UInt8(ascii: "\n") }) != nil
+    }
+
+    /// Reads the next bytes of the trace.
+    ///
+    /// - Parameters:
+    ///   - chunk: Any number of bytes.
+    ///   - output: Where the request's bytes are appended.
+    mutating func read(_ chunk: RawSpan, into output: inout [UInt8]) {
+        for position in 0..<chunk.byteCount {
+            let byte = chunk.unsafeLoad(fromByteOffset: position, as: UInt8.self)
+            if byte == UInt8(ascii: "\n") {
+                endLine(into: &output)
+            } else if line.count < Self.maximumLineLength {
+                line.append(byte)
+            }
+        }
+    }
+
+    /// Ends the trace.
+    mutating func finish(into output: inout [UInt8]) {
+        if !line.isEmpty { endLine(into: &output) }
+        endBlock(into: &output)
+        if case .head(let head, _) = choice { take(head, into: &output) }
+    }
+
+    // MARK: - Lines
+
+    private mutating func endLine(into output: inout [UInt8]) {
+        defer { line.removeAll(keepingCapacity: true) }
+        if line.last == UInt8(ascii: "\r") { line.removeLast() }
+        if let data = DataLine(line) {
+            switch block {
+            case .other: break
+            case .header(var filling):
+                readData(data, &filling, into: &output)
+                block = .header(filling)
+            case .data(var filling):
+                readData(data, &filling, into: &output)
+                block = .data(filling)
+            }
+        } else if let title = Title(line[...]) {
+            endBlock(into: &output)
+            begin(title, into: &output)
+        }
+    }
+
+    private mutating func readData(_ data: DataLine, _ filling: inout Filling, into output: inout [UInt8]) {
+        let notation = notation ?? (data.looksHexadecimal ? .hexadecimal : .characters)
+        self.notation = notation
+        var bytes: [UInt8] = []
+        switch notation {
+        case .hexadecimal:
+            if data.offset != filling.count { isDamaged = true }
+            bytes = data.bytes
+        case .characters:
+            bytes = lineBreak(from: filling.count, to: data.offset) + data.characters
+        }
+        filling.count += bytes.count
+        hand(on: bytes, into: &output)
+    }
+
+    /// What stands between the end of one line of characters and the next: a CRLF, or nothing where the line was full.
+    /// Blanks at its end may have been lost in an editor.
+    private mutating func lineBreak(from end: Int, to next: Int) -> [UInt8] {
+        guard next >= end, next - end <= 66 else {
+            isDamaged = true
+            return []
+        }
+        let gap = next - end
+        return gap >= 2
+            ? [UInt8](repeating: .init(ascii: " "), count: gap - 2) + Array("\r\n".utf8)
+            : [UInt8](repeating: .init(ascii: " "), count: gap)
+    }
+
+    private mutating func endBlock(into output: inout [UInt8]) {
+        switch block {
+        case .other:
+            return
+        case .header(let filling), .data(let filling):
+            block = .other
+            if filling.count == filling.size { return }
+            if notation == .characters, filling.count < filling.size, filling.size - filling.count <= 66 {
+                hand(on: lineBreak(from: filling.count, to: filling.size), into: &output)
+            } else {
+                isDamaged = true
+            }
+        }
+    }
+
+    // MARK: - Requests
+
+    private mutating func begin(_ title: Title, into output: inout [UInt8]) {
+        switch title.kind {
+        case .sentHeader(let size):
+            // curl writes a long head in several pieces; an answer or data between two heads parts two requests.
+            if case .head(_, isAnswered: false) = choice {} else { beginRequest(into: &output) }
+            block = .header(Filling(size: size))
+        case .sentData(let size):
+            if case .head(let head, _) = choice { take(head, into: &output) }
+            block = .data(Filling(size: size))
+        case .received:
+            if case .head(let head, _) = choice { choice = .head(head, isAnswered: true) }
+        case .other:
+            break
+        }
+    }
+
+    private mutating func beginRequest(into output: inout [UInt8]) {
+        if case .head(let head, _) = choice, entry != nil { take(head, into: &output) }
+        requestCount += 1
+        switch choice {
+        case .body, .done:
+            choice = .done
+        case .searching, .head:
+            choice = entry == nil || entry == requestCount ? .head([], isAnswered: false) : .searching
+        }
+    }
+
+    private mutating func take(_ head: [UInt8], into output: inout [UInt8]) {
+        takenEntry = requestCount
+        output += head
+        choice = .body
+    }
+
+    private mutating func hand(on bytes: [UInt8], into output: inout [UInt8]) {
+        switch choice {
+        case .searching, .done: break
+        case .body: output += bytes
+        case .head(var head, let isAnswered):
+            choice = .searching
+            head += bytes.prefix(Self.maximumHeadBytes - head.count)
+            choice = .head(head, isAnswered: isAnswered)
+        }
+    }
+}
+
+/// A line that says what the lines behind it are, such as `=> Send data, 325 bytes (0x145)`.
+private struct Title {
+    enum Kind {
+        case sentHeader(size: Int)
+        case sentData(size: Int)
+        case received
+        case other
+    }
+
+    let kind: Kind
+
+    /// `nil` for a line that is none.
+    init?(_ line: some Collection<UInt8>) {
+        let text = String(decoding: line.prefix(100), as: UTF8.self)
+        guard let arrow = ["=> Send ", "<= Recv ", "== Info"].compactMap({ text.firstRange(of: $0) }).first else {
+            return nil
+        }
+        // --trace-time and --trace-ids put a time and numbers in front, and nothing else may stand there.
+        let allowed = "0123456789:.[]- "
+        guard text[..<arrow.lowerBound].allSatisfy({ allowed.contains($0) || $0 == "x" }) else { return nil }
+        let words = text[arrow.upperBound...].split(separator: ",", maxSplits: 1)
+        let size = words.count == 2 ? Int(words[1].drop { $0 == " " }.prefix { $0.isNumber }) : nil
+        switch (text[arrow], words.first, size) {
+        case ("=> Send ", "header", let size?): kind = .sentHeader(size: size)
+        case ("=> Send ", "data", let size?): kind = .sentData(size: size)
+        case ("<= Recv ", "header", _): kind = .received
+        default: kind = .other
+        }
+    }
+}
+
+/// A line with data: its offset in the block, a colon and a blank, and the data.
+private struct DataLine {
+    let offset: Int
+    let characters: ArraySlice<UInt8>
+
+    /// `nil` for a line that is none.
+    init?(_ line: [UInt8]) {
+        guard let colon = line.prefix(17).firstIndex(of: UInt8(ascii: ":")), colon >= 4 else { return nil }
+        var offset = 0
+        for byte in line[..<colon] {
+            guard let digit = byte.hexadecimalValue, offset >> 56 == 0 else { return nil }
+            offset = offset << 4 | Int(digit)
+        }
+        self.offset = offset
+        // An editor may have taken the blank of an empty line away.
+        characters = line[(colon + 1)...].dropFirst()
+    }
+
+    /// The bytes of up to sixteen pairs of digits.
+    var bytes: [UInt8] {
+        var bytes: [UInt8] = []
+        var rest = characters
+        while bytes.count < 16, rest.count >= 2, let high = rest.first?.hexadecimalValue,
+            let low = rest.dropFirst().first?.hexadecimalValue, rest.count == 2 || rest.dropFirst(2).first == 0x20
+        {
+            bytes.append(high << 4 | low)
+            rest = rest.dropFirst(3)
+        }
+        return bytes
+    }
+
+    /// No request line begins with two pairs of digits; those of `--trace` begin with nothing else.
+    var looksHexadecimal: Bool { !bytes.isEmpty && (bytes.count > 1 || characters.count > 48) }
+}

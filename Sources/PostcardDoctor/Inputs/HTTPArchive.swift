@@ -1,0 +1,183 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+import PostcardForm
+
+/// A HAR 1.2 file, as browsers and proxies write them: the requests in it, and the bytes that one was sent as.
+struct HTTPArchive {
+    let entries: [Entry]
+
+    /// - Throws: ``InputError`` where the bytes are no HAR.
+    init(_ bytes: [UInt8]) throws(InputError) {
+        do {
+            let start = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
+            entries = try JSONDecoder().decode(File.self, from: Data(bytes[start...])).log.entries
+        } catch {
+            throw .malformedArchive(Self.reason(error))
+        }
+    }
+
+    /// The entry that is meant, from 1.
+    ///
+    /// - Throws: ``InputError`` where there is no such entry, or where none is given and there are several uploads.
+    func choose(_ number: Int?) throws(InputError) -> (number: Int, entry: Entry) {
+        if let number {
+            guard entries.indices.contains(number - 1) else { throw .noEntry(number, of: entries.count) }
+            return (number, entries[number - 1])
+        }
+        let numbered = entries.enumerated().map { (number: $0.offset + 1, entry: $0.element) }
+        let forms = numbered.filter { $0.entry.isMultipart }
+        let uploads = forms.isEmpty ? numbered.filter { $0.entry.hasBody } : forms
+        switch uploads.count {
+        case 0: throw .noUpload(entries: entries.count)
+        case 1: return uploads[0]
+        default:
+            throw .severalUploads(
+                uploads.map { "\($0.number)  \($0.entry.request.method) \($0.entry.request.url ?? "")" })
+        }
+    }
+
+    private static func reason(_ error: any Error) -> String {
+        switch error {
+        case DecodingError.keyNotFound(let key, _): "It has no \"\(key.stringValue)\"."
+        case DecodingError.typeMismatch(_, let context), DecodingError.valueNotFound(_, let context):
+            "Its \"\(context.codingPath.map(\.stringValue).joined(separator: "."))\" is of another kind."
+        default: "It is no JSON."
+        }
+    }
+
+    private struct File: Decodable {
+        let log: Log
+
+        struct Log: Decodable {
+            let entries: [Entry]
+        }
+    }
+
+    /// A request, and what came back, which is not read.
+    struct Entry: Decodable {
+        let request: Request
+    }
+
+    struct Request: Decodable {
+        let method: String
+        let url: String?
+        let headers: [Header]?
+        let bodySize: Int?
+        let postData: PostData?
+    }
+
+    struct Header: Decodable {
+        let name: String
+        let value: String
+    }
+
+    struct PostData: Decodable {
+        let mimeType: String?
+        let text: String?
+        /// `base64` where a proxy keeps the bytes so, as HAR 1.2 has it for responses.
+        let encoding: String?
+        let params: [Param]?
+    }
+
+    struct Param: Decodable {}
+}
+
+extension HTTPArchive.Entry {
+    var hasBody: Bool { request.postData != nil }
+
+    var isMultipart: Bool {
+        let types = request.values(of: "content-type") + [request.postData?.mimeType].compactMap { $0 }
+        return types.contains { $0.lowercased().contains("multipart/") }
+    }
+
+    /// The request as it would be sent over HTTP/1.1, and what the archive does not tell of it.
+    func wireBytes() -> (bytes: [UInt8], remarks: [String]) {
+        let body = request.body
+        var head = "\(request.method) \(request.target) HTTP/1.1\r\n"
+        var hasLength = false
+        for field in request.headers ?? [] where !field.name.hasPrefix(":") {
+            // A recorder has put the chunks of a body together, and HTTP/2 has none.
+            if field.name.lowercased() == "transfer-encoding" { continue }
+            if field.name.lowercased() == "content-length" {
+                hasLength = true
+                if !body.isExact {
+                    head += "\(field.name): \(body.bytes.count)\r\n"
+                    continue
+                }
+            }
+            head += "\(field.name): \(field.line)\r\n"
+        }
+        if !hasLength, hasBody { head += "Content-Length: \(body.bytes.count)\r\n" }
+        return (Array((head + "\r\n").utf8) + body.bytes, [body.remark].compactMap { $0 })
+    }
+}
+
+extension HTTPArchive.Header {
+    /// The value on one line: some recorders put the values of several fields into one, on a line each.
+    fileprivate var line: String {
+        String(String.UnicodeScalarView(value.unicodeScalars.map { $0 == "\r" || $0 == "\n" ? " " : $0 }))
+    }
+}
+
+extension HTTPArchive.Request {
+    fileprivate struct Body {
+        var bytes: [UInt8]
+        var isExact = true
+        var remark: String?
+    }
+
+    fileprivate func values(of name: String) -> [String] {
+        (headers ?? []).filter { $0.name.lowercased() == name }.map(\.value)
+    }
+
+    /// The part of the URL that a request line has.
+    fileprivate var target: String {
+        guard let url, let scheme = url.firstRange(of: "://") else { return url ?? "/" }
+        let rest = url[scheme.upperBound...]
+        guard let path = rest.firstIndex(where: { $0 == "/" || $0 == "?" }) else { return "/" }
+        let target = rest[path...].prefix { $0 != "#" }
+        return target.hasPrefix("/") ? String(target) : "/" + target
+    }
+
+    /// The body's bytes. HAR keeps a body as text: what is not UTF-8 is written by some as one character a byte, by
+    /// others left out, and the sizes tell which.
+    fileprivate var body: Body {
+        guard let postData else { return Body(bytes: []) }
+        guard let text = postData.text, !text.isEmpty else {
+            let isListed = postData.params?.isEmpty == false
+            return Body(
+                bytes: [], isExact: false,
+                remark: isListed
+                    ? "The HAR lists the form's fields and holds none of the body's bytes, so only the head can be judged."
+                    : "The HAR holds none of the body's bytes, so only the head can be judged.")
+        }
+        if postData.encoding?.lowercased() == "base64", let data = Data(base64Encoded: text) {
+            return Body(bytes: Array(data))
+        }
+        let size = [bodySize, values(of: "content-length").first.flatMap { Int($0) }].compactMap { $0 }.first { $0 > 0 }
+        let bytes = Array(text.utf8)
+        if size == bytes.count { return Body(bytes: bytes) }
+        let scalars = text.unicodeScalars
+        if bytes.contains(where: { $0 > 0x7F }), scalars.allSatisfy({ $0.value < 0x100 }),
+            size == nil || size == scalars.count
+        {
+            return Body(bytes: scalars.map { UInt8(truncatingIfNeeded: $0.value) })
+        }
+        let isReplaced = scalars.contains("\u{FFFD}")
+        guard let size, isReplaced || size > bytes.count else {
+            return isReplaced ? Body(bytes: bytes, isExact: false, remark: Self.replaced) : Body(bytes: bytes)
+        }
+        return Body(
+            bytes: bytes, isExact: false,
+            remark:
+                "The HAR holds \(bytes.count) of the body's \(size) bytes: a browser leaves out what a file held, or "
+                + "replaces what is no text. Offsets and sizes are those of the HAR.")
+    }
+
+    private static let replaced =
+        "The HAR holds the body as text, in which bytes that are no UTF-8 were replaced. Offsets and sizes are those of "
+        + "the HAR."
+}

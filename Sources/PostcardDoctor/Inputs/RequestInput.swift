@@ -1,0 +1,190 @@
+import PostcardForm
+
+/// Takes a request out of what it was recorded in, chunk by chunk, and gives back the bytes it was sent as.
+///
+/// A raw request and a trace of curl's may have any size. A HAR file is read whole, up to
+/// ``maximumArchiveBytes``.
+public struct RequestInput: Sendable {
+    /// What a request can be recorded in.
+    public enum Format: String, Sendable, Hashable {
+        /// The request's own bytes.
+        case request
+        /// The output of `curl --trace`.
+        case curlTrace = "curl-trace"
+        /// The output of `curl --trace-ascii`, which keeps only printable ASCII.
+        case curlTraceASCII = "curl-trace-ascii"
+        /// A HAR 1.2 file.
+        case httpArchive = "har"
+    }
+
+    private let entry: Int?
+    private let knownFormat: Format?
+    private var state = State.start([])
+    /// The first bytes that were handed on.
+    private(set) var beginning: [UInt8] = []
+    private var archiveRemarks: [String] = []
+
+    private enum State {
+        case start([UInt8])
+        case request
+        case trace(CurlTrace)
+        case archive([UInt8])
+        case failed(InputError)
+    }
+
+    /// The most bytes of a HAR file: as much as a browser exports of a long session.
+    public static let maximumArchiveBytes = 256 << 20
+
+    /// Enough to tell the formats apart.
+    private static let startLength = 128
+
+    /// Begins with an input.
+    ///
+    /// - Parameters:
+    ///   - entry: Which of the requests in a HAR file or a trace is meant, from 1; `nil` for the only upload of a HAR
+    ///     file, and the first request with a body of a trace.
+    ///   - format: What the input is; `nil` where its first bytes are to tell.
+    public init(entry: Int? = nil, format: Format? = nil) {
+        self.entry = entry
+        knownFormat = format
+    }
+
+    /// What the input turned out to be; `nil` while it has too few bytes to tell.
+    public var format: Format? {
+        switch state {
+        case .start, .failed: nil
+        case .request: .request
+        case .trace(let trace): trace.isLossy ? .curlTraceASCII : .curlTrace
+        case .archive: .httpArchive
+        }
+    }
+
+    /// What the input is where it is nothing that a request is recorded in.
+    var foreign: ForeignInput? {
+        guard case .request = state else { return nil }
+        return ForeignInput(beginning)
+    }
+
+    /// What the input cannot tell of the request, in sentences for whoever judges it.
+    public var remarks: [String] {
+        switch state {
+        case .start, .request, .failed: []
+        case .archive: archiveRemarks
+        case .trace(let trace): Self.remarks(on: trace)
+        }
+    }
+
+    /// Reads the next bytes of the input.
+    ///
+    /// - Parameters:
+    ///   - chunk: Any number of bytes.
+    ///   - handOn: Takes the request's next bytes.
+    /// - Throws: ``InputError`` where a HAR file is too large.
+    public mutating func read(_ chunk: RawSpan, handOn: (RawSpan) -> Void) throws(InputError) {
+        switch state {
+        case .start(var start):
+            chunk.withUnsafeBytes { start.append(contentsOf: $0) }
+            state = .start(start)
+            if start.count >= Self.startLength { try begin(handOn: handOn) }
+        case .request:
+            keepBeginning(chunk)
+            handOn(chunk)
+        case .trace(var trace):
+            state = .request
+            var output: [UInt8] = []
+            trace.read(chunk, into: &output)
+            state = .trace(trace)
+            if !output.isEmpty { handOn(output.span.bytes) }
+        case .archive(var bytes):
+            state = .archive([])
+            chunk.withUnsafeBytes { bytes.append(contentsOf: $0) }
+            guard bytes.count <= Self.maximumArchiveBytes else {
+                throw fail(.archiveTooLarge(Self.maximumArchiveBytes))
+            }
+            state = .archive(bytes)
+        case .failed(let error):
+            throw error
+        }
+    }
+
+    /// Ends the input.
+    ///
+    /// - Parameter handOn: Takes the rest of the request's bytes.
+    /// - Throws: ``InputError`` where no request can be taken from the input.
+    public mutating func finish(handOn: (RawSpan) -> Void) throws(InputError) {
+        if case .start = state { try begin(handOn: handOn) }
+        switch state {
+        case .start, .request:
+            break
+        case .trace(var trace):
+            var output: [UInt8] = []
+            trace.finish(into: &output)
+            state = .trace(trace)
+            if let entry, trace.takenEntry == nil { throw fail(.noEntry(entry, of: trace.requestCount)) }
+            guard trace.takenEntry != nil else { throw fail(.noUpload(entries: 0)) }
+            handOn(output.span.bytes)
+        case .archive(let bytes):
+            let request = try chosenRequest(bytes)
+            handOn(request.span.bytes)
+        case .failed(let error):
+            throw error
+        }
+    }
+
+    private mutating func chosenRequest(_ archive: [UInt8]) throws(InputError) -> [UInt8] {
+        state = .archive([])
+        do {
+            let (bytes, remarks) = try HTTPArchive(archive).choose(entry).entry.wireBytes()
+            archiveRemarks = remarks
+            return bytes
+        } catch {
+            throw fail(error)
+        }
+    }
+
+    private mutating func begin(handOn: (RawSpan) -> Void) throws(InputError) {
+        guard case .start(let start) = state else { return }
+        switch knownFormat ?? Self.format(of: start) {
+        case .request: state = .request
+        case .curlTrace, .curlTraceASCII: state = .trace(CurlTrace(entry: entry))
+        case .httpArchive: state = .archive([])
+        }
+        try read(start.span.bytes, handOn: handOn)
+    }
+
+    private static func format(of start: [UInt8]) -> Format {
+        let text = start.starts(with: [0xEF, 0xBB, 0xBF]) ? start[3...] : start[...]
+        if CurlTrace.isTrace(text) { return .curlTrace }
+        let first = text.first { !$0.isBlank && $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") }
+        return first == UInt8(ascii: "{") ? .httpArchive : .request
+    }
+
+    private mutating func keepBeginning(_ chunk: RawSpan) {
+        let missing = ForeignInput.startLength - beginning.count
+        guard missing > 0 else { return }
+        chunk.extracting(first: missing).withUnsafeBytes { beginning.append(contentsOf: $0) }
+    }
+
+    private mutating func fail(_ error: InputError) -> InputError {
+        state = .failed(error)
+        return error
+    }
+
+    private static func remarks(on trace: CurlTrace) -> [String] {
+        var remarks: [String] = []
+        if trace.isLossy {
+            remarks.append(
+                "The trace is --trace-ascii's, where every byte that is no printable ASCII is a dot: offsets and sizes are "
+                    + "right, and what such bytes were cannot be told. Record it with --trace to be certain.")
+        }
+        if trace.isDamaged {
+            remarks.append(
+                "Lines of the trace are missing or were changed, so that bytes of the request are not certain.")
+        }
+        if trace.requestCount > 1, let taken = trace.takenEntry {
+            remarks.append(
+                "The trace holds \(trace.requestCount) requests; this is number \(taken). --entry N takes another.")
+        }
+        return remarks
+    }
+}

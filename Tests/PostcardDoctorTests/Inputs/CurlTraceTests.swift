@@ -1,0 +1,129 @@
+@testable import PostcardDoctor
+import PostcardForm
+import Testing
+
+@Suite("A trace of curl's")
+struct CurlTraceTests {
+    private static let head = "POST /u HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n"
+
+    /// What `--trace` writes of a block.
+    static func hexadecimal(_ title: String, _ bytes: [UInt8]) -> String {
+        var text = "=> Send \(title), \(bytes.count) bytes (0x\(String(bytes.count, radix: 16)))\n"
+        for start in stride(from: 0, to: bytes.count, by: 16) {
+            let row = bytes[start..<min(start + 16, bytes.count)]
+            let digits = row.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) + " " }.joined()
+            text += offset(start) + digits + String(repeating: " ", count: (16 - row.count) * 3)
+            text += row.map(character).joined() + "\n"
+        }
+        return text
+    }
+
+    /// What `--trace-ascii` writes of one.
+    static func characters(_ title: String, _ bytes: [UInt8]) -> String {
+        var text = "=> Send \(title), \(bytes.count) bytes (0x\(String(bytes.count, radix: 16)))\n"
+        var index = 0
+        while index < bytes.count {
+            text += offset(index)
+            var width = 0
+            while width < 64, index < bytes.count, !bytes[index...].starts(with: "\r\n".utf8) {
+                text += character(bytes[index])
+                index += 1
+                width += 1
+            }
+            if bytes[index...].starts(with: "\r\n".utf8) { index += 2 }
+            text += "\n"
+        }
+        return text
+    }
+
+    private static func offset(_ offset: Int) -> String {
+        let digits = String(offset, radix: 16)
+        return String(repeating: "0", count: max(4 - digits.count, 0)) + digits + ": "
+    }
+
+    private static func character(_ byte: UInt8) -> String {
+        (0x20..<0x7F).contains(byte) ? String(UnicodeScalar(byte)) : "."
+    }
+
+    @Test("in hexadecimal digits gives every byte back, however it is cut", arguments: [1, 7, 64, 100_000])
+    func everyByte(piece: Int) throws {
+        let body = (0...255).map { UInt8($0) } + Array("\r\n--XX--\r\n=> Send data, 1 bytes\n0000: 41".utf8)
+        let trace =
+            "== Info:   Trying 127.0.0.1:80...\n" + Self.hexadecimal("header", Array(Self.head.utf8))
+            + Self.hexadecimal("data", Array(body[..<100])) + Self.hexadecimal("data", Array(body[100...]))
+            + "<= Recv header, 2 bytes (0x2)\n0000: 0d 0a  ..\n"
+        let read = try requestBytes(of: Array(trace.utf8), piece: piece)
+        #expect(read.bytes == Array(Self.head.utf8) + body)
+        #expect(read.format == .curlTrace)
+        #expect(read.remarks.isEmpty)
+    }
+
+    @Test("in characters keeps every offset, shows other bytes as dots, and says so", arguments: [1, 7, 100_000])
+    func offsets(piece: Int) throws {
+        let long = String(repeating: "x", count: 64)
+        let body = Array("\r\n--XX\r\n\(long)\r\n\(long)y\r\n\r\n.\n\t초\r\n--XX--".utf8)
+        let trace = Self.characters("header", Array(Self.head.utf8)) + Self.characters("data", body)
+        let read = try requestBytes(of: Array(trace.utf8), piece: piece)
+        let dotted = String(decoding: body, as: UTF8.self).replacing("\n\t초", with: ".....")
+            .replacing("..\r\n--XX--", with: "..\r\n--XX--")
+        #expect(String(decoding: read.bytes, as: UTF8.self) == Self.head + dotted)
+        #expect(read.bytes.count == Self.head.utf8.count + body.count)
+        #expect(read.format == .curlTraceASCII)
+        #expect(read.remarks.count == 1)
+        #expect(read.remarks.first?.contains("--trace-ascii") == true)
+    }
+
+    @Test("with times and numbers in front of its titles, and line ends of Windows, is read alike")
+    func decorated() throws {
+        let body = Array("--XX--\r\n".utf8)
+        let plain = Self.hexadecimal("header", Array(Self.head.utf8)) + Self.hexadecimal("data", body)
+        for prefix in ["11:07:14.386133 ", "[0-0] ", "11:07:14.386133 [0-x] "] {
+            let trace = plain.replacing("=> ", with: prefix + "=> ").replacing("\n", with: "\r\n")
+            let read = try requestBytes(of: Array(trace.utf8))
+            #expect(read.bytes == Array(Self.head.utf8) + body)
+            #expect(read.remarks.isEmpty)
+        }
+    }
+
+    @Test("of several requests gives the first with a body, or the one that is asked for")
+    func several() throws {
+        let first = Array("POST /1 HTTP/1.1\r\nContent-Length: 0\r\n\r\n".utf8)
+        let second = Array("POST /2 HTTP/1.1\r\nExpect: 100-continue\r\n\r\n".utf8)
+        let third = Array("POST /3 HTTP/1.1\r\n\r\n".utf8)
+        let answer = "<= Recv header, 12 bytes (0xc)\n0000: 48 54 54 50 2f 31 2e 31 20 32 30 30 HTTP/1.1 200\n"
+        let trace =
+            Self.hexadecimal("header", first) + answer + Self.hexadecimal("header", second) + answer
+            + Self.hexadecimal("data", [1, 2]) + answer + Self.hexadecimal("header", third)
+            + Self.hexadecimal("data", [3]) + answer
+        let bytes = Array(trace.utf8)
+        let chosen = try requestBytes(of: bytes)
+        #expect(chosen.bytes == second + [1, 2])
+        #expect(chosen.remarks == ["The trace holds 3 requests; this is number 2. --entry N takes another."])
+        #expect(try requestBytes(of: bytes, entry: 1).bytes == first)
+        #expect(try requestBytes(of: bytes, entry: 2).bytes == second + [1, 2])
+        #expect(try requestBytes(of: bytes, entry: 3).bytes == third + [3])
+        #expect(throws: InputError.noEntry(4, of: 3)) { try requestBytes(of: bytes, entry: 4) }
+    }
+
+    /// Traces that lost something, and whether that is noticed.
+    static let damagedTraces = [
+        hexadecimal("header", Array(head.utf8)) + "=> Send data, 40 bytes (0x28)\n0000: 41 42 AB\n",
+        hexadecimal("header", Array(head.utf8)) + "=> Send data, 17 bytes (0x11)\n0010: 41 A\n",
+        characters("header", Array(head.utf8)) + "=> Send data, 400 bytes (0x190)\n0000: AB\n0100: C\n",
+        characters("header", Array(head.utf8)) + "=> Send data, 4 bytes (0x4)\n0000: ABCDEFGH\n",
+    ]
+
+    @Test("that lost lines says that its bytes are not certain", arguments: damagedTraces)
+    func damaged(trace: String) throws {
+        let read = try requestBytes(of: Array(trace.utf8))
+        #expect(read.bytes.starts(with: Self.head.utf8))
+        #expect(read.remarks.contains { $0.contains("not certain") })
+    }
+
+    @Test("that holds no request says so")
+    func noRequest() {
+        #expect(throws: InputError.noUpload(entries: 0)) {
+            try requestBytes(of: Array("== Info:   Trying 127.0.0.1:1...\n== Info: refused\n".utf8))
+        }
+    }
+}

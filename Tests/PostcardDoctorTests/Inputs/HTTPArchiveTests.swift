@@ -1,0 +1,133 @@
+@testable import PostcardDoctor
+import PostcardForm
+import Testing
+
+@Suite("A HAR file")
+struct HTTPArchiveTests {
+    private static let body = "--XX\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nv\r\n--XX--\r\n"
+
+    /// An entry as a recorder writes one.
+    static func entry(
+        method: String = "POST", url: String = "https://example.com/pets?x=1#top",
+        headers: [(String, String)] = [("Content-Type", "multipart/form-data; boundary=XX")], bodySize: Int? = nil,
+        postData: String? = nil
+    ) -> String {
+        let fields = headers.map { #"{"name": "\#($0.0)", "value": "\#($0.1)"}"# }.joined(separator: ",")
+        let size = bodySize.map { #", "bodySize": \#($0)"# } ?? ""
+        let data = postData.map { #", "postData": \#($0)"# } ?? ""
+        return #"{"startedDateTime": "2026-11-20T12:00:00Z", "request": {"method": "\#(method)", "url": "\#(url)", "#
+            + #""httpVersion": "h2", "headers": [\#(fields)]\#(size)\#(data)}, "response": {"status": 400}}"#
+    }
+
+    static func archive(_ entries: String...) -> [UInt8] {
+        Array(#"{"log": {"version": "1.2", "creator": {}, "entries": [\#(entries.joined(separator: ","))]}}"#.utf8)
+    }
+
+    static func postData(_ text: String, encoding: String? = nil) -> String {
+        let escaped = text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\r\n", with: "\\r\\n")
+        let encoding = encoding.map { #", "encoding": "\#($0)""# } ?? ""
+        return #"{"mimeType": "multipart/form-data; boundary=XX", "text": "\#(escaped)"\#(encoding)}"#
+    }
+
+    @Test("with one upload among other requests gives its bytes", arguments: [1, 100, 100_000])
+    func oneUpload(piece: Int) throws {
+        let har = Self.archive(
+            Self.entry(method: "GET", headers: []),
+            Self.entry(
+                headers: [(":authority", "example.com"), ("content-type", "multipart/form-data; boundary=XX")],
+                bodySize: Self.body.utf8.count, postData: Self.postData(Self.body)))
+        let read = try requestBytes(of: har, piece: piece)
+        let head =
+            "POST /pets?x=1 HTTP/1.1\r\ncontent-type: multipart/form-data; boundary=XX\r\n"
+            + "Content-Length: \(Self.body.utf8.count)\r\n\r\n"
+        #expect(String(decoding: read.bytes, as: UTF8.self) == head + Self.body)
+        #expect(read.format == .httpArchive)
+        #expect(read.remarks.isEmpty)
+    }
+
+    @Test("with several uploads lists them, and gives the one that is asked for")
+    func several() throws {
+        let har = Self.archive(
+            Self.entry(method: "GET", url: "https://example.com/", headers: []),
+            Self.entry(url: "https://example.com/a", postData: Self.postData(Self.body)),
+            Self.entry(url: "https://example.com/b", postData: Self.postData(Self.body)))
+        do {
+            _ = try requestBytes(of: har)
+            Issue.record("Nothing was thrown.")
+        } catch let error as InputError {
+            #expect(error.code == .severalUploads)
+            #expect(error.uploads == ["2  POST https://example.com/a", "3  POST https://example.com/b"])
+        }
+        #expect(try requestBytes(of: har, entry: 3).bytes.starts(with: "POST /b HTTP/1.1\r\n".utf8))
+        #expect(throws: InputError.noEntry(4, of: 3)) { try requestBytes(of: har, entry: 4) }
+    }
+
+    @Test("may hold a form that was sent under another type")
+    func otherType() throws {
+        let har = Self.archive(
+            Self.entry(method: "GET", headers: []),
+            Self.entry(
+                headers: [("Content-Type", "application/json")],
+                postData: #"{"mimeType": "application/json", "text": "{}"}"#))
+        #expect(try requestBytes(of: har).bytes.suffix(2).elementsEqual("{}".utf8))
+    }
+
+    /// Bodies that are no text, as recorders write them, and the bytes that are meant.
+    static let binaryBodies: [(name: String, postData: String, bodySize: Int?, bytes: [UInt8])] = [
+        ("base64", postData("/9j/4A==", encoding: "base64"), nil, [0xFF, 0xD8, 0xFF, 0xE0]),
+        ("a character a byte", #"{"text": "\u00ff\u00d8A"}"#, 3, [0xFF, 0xD8, 0x41]),
+        ("a character a byte, and no size", #"{"text": "\u00ff\u00d8A"}"#, nil, [0xFF, 0xD8, 0x41]),
+        ("UTF-8", #"{"text": "é"}"#, 2, [0xC3, 0xA9]),
+        ("UTF-8 beyond Latin-1", #"{"text": "초"}"#, nil, Array("초".utf8)),
+    ]
+
+    @Test("gives the bytes that are meant", arguments: binaryBodies)
+    func bytes(name: String, postData: String, bodySize: Int?, bytes: [UInt8]) throws {
+        let read = try requestBytes(of: Self.archive(Self.entry(bodySize: bodySize, postData: postData)))
+        #expect(read.bytes.suffix(bytes.count).elementsEqual(bytes))
+        #expect(read.remarks.isEmpty)
+    }
+
+    /// Bodies of which a recorder kept only a part.
+    static let lossyBodies: [(postData: String, bodySize: Int?)] = [
+        (postData(body), body.utf8.count + 5000), (#"{"text": "a\ufffdb"}"#, nil), (#"{"text": ""}"#, 100),
+        (#"{"mimeType": "multipart/form-data", "params": [{"name": "a"}]}"#, 100),
+    ]
+
+    @Test("that lost bytes says so, and its length is not taken for a mistake of the sender", arguments: lossyBodies)
+    func lossy(postData: String, bodySize: Int?) throws {
+        let fields = [("Content-Type", "multipart/form-data; boundary=XX"), ("Content-Length", "\(bodySize ?? 99)")]
+        let har = Self.archive(Self.entry(headers: fields, bodySize: bodySize, postData: postData))
+        let read = try requestBytes(of: har)
+        #expect(read.remarks.count == 1)
+        var examination = InputExamination()
+        try examination.read(har.span.bytes)
+        let codes = try examination.finish().problems.map(\.code)
+        #expect(!codes.contains(.form(.contentLengthMismatch)))
+    }
+
+    @Test("keeps a Content-Length that disagrees with a whole body")
+    func wrongLength() throws {
+        let fields = [("Content-Type", "multipart/form-data; boundary=XX"), ("Content-Length", "7")]
+        let har = Self.archive(
+            Self.entry(headers: fields, bodySize: Self.body.utf8.count, postData: Self.postData(Self.body)))
+        var examination = InputExamination()
+        try examination.read(har.span.bytes)
+        #expect(try examination.finish().findings.first?.code == .form(.contentLengthMismatch))
+    }
+
+    @Test(
+        "that is none is refused with a reason",
+        arguments: [
+            (#"{"a": 1}"#, "\"log\""), (#"{"log": {"entries": 3}}"#, "log.entries"), ("{", "no JSON"),
+            (#"{"log": {"entries": []}}"#, "None of the 0 requests"),
+        ])
+    func refused(json: String, words: String) throws {
+        do {
+            _ = try requestBytes(of: Array(json.utf8))
+            Issue.record("Nothing was thrown.")
+        } catch let error as InputError {
+            #expect(error.description.contains(words), "\(error)")
+        }
+    }
+}
