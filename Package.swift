@@ -142,6 +142,8 @@ let package = Package(
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio", condition: forCommandLine),
+                .product(name: "NIOPosix", package: "swift-nio", condition: forCommandLine),
                 .product(name: "SystemPackage", package: "swift-system"),
                 .product(
                     name: "ArgumentParser", package: "swift-argument-parser", condition: forCommandLine),
@@ -174,8 +176,8 @@ let package = Package(
         .testTarget(
             name: "PostcardCommandTests",
             dependencies: [
-                "PostcardAsyncHTTP", "PostcardClient", "PostcardForm", "PostcardSamples", "PostcardServer",
-                "PostcardTestSupport", "postcard",
+                "PostcardAsyncHTTP", "PostcardClient", "PostcardDoctor", "PostcardForm", "PostcardSamples",
+                "PostcardServer", "PostcardTestSupport", "postcard",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
                 .product(name: "HTTPTypes", package: "swift-http-types"),

@@ -6,7 +6,7 @@ import Testing
 struct ExplainTests {
     private static let form = "--XX\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n초코\r\n--XX--\r\n"
 
-    @Test("A valid form ends it with 0, and its parts are listed")
+    @Test("A valid form ends it with 0, and its parts are mapped")
     func valid() async throws {
         let folder = try TemporaryFolder()
         let file = try folder.file("body", Self.form.utf8)
@@ -14,9 +14,11 @@ struct ExplainTests {
         #expect(ending.status == 0)
         #expect(
             ending.text == """
+                ✓ The form is valid.
+
                 multipart/form-data; boundary=XX
-                part 0:  "a"  6 bytes at 50
-                The form is valid.
+                  part  offset  name  filename  type  bytes  sha256
+                     0      50  a                         6  7f50e13e5194…
 
                 """)
     }
@@ -28,15 +30,12 @@ struct ExplainTests {
             + Self.form.replacing("\r\n\r\n", with: "\n\r\n")
         let ending = try await Program.run(["explain", "-"], input: Data(request.utf8))
         #expect(ending.status == 1)
-        #expect(
-            ending.text == """
-                multipart/form-data; boundary=XX
-                error: A line ends in LF without CR.
-                  at byte 46, part 0 (bare-line-break)
-                  fix: End every line of the form's frame with CRLF ("\\r\\n").
-                The form is not valid.
-
-                """)
+        let lines = ending.text.split(separator: "\n").map(String.init)
+        #expect(lines.first == "✗ The form is not valid: 1 error.")
+        #expect(lines.contains { $0.hasPrefix("error[bare-line-break]: ") })
+        #expect(lines.contains { $0.hasPrefix("  at byte 46 of the body, part 0") })
+        #expect(lines.contains { $0.hasPrefix("  why: ") } && lines.contains { $0.hasPrefix("  fix: ") })
+        #expect(lines.allSatisfy { $0.count <= 80 })
     }
 
     @Test("As JSON it has the keys that scripts rely on")
@@ -56,6 +55,58 @@ struct ExplainTests {
         #expect(problem["code"] as? String == "truncated")
         #expect(problem["severity"] as? String == "error")
         #expect(problem["offset"] as? Int == 57)
+        #expect(explanation["format"] as? String == "body")
+        #expect(explanation["remarks"] as? [String] == [])
+    }
+
+    /// Inputs that are no request, and what they are called.
+    static let strangers: [(bytes: [UInt8], words: String)] = [
+        ([], "empty"), ([0xFF, 0xD8, 0xFF, 0xE0], "image/jpeg"), ([0x7F, 0x45, 0x4C, 0x46], "a program"),
+        (Array("Dear reader,\n".utf8), "text"), ([0x00, 0x9B, 0x31, 0x6D], "no text"),
+    ]
+
+    @Test("What is no request is called by its name, and steers no terminal", arguments: strangers)
+    func stranger(bytes: [UInt8], words: String) async throws {
+        let ending = try await Program.run(["explain"], input: Data(bytes))
+        #expect(ending.status == 1)
+        #expect(ending.text.contains("error[malformed-request]: ") && ending.text.contains(words))
+        #expect(!ending.text.unicodeScalars.contains { $0.properties.generalCategory == .control && $0 != "\n" })
+    }
+
+    @Test("A trace of curl's is taken apart, and what its notation hides is said")
+    func trace() async throws {
+        let trace = """
+            == Info: Connected
+            => Send header, 69 bytes (0x45)
+            0000: POST / HTTP/1.1
+            0011: Content-Type: multipart/form-data; boundary=XX
+            0043:
+            => Send data, 6 bytes (0x6)
+            0000: --XX--
+            <= Recv header, 2 bytes (0x2)
+            """
+        let ending = try await Program.run(["explain", "--json"], input: Data(trace.utf8))
+        let explanation = try ending.json()
+        #expect(explanation["format"] as? String == "curl-trace-ascii")
+        #expect((explanation["remarks"] as? [String])?.isEmpty == false)
+    }
+
+    @Test("Of a HAR file with several uploads one is chosen by its number")
+    func archive() async throws {
+        let body = Self.form.replacing("\"", with: "\\\"").replacing("\r\n", with: "\\r\\n")
+        let entry = #"""
+            {"request": {"method": "POST", "url": "http://localhost/PATH", "headers":
+            [{"name": "Content-Type", "value": "multipart/form-data; boundary=XX"}], "postData": {"text": "BODY"}}}
+            """#
+            .replacing("BODY", with: body)
+        let har = #"{"log": {"entries": [\#(entry.replacing("PATH", with: "a")),\#(entry)]}}"#
+        let several = try await Program.run(["explain"], input: Data(har.utf8))
+        #expect(several.status == 64)
+        #expect(several.messages.contains("1  POST http://localhost/a") && several.messages.contains("--entry N"))
+        let chosen = try await Program.run(["explain", "--entry", "2"], input: Data(har.utf8))
+        #expect(chosen.status == 0, "\(chosen.text)")
+        #expect(try await Program.run(["explain", "--entry", "3"], input: Data(har.utf8)).status == 64)
+        #expect(try await Program.run(["explain"], input: Data("{}".utf8)).status == 66)
     }
 
     @Test("What cannot be read ends it with 66, and what cannot be understood with 64")
@@ -63,6 +114,8 @@ struct ExplainTests {
         #expect(try await Program.run(["explain", "/no/such/file"]).status == 66)
         #expect(try await Program.run(["explain", "/usr"]).status == 66)
         #expect(try await Program.run(["explain", "a", "b"]).status == 64)
+        #expect(try await Program.run(["explain", "--listen", "0", "a"]).status == 64)
+        #expect(try await Program.run(["explain", "--entry", "0"]).status == 64)
     }
 }
 

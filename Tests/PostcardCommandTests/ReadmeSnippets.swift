@@ -1,8 +1,14 @@
 import Foundation
 import Hummingbird
 import PostcardClient
+import PostcardDoctor
 import PostcardForm
 import PostcardServer
+import Testing
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
 
 // The README's Swift, compiled. ReadmeTests checks that it is the same, line by line.
 
@@ -36,4 +42,9 @@ private func server() async throws {
     let router = Router()
     router.addUploads(to: try LocalUploadStore(directory: "received"))
     try await Application(router: router, server: .uploads()).runService()
+}
+
+private func uploader(request: URLRequest, body: Data) {
+    let explanation = Explanation(headerFields: request.allHTTPHeaderFields, body: body)
+    #expect(explanation.isWellFormed)
 }

@@ -54,6 +54,6 @@ struct ReadmeTests {
         let command = try #require(shown.first?.dropFirst(2)).replacing(
             "postcard explain", with: "'\(Program.url.path)' explain")
         let ending = try await Program.run("sh", ["-c", String(command)])
-        #expect(ending.text.split(separator: "\n").map(String.init) == Array(shown.dropFirst()))
+        #expect(ending.text == shown.dropFirst().map { $0 + "\n" }.joined())
     }
 }

@@ -14,6 +14,11 @@ enum DisplayWidth {
         return short + String(repeating: " ", count: max(columns - of(short), 0))
     }
 
+    /// The text in at most as many columns, shortened at its end.
+    static func cut(_ text: String, to columns: Int) -> String {
+        of(text) <= columns ? text : prefix(of: text, columns: columns - 1) + "…"
+    }
+
     private static func prefix(of text: String, columns: Int) -> Substring {
         var end = text.startIndex
         var width = 0

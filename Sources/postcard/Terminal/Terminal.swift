@@ -14,10 +14,18 @@ enum Terminal {
     /// Whether standard error is seen by a person.
     static var isInteractive: Bool { isatty(STDERR_FILENO) == 1 }
 
+    /// Whether standard output is seen by a person.
+    static var isOutputInteractive: Bool { isatty(STDOUT_FILENO) == 1 }
+
     /// The columns and rows of the terminal at standard error.
-    static var size: (columns: Int, rows: Int) {
+    static var size: (columns: Int, rows: Int) { size(of: STDERR_FILENO) }
+
+    /// The columns of the terminal at standard output; 80 where it is none.
+    static var outputColumns: Int { size(of: STDOUT_FILENO).columns }
+
+    private static func size(of descriptor: CInt) -> (columns: Int, rows: Int) {
         var size = winsize()
-        guard ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else {
+        guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else {
             return (80, 24)
         }
         return (Int(size.ws_col), Int(size.ws_row))

@@ -47,7 +47,7 @@ package final class RunningServer: Sendable {
         return await ended.first { _ in true }
     }
 
-    private static func firstLine(of handle: FileHandle) async throws -> String {
+    package static func firstLine(of handle: FileHandle) async throws -> String {
         try await withCheckedThrowingContinuation { continuation in
             DispatchQueue.global().async {
                 var line = Data()

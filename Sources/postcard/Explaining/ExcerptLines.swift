@@ -1,0 +1,162 @@
+import PostcardDoctor
+import PostcardForm
+
+/// The bytes around a finding as a compiler shows a line: with a caret below, and in hexadecimal digits where they are
+/// no text.
+struct ExcerptLines {
+    private let finding: Finding
+    private let excerpt: Excerpt
+    private let style: TextStyle
+    private let columns: Int
+    private let gutter: Int
+
+    init?(_ finding: Finding, columns: Int, style: TextStyle) {
+        guard let excerpt = finding.excerpt, !excerpt.bytes.isEmpty else { return nil }
+        self.finding = finding
+        self.excerpt = excerpt
+        self.style = style
+        gutter = max(String(excerpt.offset + Int64(excerpt.bytes.count)).count, 4) + 2
+        self.columns = columns - gutter - 3
+    }
+
+    var all: [String] { isBinary ? hexadecimalLines : textLines }
+
+    private var role: TextStyle.Role { finding.severity == .error ? .error : .warning }
+
+    /// Where the finding is among the bytes.
+    private var place: Int {
+        Int(min(max(finding.offset - excerpt.offset, 0), Int64(excerpt.bytes.count)))
+    }
+
+    /// The line on which the finding is: from behind a line break up to its end.
+    private var line: Range<Int> {
+        let bytes = excerpt.bytes
+        let start = bytes[..<place].lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
+        let end = bytes[place...].firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? bytes.count
+        return start..<end
+    }
+
+    private var isBinary: Bool {
+        let shown = excerpt.bytes[line]
+        let nearby = shown.filter { $0 < 0x09 || (0x0E..<0x20).contains($0) || $0 == 0x7F }.count
+        let broken = VisibleBytes(shown).cells.count { $0.text.hasPrefix("<") && $0.columns > 1 }
+        return (nearby + broken) * 4 > shown.count
+    }
+
+    private func row(at offset: Int64?, _ text: String) -> String {
+        let number = offset.map { String($0) } ?? ""
+        let padding = String(repeating: " ", count: max(gutter - number.count, 0))
+        return style(padding + number + " │ ", .faint) + text
+    }
+
+    // MARK: - Text
+
+    private var textLines: [String] {
+        let line = line
+        var rows: [String] = []
+        if line.lowerBound > 0 {
+            let before = excerpt.bytes[..<(line.lowerBound - 1)].lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
+            let isCut = before == 0 && excerpt.offset > 0
+            rows.append(context(before..<line.lowerBound, isCut: isCut))
+        }
+        rows += marked(line)
+        if line.upperBound < excerpt.bytes.count {
+            let rest = excerpt.bytes[line.upperBound...]
+            let end = rest.firstIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? rest.endIndex
+            rows.append(context(line.upperBound..<end, isCut: false))
+        }
+        return rows
+    }
+
+    /// A line beside the one that is meant.
+    private func context(_ range: Range<Int>, isCut: Bool) -> String {
+        var cells = VisibleBytes(excerpt.bytes[range]).cells[...]
+        let width = cells.reduce(isCut ? 1 : 0) { $0 + $1.columns }
+        var tail = ""
+        if width > columns {
+            var room = columns - 2
+            let fitting = cells.prefix { cell in
+                room -= cell.columns
+                return room >= 0
+            }
+            cells = fitting
+            tail = "…"
+        }
+        let text = (isCut ? "…" : "") + cells.map(\.text).joined() + tail
+        return row(at: excerpt.offset + Int64(range.lowerBound), style(text, .faint))
+    }
+
+    /// The line that is meant, around the place, and a caret below it.
+    private func marked(_ range: Range<Int>) -> [String] {
+        let cells = VisibleBytes(excerpt.bytes[range]).cells
+        let first = cells.lastIndex { $0.index <= place } ?? 0
+        let isBehind = place >= range.upperBound
+        let start = windowStart(cells, upTo: isBehind ? cells.count : first)
+        let isCut = start > 0 || (range.lowerBound == 0 && excerpt.offset > 0)
+        var text = isCut ? "…" : ""
+        var used = isCut ? 1 : 0
+        var before = used
+        var marked = 0
+        for index in start..<cells.count {
+            let cell = cells[index]
+            if used + cell.columns > columns - 1 {
+                text += "…"
+                break
+            }
+            text += cell.isSign ? style(cell.text, .faint) : cell.text
+            used += cell.columns
+            if isBehind || index < first {
+                before = used
+            } else if cell.index < place + max(finding.length, 1) {
+                marked += cell.columns
+            }
+        }
+        let caret = String(repeating: "^", count: max(min(marked, columns - before), 1))
+        let offset = excerpt.offset + Int64(start < cells.count ? cells[start].index : range.lowerBound)
+        return [row(at: offset, text), row(at: nil, String(repeating: " ", count: before) + style(caret, role))]
+    }
+
+    /// The first cell that is shown, so that the place is on the screen with something after it.
+    private func windowStart(_ cells: [VisibleBytes.Cell], upTo target: Int) -> Int {
+        let total = cells.reduce(0) { $0 + $1.columns }
+        if total < columns - 1 { return 0 }
+        var start = target
+        var room = columns * 2 / 3
+        while start > 0, room > cells[start - 1].columns {
+            start -= 1
+            room -= cells[start].columns
+        }
+        return start
+    }
+
+    // MARK: - Hexadecimal digits
+
+    private var hexadecimalLines: [String] {
+        let perRow = columns >= 80 ? 24 : 16
+        let marked = place..<min(place + max(finding.length, 1), excerpt.bytes.count)
+        let center = max(place - place % perRow - perRow, 0)
+        var rows: [String] = []
+        for start in stride(from: center, to: min(center + 3 * perRow, excerpt.bytes.count), by: perRow) {
+            let bytes = excerpt.bytes[start..<min(start + perRow, excerpt.bytes.count)]
+            let digits = bytes.map { Self.digits($0) }.joined(separator: " ")
+            let padding = String(repeating: " ", count: perRow * 3 - 1 - digits.count + 2)
+            let characters = bytes.map { (0x20..<0x7F).contains($0) ? String(UnicodeScalar($0)) : "·" }.joined()
+            rows.append(row(at: excerpt.offset + Int64(start), digits + padding + style(characters, .faint)))
+            let carets = bytes.indices.map { marked.contains($0) ? "^^" : "  " }.joined(separator: " ")
+            let isAtEnd = place == excerpt.bytes.count && bytes.endIndex == place
+            if carets.contains("^") || isAtEnd {
+                let trimmed = isAtEnd ? String(repeating: " ", count: bytes.count * 3) + "^" : Self.trimmed(carets)
+                rows.append(row(at: nil, style(trimmed, role)))
+            }
+        }
+        return rows
+    }
+
+    private static func digits(_ byte: UInt8) -> String {
+        (byte < 16 ? "0" : "") + String(byte, radix: 16)
+    }
+
+    private static func trimmed(_ text: String) -> String {
+        String(text.prefix(upTo: text.lastIndex(of: "^").map { text.index(after: $0) } ?? text.endIndex))
+    }
+}

@@ -1,0 +1,68 @@
+import PostcardDoctor
+import PostcardForm
+
+/// An explanation as a person reads it: the verdict, a map of the body, and each problem as a compiler shows one.
+struct ExplanationScreen {
+    let explanation: Explanation
+    /// What the input cannot tell of the request.
+    var remarks: [String] = []
+    let columns: Int
+    let style: TextStyle
+
+    /// Where the lines end; what is narrower has no room for a caret, and what is wider is hard to read.
+    static func columns(of terminal: Int) -> Int { min(max(terminal, 60), 120) }
+
+    var lines: [String] {
+        var lines = [verdict]
+        for remark in remarks { lines += WordWrap.lines(remark, columns: columns, first: "note: ", rest: "      ") }
+        if let boundary = explanation.boundary {
+            let value = VisibleBytes(Array(boundary.utf8)[...]).cells.map(\.text).joined()
+            lines += ["", DisplayWidth.cut("multipart/form-data; boundary=\(value)", to: columns)]
+        }
+        lines += PartTable(explanation.parts, columns: columns, style: style).all
+        for group in groups {
+            lines.append("")
+            lines += FindingLines(group, parts: explanation.parts, columns: columns, style: style).all
+        }
+        if explanation.omittedFindings > 0 { lines += ["", "\(explanation.omittedFindings) more are not shown."] }
+        return lines
+    }
+
+    /// The findings, those of one kind together where the first of them stands.
+    private var groups: [[Finding]] {
+        var groups: [[Finding]] = []
+        var places: [FindingCode: Int] = [:]
+        for finding in explanation.findings {
+            if let place = places[finding.code] {
+                groups[place].append(finding)
+            } else {
+                places[finding.code] = groups.count
+                groups.append([finding])
+            }
+        }
+        return groups
+    }
+
+    private var verdict: String {
+        let errors = explanation.findings.count { $0.severity == .error }
+        let warnings = explanation.findings.count - errors + explanation.omittedFindings
+        let counts = [Self.count(errors, "error"), Self.count(warnings, "warning")].compactMap { $0 }
+            .joined(separator: " and ")
+        if errors > 0 {
+            let what =
+                explanation.parts.isEmpty && explanation.boundary == nil
+                ? "No form can be read from this" : "The form is not valid"
+            return style("✗ \(what): \(counts).", .error)
+        }
+        if warnings > 0 { return style("✓ The form is valid, with \(counts).", .warning) }
+        return style("✓ The form is valid.", .good)
+    }
+
+    static func count(_ number: Int, _ noun: String) -> String? {
+        switch number {
+        case 0: nil
+        case 1: "1 \(noun)"
+        default: "\(number) \(noun)s"
+        }
+    }
+}

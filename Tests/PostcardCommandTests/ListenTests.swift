@@ -1,0 +1,137 @@
+import Foundation
+import Synchronization
+import Testing
+
+@Suite("postcard explain --listen")
+struct ListenTests {
+    private static let form = "--XX\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n초코\r\n--XX--\r\n"
+
+    private static func head(_ fields: String...) -> String {
+        "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=XX\r\n"
+            + fields.map { $0 + "\r\n" }.joined() + "\r\n"
+    }
+
+    /// What clients send, and what the answer and the exit status are.
+    static let requests: [(name: String, wire: String, words: String, status: Int32)] = [
+        ("a whole request", head("Content-Length: \(form.utf8.count)") + form, "✓ The form is valid.", 0),
+        ("chunks", head("Transfer-Encoding: chunked") + chunked(form), "✓ The form is valid.", 0),
+        ("a wrong length", head("Content-Length: 10") + form, "error[content-length-mismatch]", 1),
+        ("a broken form", head("Content-Length: 4") + "--XX", "error[", 1),
+        ("no request", "hello\r\n", "error[malformed-request]", 1),
+        ("a request cut off", head("Content-Length: 1000") + form, "error[content-length-mismatch]", 1),
+        ("TLS", "\u{16}\u{03}\u{01}\u{02}", "encrypted", 1),
+    ]
+
+    private static func chunked(_ text: String) -> String {
+        "\(String(text.utf8.count, radix: 16))\r\n\(text)\r\n0\r\n\r\n"
+    }
+
+    @Test("One request is explained to whoever sent it and to whoever listens", arguments: requests)
+    func request(name: String, wire: String, words: String, status: Int32) async throws {
+        let listener = try await Listener()
+        let answer = try await listener.exchange(wire)
+        #expect(answer.hasPrefix("HTTP/1.1 200 OK\r\n"))
+        #expect(answer.contains(words), "\(answer)")
+        let ending = await listener.end()
+        #expect(ending.status == status)
+        #expect(ending.output.contains(words))
+    }
+
+    @Test("A client that waits for 100 Continue gets it")
+    func expectContinue() async throws {
+        let listener = try await Listener()
+        let folder = try TemporaryFolder()
+        let body = try folder.file("body", Self.form.utf8)
+        let curl = try await Program.run(
+            "curl",
+            [
+                "--silent", "--show-error", "--include", "--data-binary", "@\(body.path)", "--header",
+                "Content-Type: multipart/form-data; boundary=XX", "--header", "Expect: 100-continue",
+                "--expect100-timeout", "60", listener.address,
+            ])
+        #expect(curl.text.hasPrefix("HTTP/1.1 100 Continue"))
+        #expect(curl.text.contains("✓ The form is valid."))
+        #expect(await listener.end().status == 0)
+    }
+
+    @Test("Who connects and says nothing is not the one that is waited for")
+    func silent() async throws {
+        let listener = try await Listener()
+        let nothing = try await listener.exchange("")
+        #expect(nothing.isEmpty)
+        let answer = try await listener.exchange(Self.head("Content-Length: \(Self.form.utf8.count)") + Self.form)
+        #expect(answer.contains("✓ The form is valid."))
+        #expect(await listener.end().status == 0)
+    }
+
+    @Test("A client that goes silent in the middle of its request is answered after the timeout")
+    func silentInTheMiddle() async throws {
+        let listener = try await Listener("--timeout", "1")
+        let answer = try await listener.exchange(Self.head("Content-Length: 1000") + Self.form, thenSilent: true)
+        #expect(answer.contains("error[content-length-mismatch]"))
+        #expect(await listener.end().status == 1)
+    }
+
+    @Test("A port that is taken ends it with 69")
+    func portTaken() async throws {
+        let listener = try await Listener()
+        let port = try #require(listener.address.split(separator: ":").last.map(String.init))
+        #expect(try await Program.run(["explain", "--listen", port]).status == 69)
+        _ = try await listener.exchange("x")
+        _ = await listener.end()
+    }
+}
+
+/// The program while it listens for one request.
+private final class Listener: Sendable {
+    let address: String
+    private let process: Mutex<Process>
+    private let folder: TemporaryFolder
+    private let ended: Task<Int32, Never>
+
+    init(_ options: String...) async throws {
+        folder = try TemporaryFolder()
+        let process = Process()
+        process.executableURL = Program.url
+        process.arguments = ["explain", "--listen", "0"] + options
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = try FileHandle(forWritingTo: try folder.file("output", []))
+        let messages = Pipe()
+        process.standardError = messages
+        let (endings, continuation) = AsyncStream.makeStream(of: Int32.self)
+        process.terminationHandler = { process in
+            continuation.yield(process.terminationStatus)
+            continuation.finish()
+        }
+        ended = Task { await endings.first { _ in true } ?? -1 }
+        try process.run()
+        let line = try await RunningServer.firstLine(of: messages.fileHandleForReading)
+        address = try #require(line.split(separator: " ").last.map(String.init), "nothing listens")
+        self.process = Mutex(process)
+    }
+
+    deinit {
+        process.withLock { if $0.isRunning { $0.terminate() } }
+    }
+
+    /// Sends bytes, says that no more will come unless it is to be silent instead, and gives back the answer.
+    func exchange(_ wire: String, thenSilent: Bool = false) async throws -> String {
+        let client = """
+            import socket, sys
+            connection = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+            connection.sendall(bytes.fromhex(sys.argv[2]))
+            if sys.argv[3] == "end": connection.shutdown(socket.SHUT_WR)
+            while data := connection.recv(65536): sys.stdout.buffer.write(data)
+            """
+        let port = try #require(address.split(separator: ":").last.map(String.init))
+        let digits = wire.utf8.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        return try await Program.run("python3", ["-c", client, port, digits, thenSilent ? "silent" : "end"]).text
+    }
+
+    /// Waits until the program ends.
+    func end() async -> (status: Int32, output: String) {
+        let status = await ended.value
+        let output = (try? String(contentsOf: folder.url.appending(path: "output"), encoding: .utf8)) ?? ""
+        return (status, output)
+    }
+}
