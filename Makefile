@@ -2,7 +2,7 @@
 
 SOURCES := $(wildcard $(foreach folder,. Benchmarks Benchmarks/Sending Fuzz,$(addprefix $(folder)/,Package.swift Sources Samples Tests)))
 
-.PHONY: demo test set-up set-up-tests lint format
+.PHONY: demo test set-up set-up-tests lint format reference
 .NOTPARALLEL:
 
 demo: set-up
@@ -24,3 +24,7 @@ lint:
 
 format:
 	swift format --in-place --parallel --recursive $(SOURCES)
+
+# Writes the page of the documentation that lists every problem, from the table in the code.
+reference:
+	POSTCARD_WRITE_REFERENCE=1 swift test --filter ReferencePageTests

@@ -1,0 +1,60 @@
+import Foundation
+import PostcardDoctor
+import PostcardForm
+import Testing
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+@Suite("A request in a test")
+struct WellFormedTests {
+    private static let url = URL(filePath: "/")
+
+    /// An uploader as people write it by hand.
+    private func uploadRequest(lineBreak: String) -> URLRequest {
+        var request = URLRequest(url: Self.url)
+        request.httpMethod = "POST"
+        request.setValue("multipart/form-data; boundary=XX", forHTTPHeaderField: "Content-Type")
+        request.httpBody = Data(
+            ["--XX", #"Content-Disposition: form-data; name="name""#, "", "초코", "--XX--", ""]
+                .joined(separator: lineBreak).utf8)
+        return request
+    }
+
+    @Test("is judged by one expectation")
+    func oneExpectation() {
+        let request = uploadRequest(lineBreak: "\r\n")
+        let explanation = Explanation(headerFields: request.allHTTPHeaderFields, body: request.httpBody ?? Data())
+        #expect(explanation.isWellFormed)
+    }
+
+    @Test("fails it with the byte, the reason and the mend")
+    func failedExpectation() {
+        let request = uploadRequest(lineBreak: "\n")
+        withKnownIssue {
+            let explanation = Explanation(headerFields: request.allHTTPHeaderFields, body: request.httpBody ?? Data())
+            #expect(explanation.isWellFormed)
+        } matching: { issue in
+            let words = "\(issue)"
+            return words.contains("bare-line-break") && words.contains("byte 4") && words.contains("CRLF")
+        }
+    }
+
+    @Test("says nothing of a length that the sender's library adds, and all of one that is there")
+    func length() {
+        let body = Array("--XX\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nb\r\n--XX--\r\n".utf8)
+        let type = "multipart/form-data; boundary=XX"
+        #expect(Explanation(contentType: type, body: body).isWellFormed)
+        let explanation = Explanation(headerFields: ["Content-Type": type, "Content-Length": "5"], body: body)
+        #expect(explanation.findings.first?.code == .form(.contentLengthMismatch))
+        #expect(Explanation(contentType: nil, body: body).findings.first?.code == .form(.missingContentType))
+    }
+
+    @Test("is described by what is wrong with it")
+    func description() {
+        let body = Array("--XX\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nb\r\n--XX--\r\n".utf8)
+        let explanation = Explanation(contentType: "multipart/form-data; boundary=XX", body: body)
+        #expect(explanation.description == "a well-formed form of 1 part")
+    }
+}

@@ -1,0 +1,48 @@
+import PostcardDoctor
+import PostcardForm
+
+/// The page of the documentation that lists every code, made from the table that the code itself uses.
+struct ReferencePage {
+    var text: String {
+        var lines = [
+            "# Problems and their mends", "",
+            "Every code that an explanation can hold: how the problem comes about, what it looks like, and what to "
+                + "write instead.", "",
+            "## Overview", "",
+            "An error is refused by some or all servers; a warning is taken, by some in another sense than was meant. "
+                + "In the examples `\\r` and `\\n` are the bytes CR and LF. The limits and rules that one receiver has "
+                + "for its forms are not among these: they are told by ``PostcardForm/FormProblem/Code``.", "",
+            "This page is made from the table in the code, by `make reference`.", "",
+        ]
+        for topic in FindingReference.Topic.allCases {
+            lines += ["## \(Self.title(topic))", ""]
+            for code in FindingCode.allCases where code.reference.topic == topic { lines += Self.section(code) }
+        }
+        return lines.dropLast().joined(separator: "\n") + "\n"
+    }
+
+    private static func title(_ topic: FindingReference.Topic) -> String {
+        switch topic {
+        case .head: "The request's head"
+        case .delimiters: "The delimiters"
+        case .parts: "The parts"
+        case .whole: "The form as a whole"
+        }
+    }
+
+    private static func section(_ code: FindingCode) -> [String] {
+        let reference = code.reference
+        var lines = ["### \(code): \(reference.title)", ""]
+        lines += ["**\(code.severity == .error ? "Error" : "Warning").** \(prose(reference.cause))", ""]
+        if !reference.example.isEmpty { lines += ["```", reference.example, "```", ""] }
+        lines += ["Mend: \(prose(reference.fix))", ""]
+        if let swift = reference.swift { lines += ["```swift", swift, "```", ""] }
+        return lines
+    }
+
+    /// A sentence whose characters Markdown must not take for its own.
+    private static func prose(_ text: String) -> String {
+        text.replacing("\\", with: "\\\\").replacing("*", with: "\\*").replacing("<", with: "\\<")
+            .replacing("_", with: "\\_")
+    }
+}

@@ -1,0 +1,34 @@
+import Foundation
+import PostcardDoctor
+import PostcardForm
+import Testing
+
+@Suite("The reference of problems")
+struct ReferencePageTests {
+    private static let file = URL(filePath: #filePath).deletingLastPathComponent()
+        .appending(path: "../../../Sources/PostcardDoctor/PostcardDoctor.docc/Problems.md").standardized
+
+    @Test("is what the code's table says")
+    func page() throws {
+        let page = ReferencePage().text
+        if ProcessInfo.processInfo.environment["POSTCARD_WRITE_REFERENCE"] == "1" {
+            try Data(page.utf8).write(to: Self.file)
+        }
+        let written = try String(contentsOf: Self.file, encoding: .utf8)
+        #expect(written == page, "Write it anew with `make reference`.")
+    }
+
+    @Test("has a title, a cause, an example and a mend for every code", arguments: FindingCode.allCases)
+    func entry(code: FindingCode) {
+        let reference = code.reference
+        for text in [reference.title, reference.cause, reference.example, reference.fix] { #expect(!text.isEmpty) }
+        #expect(reference.cause.hasSuffix(".") && reference.fix.hasSuffix("."))
+    }
+
+    @Test("has each code once")
+    func unique() {
+        let codes = FindingCode.allCases.map(\.rawValue)
+        #expect(Set(codes).count == codes.count)
+        #expect(codes.count > 60)
+    }
+}
