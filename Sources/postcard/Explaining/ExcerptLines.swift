@@ -38,6 +38,13 @@ struct ExcerptLines {
 
     private var isBinary: Bool {
         let shown = excerpt.bytes[line]
+        if shown.allSatisfy({ $0 == UInt8(ascii: "\r") || $0 == UInt8(ascii: "\n") }) {
+            return Self.isBinary(excerpt.bytes[..<line.lowerBound].suffix(24))
+        }
+        return Self.isBinary(shown)
+    }
+
+    private static func isBinary(_ shown: ArraySlice<UInt8>) -> Bool {
         let nearby = shown.filter { $0 < 0x09 || (0x0E..<0x20).contains($0) || $0 == 0x7F }.count
         let broken = VisibleBytes(shown).cells.count { $0.text.hasPrefix("<") && $0.columns > 1 }
         return (nearby + broken) * 4 > shown.count
@@ -70,6 +77,9 @@ struct ExcerptLines {
 
     /// A line beside the one that is meant.
     private func context(_ range: Range<Int>, isCut: Bool) -> String {
+        if Self.isBinary(excerpt.bytes[range]) {
+            return row(at: excerpt.offset + Int64(range.lowerBound), style("… bytes that are no text …", .faint))
+        }
         var cells = VisibleBytes(excerpt.bytes[range]).cells[...]
         let width = cells.reduce(isCut ? 1 : 0) { $0 + $1.columns }
         var tail = ""

@@ -15,14 +15,18 @@ struct ExplanationScreen {
     var lines: [String] {
         var lines = [verdict]
         for remark in remarks { lines += WordWrap.lines(remark, columns: columns, first: "note: ", rest: "      ") }
+        if explanation.boundary != nil || !explanation.parts.isEmpty { lines.append("") }
         if let boundary = explanation.boundary {
-            let value = VisibleBytes(Array(boundary.utf8)[...]).cells.map(\.text).joined()
-            lines += ["", DisplayWidth.cut("multipart/form-data; boundary=\(value)", to: columns)]
+            let value = VisibleBytes.text(boundary)
+            lines += [DisplayWidth.cut("multipart/form-data; boundary=\(value)", to: columns)]
         }
         lines += PartTable(explanation.parts, columns: columns, style: style).all
+        var shown: Set<FindingLines.Spot> = []
         for group in groups {
+            let isShown = group.first.map { !shown.insert(FindingLines.Spot($0)).inserted } ?? false
+            let finding = FindingLines(group, parts: explanation.parts, columns: columns, style: style)
             lines.append("")
-            lines += FindingLines(group, parts: explanation.parts, columns: columns, style: style).all
+            lines += isShown ? finding.withoutExcerpt : finding.all
         }
         if explanation.omittedFindings > 0 { lines += ["", "\(explanation.omittedFindings) more are not shown."] }
         return lines

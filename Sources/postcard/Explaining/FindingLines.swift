@@ -19,11 +19,28 @@ struct FindingLines {
         self.style = style
     }
 
+    /// A byte of a request: its bytes need to be shown only once.
+    struct Spot: Hashable {
+        let place: Finding.Place
+        let offset: Int64
+
+        init(_ finding: Finding) {
+            place = finding.place
+            offset = finding.offset
+        }
+    }
+
     var all: [String] {
+        lines(excerpt: ExcerptLines(finding, columns: columns, style: style)?.all ?? [])
+    }
+
+    /// Where the bytes were shown before.
+    var withoutExcerpt: [String] { lines(excerpt: []) }
+
+    private func lines(excerpt: [String]) -> [String] {
         var lines = title
-        let excerpt = ExcerptLines(finding, columns: columns, style: style)
         if finding.place == .body || finding.offset > 0 { lines.append("  at \(Self.place(finding))\(partName)") }
-        lines += excerpt?.all ?? []
+        lines += excerpt
         lines += labelled("why", finding.reason, .heading)
         lines += labelled("fix", finding.fix, .mend)
         if let swift = finding.swift { lines += code(swift) }
@@ -34,7 +51,7 @@ struct FindingLines {
     private var title: [String] {
         let severity = "\(finding.severity.rawValue)[\(finding.code)]:"
         var lines = WordWrap.lines(
-            Self.visible(finding.message), columns: columns, first: severity + " ", rest: "  ")
+            VisibleBytes.text(finding.message), columns: columns, first: severity + " ", rest: "  ")
         let role = finding.severity == .error ? TextStyle.Role.error : .warning
         lines = lines.enumerated().map { index, line in
             index == 0
@@ -48,7 +65,7 @@ struct FindingLines {
         guard let index = finding.partIndex, parts.indices.contains(index), !parts[index].name.isEmpty else {
             return ""
         }
-        return " (" + DisplayWidth.cut(Self.visible(parts[index].filename ?? parts[index].name), to: 30) + ")"
+        return " (" + DisplayWidth.cut(VisibleBytes.text(parts[index].filename ?? parts[index].name), to: 30) + ")"
     }
 
     static func place(_ finding: Finding) -> String {
@@ -58,14 +75,28 @@ struct FindingLines {
 
     private func labelled(_ label: String, _ text: String, _ role: TextStyle.Role) -> [String] {
         let indent = String(repeating: " ", count: label.count + 4)
-        var lines = WordWrap.lines(Self.visible(text), columns: columns, first: indent, rest: indent)
+        var lines = WordWrap.lines(VisibleBytes.text(text), columns: columns, first: indent, rest: indent)
         lines[0] = "  " + style(label + ":", role) + " " + lines[0].dropFirst(indent.count)
         return lines
     }
 
     private func code(_ swift: String) -> [String] {
-        let lines = swift.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        let lines = swift.split(separator: "\n", omittingEmptySubsequences: false).flatMap { line in
+            Self.broken(String(line), columns: columns - 4)
+        }
         return ["  " + style("Swift:", .mend)] + lines.map { "    " + $0 }
+    }
+
+    /// A line of code that is too long: its comment goes before it, and then it is broken behind a comma.
+    private static func broken(_ line: String, columns: Int) -> [String] {
+        guard DisplayWidth.of(line) > columns else { return [line] }
+        if let comment = line.firstRange(of: "  // ") {
+            let words = String(line[comment.upperBound...])
+            return WordWrap.lines(words, columns: columns, first: "// ", rest: "// ")
+                + broken(String(line[..<comment.lowerBound]), columns: columns)
+        }
+        guard let comma = line.prefix(columns).ranges(of: ", ").last else { return [line] }
+        return [String(line[..<comma.upperBound].dropLast()), "    " + line[comma.upperBound...]]
     }
 
     // MARK: - What is folded
@@ -73,32 +104,30 @@ struct FindingLines {
     private var folded: [String] {
         var lines: [String] = []
         let same = others + finding.consequences.filter { $0.code == finding.code }
-        if !same.isEmpty { lines += repeated("again", same) }
+        let hidden = finding.consequenceCount - finding.consequences.count
+        let isAlike = !finding.consequences.contains { $0.code != finding.code }
+        if !same.isEmpty { lines += repeated("also", same, hidden: isAlike ? hidden : 0) }
         var codes: [FindingCode] = []
         for consequence in finding.consequences where consequence.code != finding.code {
             if !codes.contains(consequence.code) { codes.append(consequence.code) }
         }
         for code in codes {
             let group = finding.consequences.filter { $0.code == code }
-            lines += repeated("so", group, first: "\(Self.visible(group[0].message)) [\(code)]")
+            lines += repeated("then", group, first: "\(VisibleBytes.text(group[0].message)) [\(code)]")
         }
-        let hidden = finding.consequenceCount - finding.consequences.count
-        if hidden > 0 { lines.append(style("  and \(hidden) more that follow from it", .faint)) }
+        if hidden > 0, !isAlike { lines.append(style("  and \(hidden) more that follow from it", .faint)) }
         return lines
     }
 
     /// Findings of one kind as one sentence with their places.
-    private func repeated(_ label: String, _ group: [Finding], first: String? = nil) -> [String] {
+    private func repeated(_ label: String, _ group: [Finding], first: String? = nil, hidden: Int = 0) -> [String] {
         let shown = group.prefix(6).map { finding in
             "byte \(finding.offset)" + (finding.partIndex.map { " (part \($0))" } ?? "")
         }
         var places = shown.joined(separator: ", ")
-        if group.count > shown.count { places += " and \(group.count - shown.count) more places" }
+        let more = group.count - shown.count + hidden
+        if more > 0 { places += " and \(more) more \(more == 1 ? "place" : "places")" }
         let text = [first, "at " + places].compactMap { $0 }.joined(separator: " ")
         return labelled(label, text, .faint)
-    }
-
-    private static func visible(_ text: String) -> String {
-        VisibleBytes(Array(text.utf8)[...]).cells.map(\.text).joined()
     }
 }

@@ -7,7 +7,7 @@ struct PartTable {
     private let style: TextStyle
 
     /// More rows are no map.
-    private static let maximumRows = 24
+    private static let maximumRows = 12
     private static let digestDigits = 12
 
     init(_ parts: [Explanation.Part], columns: Int, style: TextStyle) {
@@ -34,13 +34,10 @@ struct PartTable {
 
     private static func row(_ part: Explanation.Part, at index: Int) -> [String] {
         [
-            String(index), String(part.offset), visible(part.name), visible(part.filename ?? ""),
-            visible(part.contentType ?? ""), String(part.size), String(part.sha256.prefix(digestDigits)) + "…",
+            String(index), String(part.offset), VisibleBytes.text(part.name), VisibleBytes.text(part.filename ?? ""),
+            VisibleBytes.text(part.contentType ?? ""), String(part.size),
+            String(part.sha256.prefix(digestDigits)) + "…",
         ]
-    }
-
-    private static func visible(_ text: String) -> String {
-        VisibleBytes(Array(text.utf8)[...]).cells.map(\.text).joined()
     }
 
     /// The widths of the columns: those with texts share what the others leave.

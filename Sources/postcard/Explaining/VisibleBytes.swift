@@ -23,6 +23,11 @@ struct VisibleBytes {
         self.cells = cells
     }
 
+    /// A text from a request with the same signs.
+    static func text(_ text: String) -> String {
+        VisibleBytes(Array(text.utf8)[...]).cells.map(\.text).joined()
+    }
+
     private static func cell(in bytes: ArraySlice<UInt8>, at index: Int) -> (cell: Cell, length: Int) {
         let byte = bytes[index]
         func sign(_ text: String, length: Int = 1) -> (Cell, Int) {
