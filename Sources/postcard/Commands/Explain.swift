@@ -35,6 +35,15 @@ struct Explain: AsyncParsableCommand {
             "With --listen, how long a client may be silent before its request ends.", valueName: "seconds"))
     var timeout = 10
 
+    @Option(
+        help: ArgumentHelp(
+            "Judge by these servers' default settings too: \(ServerProfile.all.map(\.name).joined(separator: ", ")).",
+            valueName: "server,…"))
+    var against: String?
+
+    @Option(help: ArgumentHelp("Write the request, or the body, mended where that is certain.", valueName: "file"))
+    var fix: String?
+
     @Flag(help: "Write one JSON object: valid, boundary, parts, problems.")
     var json = false
 
@@ -50,8 +59,20 @@ struct Explain: AsyncParsableCommand {
             throw ValidationError("--entry chooses a request, and with --content-type the input is a body.")
         }
         guard entry ?? 1 > 0 else { throw ValidationError("Entries are counted from 1.") }
+        _ = try servers()
         guard (1...86_400).contains(timeout) else {
             throw ValidationError("The timeout is a number of seconds, from 1 to a day.")
+        }
+    }
+
+    /// The servers to judge by.
+    private func servers() throws -> [ServerProfile] {
+        try (against ?? "").split(separator: ",").map { name in
+            guard let profile = ServerProfile(named: name.trimmingCharacters(in: .whitespaces)) else {
+                let known = ServerProfile.all.map(\.name).joined(separator: ", ")
+                throw ValidationError("'\(name)' is no server known here. These are: \(known).")
+            }
+            return profile
         }
     }
 
@@ -71,27 +92,49 @@ struct Explain: AsyncParsableCommand {
         }
     }
 
+    /// The explanation with what the servers that were asked about would say.
+    private func judged(_ explanation: Explanation) -> Explanation {
+        guard let servers = try? servers(), !servers.isEmpty else { return explanation }
+        return explanation.judged(against: servers)
+    }
+
     private func heard(on port: Int) async throws -> ExplanationReport {
         let listener = RequestListener(host: host, port: port, silence: .seconds(timeout))
+        let spool = try fix.map { _ in try FileDescriptor.unnamedTemporaryFile() }
+        defer { try? spool?.close() }
+        let taken: RequestListener.Taken
         do {
-            let taken = try await listener.takeRequest { address in
+            taken = try await listener.takeRequest { address in
                 Terminal.say("listening on \(address)")
-            } keep: { _ in
+            } keep: { chunk in
+                // What cannot be kept cannot be mended, and is explained all the same.
+                try? spool?.write(chunk)
             } answer: { taken in
-                let report = ExplanationReport(explanation: taken.explanation, format: .request, remarks: [])
+                let report = ExplanationReport(
+                    explanation: judged(taken.explanation), format: .request, remarks: [])
                 return report.screen(columns: 80, style: TextStyle(isColored: false)).joined(separator: "\n") + "\n"
             }
-            return ExplanationReport(explanation: taken.explanation, format: .request, remarks: [])
         } catch {
             throw CommandFailure(
                 description: "Cannot listen on \(host):\(port): \(error)", status: ExitStatus.unavailable)
         }
+        var report = ExplanationReport(explanation: judged(taken.explanation), format: .request, remarks: [])
+        if let spool, let fix {
+            try spool.seek(offset: 0, from: .start)
+            let outcome = try MendedFile(path: fix).write(taken.explanation, from: RequestInput(format: .request)) {
+                try spool.readChunks($0)
+            }
+            report.fix = outcome.map { .written($0) } ?? .nothingCertain
+        }
+        return report
     }
 
     private func read() throws -> ExplanationReport {
         let name = file ?? "-"
         do {
             return try report(on: name)
+        } catch let failure as CommandFailure {
+            throw failure
         } catch let error as InputError {
             if error.code == .severalUploads {
                 throw CommandFailure(
@@ -106,30 +149,26 @@ struct Explain: AsyncParsableCommand {
     }
 
     private func report(on name: String) throws -> ExplanationReport {
-        let input =
-            name == "-"
-            ? FileDescriptor.standardInput : try FileDescriptor.open(FilePath(name), .readOnly, options: .closeOnExec)
-        defer { if name != "-" { try? input.close() } }
+        let input = try ExplainedInput(name, isReadTwice: fix != nil)
+        let explanation: Explanation
+        var report: ExplanationReport
         if let contentType {
             var examination = FormExamination(contentType: contentType)
-            try input.readChunks { examination.read($0) }
-            return ExplanationReport(explanation: examination.finish(), format: nil, remarks: [])
+            try input.read { examination.read($0) }
+            explanation = examination.finish()
+            report = ExplanationReport(explanation: judged(explanation), format: nil, remarks: [])
+        } else {
+            var examination = InputExamination(entry: entry)
+            try input.read { try examination.read($0) }
+            explanation = try examination.finish()
+            report = ExplanationReport(
+                explanation: judged(explanation), format: examination.format, remarks: examination.remarks)
         }
-        var examination = InputExamination(entry: entry)
-        try input.readChunks { try examination.read($0) }
-        let explanation = try examination.finish()
-        return ExplanationReport(explanation: explanation, format: examination.format, remarks: examination.remarks)
-    }
-}
-
-extension FileDescriptor {
-    /// Reads to the end, however long that is.
-    fileprivate func readChunks(_ body: (RawSpan) throws -> Void) throws {
-        var chunk = [UInt8](repeating: 0, count: 1 << 20)
-        while true {
-            let count = try chunk.withUnsafeMutableBytes { try read(into: $0) }
-            if count == 0 { return }
-            try body(chunk.span.bytes.extracting(first: count))
+        if let fix {
+            let request = contentType == nil ? RequestInput(entry: entry) : nil
+            let outcome = try MendedFile(path: fix).write(explanation, from: request) { try input.readAgain($0) }
+            report.fix = outcome.map { .written($0) } ?? .nothingCertain
         }
+        return report
     }
 }

@@ -7,9 +7,17 @@ struct ExplanationReport: Encodable {
     let format: RequestInput.Format?
     /// What the input cannot tell of the request.
     let remarks: [String]
+    /// Where `--fix` asked for a mended request, what became of it.
+    var fix: Fix?
+
+    /// What became of a mended request.
+    enum Fix {
+        case written(MendedFile.Outcome)
+        case nothingCertain
+    }
 
     private enum CodingKeys: String, CodingKey {
-        case format, remarks
+        case format, remarks, mended
     }
 
     func encode(to encoder: any Encoder) throws {
@@ -17,12 +25,22 @@ struct ExplanationReport: Encodable {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(format?.rawValue ?? "body", forKey: .format)
         try container.encode(remarks, forKey: .remarks)
+        if case .written(let outcome) = fix {
+            try container.encode(outcome.mended.map(\.code.rawValue), forKey: .mended)
+        }
     }
 
     /// The screen, of standard output unless other columns are given.
     func screen(columns: Int, style: TextStyle) -> [String] {
-        ExplanationScreen(
-            explanation: explanation, remarks: remarks, columns: ExplanationScreen.columns(of: columns), style: style
+        let columns = ExplanationScreen.columns(of: columns)
+        let lines = ExplanationScreen(
+            explanation: explanation, remarks: remarks, columns: columns, style: style
         ).lines
+        return switch fix {
+        case nil: lines
+        case .written(let outcome): lines + outcome.lines(columns: columns, style: style)
+        case .nothingCertain:
+            lines + ["", style("Nothing is mended: only the sender can know what was meant.", .warning)]
+        }
     }
 }

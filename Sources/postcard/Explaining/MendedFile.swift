@@ -1,0 +1,112 @@
+import Foundation
+import PostcardDoctor
+import SystemPackage
+
+/// The file that `--fix` writes: the request or the body as it should have been, where that is certain.
+struct MendedFile {
+    let path: String
+
+    /// What was written.
+    struct Outcome {
+        let path: String
+        let mended: [Finding]
+        let left: [Finding]
+        /// The Content-Type to send a body with that came alone, where it was wrong.
+        let contentType: String?
+    }
+
+    /// Writes the file whole or not at all, beside its place and then into it: it may be the input itself.
+    ///
+    /// - Parameters:
+    ///   - explanation: What the first reading of the input found.
+    ///   - request: Takes the request out of what it was recorded in; `nil` where the input is a body alone.
+    ///   - read: Reads the input again.
+    /// - Returns: `nil` where nothing can be mended without asking the sender, and nothing was written.
+    func write(
+        _ explanation: Explanation, from request: RequestInput?, read: ((RawSpan) throws -> Void) throws -> Void
+    ) throws -> Outcome? {
+        guard explanation.isValid || !explanation.mended.isEmpty else { return nil }
+        let partial = path + ".partial-\(UUID().uuidString.prefix(8))"
+        let file: FileDescriptor
+        do {
+            file = try FileDescriptor.open(
+                FilePath(partial), .writeOnly, options: [.create, .exclusiveCreate, .closeOnExec],
+                permissions: [.ownerReadWrite, .groupRead, .otherRead])
+        } catch {
+            throw Self.failure(path, error)
+        }
+        do {
+            defer { try? file.close() }
+            try Self.mend(explanation, from: request, into: file, read: read)
+            guard rename(partial, path) == 0 else { throw Errno(rawValue: errno) }
+        } catch {
+            try? FileManager.default.removeItem(atPath: partial)
+            throw Self.failure(path, error)
+        }
+        return Outcome(
+            path: path, mended: explanation.mended, left: explanation.unmended,
+            contentType: request == nil ? explanation.mendedContentType : nil)
+    }
+
+    private static func mend(
+        _ explanation: Explanation, from request: RequestInput?, into file: FileDescriptor,
+        read: ((RawSpan) throws -> Void) throws -> Void
+    ) throws {
+        var mender = Mender(explanation)
+        guard var request else {
+            try read { chunk in try mender.read(chunk) { try file.write($0) } }
+            return try mender.finish { try file.write($0) }
+        }
+        var failure: (any Error)?
+        func mend(_ chunk: RawSpan) {
+            guard failure == nil else { return }
+            do {
+                try mender.read(chunk) { try file.write($0) }
+            } catch {
+                failure = error
+            }
+        }
+        try read { chunk in
+            try request.read(chunk, handOn: mend)
+            if let failure { throw failure }
+        }
+        try request.finish(handOn: mend)
+        if let failure { throw failure }
+        try mender.finish { try file.write($0) }
+    }
+
+    private static func failure(_ path: String, _ error: any Error) -> CommandFailure {
+        CommandFailure(description: "\(path) cannot be written: \(error)", status: ExitStatus.unwritableOutput)
+    }
+}
+
+extension MendedFile.Outcome {
+    /// What was changed and what was not, as lines below the problems.
+    func lines(columns: Int, style: TextStyle) -> [String] {
+        var lines = ["", style("Mended in \(VisibleBytes.text(path))", .good)]
+        if mended.isEmpty { lines.append("  nothing: it is as it was") }
+        lines += Self.list(mended, columns: columns)
+        if let contentType {
+            lines += WordWrap.lines(
+                "Send it with Content-Type: \(VisibleBytes.text(contentType))", columns: columns, first: "  ",
+                rest: "    ")
+        }
+        if !left.isEmpty {
+            lines.append(style("Left, because only its sender can know", .warning))
+            lines += Self.list(left, columns: columns)
+        }
+        return lines
+    }
+
+    /// A line for each kind of problem.
+    private static func list(_ findings: [Finding], columns: Int) -> [String] {
+        var codes: [FindingCode] = []
+        for finding in findings where !codes.contains(finding.code) { codes.append(finding.code) }
+        return codes.map { code in
+            let group = findings.filter { $0.code == code }
+            let places = group.reduce(0) { $0 + 1 + $1.consequences.count { $0.code == code } }
+            let times = places > 1 ? " (\(places) places)" : ""
+            return DisplayWidth.cut("  \(code)\(times): \(code.reference.title)", to: columns)
+        }
+    }
+}
