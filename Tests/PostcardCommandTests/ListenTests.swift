@@ -1,4 +1,5 @@
 import Foundation
+import PostcardTestSupport
 import Synchronization
 import Testing
 

@@ -1,4 +1,5 @@
 import HTTPTypes
+import PostcardForm
 
 extension UploadTransport {
     /// Sends a request, and once more without its `Expect` where the server answers that it cannot meet that

@@ -93,10 +93,6 @@ public final class FormReader {
         needsStream || (pace != nil && allowance == 0 && !isAtEnd)
     }
 
-    private var isAtEnd: Bool {
-        if case .none = current { nextSegment == segments.count } else { false }
-    }
-
     private var needsStream: Bool {
         switch current {
         case .stream(let stream): stream.pending.isEmpty
