@@ -54,7 +54,7 @@ final class URLSessionConnections: Sendable {
 }
 
 extension URLRequest {
-    fileprivate init(_ request: UploadRequest) {
+    init(_ request: UploadRequest) {
         self.init(url: request.url, cachePolicy: .reloadIgnoringLocalCacheData, timeoutInterval: 604_800)
         httpMethod = request.method.rawValue
         httpShouldHandleCookies = false
