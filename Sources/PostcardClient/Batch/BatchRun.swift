@@ -1,0 +1,187 @@
+import Synchronization
+
+/// The uploads of a batch under way, and the outcomes that nobody has taken yet.
+final class BatchRun: Sendable {
+    private let work: @Sendable (BatchRun) async -> Void
+    private let stopsAtFirstFailure: Bool
+    private let tell: (@Sendable (UploadBatchProgress) -> Void)?
+    private let state: Mutex<State>
+
+    /// Held from the change of the progress until it has been told, so that no step overtakes another.
+    private let turn = Mutex(())
+
+    private struct State {
+        var phase = Phase.idle
+        /// Whether no more uploads begin.
+        var isStopped = false
+        var uploads: [Int: Upload] = [:]
+        var progress: UploadBatchProgress
+        var outcomes: [UploadOutcome] = []
+        var waiting: [CheckedContinuation<UploadOutcome?, Never>] = []
+    }
+
+    private enum Phase {
+        case idle
+        case running(Task<Void, Never>)
+        case ended
+    }
+
+    /// An upload that has begun, or that was cancelled before it could.
+    private enum Upload {
+        case running(Task<UploadResponse, any Error>)
+        case cancelled
+        case ended
+    }
+
+    /// - Parameters:
+    ///   - items: What the uploads are made from, taken one by one as there is room.
+    ///   - concurrency: The most uploads at a time.
+    ///   - stopsAtFirstFailure: Whether one failure ends the others.
+    ///   - tell: Told of every step.
+    ///   - events: Makes an upload of an item.
+    init<Items: Sequence & Sendable>(
+        _ items: Items, concurrency: Int, stopsAtFirstFailure: Bool,
+        telling tell: (@Sendable (UploadBatchProgress) -> Void)?,
+        events: @escaping @Sendable (Items.Element) async throws -> UploadEvents
+    ) where Items.Element: Sendable {
+        self.stopsAtFirstFailure = stopsAtFirstFailure
+        self.tell = tell
+        // Of other sequences counting may mean going through them.
+        state = Mutex(State(progress: UploadBatchProgress(count: (items as? any RandomAccessCollection)?.count)))
+        work = { run in
+            var iterator = items.makeIterator()
+            await run.run(concurrency: max(concurrency, 1)) {
+                iterator.next().map { item in { @Sendable () async throws -> UploadEvents in try await events(item) } }
+            }
+        }
+    }
+
+    var progress: UploadBatchProgress { state.withLock { $0.progress } }
+
+    /// The next outcome, waiting for it; `nil` behind the last one.
+    func next() async -> UploadOutcome? {
+        begin()
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let known = state.withLock { state -> UploadOutcome?? in
+                    if !state.outcomes.isEmpty { return state.outcomes.removeFirst() }
+                    if case .ended = state.phase { return .some(nil) }
+                    state.waiting.append(continuation)
+                    return nil
+                }
+                if let known { continuation.resume(returning: known) }
+            }
+        } onCancel: {
+            // Those under way then end with an error, for which the loop waits: nothing is left running behind it.
+            cancel()
+        }
+    }
+
+    func cancel() {
+        let task = state.withLock { state -> Task<Void, Never>? in
+            state.isStopped = true
+            return if case .running(let task) = state.phase { task } else { nil }
+        }
+        task?.cancel()
+    }
+
+    func cancel(_ index: Int) {
+        let task = state.withLock { state -> Task<UploadResponse, any Error>? in
+            switch state.uploads[index] {
+            case .running(let task): return task
+            case nil: state.uploads[index] = .cancelled
+            case .cancelled, .ended: break
+            }
+            return nil
+        }
+        task?.cancel()
+    }
+
+    private func begin() {
+        state.withLock { state in
+            guard case .idle = state.phase else { return }
+            // The task holds the run and ends by itself; a reader that leaves cancels it.
+            state.phase = .running(Task { await work(self) })
+            if state.isStopped, case .running(let task) = state.phase { task.cancel() }
+        }
+    }
+}
+
+extension BatchRun {
+    /// Makes an upload when its turn has come.
+    private typealias Making = @Sendable () async throws -> UploadEvents
+
+    /// Runs the uploads, taking the next one whenever there is room.
+    private func run(concurrency: Int, taking next: () -> Making?) async {
+        await withTaskGroup(of: UploadOutcome.self) { group in
+            var index = 0
+            var running = 0
+            while true {
+                while running < concurrency, !state.withLock({ $0.isStopped }), let events = next() {
+                    group.addTask { [index] in await self.upload(index, events) }
+                    index += 1
+                    running += 1
+                }
+                guard let outcome = await group.next() else { break }
+                running -= 1
+                if stopsAtFirstFailure, case .failure = outcome.result {
+                    state.withLock { $0.isStopped = true }
+                    group.cancelAll()
+                }
+                put(outcome)
+            }
+        }
+        let waiting = state.withLock { state in
+            state.phase = .ended
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for continuation in waiting { continuation.resume(returning: nil) }
+    }
+
+    /// Runs one upload, in a task of its own, so that it can be cancelled alone.
+    private func upload(_ index: Int, _ events: @escaping Making) async -> UploadOutcome {
+        let task = state.withLock { state -> Task<UploadResponse, any Error>? in
+            if case .cancelled = state.uploads[index] { return nil }
+            let task = Task { try await self.response(of: index, events) }
+            state.uploads[index] = .running(task)
+            return task
+        }
+        guard let task else { return UploadOutcome(index: index, result: .failure(CancellationError())) }
+        let result = await withTaskCancellationHandler {
+            await task.result
+        } onCancel: {
+            task.cancel()
+        }
+        return UploadOutcome(index: index, result: result)
+    }
+
+    private func response(of index: Int, _ events: Making) async throws -> UploadResponse {
+        for try await event in try await events() {
+            if let progress = event.progress { change { $0.note(progress, of: index) } }
+            if case .done(let response) = event { return response }
+        }
+        throw CancellationError()
+    }
+
+    private func put(_ outcome: UploadOutcome) {
+        change { $0.note(outcome) }
+        let waiting = state.withLock { state -> CheckedContinuation<UploadOutcome?, Never>? in
+            state.uploads[outcome.index] = .ended
+            if !state.waiting.isEmpty { return state.waiting.removeFirst() }
+            state.outcomes.append(outcome)
+            return nil
+        }
+        waiting?.resume(returning: outcome)
+    }
+
+    private func change(_ change: (inout UploadBatchProgress) -> Void) {
+        turn.withLock { _ in
+            let progress = state.withLock { state in
+                change(&state.progress)
+                return state.progress
+            }
+            tell?(progress)
+        }
+    }
+}
