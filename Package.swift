@@ -188,6 +188,7 @@ let package = Package(
             name: "PostcardClientTests",
             dependencies: [
                 "PostcardAsyncHTTP", "PostcardClient", "PostcardForm", "PostcardTestSupport", "postcard",
+                .product(name: "AsyncHTTPClient", package: "async-http-client", condition: forAsyncHTTP),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client", condition: forAsyncHTTP),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
