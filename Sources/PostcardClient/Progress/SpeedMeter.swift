@@ -1,5 +1,5 @@
 /// Tells the speed of the last few seconds from how far an upload was at which moment.
-struct SpeedMeter: Sendable {
+package struct SpeedMeter: Sendable {
     private var samples: [Sample] = []
 
     private struct Sample {
@@ -13,10 +13,12 @@ struct SpeedMeter: Sendable {
     /// Samples closer than this are one: they bound the memory and not the precision.
     private static let spacing = Duration.milliseconds(100)
 
+    package init() {}
+
     /// - Parameters:
     ///   - bytes: How many bytes were sent in all.
     ///   - time: When that was; no earlier than the sample before.
-    mutating func add(_ bytes: Int64, at time: ContinuousClock.Instant) {
+    package mutating func add(_ bytes: Int64, at time: ContinuousClock.Instant) {
         let sample = Sample(time: time, bytes: bytes)
         if samples.count >= 2, time - samples[samples.count - 2].time < Self.spacing {
             samples[samples.count - 1] = sample
@@ -27,7 +29,7 @@ struct SpeedMeter: Sendable {
     }
 
     /// `nil` until two moments can be compared.
-    var bytesPerSecond: Double? {
+    package var bytesPerSecond: Double? {
         guard let first = samples.first, let last = samples.last else { return nil }
         let seconds = (last.time - first.time) / Duration.seconds(1)
         return seconds > 0.01 ? Double(last.bytes - first.bytes) / seconds : nil

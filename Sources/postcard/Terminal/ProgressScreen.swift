@@ -8,7 +8,7 @@ final class ProgressScreen: Sendable {
     private struct State {
         var latest: UploadProgress?
         var lastDrawn: ContinuousClock.Instant?
-        var lineCount = 0
+        var lines = RedrawnLines()
     }
 
     /// A screen is redrawn this often: more is not seen.
@@ -34,11 +34,7 @@ final class ProgressScreen: Sendable {
         guard let progress = state.latest else { return }
         let lines = ProgressLines(progress, speed: progress.bytesPerSecond)
         let size = Terminal.size
-        let drawn = lines.drawn(columns: size.columns, rows: size.rows)
-        // Up to where the bars began; then each line, and what is left of the one that was there.
-        let start = state.lineCount > 0 ? "\u{1B}[\(state.lineCount)A\r" : ""
-        Terminal.saySequence(start + drawn.map { $0 + "\u{1B}[K\n" }.joined() + "\u{1B}[J")
-        state.lineCount = drawn.count
+        state.lines.draw(lines.drawn(columns: size.columns, rows: size.rows))
     }
 }
 

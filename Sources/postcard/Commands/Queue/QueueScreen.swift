@@ -1,3 +1,4 @@
+import PostcardClient
 import PostcardQueue
 
 /// Keeps a line for each upload that is on its way on the terminal at standard error.
@@ -10,7 +11,7 @@ struct QueueScreen {
 
     /// Draws until the task is cancelled.
     func follow() async throws {
-        var lineCount = 0
+        var redrawn = RedrawnLines()
         var meter = SpeedMeter()
         for try await uploads in queue.updates() {
             let shown = uploads.filter { $0.state == .sending }
@@ -23,10 +24,7 @@ struct QueueScreen {
                     label: "\(ended) of \(uploads.count)", sent: sent,
                     total: uploads.reduce(0) { $0 + $1.totalBytes }), speed: meter.bytesPerSecond)
             let size = Terminal.size
-            let drawn = lines.drawn(columns: size.columns, rows: size.rows)
-            let start = lineCount > 0 ? "\u{1B}[\(lineCount)A\r" : ""
-            Terminal.saySequence(start + drawn.map { $0 + "\u{1B}[K\n" }.joined() + "\u{1B}[J")
-            lineCount = drawn.count
+            redrawn.draw(lines.drawn(columns: size.columns, rows: size.rows))
         }
     }
 }
