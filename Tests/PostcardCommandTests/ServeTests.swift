@@ -102,7 +102,7 @@ struct ServeTests {
             #expect(ending.messages.contains("--open"))
         }
         let server = try await serve("--host", "0.0.0.0", "--open")
-        #expect(server.terminate() == 0)
+        #expect(await server.terminate() == 0)
     }
 
     @Test("It ends with 0 when it is told to end")

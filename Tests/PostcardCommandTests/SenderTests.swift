@@ -1,0 +1,35 @@
+import Foundation
+import PostcardTestSupport
+import Testing
+
+/// What other programs do to `postcard serve`. Each script can be run by itself, for longer.
+@Suite("postcard serve, among strangers", .serialized)
+struct SenderTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    private static let scripts = URL(filePath: #filePath).deletingLastPathComponent()
+        .appending(path: "../Senders").standardized
+
+    private static let python = scripts.appending(path: "../../.build/receivers/bin/python").standardized
+
+    @Test func `every field, name and byte arrives from every client that is there`() async throws {
+        let server = try await RunningServer(["serve", "--port", "0", "--directory", folder.path])
+        let ending = try await Program.run(
+            Self.scripts.appending(path: "check").path, ["\(server.address)/uploads", Self.python.path])
+        #expect(ending.status == 0, "\(ending.text) \(ending.messages)")
+    }
+
+    @Test
+    func `killed again and again under sixteen senders, it loses nothing that it answered and leaves nothing over`()
+        async throws
+    {
+        let rounds = ProcessInfo.processInfo.environment["POSTCARD_KILLS"] ?? "3"
+        let ending = try await Program.run(
+            Self.scripts.appending(path: "kill").path, [Program.url.path, rounds, folder.path])
+        #expect(ending.status == 0, "\(ending.text) \(ending.messages)")
+    }
+}
