@@ -199,6 +199,26 @@ async def keyboard(browser, url, pictures):
     await page.expect("document.querySelector('.requests .line')", "Enter opens a request")
 
 
+async def tokens(browser, url, pictures):
+    page = await browser.page()
+    await page.open(url)
+    await page.expect("document.getElementById('token').open", "It asks for the token for reading")
+    await page.write("to-read")
+    await page.press("Enter", 13, "\r")
+    await page.expect("document.querySelector('.connection.live')", "It listens with the token")
+    await page.choose("#files", pictures)
+    await page.expect("document.querySelectorAll('.chosen-file').length === 3", "Files are listed")
+    await page.click("#send")
+    await page.expect("document.getElementById('token').open", "It asks for the token for posting")
+    await page.write("to-post")
+    await page.press("Enter", 13, "\r")
+    await page.expect("document.querySelector('.outcome.good')", "The form is sent with it")
+    await page.run("document.querySelector('.pictures').scrollIntoView()")
+    await page.expect("[...document.querySelectorAll('.pictures img')].filter((image) => image.naturalWidth > 0)"
+                      ".length === 3", "The pictures are fetched with the token")
+    expect(not await page.run("document.body.innerText.includes('to-post')"), "A token is not shown")
+
+
 async def languages(browser, url, pictures):
     for language, words in (("ko-KR,ko;q=0.9,en;q=0.8", "양식 보내기"), ("de, en;q=0.5", "Send a form")):
         page = await opened(browser, url, language=language)
@@ -212,7 +232,7 @@ async def languages(browser, url, pictures):
 
 
 scenarios = {each.__name__: each for each in (
-    sending, cancelling, deleting, refused, hostile, plain, keyboard, languages)}
+    sending, cancelling, deleting, refused, hostile, plain, keyboard, languages, tokens)}
 
 
 async def main(name, url, *pictures):

@@ -17,6 +17,19 @@ import Foundation
 /// let receiver = Receiver(directory: "received")
 /// try await receiver.run { url in print("listening on \(url)") }
 /// ```
+///
+/// Beside the routes of ``Hummingbird/Router/addUploads(to:options:)`` it has:
+///
+/// | request | answer |
+/// | --- | --- |
+/// | `GET /` | the page, in English or Korean as `Accept-Language` or `?lang=` says |
+/// | `GET /events` | server-sent events: `uploaded` with a record, `deleted` with its id, `request` with an entry |
+/// | `GET /requests` | the last requests, newest first, accepted or refused |
+/// | `GET /requests/ID` | one of them: header fields, parts, problems with the bytes around, a line for curl |
+/// | `GET /health` | 200 `ok` |
+/// | `GET /status` | counts of what was received and refused |
+///
+/// Values that let somebody in, such as `Authorization`, are masked in what is kept of a request.
 public struct Receiver: Sendable {
     /// Where the uploads are kept.
     public var directory: FilePath
@@ -76,7 +89,12 @@ public struct Receiver: Sendable {
         let live = LiveEvents()
         let window = inspection.map { RequestWindow(options: $0, live: live) }
         // First, because it is to see what all others refuse.
-        if let window { router.add(middleware: InspectionMiddleware(window: window, uploadPath: uploads.path)) }
+        if let window {
+            router.add(
+                middleware:
+                    InspectionMiddleware(
+                        window: window, uploadPath: uploads.path, scheme: certificate == nil ? "http" : "https"))
+        }
         router.add(middleware: ProblemMiddleware())
         router.add(middleware: AccessMiddleware(tokens: tokens, uploadPath: uploads.path, meter: meter))
         // One table, because a path of the receiver's own may be where forms are posted.

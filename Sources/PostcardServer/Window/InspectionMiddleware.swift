@@ -14,6 +14,8 @@ import Foundation
 struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
     let window: RequestWindow
     let uploadPath: String
+    /// `http` or `https`, as curl is to use it.
+    let scheme: String
 
     func handle(
         _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
@@ -27,7 +29,7 @@ struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
         observed.body = RequestBody(asyncSequence: body)
         func keep(_ outcome: KeptRequest.Outcome, keepsBody: Bool) {
             let kept = KeptRequest(
-                request, received: received, duration: start.duration(to: .now), outcome: outcome,
+                request, scheme: scheme, received: received, duration: start.duration(to: .now), outcome: outcome,
                 notes: capture.notes(keepsBody: keepsBody))
             window.keep(kept)
         }

@@ -33,14 +33,17 @@ struct KeptRequest: Sendable {
     let outcome: Outcome
     let notes: RequestCapture.Notes
 
-    init(_ request: Request, received: Date, duration: Duration, outcome: Outcome, notes: RequestCapture.Notes) {
+    init(
+        _ request: Request, scheme: String, received: Date, duration: Duration, outcome: Outcome,
+        notes: RequestCapture.Notes
+    ) {
         let head = request.head
         self.received = received
         self.duration = duration
         self.outcome = outcome
         self.notes = notes
         method = head.method.rawValue
-        scheme = head.scheme ?? "http"
+        self.scheme = scheme
         host = head.authority ?? ""
         path = Secrets.masked(path: head.path ?? "/")
         contentType = head.headerFields[.contentType]

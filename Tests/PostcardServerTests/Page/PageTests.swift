@@ -1,23 +1,44 @@
 import Foundation
+import PostcardServer
 import Testing
 
 /// Chromium uses the page as people do; what is expected of it stands in `Tests/Browser/check.py`.
 @Suite(
     .timeLimit(.minutes(3)), .serialized, .enabled(if: Chromium.canRun, "There is no Chromium, or no Python for it"))
 struct PageTests {
+    private static let script = Chromium.repository.appending(path: "Tests/Browser/check.py").path(
+        percentEncoded: false)
+
+    private func pictures() throws -> [String] {
+        try FileManager.default.contentsOfDirectory(
+            at: Chromium.repository.appending(path: "Samples/Pictures"), includingPropertiesForKeys: nil
+        )
+        .map { $0.path(percentEncoded: false) }
+        .sorted()
+    }
+
+    @Test("The page asks for the tokens that are wanted, and shows the pictures with them")
+    func tokens() async throws {
+        func protect(_ receiver: inout Receiver) {
+            receiver.tokens.reading = ["to-read"]
+            receiver.tokens.posting = ["to-post"]
+        }
+        try await withReceiver(protect) { receiver in
+            let result = try await CommandResult(
+                Chromium.python, [Self.script, "tokens", receiver.url] + (try pictures()))
+            #expect(result.status == 0, "\(result.errors)")
+        }
+    }
+
     @Test(
         "The page does what people expect of it",
         arguments: [
             "sending", "cancelling", "deleting", "refused", "hostile", "plain", "keyboard", "languages",
         ])
     func scenario(_ name: String) async throws {
-        let pictures = try FileManager.default.contentsOfDirectory(
-            at: Chromium.repository.appending(path: "Samples/Pictures"), includingPropertiesForKeys: nil)
-        let script = Chromium.repository.appending(path: "Tests/Browser/check.py").path(percentEncoded: false)
         try await withReceiver { receiver in
             let result = try await CommandResult(
-                Chromium.python,
-                [script, name, receiver.url] + pictures.map { $0.path(percentEncoded: false) }.sorted())
+                Chromium.python, [Self.script, name, receiver.url] + (try pictures()))
             #expect(result.status == 0, "\(result.errors)")
         }
     }

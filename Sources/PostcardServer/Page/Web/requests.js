@@ -11,15 +11,21 @@ export class Requests {
     this.entries = new Map();
     this.list = element("ol", { class: "requests" });
     this.empty = element("p", { class: "empty", hidden: true }, words("nothingRequested"));
-    place.append(this.list, this.empty);
+    this.problem = element("p", { class: "problem-line", role: "status" });
+    place.append(this.problem, this.list, this.empty);
   }
 
   /** Reads the list anew. Identifiers begin again with the receiver, so that older entries say nothing. */
   async load() {
-    const { requests } = await askForJSON("/requests");
-    this.entries.clear();
-    this.list.replaceChildren();
-    for (const entry of requests.reverse()) this.add(entry);
+    try {
+      const { requests } = await askForJSON("/requests");
+      this.entries.clear();
+      this.list.replaceChildren();
+      for (const entry of requests.reverse()) this.add(entry);
+      this.problem.textContent = "";
+    } catch (error) {
+      this.problem.textContent = words("failed", { reason: error.message });
+    }
     this.#showWhetherEmpty();
   }
 
@@ -93,7 +99,7 @@ function fieldList(fields) {
 
 function problem(each) {
   const place = [
-    each.part === undefined ? null : words("inPart", { part: each.part + 1 }),
+    each.part === undefined ? null : words("inPart", { part: each.part }),
     each.offset === undefined
       ? null : words(each.place === "head" ? "atHeadByte" : "atByte", { offset: count(each.offset) }),
   ].filter(Boolean).join(", ");
