@@ -122,7 +122,9 @@ struct UploadsFolder: Sendable {
     /// - Throws: ``BackgroundUploadError`` where the body is gone or is not what was written.
     func checkBody(of manifest: UploadManifest) throws(BackgroundUploadError) {
         let file = body(manifest.id)
-        let size = try? FileManager.default.attributesOfItem(atPath: file.path)[.size] as? Int64
+        let descriptor = try? FileDescriptor.open(FilePath(file.path), .readOnly, options: .closeOnExec)
+        defer { try? descriptor?.close() }
+        let size = try? descriptor?.seek(offset: 0, from: .end)
         guard size == manifest.bodyLength else { throw .bodyMissing(file, of: manifest) }
     }
 

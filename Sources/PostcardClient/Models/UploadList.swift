@@ -95,8 +95,9 @@ public final class UploadList {
 
     /// Waits until all uploads have ended, those added meanwhile included.
     public func finish() async {
-        while let item = items.first(where: { !$0.isOver }) {
+        while true {
             fill()
+            guard let item = items.first(where: \.isRunning) else { return }
             await item.finish()
         }
     }

@@ -150,10 +150,9 @@ import Testing
                 return Self.form(number)
             }
             for await outcome in batch {
-                if outcome.index == 1 {
-                    #expect(throws: NoPhoto.self) { try outcome.result.get() }
-                } else {
-                    #expect(try outcome.result.get().status == .created)
+                switch outcome.result {
+                case .success(let response): #expect(response.status == .created && outcome.index != 1)
+                case .failure(let error): #expect(error is NoPhoto && outcome.index == 1)
                 }
             }
         }
