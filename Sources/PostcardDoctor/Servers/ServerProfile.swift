@@ -89,7 +89,7 @@ extension ServerProfile {
             limit(.bodyBytes, 10 * mebibyte, "spring.servlet.multipart.max-request-size"),
         ])
 
-    /// Tomcat from 11.0.8, 10.1.42 and 9.0.106 on.
+    /// Tomcat from 11.0.9, 10.1.43 and 9.0.107 on; the releases just before took ten parts.
     public static let tomcat = ServerProfile(
         "tomcat", "Tomcat",
         [
