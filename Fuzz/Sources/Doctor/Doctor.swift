@@ -15,7 +15,7 @@ public func doctor(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let whole = explanation(of: bytes, isBody: isBody, chunk: max(bytes.count, 1))
     let cut = explanation(of: bytes, isBody: isBody, chunk: Int(choice >> 1) + 1)
     if cut.findings != whole.findings { finding("in pieces:\n\(cut.findings)\nwhole:\n\(whole.findings)") }
-    checkPlaces(of: whole, in: bytes)
+    checkPlaces(of: whole, in: bytes, isBody: isBody)
     if isBody { checkAgainstParser(whole, bytes) }
     var mender = Mender(whole)
     var mended: [UInt8] = []
@@ -38,11 +38,16 @@ private func explanation(of bytes: [UInt8], isBody: Bool, chunk: Int) -> Explana
 }
 
 /// A place that is told to somebody has to be there.
-private func checkPlaces(of explanation: Explanation, in bytes: [UInt8]) {
-    for problem in explanation.problems where !(0...bytes.count).contains(Int(problem.offset)) {
-        finding("byte \(problem.offset) of \(bytes.count): \(problem)")
+private func checkPlaces(of explanation: Explanation, in bytes: [UInt8], isBody: Bool) {
+    // The head of a body that came alone is its Content-Type.
+    let headLength = isBody ? contentType.utf8.count : bytes.count
+    for problem in explanation.problems {
+        let length = problem.place == .head ? headLength : bytes.count
+        if !(0...length).contains(Int(problem.offset)) { finding("byte \(problem.offset) of \(length): \(problem)") }
     }
-    for edit in explanation.edits where edit.offset < 0 || edit.length < 0 || edit.offset > bytes.count {
+    for edit in explanation.edits {
+        let length = edit.place == .head ? headLength : bytes.count
+        guard edit.length < 0 || !(0...length).contains(Int(edit.offset)) else { continue }
         finding("an edit of byte \(edit.offset) of \(bytes.count)")
     }
 }
