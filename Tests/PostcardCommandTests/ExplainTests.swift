@@ -109,6 +109,45 @@ struct ExplainTests {
         #expect(try await Program.run(["explain"], input: Data("{}".utf8)).status == 66)
     }
 
+    @Test("What is certain is mended into another file, from a file and from a pipe")
+    func fix() async throws {
+        let folder = try TemporaryFolder()
+        let broken = Data(Self.form.replacing("\r\n", with: "\n").utf8)
+        let file = try folder.file("body", broken)
+        let type = ["--content-type", "multipart/form-data; boundary=XX"]
+        for (index, input) in [[file.path], []].enumerated() {
+            let output = folder.url.appending(path: "mended-\(index)")
+            let ending = try await Program.run(["explain", "--fix", output.path] + type + input, input: broken)
+            #expect(ending.status == 1)
+            #expect(ending.text.contains("Mended in "))
+            #expect(try Data(contentsOf: output) == Data(Self.form.utf8))
+            #expect(try await Program.run(["explain", output.path] + type).status == 0)
+        }
+    }
+
+    @Test("What nobody can mend leaves no file")
+    func nothingToMend() async throws {
+        let folder = try TemporaryFolder()
+        let output = folder.url.appending(path: "mended")
+        let ending = try await Program.run(["explain", "--fix", output.path], input: Data([0xFF, 0xD8, 0xFF, 0xE0]))
+        #expect(ending.status == 1)
+        #expect(ending.text.contains("Nothing is mended"))
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+    }
+
+    @Test("Servers that are named judge by their settings, and one that is not known is a usage error")
+    func against() async throws {
+        let type = ["--content-type", "multipart/form-data; boundary=XX"]
+        let field = "--XX\r\nContent-Disposition: form-data; name=\"a\"; filename=\"a\"\r\n\r\n"
+        let large = Data((field + String(repeating: "x", count: 3 << 20) + "\r\n--XX--\r\n").utf8)
+        let php = try await Program.run(["explain", "--against", "php"] + type, input: large)
+        #expect(php.status == 1)
+        #expect(php.text.contains("error[refused-by-server]") && php.text.contains("upload_max_filesize"))
+        let go = try await Program.run(["explain", "--against", "go"] + type, input: large)
+        #expect(!go.text.contains("upload_max_filesize"))
+        #expect(try await Program.run(["explain", "--against", "geocities"]).status == 64)
+    }
+
     @Test("What cannot be read ends it with 66, and what cannot be understood with 64")
     func failures() async throws {
         #expect(try await Program.run(["explain", "/no/such/file"]).status == 66)

@@ -25,7 +25,7 @@ private struct PetUpload {
 
 @Suite("The page about testing an uploader")
 struct TestingAnUploaderTests {
-    private let photo = Data([0xFF, 0xD8, 0xFF, 0xE0, 0xFF, 0xD9])
+    private let photo = Data([0xFF, 0xD8, 0xFF, 0xE0, 0x00, 0x02, 0xFF, 0xD9])
 
     @Test func `an upload is well-formed`() throws {
         let request = try PetUpload(name: "초코", photo: photo).urlRequest()
