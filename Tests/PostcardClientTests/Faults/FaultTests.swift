@@ -14,6 +14,8 @@ import Testing
         var size = 300_000
         var retries = 0
         let outcome: Outcome
+        /// What may come of it as well: the reset of a connection can overtake the answer before (RFC 9112 §9.6).
+        var otherOutcome: Outcome?
         /// How many records the server has in the end.
         let records: Int
         /// How many requests the proxy saw.
@@ -53,13 +55,17 @@ import Testing
                 testDescription: "a reset at byte \(byte)", faults: [.reset(atByte: byte)],
                 outcome: .failed(.connectionLost), records: 0, requests: 1)
         }
-        + [413, 401, 422].flatMap { status in
-            [Fault.Closing.reading, .atOnce].map { closing in
-                Case(
-                    testDescription: "an early \(status), closed \(closing)",
-                    faults: [.earlyAnswer(Fault.Answer(status, body: "no"), atByte: 100_000, closing)], size: large,
-                    retries: 2, outcome: .refused(status), records: 0, requests: 1)
-            }
+        + [413, 401, 422].map { status in
+            Case(
+                testDescription: "an early \(status)",
+                faults: [.earlyAnswer(Fault.Answer(status, body: "no"), atByte: 100_000, .reading)], size: large,
+                retries: 2, outcome: .refused(status), records: 0, requests: 1)
+        }
+        + [413, 401, 422].map { status in
+            Case(
+                testDescription: "an early \(status) on a connection that is then reset",
+                faults: [.earlyAnswer(Fault.Answer(status, body: "no"), atByte: 100_000, .atOnce)], size: large,
+                outcome: .refused(status), otherOutcome: .failed(.connectionLost), records: 0, requests: 1)
         }
 
     static let withRetries = [
@@ -105,7 +111,7 @@ import Testing
         let receiver = try await ReceivingServer()
         let (proxy, gone) = try await FaultProxy.run(fault.faults, before: receiver.url) { proxy in
             let (outcome, gone) = try await Self.upload(form, through: proxy, carrier, fault)
-            #expect(outcome == fault.outcome)
+            #expect(outcome == fault.outcome || outcome == fault.otherOutcome, "\(outcome)")
             return (proxy, gone)
         }
         // The proxy has seen every connection closed by now.
