@@ -123,6 +123,7 @@ let package = Package(
                 .product(name: "NIOHTTPTypes", package: "swift-nio-extras", condition: forServer),
                 .product(name: "NIOPosix", package: "swift-nio", condition: forServer),
                 .product(name: "NIOSSL", package: "swift-nio-ssl", condition: forServer),
+                .product(name: "NIOTLS", package: "swift-nio", condition: forServer),
                 .product(name: "SystemPackage", package: "swift-system"),
                 .product(
                     name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: forServer),
