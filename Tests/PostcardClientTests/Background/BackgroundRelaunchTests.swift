@@ -40,7 +40,7 @@ import Testing
             try await uploads.add(
                 form, to: url, headerFields: token.isEmpty ? HTTPFields() : [.authorization: token])
             for await list in uploads.updates {
-                if case .sending(let bytesSent) = list.first?.state, bytesSent > 0 { kill(getpid(), SIGKILL) }
+                if case .sending(let bytesSent) = list.first?.state, bytesSent > 5_000_000 { kill(getpid(), SIGKILL) }
             }
         }
         try FileManager.default.removeItem(at: URL(filePath: picture))

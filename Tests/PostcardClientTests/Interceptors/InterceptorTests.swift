@@ -30,10 +30,10 @@ import Testing
         try await Answers.run([("401 Unauthorized", [:]), ("401 Unauthorized", [:]), ("201 Created", [:])]) { server in
             let client = Self.client(carrier, Numbering(decision: .retry(after: .zero)))
             let form = MultipartForm()
-            let response = try await client.upload(form, to: server.url, headerFields: [.userAgent: "attempt "])
+            let response = try await client.upload(form, to: server.url, headerFields: [.userAgent: "attempt-"])
             #expect(response.attempts == 3)
             let heads = server.requests.heads
-            #expect(heads.map { $0["User-Agent"] } == ["attempt 1", "attempt 2", "attempt 3"])
+            #expect(heads.map { $0["User-Agent"] } == ["attempt-1", "attempt-2", "attempt-3"])
             #expect(heads.allSatisfy { $0["Content-Type"] == form.contentType })
             #expect(Set(heads.map { $0["Idempotency-Key"] ?? "" }).count == 1)
         }

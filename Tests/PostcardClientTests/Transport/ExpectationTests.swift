@@ -92,7 +92,11 @@ import Testing
         } while: { server in
             let response = try await Self.client(carrier).upload(form, to: server.url)
             #expect(response.status == .created)
-            #expect(server.requests.heads.map { $0["Expect"] == nil } == [false, true])
+            // libcurl asks once more by itself where the connection ends behind the refusal.
+            let asks = server.requests.heads.map { $0["Expect"] != nil }
+            #expect(asks.first == true)
+            #expect(asks.last == false)
+            #expect(asks.count { !$0 } == 1)
         }
     }
 
