@@ -102,8 +102,8 @@ import Testing
         }
         try await Answers.run([("204 No Content", [:])]) { server in
             let endpoint = Endpoint(baseURL: server.url)
-            let response = try await UploadClient(transport: carrier.transport()).upload(endpoint)
-            #expect(response == NoResponse())
+            let answer = try await UploadClient(transport: carrier.transport()).upload(endpoint)
+            #expect(answer == NoResponse())
             #expect(server.requests.heads.first?.line == "POST /uploads HTTP/1.1")
         }
     }

@@ -36,8 +36,10 @@ final class RawConnection {
     func readRequest() async throws -> RawRequest? {
         guard let head = try await readHead() else { return nil }
         let body = try await readBody(of: head)
-        log.end(body)
-        return body.map { RawRequest(head: head, body: $0) }
+        guard let body else { return nil }
+        let request = RawRequest(head: head, body: body)
+        log.end(request)
+        return request
     }
 
     /// Reads a body by its head's length or in chunks; `nil` where the connection ends before it.
@@ -148,10 +150,7 @@ final class RequestLog: Sendable {
         entries.withLock { $0.heads.append(head) }
     }
 
-    func end(_ body: [UInt8]?) {
-        guard let body else { return }
-        entries.withLock { entries in
-            if let head = entries.heads.last { entries.whole.append(RawRequest(head: head, body: body)) }
-        }
+    func end(_ request: RawRequest) {
+        entries.withLock { $0.whole.append(request) }
     }
 }
