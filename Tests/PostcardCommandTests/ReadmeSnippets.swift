@@ -27,6 +27,35 @@ private func app(photos: [URL], url: URL) async throws -> Pet {
     return pet
 }
 
+private actor Account {
+    func freshToken() async throws -> String { "token" }
+}
+
+private func show(_ shown: (any Sendable)?..., isSafeToSendAgain: Bool = true) {}
+
+private func followed(_ form: MultipartForm, to url: URL, as account: Account) async throws -> Pet? {
+    var client = UploadClient(retryPolicy: RetryPolicy(maximumAttempts: 4))
+    client.interceptors = [BearerTokenInterceptor { _ in try await account.freshToken() }]
+
+    for try await event in client.events(of: form, to: url) {
+        switch event {
+        case .sending(let progress): show(progress.fraction, progress.timeRemaining)
+        case .retrying(let retry): show(retry.error)
+        case .done(let response): return try response.decode(Pet.self)
+        default: break
+        }
+    }
+    return nil
+}
+
+private func explained(_ client: UploadClient, _ form: MultipartForm, to url: URL) async throws {
+    do {
+        try await client.upload(form, to: url)
+    } catch let error as UploadError {
+        show(error.message, error.advice, isSafeToSendAgain: error.delivery == .neverArrived)
+    }
+}
+
 struct Greeting: Codable {
     var name: String
     var pictures: [FormFile]

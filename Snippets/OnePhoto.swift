@@ -1,0 +1,12 @@
+// Sends one photo, read from disk while it goes out.
+import Foundation
+import PostcardClient
+import PostcardForm
+
+let photo = URL(filePath: CommandLine.arguments[1])
+guard let url = URL(string: "http://127.0.0.1:8080/uploads") else { exit(64) }
+
+var form = MultipartForm()
+form.append(fileAt: photo, named: "petImage")
+let response = try await UploadClient().upload(form, to: url)
+print(response.status, response.text)

@@ -1,0 +1,19 @@
+// Tries again what may pass, and gets a fresh token when the server wants one: one for all uploads that wait for it.
+import Foundation
+import PostcardClient
+import PostcardForm
+
+/// Stands for what knows who the user is.
+actor Account {
+    func freshToken() async throws -> String { "token" }
+}
+
+let account = Account()
+var client = UploadClient(retryPolicy: RetryPolicy(maximumAttempts: 5, deadline: .seconds(120)))
+client.interceptors = [BearerTokenInterceptor { _ in try await account.freshToken() }]
+
+guard let url = URL(string: "http://127.0.0.1:8080/uploads") else { exit(64) }
+var form = MultipartForm()
+form.append(filesAt: CommandLine.arguments.dropFirst().map { URL(filePath: $0) }, named: "petImage")
+let response = try await client.upload(form, to: url)
+print(response.status, "after", response.attempts, "attempts")
