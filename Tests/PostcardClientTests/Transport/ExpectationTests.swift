@@ -84,19 +84,19 @@ import Testing
         let folder = try TemporaryFolder()
         let form = try Self.form(in: folder)
         try await RawServer.run { connection in
-            while let head = try await connection.readHead() {
-                if head["Expect"] != nil { return try await connection.respond("417 Expectation Failed") }
-                #expect(try await connection.readBody(of: head) == (try await form.layout().bytes()))
-                try await connection.respond("201 Created")
+            guard let request = try await connection.readHead() else { return }
+            if request["Expect"] != nil {
+                return try await connection.respond("417 Expectation Failed", ["Connection": "close"])
             }
+            #expect(try await connection.readBody(of: request) == (try await form.layout().bytes()))
+            try await connection.respond("201 Created", ["Connection": "close"])
         } while: { server in
             let response = try await Self.client(carrier).upload(form, to: server.url)
             #expect(response.status == .created)
-            // libcurl asks once more by itself where the connection ends behind the refusal.
-            let asks = server.requests.heads.map { $0["Expect"] != nil }
-            #expect(asks.first == true)
-            #expect(asks.last == false)
-            #expect(asks.count { !$0 } == 1)
+            // libcurl may ask once more of its own accord before it gives the 417 back.
+            let isAsked = server.requests.heads.map { $0["Expect"] != nil }
+            #expect(isAsked.first == true)
+            #expect(isAsked.count { !$0 } == 1)
         }
     }
 
