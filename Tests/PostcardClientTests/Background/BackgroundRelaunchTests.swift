@@ -7,8 +7,9 @@ import Testing
 
 @testable import PostcardClient
 
-/// A program that ends in the middle, and another that comes after it.
-@Suite struct BackgroundRelaunchTests {
+/// A program that ends in the middle, and another that comes after it. One at a time: each blocks one of the threads that
+/// its server needs as well.
+@Suite(.serialized) struct BackgroundRelaunchTests {
     private static func form(_ picture: URL) -> MultipartForm {
         var form = MultipartForm()
         form.append("초코", named: "name")
