@@ -20,15 +20,18 @@ public struct UploadBatchProgress: Sendable {
 
     init(count: Int?) {
         self.count = count
+        fraction = count.map { $0 > 0 ? 0 : 1 }
     }
 
     /// The share of the uploads that have ended, those under way counted by what they have sent: from 0 to 1, never
     /// falling; `nil` where ``count`` is.
-    public var fraction: Double? {
-        guard let count else { return nil }
-        guard count > 0 else { return 1 }
+    public private(set) var fraction: Double?
+
+    /// Sums of the same shares in another order differ in their last bits, which must not look like a step back.
+    private mutating func raiseFraction() {
+        guard let count, let before = fraction else { return }
         let underWay = farthest.values.reduce(0) { $0 + $1.fraction }
-        return min((Double(succeeded + failed) + underWay) / Double(count), 1)
+        fraction = max(before, min((Double(succeeded + failed) + underWay) / Double(max(count, 1)), 1))
     }
 
     mutating func note(_ progress: UploadProgress, of index: Int) {
@@ -36,6 +39,7 @@ public struct UploadBatchProgress: Sendable {
         let before = farthest[index] ?? (0, 0)
         bytesSent += max(progress.bytesSent - before.bytes, 0)
         farthest[index] = (max(progress.bytesSent, before.bytes), max(progress.fraction ?? 0, before.fraction))
+        raiseFraction()
     }
 
     mutating func note(_ outcome: UploadOutcome) {
@@ -45,5 +49,6 @@ public struct UploadBatchProgress: Sendable {
         case .success: succeeded += 1
         case .failure: failed += 1
         }
+        raiseFraction()
     }
 }

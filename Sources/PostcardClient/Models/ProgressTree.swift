@@ -1,6 +1,7 @@
 import Foundation
 
-/// A progress with a child for each part of a form, whose unit is the byte.
+/// A progress with a child for each part of a form, whose unit is the byte, and one unit for the server's answer: a
+/// progress that is finished cannot be cancelled any more, and an upload that waits for its answer can.
 struct ProgressTree {
     private let root: Progress
     private var children: [Progress]?
@@ -14,15 +15,18 @@ struct ProgressTree {
     mutating func note(_ progress: UploadProgress) {
         let parts = progress.parts
         for (child, part) in zip(children ?? addChildren(for: parts), parts) { update(child, with: part) }
-        // A form without parts has no child to be at its end.
-        if parts.isEmpty, progress.fraction == 1 { root.completedUnitCount = root.totalUnitCount }
         root.setUserInfoObject(progress.bytesPerSecond.map { Int($0) }, forKey: .throughputKey)
         root.setUserInfoObject(progress.timeRemaining.map { $0 / .seconds(1) }, forKey: .estimatedTimeRemainingKey)
     }
 
+    /// The server has answered.
+    func finish() {
+        root.completedUnitCount = root.totalUnitCount
+    }
+
     private mutating func addChildren(for parts: [UploadProgress.Part]) -> [Progress] {
         let pending = parts.map { units(of: $0) ?? 1 }
-        root.totalUnitCount = max(pending.reduce(0, +), 1)
+        root.totalUnitCount = pending.reduce(1, +)
         let added = zip(parts, pending).map { part, pending in
             let child = Progress(totalUnitCount: units(of: part) ?? -1)
             child.kind = .file

@@ -11,7 +11,7 @@ extension UploadClient {
     /// ```
     ///
     /// Each part of the form becomes a child, in the form's order, whose unit is the byte. `progress` counts their
-    /// content; it carries the throughput in bytes a second and the time that is left. Cancelling it cancels the upload.
+    /// content, and one unit more for the server's answer; it carries the throughput in bytes a second and the time that is left. Cancelling it cancels the upload.
     /// It never falls: while a retry sends again what was sent, it stands still.
     ///
     /// - Parameters:
@@ -33,7 +33,9 @@ extension UploadClient {
             var tree = ProgressTree(progress)
             for try await event in events {
                 if let step = event.progress { tree.note(step) }
-                if case .done(let response) = event { return response }
+                guard case .done(let response) = event else { continue }
+                tree.finish()
+                return response
             }
             throw CancellationError()
         }

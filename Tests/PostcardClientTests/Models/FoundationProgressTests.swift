@@ -28,8 +28,8 @@ import Testing
             #expect(response.status == .created)
             #expect(progress.isFinished)
             #expect(progress.fractionCompleted == 1)
-            // The stream counts as one byte until its length is known; nothing counts as one.
-            #expect(progress.totalUnitCount == 6 + 1 + 700_000 + 1 + 1)
+            // The stream counts as one byte until its length is known; nothing counts as one, and so does the answer.
+            #expect(progress.totalUnitCount == 6 + 1 + 700_000 + 1 + 1 + 1)
             #expect(progress.completedUnitCount == progress.totalUnitCount)
             #expect(parent.fractionCompleted == 0.5)
             #expect(progress.kind == .file)
