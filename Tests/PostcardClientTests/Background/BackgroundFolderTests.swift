@@ -117,17 +117,6 @@ import Testing
         await (try uploads()).close()
     }
 
-    @Test func `another process that has the folder is named as the reason`() async throws {
-        let held = try await uploads()
-        await #expect(processExitsWith: .success) { [path = directory.path as String] in
-            let error = await #expect(throws: BackgroundUploadError.self) {
-                try await BackgroundUploads(identifier: "test", directory: URL(filePath: path))
-            }
-            #expect(error?.code == .folderInUse)
-        }
-        await held.close()
-    }
-
     @Test func `what a program left half-written is swept`() async throws {
         let half = directory.appending(component: ".new-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: half, withIntermediateDirectories: true)

@@ -174,4 +174,16 @@ import Testing
             await uploads.close()
         }
     }
+
+    @Test func `another process that has the folder is named as the reason`() async throws {
+        let folder = try TemporaryFolder()
+        let held = try await Self.uploads(in: folder.url)
+        await #expect(processExitsWith: .success) { [path = folder.path as String] in
+            let error = await #expect(throws: BackgroundUploadError.self) {
+                try await BackgroundUploads(identifier: "test", directory: URL(filePath: path))
+            }
+            #expect(error?.code == .folderInUse)
+        }
+        await held.close()
+    }
 }

@@ -143,10 +143,11 @@ import Testing
         _ form: MultipartForm, through proxy: FaultProxy, _ carrier: Carrier, _ fault: Case
     ) async throws -> (outcome: Outcome, gone: AsyncStream<Never>) {
         let stalls = fault.faults.contains { if case .stall = $0 { true } else { false } }
-        let client = UploadClient(
+        var client = UploadClient(
             transport: carrier.transport(),
             retryPolicy: RetryPolicy(maximumAttempts: fault.retries + 1, firstDelay: .zero),
             idleTimeout: stalls ? .seconds(2) : .seconds(60))
+        client.connectTimeout = .seconds(60)
         let (witness, gone) = Witness.make()
         do {
             let response = try await client.upload(form, to: proxy.uploads) { _ in _ = witness }

@@ -80,7 +80,9 @@ import Testing
         #expect(error.code == .refused)
         #expect(error.response?.status == .contentTooLarge)
         #expect(error.attempts == 1)
-        #expect(try await front.endedRequests() == ["HTTP/1.1 413"])
+        // libcurl may begin a request anew whose connection ends, and gets the same answer.
+        let ended = try await front.endedRequests()
+        #expect(Set(ended) == ["HTTP/1.1 413"])
         #expect(try await front.receiver.end().isEmpty)
     }
 

@@ -75,7 +75,7 @@ struct RequestGuardTests {
     func stalledReader() async throws {
         var stalled: RawSocket?
         try await withReceiver {
-            $0.connections.idleTimeout = .milliseconds(200)
+            $0.connections.idleTimeout = .seconds(1)
         } _: { receiver in
             let body = Form.fileHeader + String(repeating: "x", count: 60_000_000) + Form.end
             let answer = try await receiver.exchange(Form.request(body: body))

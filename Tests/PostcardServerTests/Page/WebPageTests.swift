@@ -60,7 +60,7 @@ struct WebPageTests {
     func withoutReading() async throws {
         try await withReceiver({ $0.uploads.access = .none }) { receiver in
             for path in ["/events", "/requests", "/requests/1"] {
-                let answer = try await receiver.curl("--max-time", "5", receiver.url + path)
+                let answer = try await receiver.curl("--max-time", "60", receiver.url + path)
                 #expect(answer.text.contains("\"not-found\""), "\(path)")
             }
             #expect(try await receiver.curl("\(receiver.url)/").text.contains("\"canRead\":false"))
