@@ -1,6 +1,6 @@
 # `make demo` and `make test` set up what they need, on a machine that has a Swift toolchain and nothing else.
 
-SOURCES := $(wildcard $(foreach folder,. Benchmarks Benchmarks/Sending Fuzz,$(addprefix $(folder)/,Package.swift Sources Samples Tests)))
+SOURCES := $(wildcard $(foreach folder,. Benchmarks Benchmarks/Sending Benchmarks/Waiting Fuzz,$(addprefix $(folder)/,Package.swift Sources Samples Snippets Tests)))
 
 .PHONY: demo test set-up set-up-tests lint format reference
 .NOTPARALLEL:

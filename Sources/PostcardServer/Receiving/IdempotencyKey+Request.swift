@@ -4,14 +4,12 @@ import Hummingbird
 
 extension IdempotencyKey {
     /// The key that a request is sent under; `nil` where it has none.
-    ///
-    /// Its scope is who sends it, as `Authorization` says: the keys of two senders are two keys.
-    init?(of request: Request) throws(UploadProblem) {
+    init?(of request: Request, scope: (HTTPFields) -> String) throws(UploadProblem) {
         guard let name = HTTPField.Name.idempotencyKey else { return nil }
         let values = request.headers[values: name]
         guard let value = values.first else { return nil }
         guard values.count == 1, let text = Self.text(of: value) else { throw .malformedKey }
-        self.init(text, scope: request.headers[.authorization] ?? "")
+        self.init(text, scope: scope(request.headers))
     }
 
     /// The draft has a string of RFC 8941 §3.3.3, in quotes; many clients send the key bare, which names the same.

@@ -43,7 +43,7 @@ struct Reception<Store: UploadStore>: Sendable {
 
     private func receive(_ request: Request, logger: Logger) async throws -> UploadRecord {
         let parser = try parser(for: request)
-        let key = try IdempotencyKey(of: request)
+        let key = try IdempotencyKey(of: request, scope: options.keyScope)
         guard meter.begins(maximum: options.maximumConcurrentUploads) else {
             throw UploadProblem.tooManyUploads(options.maximumConcurrentUploads)
         }

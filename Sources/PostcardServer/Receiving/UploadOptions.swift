@@ -1,4 +1,5 @@
 #if Server
+public import HTTPTypes
 public import PostcardForm
 
 /// What a receiver takes, where, and what else it offers.
@@ -29,6 +30,11 @@ public struct UploadOptions: Sendable {
 
     /// How many forms may come in at once: 1,000 unless set. Whoever comes then is asked to come again.
     public var maximumConcurrentUploads = 1000
+
+    /// Whose an `Idempotency-Key` is, told from the header fields of its request: the same key of two senders is two
+    /// keys. All senders are one unless set, because a key is as good as random and its record is answered only to
+    /// the same form. What changes between two attempts, such as a token that is refreshed, must not be part of it.
+    public var keyScope: @Sendable (HTTPFields) -> String = { _ in "" }
 
     /// What is offered beside receiving; everything unless set. It needs no password: give strangers ``Access/none``.
     public var access = Access.all
