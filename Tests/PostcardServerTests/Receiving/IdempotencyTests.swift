@@ -113,11 +113,3 @@ struct IdempotencyTests {
         }
     }
 }
-
-extension Sequence {
-    fileprivate func asyncMap<Value>(_ transform: (Element) async throws -> Value) async throws -> [Value] {
-        var values: [Value] = []
-        for element in self { values.append(try await transform(element)) }
-        return values
-    }
-}
