@@ -20,14 +20,16 @@ import Testing
     }
 
     /// A form of any shape, and the size of each part's content.
+    ///
+    /// - Parameter largest: The most bytes of one part.
     private static func form(
-        _ chance: inout Chance, in folder: TemporaryFolder
+        _ chance: inout Chance, in folder: TemporaryFolder, largest: Int
     ) throws -> (form: MultipartForm, sizes: [Int64]) {
         var form = MultipartForm()
         var sizes: [Int64] = []
         for number in 0..<Int.random(in: 0...8, using: &chance) {
             let size =
-                [0, 1, Int.random(in: 2...300, using: &chance), Int.random(in: 300...200_000, using: &chance)]
+                [0, 1, Int.random(in: 2...300, using: &chance), Int.random(in: 300...largest, using: &chance)]
                 .randomElement(using: &chance) ?? 0
             switch Int.random(in: 0..<5, using: &chance) {
             case 0: form.append(String(repeating: "a", count: size), named: "text")
@@ -35,7 +37,7 @@ import Testing
             case 2: form.append(fileAt: try folder.file("\(number).bin", size: size), named: "file")
             case let kind:
                 // Some streams say how long they are, some have chunks without bytes.
-                let chunk = Int.random(in: 1...max(size, 1), using: &chance)
+                let chunk = Int.random(in: (size / 100 + 1)...max(size, 1), using: &chance)
                 let length = kind == 3 ? nil : Int64(size)
                 form.append(
                     FormStream(length: length) {
@@ -79,12 +81,12 @@ import Testing
     func `the parts' bytes add up at every step, never fall, and end at each part's size`(seed: UInt64) async throws {
         let folder = try TemporaryFolder()
         var chance = Chance(state: seed)
-        let (form, sizes) = try Self.form(&chance, in: folder)
+        let largest = [3, 700, 100_000].randomElement(using: &chance) ?? 3
+        let (form, sizes) = try Self.form(&chance, in: folder, largest: max(largest * 2, 400))
         let reader = try form.layout().reader()
         var buffer = [UInt8](repeating: 0, count: 1 << 16)
         while try await reader.prepare() { _ = try buffer.withUnsafeMutableBytes { try reader.read(into: $0) } }
         let chunks = Mutex(chance)
-        let largest = [3, 700, 100_000].randomElement(using: &chance) ?? 3
         var client = UploadClient(
             transport: Scripted { chunks.withLock { Int.random(in: 1...largest, using: &$0) } })
         client.progressInterval = [.zero, .milliseconds(1), .seconds(60)].randomElement(using: &chance) ?? .zero
@@ -98,7 +100,7 @@ import Testing
     func `they do over a real connection too`(carrier: Carrier, seed: UInt64) async throws {
         let folder = try TemporaryFolder()
         var chance = Chance(state: seed)
-        let (form, sizes) = try Self.form(&chance, in: folder)
+        let (form, sizes) = try Self.form(&chance, in: folder, largest: 200_000)
         let reader = try form.layout().reader()
         var buffer = [UInt8](repeating: 0, count: 1 << 16)
         while try await reader.prepare() { _ = try buffer.withUnsafeMutableBytes { try reader.read(into: $0) } }
