@@ -147,7 +147,7 @@ import Testing
             transport: carrier.transport(),
             retryPolicy: RetryPolicy(maximumAttempts: fault.retries + 1, firstDelay: .zero),
             idleTimeout: stalls ? .seconds(2) : .seconds(60))
-        client.connectTimeout = .seconds(60)
+        client.connectTimeout = .seconds(100)
         let (witness, gone) = Witness.make()
         do {
             let response = try await client.upload(form, to: proxy.uploads) { _ in _ = witness }
