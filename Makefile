@@ -2,6 +2,9 @@
 
 SOURCES := $(wildcard $(foreach folder,. Benchmarks Benchmarks/Sending Benchmarks/Waiting Fuzz,$(addprefix $(folder)/,Package.swift Sources Samples Snippets Tests)))
 
+# Apart from the others: hundreds of connections in one process starve one another, and run out of descriptors.
+SENDING := PostcardClientTests|PostcardAsyncHTTPTests|PostcardQueueTests
+
 .PHONY: demo test set-up set-up-tests lint format reference
 .NOTPARALLEL:
 
@@ -10,7 +13,8 @@ demo: set-up
 
 test: set-up-tests lint
 	swift build --build-tests
-	swift test --skip-build --parallel --quiet
+	swift test --skip-build --parallel --quiet --filter "$(SENDING)"
+	swift test --skip-build --parallel --quiet --skip "$(SENDING)"
 	Scripts/check-consumer
 
 set-up:
