@@ -113,8 +113,7 @@ final class AttemptWatch: Sendable {
         if !state.isWaitingForNetwork {
             if let time = times.connecting, state.phase == .connecting {
                 expiries.append((state.start.advanced(by: time), .timedOut(url, .connecting, after: time)))
-            }
-            if let time = times.idle {
+            } else if let time = times.idle {
                 expiries.append((state.lastMove.advanced(by: time), .timedOut(url, state.phase, after: time)))
             }
         }
