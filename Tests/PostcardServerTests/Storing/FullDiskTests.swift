@@ -96,14 +96,17 @@ struct FullDiskTests {
         try await SmallDisk.with(megabytes: 8) { disk in
             let kept: Int64 = 2 << 20
             try await withReceiver(in: disk.appending("received"), { $0.keptFreeBytes = kept }) { receiver in
+                // One alone fits; of many at once perhaps none does, when all have a share of the space.
+                #expect(try await receiver.exchange(Self.form(bytes: 700_000)).status == 201)
                 let statuses = try await withThrowingTaskGroup { group in
                     for _ in 0..<32 {
                         group.addTask { try await receiver.exchange(Self.form(bytes: 700_000)).status }
                     }
                     return try await group.reduce(into: [Int]()) { $0.append($1) }
                 }
-                #expect(Set(statuses) == [201, 503])
-                let taken = statuses.count { $0 == 201 }
+                #expect(Set(statuses).isSubset(of: [201, 503]))
+                #expect(statuses.contains(503))
+                let taken = 1 + statuses.count { $0 == 201 }
                 #expect(try receiver.records.count == taken)
                 #expect(try receiver.incoming.isEmpty)
                 for id in try receiver.records {
