@@ -23,18 +23,11 @@ extension ServerProfile {
             bodySize: explanation.bodySize, partCount: explanation.partCount, parts: explanation.parts)
         var found = limits.compactMap { limit in
             form.excess(over: limit).map { place in
-                finding(
-                    at: place, "\(title) takes \(limit.phrase) unless told otherwise, and \(form.phrase(limit)).",
-                    fix: "Set \(limit.setting), or send less.")
+                let more = limit.setting == nil ? "at most \(limit.phrase)" : "\(limit.phrase) unless told otherwise"
+                return finding(at: place, "\(title) takes \(more), and \(form.phrase(limit)).", fix: limit.fix)
             }
         }
         found += orderFindings(explanation.parts)
-        if needsContentLength, explanation.head?.isChunked == true {
-            found.append(
-                finding(
-                    at: (0, nil), "\(title) needs a Content-Length, and the request is chunked.",
-                    fix: "Send the body from data or a file, whose length is known."))
-        }
         if needsBracketsForLists { found += listFindings(explanation.parts) }
         return found
     }
@@ -91,81 +84,13 @@ extension ServerProfile {
             for limit in profile.limits {
                 guard let place = form.excess(over: limit) else { continue }
                 first = first ?? place
-                phrases.append("\(profile.title) \(limit.phrase) (\(limit.setting))")
+                let setting = limit.setting.map { " (\($0))" } ?? ""
+                phrases.append("\(profile.title) \(limit.phrase)\(setting)")
             }
         }
         guard let first else { return nil }
         return Finding(
             .doctor(.overCommonDefaults), at: first.offset, part: first.part,
             "Unless told otherwise these servers take less: \(phrases.joined(separator: "; ")).")
-    }
-}
-
-/// How much of everything a form has.
-struct FormMeasures {
-    typealias Place = (offset: Int64, part: Int?)
-
-    let bodySize: Int64
-    let partCount: Int
-    let parts: [Explanation.Part]
-
-    /// Where the form goes over a limit; `nil` where it does not.
-    func excess(over limit: ServerProfile.Limit) -> Place? {
-        switch limit.measure {
-        case .bodyBytes: bodySize > limit.maximum ? (0, nil) : nil
-        case .partCount: partCount > limit.maximum ? part(Int(limit.maximum)) : nil
-        case .fileBytes: largest { $0.filename != nil }.flatMap { parts[$0].size > limit.maximum ? part($0) : nil }
-        case .fieldBytes: largest { $0.filename == nil }.flatMap { parts[$0].size > limit.maximum ? part($0) : nil }
-        case .fileCount: excess(over: limit.maximum) { $0.filename != nil }
-        case .fieldCount: excess(over: limit.maximum) { $0.filename == nil }
-        }
-    }
-
-    /// How much there is of what a limit counts, in words.
-    func phrase(_ limit: ServerProfile.Limit) -> String {
-        switch limit.measure {
-        case .bodyBytes: "the body has \(Self.size(bodySize))"
-        case .partCount: "the form has \(partCount)"
-        case .fileBytes: "a file has \(Self.size(parts.filter { $0.filename != nil }.map(\.size).max() ?? 0))"
-        case .fieldBytes: "a field has \(Self.size(parts.filter { $0.filename == nil }.map(\.size).max() ?? 0))"
-        case .fileCount: "the form has \(parts.count { $0.filename != nil })"
-        case .fieldCount: "the form has \(parts.count { $0.filename == nil })"
-        }
-    }
-
-    private func largest(_ belongs: (Explanation.Part) -> Bool) -> Int? {
-        parts.indices.filter { belongs(parts[$0]) }.max { parts[$0].size < parts[$1].size }
-    }
-
-    private func excess(over maximum: Int64, _ belongs: (Explanation.Part) -> Bool) -> Place? {
-        let found = parts.indices.filter { belongs(parts[$0]) }
-        return Int64(found.count) > maximum ? part(found[Int(maximum)]) : nil
-    }
-
-    private func part(_ index: Int) -> Place {
-        (parts.indices.contains(index) ? parts[index].offset : bodySize, index)
-    }
-
-    /// A number of bytes as settings have it.
-    static func size(_ bytes: Int64) -> String {
-        for (unit, factor) in [("GB", Int64(1 << 30)), ("MB", 1 << 20), ("KB", 1 << 10)] where bytes >= factor {
-            let tenths = (bytes * 10 + factor / 2) / factor
-            return tenths % 10 == 0 ? "\(tenths / 10) \(unit)" : "\(tenths / 10).\(tenths % 10) \(unit)"
-        }
-        return bytes == 1 ? "1 byte" : "\(bytes) bytes"
-    }
-}
-
-extension ServerProfile.Limit {
-    /// The limit in words.
-    fileprivate var phrase: String {
-        switch measure {
-        case .bodyBytes: "\(FormMeasures.size(maximum)) a body"
-        case .fileBytes: "\(FormMeasures.size(maximum)) a file"
-        case .fieldBytes: "\(FormMeasures.size(maximum)) a field"
-        case .fileCount: maximum == 1 ? "one file" : "\(maximum) files"
-        case .fieldCount: "\(maximum) fields"
-        case .partCount: "\(maximum) parts"
-        }
     }
 }

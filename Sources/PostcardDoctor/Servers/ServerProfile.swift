@@ -15,8 +15,6 @@ public struct ServerProfile: Sendable, Hashable {
     public var readsNoFieldsAfterFile = false
     /// Whether exactly one file is taken, under this name.
     public var onlyFileName: String?
-    /// Whether a body needs a Content-Length.
-    public var needsContentLength = false
     /// Whether fields of one name overwrite each other unless the name ends in `[]`.
     public var needsBracketsForLists = false
 
@@ -25,12 +23,20 @@ public struct ServerProfile: Sendable, Hashable {
         /// What it counts: bytes, or how many.
         public enum Measure: String, Sendable, Hashable {
             case bodyBytes, fileBytes, fieldBytes, fileCount, fieldCount, partCount
+            /// The values and names of all text fields, and two bytes more for each: as a URL-encoded form has them.
+            case textBytes
+            /// The header of one part, with its blank line.
+            case partHeaderBytes
+            /// What of the body stands before the first file's content.
+            case bytesBeforeFile
         }
 
         public let measure: Measure
         public let maximum: Int64
-        /// The setting that lifts it, as one writes it.
-        public let setting: String
+        /// The setting that lifts it, as one writes it; `nil` where there is none.
+        public let setting: String?
+        /// What to do about a form over the limit, in a sentence.
+        public let fix: String
     }
 
     init(_ name: String, _ title: String, _ limits: [Limit]) {
@@ -56,10 +62,15 @@ extension ServerProfile {
     private static let mebibyte: Int64 = 1 << 20
 
     private static func limit(_ measure: Limit.Measure, _ maximum: Int64, _ setting: String) -> Limit {
-        Limit(measure: measure, maximum: maximum, setting: setting)
+        Limit(measure: measure, maximum: maximum, setting: setting, fix: "Raise \(setting), or send less.")
     }
 
-    /// PHP 8.
+    /// A limit that no setting lifts.
+    private static func limit(_ measure: Limit.Measure, _ maximum: Int64, fix: String) -> Limit {
+        Limit(measure: measure, maximum: maximum, setting: nil, fix: fix)
+    }
+
+    /// PHP 8. Its limit of parts is the sum of those of fields and files unless it is set.
     public static let php: ServerProfile = {
         var php = ServerProfile(
             "php", "PHP",
@@ -68,6 +79,7 @@ extension ServerProfile {
                 limit(.bodyBytes, 8 * mebibyte, "post_max_size in php.ini"),
                 limit(.fileCount, 20, "max_file_uploads in php.ini"),
                 limit(.fieldCount, 1000, "max_input_vars in php.ini"),
+                limit(.partCount, 1020, "max_multipart_body_parts in php.ini"),
             ])
         php.needsBracketsForLists = true
         return php
@@ -77,16 +89,19 @@ extension ServerProfile {
     public static let nginx = ServerProfile(
         "nginx", "nginx", [limit(.bodyBytes, mebibyte, "client_max_body_size in nginx.conf")])
 
-    /// Apache's httpd 2.4.53 and newer.
+    /// Apache's httpd from 2.4.54 on.
     public static let apache = ServerProfile(
         "apache", "Apache httpd", [limit(.bodyBytes, 1 << 30, "LimitRequestBody in httpd.conf")])
 
-    /// Spring Boot.
+    /// Spring Boot from 3.3.13 on, on its own Tomcat.
     public static let spring = ServerProfile(
         "spring", "Spring Boot",
         [
             limit(.fileBytes, mebibyte, "spring.servlet.multipart.max-file-size"),
             limit(.bodyBytes, 10 * mebibyte, "spring.servlet.multipart.max-request-size"),
+            limit(.partCount, 50, "server.tomcat.max-part-count"),
+            limit(.partHeaderBytes, 512, "server.tomcat.max-part-header-size"),
+            limit(.textBytes, 2 * mebibyte, "server.tomcat.max-http-form-post-size"),
         ])
 
     /// Tomcat from 11.0.9, 10.1.43 and 9.0.107 on; the releases just before took ten parts.
@@ -94,31 +109,33 @@ extension ServerProfile {
         "tomcat", "Tomcat",
         [
             limit(.partCount, 50, "maxPartCount of the Connector in server.xml"),
-            limit(.fieldBytes, 2 * mebibyte, "maxPostSize of the Connector in server.xml"),
+            limit(.partHeaderBytes, 512, "maxPartHeaderSize of the Connector in server.xml"),
+            limit(.textBytes, 2 * mebibyte, "maxPostSize of the Connector in server.xml"),
         ])
 
-    /// multer on Express.
+    /// multer on Express, which refuses a field that reaches its limit.
     public static let multer = ServerProfile(
-        "multer", "multer", [limit(.fieldBytes, mebibyte, "limits.fieldSize of multer")])
+        "multer", "multer", [limit(.fieldBytes, mebibyte - 1, "limits.fieldSize of multer")])
 
-    /// Ruby on Rails, by Rack.
+    /// Ruby on Rails, by Rack 3, which refuses the file and the part that reach its limits.
     public static let rails = ServerProfile(
         "rails", "Rails (Rack)",
         [
-            limit(.fileCount, 128, "RACK_MULTIPART_FILE_LIMIT in the environment"),
-            limit(.partCount, 4096, "RACK_MULTIPART_TOTAL_PART_LIMIT in the environment"),
+            limit(.fileCount, 127, "RACK_MULTIPART_FILE_LIMIT in the environment"),
+            limit(.partCount, 4095, "RACK_MULTIPART_TOTAL_PART_LIMIT in the environment"),
+            limit(.textBytes, 16 * mebibyte, "RACK_MULTIPART_BUFFERED_UPLOAD_BYTESIZE_LIMIT in the environment"),
         ])
 
-    /// Django.
+    /// Django, from 4.2 on with its limit of files.
     public static let django = ServerProfile(
         "django", "Django",
         [
-            limit(.fieldBytes, 2_621_440, "DATA_UPLOAD_MAX_MEMORY_SIZE in settings.py"),
+            limit(.textBytes, 2_621_440, "DATA_UPLOAD_MAX_MEMORY_SIZE in settings.py"),
             limit(.fieldCount, 1000, "DATA_UPLOAD_MAX_NUMBER_FIELDS in settings.py"),
             limit(.fileCount, 100, "DATA_UPLOAD_MAX_NUMBER_FILES in settings.py"),
         ])
 
-    /// Flask, by Werkzeug.
+    /// Flask 3.1, by Werkzeug.
     public static let flask = ServerProfile(
         "flask", "Flask (Werkzeug)",
         [
@@ -135,42 +152,50 @@ extension ServerProfile {
             limit(.fieldBytes, mebibyte, "max_part_size of request.form()"),
         ])
 
-    /// busboy on Express.
+    /// busboy on Express, which cuts a field that reaches its limit.
     public static let express = ServerProfile(
-        "express", "Express (busboy)", [limit(.fieldBytes, mebibyte, "limits.fieldSize of busboy")])
+        "express", "Express (busboy)", [limit(.fieldBytes, mebibyte - 1, "limits.fieldSize of busboy")])
 
-    /// Go's `net/http`.
+    /// Go's `net/http`, where a handler asks for a file or a value: 32 MiB, and 10 MiB more that are not for files.
     public static let go = ServerProfile(
-        "go", "Go", [limit(.partCount, 1000, "GODEBUG=multipartmaxparts=… in the environment")])
+        "go", "Go",
+        [
+            limit(.partCount, 1000, "GODEBUG=multipartmaxparts=… in the environment"),
+            limit(.textBytes, 42 * mebibyte, "the maxMemory that r.ParseMultipartForm gets"),
+        ])
 
-    /// ASP.NET Core, by Kestrel.
+    /// ASP.NET Core, by Kestrel. Its limit of values counts files too, and that of a value's length is not for
+    /// multipart forms.
     public static let aspNet = ServerProfile(
         "aspnet", "ASP.NET Core",
         [
             limit(.bodyBytes, 30_000_000, "MaxRequestBodySize of Kestrel's Limits"),
-            limit(.fieldBytes, 4 * mebibyte, "ValueLengthLimit of FormOptions"),
-            limit(.fieldCount, 1024, "ValueCountLimit of FormOptions"),
+            limit(.fileBytes, 128 * mebibyte, "MultipartBodyLengthLimit of FormOptions"),
+            limit(.fieldBytes, 128 * mebibyte, "MultipartBodyLengthLimit of FormOptions"),
+            limit(.partCount, 1024, "ValueCountLimit of FormOptions"),
         ])
 
     /// Vapor 4.
     public static let vapor = ServerProfile(
-        "vapor", "Vapor", [limit(.bodyBytes, 16 << 10, "routes.defaultMaxBodySize, or body: .collect(maxSize:)")])
+        "vapor", "Vapor", [limit(.bodyBytes, 16 << 10, "routes.defaultMaxBodySize, or maxSize of body: .collect,")])
 
     /// Amazon S3's POST.
     public static let s3: ServerProfile = {
         var s3 = ServerProfile(
             "s3", "Amazon S3",
             [
-                limit(.bodyBytes, 5 << 30, "a multipart upload of S3's own, in place of POST"),
-                limit(.fileCount, 1, "a request of its own for each file"),
+                limit(
+                    .bytesBeforeFile, 20 << 10, fix: "Send less beside the file, or what is so long in another request."
+                ),
+                limit(.fileCount, 1, fix: "Send each file in a request of its own."),
             ])
         s3.readsNoFieldsAfterFile = true
         s3.onlyFileName = "file"
-        s3.needsContentLength = true
         return s3
     }()
 
-    /// Cloudflare in front of a server, on its free plan.
+    /// Cloudflare in front of a server, on its Free and Pro plans.
     public static let cloudflare = ServerProfile(
-        "cloudflare", "Cloudflare", [limit(.bodyBytes, 100 * 1_000_000, "a plan with a larger upload limit")])
+        "cloudflare", "Cloudflare",
+        [limit(.bodyBytes, 100 * 1_000_000, fix: "Take a plan with a larger limit, or send less.")])
 }
