@@ -69,7 +69,9 @@ struct ExplainTests {
     func stranger(bytes: [UInt8], words: String) async throws {
         let ending = try await Program.run(["explain"], input: Data(bytes))
         #expect(ending.status == 1)
-        #expect(ending.text.contains("error[malformed-request]: ") && ending.text.contains(words))
+        let lines = ending.text.split(separator: "\n")
+        #expect(lines.first?.hasPrefix("✗ The input is ") == true && lines.first?.contains(words) == true)
+        #expect(lines.contains("error[malformed-request]"))
         #expect(!ending.text.unicodeScalars.contains { $0.properties.generalCategory == .control && $0 != "\n" })
     }
 
@@ -123,6 +125,53 @@ struct ExplainTests {
             #expect(try Data(contentsOf: output) == Data(Self.form.utf8))
             #expect(try await Program.run(["explain", output.path] + type).status == 0)
         }
+    }
+
+    @Test("As JSON it tells what was mended and what was not")
+    func fixAsJSON() async throws {
+        let folder = try TemporaryFolder()
+        let type = ["--content-type", "multipart/form-data; boundary=XX"]
+        let form = Self.form.replacing("초코", with: "Optional(1)")
+        let rows: [(body: String, mended: [String], unmended: [String])] = [
+            (form.replacing("\r\n", with: "\n"), ["bare-line-break"], ["optional-description"]),
+            (form, [], ["optional-description"]), ("hello", [], ["delimiter-not-found"]),
+        ]
+        for row in rows {
+            let output = folder.url.appending(path: "mended")
+            let ending = try await Program.run(
+                ["explain", "--json", "--fix", output.path] + type, input: Data(row.body.utf8))
+            let report = try ending.json()
+            #expect(report["mended"] as? [String] == row.mended)
+            #expect(report["unmended"] as? [String] == row.unmended)
+        }
+    }
+
+    @Test("A warning that stays is no question to the sender")
+    func warningsLeft() async throws {
+        let folder = try TemporaryFolder()
+        let output = folder.url.appending(path: "mended")
+        let type = ["--content-type", "multipart/form-data; boundary=XX"]
+        let form = Self.form.replacing("초코", with: "nil").replacing("\r\n", with: "\n")
+        let ending = try await Program.run(["explain", "--fix", output.path] + type, input: Data(form.utf8))
+        #expect(ending.text.contains("Left, because it may be meant\n  null-text: "), "\(ending.text)")
+    }
+
+    @Test("An input that comes only once and finds no room is explained or refused, never mended in part")
+    func noRoom() async throws {
+        let folder = try TemporaryFolder()
+        let output = folder.url.appending(path: "mended")
+        let body = Self.form.replacing("초코", with: String(repeating: "x", count: 200_000)).dropLast(2)
+        let command = [
+            Program.url.path, "explain", "--content-type", "multipart/form-data; boundary=XX", "--fix", output.path,
+        ]
+        let words = command.map { "'\($0)'" }.joined(separator: " ")
+        // Files of more than some blocks cannot be written, as on a disk that is full.
+        let input = try folder.file("body", body.utf8)
+        let ending = try await Program.run(
+            "sh", ["-c", "trap '' XFSZ; ulimit -f 16; cat '\(input.path)' | \(words)"])
+        #expect(ending.status == 73, "\(ending.text)")
+        #expect(ending.messages.contains("cannot be kept"))
+        #expect(!FileManager.default.fileExists(atPath: output.path))
     }
 
     @Test("What nobody can mend leaves no file")

@@ -11,7 +11,7 @@ struct ContentChecks {
     let isCutOff: Bool
 
     var findings: [Finding] {
-        var found = [value, base64, type, filename, textWithFilename, notUTF8, location].compactMap(\.self)
+        var found = [value, mojibake, base64, type, filename, textWithFilename, notUTF8, location].compactMap(\.self)
         if !isCutOff { found += [empty, extraLineBreak, truncated].compactMap(\.self) }
         return found
     }
@@ -52,6 +52,19 @@ extension ContentChecks {
             default: "The date is written for people."
             }
         return finding(code, length: Int(content.size), message)
+    }
+
+    private var mojibake: Finding? {
+        guard !header.isFile, detected == nil, let text = content.words, Mojibake.undone(text) != nil else {
+            return nil
+        }
+        // A blank that is no ASCII may be a byte of a character.
+        let words = text.split { $0.isASCII && $0.isWhitespace }
+        guard let word = words.first(where: { Mojibake.undone(String($0)) != nil }) else { return nil }
+        let place = offset + Int64(text.utf8.distance(from: text.startIndex, to: word.startIndex))
+        let meant = Mojibake.undone(String(word)) ?? ""
+        let example = word.count > 30 ? "." : ": \(String(word).debugDescription) was \(meant.debugDescription)."
+        return finding(.mojibake, at: place, length: word.utf8.count, "The text is UTF-8 read as Latin-1\(example)")
     }
 
     private var notUTF8: Finding? {
@@ -134,7 +147,7 @@ extension ContentChecks {
         guard content.size >= 64 else { return nil }
         let text = content.start.prefix(256)
         let isDataURL = text.starts(with: "data:".utf8) && text.prefix(64).contains(UInt8(ascii: ";"))
-        let isKnown = Self.base64Starts.contains { text.starts(with: $0.utf8) }
+        let isKnown = Self.base64Starts.contains { text.starts(with: $0.utf8) } || isBoxInBase64(text)
         let isText = text.allSatisfy { byte in
             byte.isLetter || byte.isDigit
                 || [.slash, .equals, .carriageReturn, .lineFeed, UInt8(ascii: "+")].contains(byte)
@@ -145,8 +158,13 @@ extension ContentChecks {
             isDataURL ? "The content is a data: URL, not bytes." : "The content is base64 text, not bytes.")
     }
 
-    /// What JPEG, PNG, GIF, WebP, HEIC and PDF begin with in base64.
-    private static let base64Starts = ["/9j/", "iVBORw0KGgo", "R0lGOD", "UklGR", "AAAAGGZ0eX", "AAAAHGZ0eX", "JVBERi0"]
+    /// What JPEG, PNG, GIF, WebP and PDF begin with in base64.
+    private static let base64Starts = ["/9j/", "iVBORw0KGgo", "R0lGOD", "UklGR", "JVBERi0"]
+
+    /// What HEIC begins with: the length of a box, whose two last digits may be any, and its type, `ftyp`.
+    private func isBoxInBase64(_ text: ArraySlice<UInt8>) -> Bool {
+        text.starts(with: "AAAA".utf8) && text.dropFirst(6).starts(with: "Z0eX".utf8)
+    }
 
     private var empty: Finding? {
         guard let filename = header.filename, !filename.isEmpty, content.size == 0 else { return nil }
@@ -185,9 +203,9 @@ extension ContentChecks {
     }
 
     private var location: Finding? {
-        guard let index = PhotoLocation.offset(inJPEG: content.start) else { return nil }
+        guard let index = PhotoLocation.offset(inEXIF: content.photo.exif) else { return nil }
         return finding(
-            .locationInPhoto, at: offset + Int64(index), length: 12,
+            .locationInPhoto, at: offset + content.photo.offset + Int64(index), length: 12,
             "The photo's EXIF holds the place where it was taken.")
     }
 }

@@ -11,9 +11,10 @@ struct ContentTypeReading {
     private let isMultipart: Bool
 
     /// - Parameters:
-    ///   - offset: Where the value stands in the head.
-    init(_ value: String, at offset: Int64) {
-        let bytes = Array(value.utf8)
+    ///   - bytes: The value as it was sent, which may be no UTF-8.
+    ///   - offset: Where it stands in the head.
+    init(_ bytes: [UInt8], at offset: Int64) {
+        let value = String(decoding: bytes, as: UTF8.self)
         let lowercase = value.lowercased()
         isMultipart = lowercase.contains("multipart/form-data")
         var read: String?
@@ -23,11 +24,11 @@ struct ContentTypeReading {
             problem = error
         }
         guard let range = Self.boundary(in: bytes) else {
-            noteSeveral(value, at: offset)
+            noteSeveral(value, at: offset, length: bytes.count)
             return
         }
         boundary = read.map { Array($0.utf8) } ?? Array(bytes[range.value])
-        noteSeveral(value, at: offset)
+        noteSeveral(value, at: offset, length: bytes.count)
         guard problem == nil, let boundary else { return }
         let place = offset + Int64(range.value.lowerBound)
         let characters = bytes[range.value]
@@ -47,7 +48,7 @@ struct ContentTypeReading {
     }
 
     /// Two values in one field, as appending to a header makes them.
-    private mutating func noteSeveral(_ value: String, at offset: Int64) {
+    private mutating func noteSeveral(_ value: String, at offset: Int64, length: Int) {
         guard problem != nil, isMultipart, value.contains(",") else { return }
         let types = value.split(separator: ",").filter { piece in
             let trimmed = piece.drop { $0 == " " }.prefix { $0 != ";" && $0 != " " }
@@ -56,7 +57,7 @@ struct ContentTypeReading {
         guard types.count > 1 else { return }
         findings.append(
             Finding(
-                .doctor(.duplicateContentType), in: .head, at: offset, length: value.utf8.count,
+                .doctor(.duplicateContentType), in: .head, at: offset, length: length,
                 "The Content-Type has \(types.count) values in one field: \(value.debugDescription)."))
         if let multipart = types.first(where: { $0.lowercased().contains("multipart/form-data") }),
             let range = Self.boundary(in: Array(multipart.utf8))

@@ -3,21 +3,11 @@ struct PhotoLocation {
     private let bytes: ArraySlice<UInt8>
     private let isLittleEndian: Bool
 
-    /// Where the directory with the position is named, counted from the photo's start; `nil` where there is none.
+    /// Where the directory with the position is named, counted from the EXIF's start; `nil` where there is none.
     ///
-    /// - Parameter start: A JPEG's first bytes, as many as hold its first segments.
-    static func offset(inJPEG start: [UInt8]) -> Int? {
-        var index = 2
-        while index + 4 <= start.count, start[index] == 0xFF, start[index + 1] != 0xDA {
-            let length = Int(start[index + 2]) << 8 | Int(start[index + 3])
-            guard length >= 2 else { return nil }
-            let content = (index + 4)..<min(index + 2 + length, start.count)
-            if start[index + 1] == 0xE1, content.count > 14, start[content].starts(with: "Exif\0\0".utf8) {
-                return PhotoLocation(start[content.dropFirst(6)])?.directory.map { content.lowerBound + 6 + $0 }
-            }
-            index += 2 + length
-        }
-        return nil
+    /// - Parameter exif: The TIFF structure of the EXIF, or its beginning.
+    static func offset(inEXIF exif: [UInt8]) -> Int? {
+        PhotoLocation(exif[...])?.directory
     }
 
     private init?(_ bytes: ArraySlice<UInt8>) {

@@ -78,6 +78,7 @@ extension FormExamination {
                 noteLookalike(at: found, frame)
             case .swallowed(let finding):
                 add(finding)
+                openPart?.swallowing = finding.code
             case .delimiter(let delimiter):
                 take(delimiter, at: found, frame)
                 return true
@@ -200,7 +201,7 @@ extension FormExamination {
         guard let part = openPart else { return }
         let checks = ContentChecks(
             header: part.header, content: part.content, offset: part.offset, partIndex: part.index, isCutOff: isCutOff)
-        for finding in checks.findings { add(finding) }
+        for finding in checks.findings { add(finding, under: part.swallowing) }
         if !isCutOff { trailingLineBreaks.take(part, isPicture: checks.lineBreakBehindPicture != nil) }
         openPart = nil
         guard parts.count < Self.maximumParts else { return }

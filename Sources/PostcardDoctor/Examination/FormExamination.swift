@@ -30,7 +30,7 @@ public struct FormExamination: Sendable {
     private var beginning = Excerpt(offset: 0, bytes: [])
     private(set) var verdict: Verdict
     private let announced: ContentTypeReading?
-    private let contentType: (value: String, offset: Int64)?
+    private let contentType: (value: [UInt8], offset: Int64)?
     /// How many bytes were added since the window was last read.
     private var fresh = 0
 
@@ -60,6 +60,8 @@ public struct FormExamination: Sendable {
         let header: ReadHeader
         let offset: Int64
         var content = PartContent()
+        /// What was found where the content goes on over a delimiter that is none: the rest follows from that.
+        var swallowing: FindingCode?
         /// The header and the content's beginning, for the excerpts of what is found at the content's end.
         let opening: Excerpt
     }
@@ -71,17 +73,18 @@ public struct FormExamination: Sendable {
     ///
     /// - Parameter contentType: The value of the header field.
     public init(contentType: String) {
-        self.init(contentType: contentType, at: 0)
+        self.init(contentType: Array(contentType.utf8), at: 0)
     }
 
     /// - Parameters:
-    ///   - contentType: `nil` where the request has none.
+    ///   - contentType: The value as it was sent; `nil` where the request has none.
     ///   - offset: Where the value stands in the head.
-    init(contentType: String?, at offset: Int64) {
+    init(contentType: [UInt8]?, at offset: Int64) {
         self.contentType = contentType.map { ($0, offset) }
         announced = contentType.map { ContentTypeReading($0, at: offset) }
         do {
-            verdict = .reading(try FormParser(contentType: contentType ?? "", limits: Self.limits))
+            verdict = .reading(
+                try FormParser(contentType: String(decoding: contentType ?? [], as: UTF8.self), limits: Self.limits))
         } catch {
             verdict = .refused(error)
         }
@@ -180,20 +183,26 @@ public struct FormExamination: Sendable {
     mutating func add(_ finding: Finding, under cause: FindingCode? = nil) {
         var finding = finding
         finding.excerpt = finding.excerpt ?? excerpt(of: finding)
-        findings.add(finding, under: cause)
+        // Where the head has lost its CRs, those of the body went the same way.
+        let isInBody = finding.code == .form(.bareLineBreak)
+        findings.add(finding, under: cause ?? (isInBody ? .doctor(.bareLineBreakInHead) : nil))
     }
 
     private func excerpt(of finding: Finding) -> Excerpt? {
         guard finding.place == .body else {
             return contentType.map {
-                Excerpt(offset: $0.offset, bytes: Array($0.value.utf8.prefix(Excerpt.maximumBytes)))
+                Excerpt(offset: $0.offset, bytes: Array($0.value.prefix(Excerpt.maximumBytes)))
             }
         }
         if finding.offset >= window.offset { return window.excerpt(at: finding.offset) }
         if let found = beginning.around(finding.offset) { return found }
         guard let openPart else { return nil }
-        let sample = Excerpt(offset: openPart.offset, bytes: openPart.content.start)
-        return openPart.opening.around(finding.offset) ?? sample.around(finding.offset)
+        let content = openPart.content
+        let samples = [
+            openPart.opening, Excerpt(offset: openPart.offset, bytes: content.start),
+            Excerpt(offset: openPart.offset + content.photo.offset, bytes: content.photo.exif),
+        ]
+        return samples.lazy.compactMap { $0.around(finding.offset) }.first
     }
 }
 
@@ -235,7 +244,7 @@ extension FormExamination {
     private mutating func noteHead() {
         guard let announced, let contentType else { return }
         let edits = mendedContentType.map {
-            [Edit(in: .head, at: contentType.offset, length: Int64(contentType.value.utf8.count), $0.utf8)]
+            [Edit(in: .head, at: contentType.offset, length: Int64(contentType.value.count), $0.utf8)]
         }
         var cause: FindingCode?
         for finding in announced.findings {
@@ -247,24 +256,37 @@ extension FormExamination {
             add(finding)
         }
         if let problem = announced.problem {
-            var finding = Finding(problem, in: .head, at: contentType.offset)
+            var finding = Finding(problem, in: .head, at: contentType.offset, length: contentType.value.count)
             if cause == nil { finding.edits = edits }
-            let isForm = partCount > 0 && problem.code == .notFormData
-            add(isForm ? finding.saying("\(problem.message) The body is a form all the same.") : finding, under: cause)
+            add(inView(ofBody: finding), under: cause)
             cause = cause ?? finding.code
         }
         noteBoundary(announced, contentType, under: cause, edits)
     }
 
+    /// What is wrong with the Content-Type, with what the body shows of how it was meant.
+    private func inView(ofBody finding: Finding) -> Finding {
+        guard partCount > 0, let frame else { return finding }
+        switch finding.code {
+        case .form(.notFormData):
+            return finding.saying("\(finding.message) The body is a form all the same.")
+        case .form(.missingBoundary):
+            let used = String(decoding: frame.boundary, as: UTF8.self)
+            return finding.saying("\(finding.message) The body uses \(used.debugDescription).")
+        default:
+            return finding
+        }
+    }
+
     private mutating func noteBoundary(
-        _ announced: ContentTypeReading, _ contentType: (value: String, offset: Int64), under cause: FindingCode?,
+        _ announced: ContentTypeReading, _ contentType: (value: [UInt8], offset: Int64), under cause: FindingCode?,
         _ edits: [Edit]?
     ) {
         guard let boundary = announced.boundary, let frame, frame.boundary != boundary else { return }
         let code = FindingCode.doctor(ContentTypeReading.difference(boundary, frame.boundary))
         let used = String(decoding: frame.boundary, as: UTF8.self)
         let named = String(decoding: boundary, as: UTF8.self)
-        let value = Array(contentType.value.utf8)
+        let value = contentType.value
         let place = ByteSearch(boundary).firstIndex(in: value, from: 0, end: value.count) ?? 0
         add(
             Finding(

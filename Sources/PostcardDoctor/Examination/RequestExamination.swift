@@ -15,7 +15,7 @@ public struct RequestExamination: Sendable {
     private var state = State.head
     /// The head's bytes, which stand beside the state because they would be copied with every read otherwise.
     private var headBytes: [UInt8] = []
-    private var form = FormExamination(contentType: "")
+    private var form = FormExamination(contentType: nil, at: 0)
 
     private enum State {
         case head
@@ -67,8 +67,11 @@ public struct RequestExamination: Sendable {
         case .refused(let finding):
             return refusal(finding)
         case .body(let head, let framing):
-            for finding in head.findings { form.add(excerpted(finding)) }
-            if let finding = framing.finding(head) { form.add(excerpted(finding)) }
+            if let finding = framing.finding(head) {
+                // Each LF that was CRLF makes the body a byte shorter.
+                form.add(
+                    excerpted(finding), under: framing.isWhole == false ? .doctor(.bareLineBreakInHead) : nil)
+            }
             var explanation = form.finish(isWhole: framing.isWhole)
             explanation.findings = explanation.findings.map { finding in
                 var finding = excerpted(finding)
@@ -86,7 +89,9 @@ public struct RequestExamination: Sendable {
         do {
             let head = try RequestHead(headBytes)
             let type = head.contentType
-            form = FormExamination(contentType: type?.value, at: Int64(type?.valueStart ?? head.end))
+            form = FormExamination(
+                contentType: type.map { Array(headBytes[$0.valueRange]) }, at: Int64(type?.valueStart ?? head.end))
+            for finding in head.findings { form.add(excerpted(finding)) }
             let framing: Framing =
                 head.isChunked ? .chunks(ChunkedBody()) : .end(received: 0, contentLength: head.contentLength)
             state = .body(head, framing)

@@ -5,6 +5,8 @@ public import PostcardForm
 public enum DoctorCode: String, Sendable, Hashable, CaseIterable, Codable, CustomStringConvertible {
     // The request's head.
 
+    /// A line of the head ends in LF alone.
+    case bareLineBreakInHead = "bare-line-break-in-head"
     /// The request has two Content-Type fields, or two values in one.
     case duplicateContentType = "duplicate-content-type"
     /// The head says in two ways how long the body is.
@@ -77,7 +79,7 @@ public enum DoctorCode: String, Sendable, Hashable, CaseIterable, Codable, Custo
     case unquotedValue = "unquoted-value"
     /// A name or filename holds control characters.
     case controlInName = "control-in-name"
-    /// A name or filename was read in the wrong charset before it was sent.
+    /// A name, a filename or a text was read in the wrong charset before it was sent.
     case mojibake = "mojibake"
     /// A part that is a file by its type or content has no filename.
     case fileWithoutFilename = "file-without-filename"
@@ -138,7 +140,8 @@ extension DoctorCode {
     /// How much a problem of the kind weighs.
     public var severity: FormProblem.Severity {
         switch self {
-        case .duplicateContentType, .conflictingLengths, .boundaryMismatch, .boundaryWithDashes, .boundaryQuotes,
+        case .bareLineBreakInHead, .duplicateContentType, .conflictingLengths, .boundaryMismatch, .boundaryWithDashes,
+            .boundaryQuotes,
             .boundarySpaces, .boundaryCase, .jsonBody, .urlEncodedBody, .base64Body, .percentEncodedBody,
             .delimiterWithoutDashes, .missingLineBreakBeforeDelimiter, .missingLineBreakAfterDelimiter,
             .missingBlankLine, .extraBlankLine, .missingCloseDelimiter, .wrongCloseDelimiter, .blankBeforeColon,

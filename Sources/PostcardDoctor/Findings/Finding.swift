@@ -74,9 +74,12 @@ public struct Finding: Sendable, Hashable {
     }
 
     /// What the parser says, at the same place.
-    init(_ problem: FormProblem, in place: Place = .body, at offset: Int64? = nil, part: Int? = nil) {
+    init(
+        _ problem: FormProblem, in place: Place = .body, at offset: Int64? = nil, length: Int = 0, part: Int? = nil
+    ) {
         self.init(
-            .form(problem.code), in: place, at: offset ?? problem.offset, part: part ?? problem.partIndex,
+            .form(problem.code), in: place, at: offset ?? problem.offset, length: length,
+            part: part ?? problem.partIndex,
             problem.message, fix: problem.fix)
     }
 }

@@ -34,7 +34,8 @@ public struct InputError: Error, Sendable, Equatable, CustomStringConvertible {
     static func archiveTooLarge(_ maximum: Int) -> InputError {
         InputError(
             .malformedArchive,
-            "The HAR file is larger than \(maximum >> 20) MiB. Export the one request, or record it with curl --trace.")
+            "The HAR file is larger than \(maximum >> 20) MiB. Clear the recorder, send the form once more and export that "
+                + "alone, or record it with curl --trace FILE.")
     }
 
     static func noEntry(_ number: Int, of count: Int) -> InputError {

@@ -19,6 +19,7 @@ public struct RequestInput: Sendable {
 
     private let entry: Int?
     private let knownFormat: Format?
+    private let maximumArchiveBytes: Int
     private var state = State.start([])
     /// The first bytes that were handed on.
     private(set) var beginning: [UInt8] = []
@@ -45,8 +46,13 @@ public struct RequestInput: Sendable {
     ///     file, and the first request with a body of a trace.
     ///   - format: What the input is; `nil` where its first bytes are to tell.
     public init(entry: Int? = nil, format: Format? = nil) {
+        self.init(entry: entry, format: format, maximumArchiveBytes: Self.maximumArchiveBytes)
+    }
+
+    init(entry: Int? = nil, format: Format? = nil, maximumArchiveBytes: Int) {
         self.entry = entry
         knownFormat = format
+        self.maximumArchiveBytes = maximumArchiveBytes
     }
 
     /// What the input turned out to be; `nil` while it has too few bytes to tell.
@@ -98,8 +104,8 @@ public struct RequestInput: Sendable {
         case .archive(var bytes):
             state = .archive([])
             chunk.withUnsafeBytes { bytes.append(contentsOf: $0) }
-            guard bytes.count <= Self.maximumArchiveBytes else {
-                throw fail(.archiveTooLarge(Self.maximumArchiveBytes))
+            guard bytes.count <= maximumArchiveBytes else {
+                throw fail(.archiveTooLarge(maximumArchiveBytes))
             }
             state = .archive(bytes)
         case .failed(let error):

@@ -39,10 +39,11 @@ public struct Mender: Sendable {
         state = explanation.head == nil ? .body : .head
     }
 
-    /// In the order of the input; of edits that overlap, the first.
+    /// In the order of the input, what is put in at a byte before what replaces it; of edits that overlap, the first.
     private static func ordered(_ edits: [Edit]) -> [Edit] {
         let sorted = edits.enumerated().sorted {
-            ($0.element.offset, $0.offset) < ($1.element.offset, $1.offset)
+            ($0.element.offset, min($0.element.length, 1), $0.offset)
+                < ($1.element.offset, min($1.element.length, 1), $1.offset)
         }.map(\.element)
         var kept: [Edit] = []
         var end: Int64 = 0

@@ -35,7 +35,9 @@ struct DelimiterReader {
         let contentEnd = index - (before?.length ?? 0)
         let behind = index + frame.delimiter.count
         let isProper = isAtStart || before == .crlf || (before != nil && before == frame.lineBreak)
-        guard var ending = ending(behind) else { return isProper && before != nil ? .lookalike : .content }
+        guard var ending = ending(behind, ofLine: isProper) else {
+            return isProper && before != nil ? .lookalike : .content
+        }
         guard isProper || ending.isCertain else { return .content }
         if !isProper, !ending.isClose { return .swallowed(missingLineBreak(before, at: index, contentEnd)) }
         // A frame without dashes is found in any text; only what a part follows is one.
@@ -72,8 +74,11 @@ struct DelimiterReader {
     }
 
     /// What follows the boundary; `nil` where it is no delimiter's end.
-    private func ending(_ behind: Int) -> Ending? {
-        if let close = closing(behind) { return close }
+    ///
+    /// - Parameter isLine: Whether the delimiter begins a line. Where it does not, text behind it makes it content, and
+    ///   nobody needs to look how far that goes.
+    private func ending(_ behind: Int, ofLine isLine: Bool) -> Ending? {
+        if let close = closing(behind, ofLine: isLine) { return close }
         let padded = window.skippingBlanks(from: behind)
         if let lineBreak = window.lineBreak(at: padded) {
             var ending = Ending(next: padded + lineBreak.length, isCertain: window.beginsPart(behind: padded))
@@ -97,8 +102,8 @@ struct DelimiterReader {
                         edits: [Edit(at: window.offset(of: behind), length: Int64(padded - behind), "\r\n".utf8)])
                 ])
         }
-        guard padded > behind else { return nil }
-        let end = window.lineEnd(from: padded)
+        guard padded > behind, isLine else { return nil }
+        let end = window.lineEnd(from: padded, endingAtCarriageReturn: frame.lineBreak == .cr)
         return Ending(
             next: end + (window.lineBreak(at: end)?.length ?? 0),
             findings: [
@@ -109,7 +114,7 @@ struct DelimiterReader {
     }
 
     /// What follows the boundary where it is the last delimiter, well written or not.
-    private func closing(_ behind: Int) -> Ending? {
+    private func closing(_ behind: Int, ofLine isLine: Bool) -> Ending? {
         if window[behind] == .dash, window[behind + 1] == .dash {
             let padded = window.skippingBlanks(from: behind + 2)
             if let lineBreak = window.lineBreak(at: padded) {
@@ -119,7 +124,7 @@ struct DelimiterReader {
                 return ending
             }
             if padded == window.count, window.isLast { return Ending(next: padded, isClose: true, isCertain: true) }
-            return Ending(next: padded, isClose: true, findings: [textBehind(padded)])
+            return isLine ? Ending(next: padded, isClose: true, findings: [textBehind(padded)]) : nil
         }
         guard window.isLast, partIndex != nil, let length = wrongDashes(behind) else { return nil }
         let end = window.offset(of: window.count)
@@ -150,7 +155,7 @@ struct DelimiterReader {
 
     private func textBehind(_ index: Int) -> Finding {
         let offset = window.offset(of: index)
-        let end = window.lineEnd(from: index)
+        let end = window.lineEnd(from: index, endingAtCarriageReturn: frame.lineBreak == .cr)
         let rest = window.offset(of: window.count) - offset
         let isRest = window.isLast && frame.search.firstIndex(in: window.bytes, from: index, end: window.count) == nil
         return Finding(

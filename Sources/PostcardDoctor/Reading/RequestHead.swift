@@ -11,6 +11,8 @@ struct RequestHead: Sendable {
         let line: Range<Int>
         let valueStart: Int
         let valueLength: Int
+
+        var valueRange: Range<Int> { valueStart..<(valueStart + valueLength) }
     }
 
     private(set) var fields: [Field] = []
@@ -59,6 +61,7 @@ struct RequestHead: Sendable {
             let lineFeed = bytes[start...].firstIndex(of: .lineFeed) ?? bytes.count
             let lineEnd = lineFeed > start && bytes[lineFeed - 1] == .carriageReturn ? lineFeed - 1 : lineFeed
             let line = start..<min(lineFeed + 1, bytes.count)
+            if lineFeed < bytes.count, lineEnd == lineFeed { findings.append(.bareLineBreak(inHeadAt: lineFeed)) }
             if lineEnd == start, !isFirst {
                 end = start
                 break
@@ -207,6 +210,13 @@ extension Finding {
     /// What is thrown where nothing more can be said.
     struct Refusal: Error {
         let finding: Finding
+    }
+
+    fileprivate static func bareLineBreak(inHeadAt index: Int) -> Finding {
+        Finding(
+            .doctor(.bareLineBreakInHead), in: .head, at: Int64(index), length: 1,
+            "A line of the request's head ends in LF without CR.",
+            edits: [Edit(in: .head, at: Int64(index), length: 1, "\r\n".utf8)])
     }
 
     static func malformedRequest(

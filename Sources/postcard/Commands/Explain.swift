@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import PostcardDoctor
 import PostcardForm
+import Synchronization
 import SystemPackage
 
 struct Explain: AsyncParsableCommand {
@@ -88,6 +89,7 @@ struct Explain: AsyncParsableCommand {
                     try Terminal.writeLine(line)
                 }
             }
+            if case .failed(let failure) = report.fix { throw failure }
             if !report.explanation.isValid { throw ExitStatus.refused }
         }
     }
@@ -102,13 +104,21 @@ struct Explain: AsyncParsableCommand {
         let listener = RequestListener(host: host, port: port, silence: .seconds(timeout))
         let spool = try fix.map { _ in try FileDescriptor.unnamedTemporaryFile() }
         defer { try? spool?.close() }
+        let spoolFailure = Mutex<CommandFailure?>(nil)
         let taken: RequestListener.Taken
         do {
             taken = try await listener.takeRequest { address in
                 Terminal.say("listening on \(address)")
             } keep: { chunk in
                 // What cannot be kept cannot be mended, and is explained all the same.
-                try? spool?.write(chunk)
+                spoolFailure.withLock { failure in
+                    guard failure == nil else { return }
+                    do {
+                        try spool?.write(chunk)
+                    } catch {
+                        failure = ExplainedInput.notKept(error)
+                    }
+                }
             } answer: { taken in
                 let report = ExplanationReport(
                     explanation: judged(taken.explanation), format: .request, remarks: [])
@@ -120,11 +130,12 @@ struct Explain: AsyncParsableCommand {
         }
         var report = ExplanationReport(explanation: judged(taken.explanation), format: .request, remarks: [])
         if let spool, let fix {
-            try spool.seek(offset: 0, from: .start)
-            let outcome = try MendedFile(path: fix).write(taken.explanation, from: RequestInput(format: .request)) {
-                try spool.readChunks($0)
-            }
-            report.fix = outcome.map { .written($0) } ?? .nothingCertain
+            report.fix =
+                spoolFailure.withLock { $0 }.map { .failed($0) }
+                ?? MendedFile(path: fix).fix(taken.explanation, from: RequestInput(format: .request)) {
+                    try spool.seek(offset: 0, from: .start)
+                    try spool.readChunks($0)
+                }
         }
         return report
     }
@@ -166,8 +177,7 @@ struct Explain: AsyncParsableCommand {
         }
         if let fix {
             let request = contentType == nil ? RequestInput(entry: entry) : nil
-            let outcome = try MendedFile(path: fix).write(explanation, from: request) { try input.readAgain($0) }
-            report.fix = outcome.map { .written($0) } ?? .nothingCertain
+            report.fix = MendedFile(path: fix).fix(explanation, from: request) { try input.readAgain($0) }
         }
         return report
     }

@@ -32,10 +32,24 @@ final class ExplainedInput {
     /// Reads to the end, however long that is.
     func read(_ body: (RawSpan) throws -> Void) throws {
         try descriptor.readChunks { chunk in
-            try spool?.write(chunk)
+            do {
+                try spool?.write(chunk)
+            } catch {
+                throw Self.notKept(error)
+            }
             try body(chunk)
         }
     }
+
+    /// What comes only once, and cannot be kept to be read again.
+    static func notKept(_ error: any Error) -> CommandFailure {
+        CommandFailure(
+            description: "The input cannot be kept to be mended: \(error). Make room in \(temporaryFolder), or name "
+                + "another folder in TMPDIR.",
+            status: ExitStatus.unwritableOutput)
+    }
+
+    private static var temporaryFolder: String { FileManager.default.temporaryDirectory.path }
 
     /// Reads the same bytes again.
     func readAgain(_ body: (RawSpan) throws -> Void) throws {

@@ -13,11 +13,13 @@ struct ExplanationReport: Encodable {
     /// What became of a mended request.
     enum Fix {
         case written(MendedFile.Outcome)
+        /// Nothing can be mended without asking the sender.
         case nothingCertain
+        case failed(CommandFailure)
     }
 
     private enum CodingKeys: String, CodingKey {
-        case format, remarks, mended
+        case format, remarks, mended, unmended
     }
 
     func encode(to encoder: any Encoder) throws {
@@ -25,9 +27,12 @@ struct ExplanationReport: Encodable {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(format?.rawValue ?? "body", forKey: .format)
         try container.encode(remarks, forKey: .remarks)
-        if case .written(let outcome) = fix {
-            try container.encode(outcome.mended.map(\.code.rawValue), forKey: .mended)
-        }
+        guard let fix else { return }
+        var mended: [Finding] = []
+        if case .written(let outcome) = fix { mended = outcome.mended }
+        try container.encode(mended.map(\.code.rawValue), forKey: .mended)
+        let left = mended.isEmpty ? explanation.findings : explanation.unmended
+        try container.encode(left.map(\.code.rawValue), forKey: .unmended)
     }
 
     /// The screen, of standard output unless other columns are given.
@@ -37,10 +42,10 @@ struct ExplanationReport: Encodable {
             explanation: explanation, remarks: remarks, columns: columns, style: style
         ).lines
         return switch fix {
-        case nil: lines
+        case nil, .failed: lines
         case .written(let outcome): lines + outcome.lines(columns: columns, style: style)
         case .nothingCertain:
-            lines + ["", style("Nothing is mended: only the sender can know what was meant.", .warning)]
+            lines + ["", style("Nothing is mended, because only its sender can know what was meant.", .warning)]
         }
     }
 }

@@ -13,7 +13,7 @@ struct ExplanationScreen {
     static func columns(of terminal: Int) -> Int { min(max(terminal, 60), 120) }
 
     var lines: [String] {
-        var lines = [verdict]
+        var lines = verdict
         for remark in remarks { lines += WordWrap.lines(remark, columns: columns, first: "note: ", rest: "      ") }
         if explanation.boundary != nil || !explanation.parts.isEmpty { lines.append("") }
         if let boundary = explanation.boundary {
@@ -24,7 +24,8 @@ struct ExplanationScreen {
         var shown: Set<FindingLines.Spot> = []
         for group in groups {
             let isShown = group.first.map { !shown.insert(FindingLines.Spot($0)).inserted } ?? false
-            let finding = FindingLines(group, parts: explanation.parts, columns: columns, style: style)
+            let finding = FindingLines(
+                group, parts: explanation.parts, columns: columns, style: style, isTitled: !isVerdict)
             lines.append("")
             lines += isShown ? finding.withoutExcerpt : finding.all
         }
@@ -47,7 +48,21 @@ struct ExplanationScreen {
         return groups
     }
 
-    private var verdict: String {
+    /// Whether the one thing to say is all there is: the input is no request, or nothing of a form.
+    private var isVerdict: Bool {
+        explanation.parts.isEmpty && explanation.boundary == nil && explanation.findings.count == 1
+    }
+
+    private var verdict: [String] {
+        if isVerdict, let finding = explanation.findings.first {
+            return WordWrap.lines(VisibleBytes.text(finding.message), columns: columns, first: "✗ ", rest: "  ").map {
+                style($0, .error)
+            }
+        }
+        return [counts]
+    }
+
+    private var counts: String {
         let errors = explanation.findings.count { $0.severity == .error }
         let warnings = explanation.findings.count - errors + explanation.omittedFindings
         let counts = [Self.count(errors, "error"), Self.count(warnings, "warning")].compactMap { $0 }

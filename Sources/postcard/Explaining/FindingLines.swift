@@ -9,14 +9,18 @@ struct FindingLines {
     private let parts: [Explanation.Part]
     private let columns: Int
     private let style: TextStyle
+    private let isTitled: Bool
 
-    /// - Parameter group: Findings of one kind, of which the first is shown in full.
-    init(_ group: [Finding], parts: [Explanation.Part], columns: Int, style: TextStyle) {
+    /// - Parameters:
+    ///   - group: Findings of one kind, of which the first is shown in full.
+    ///   - isTitled: Whether it says what is wrong; `false` where that was said above.
+    init(_ group: [Finding], parts: [Explanation.Part], columns: Int, style: TextStyle, isTitled: Bool = true) {
         finding = group[0]
         others = Array(group.dropFirst())
         self.parts = parts
         self.columns = columns
         self.style = style
+        self.isTitled = isTitled
     }
 
     /// A byte of a request: its bytes need to be shown only once.
@@ -49,7 +53,8 @@ struct FindingLines {
     }
 
     private var title: [String] {
-        let severity = "\(finding.severity.rawValue)[\(finding.code)]:"
+        let severity = "\(finding.severity.rawValue)[\(finding.code)]" + (isTitled ? ":" : "")
+        guard isTitled else { return [style(severity, finding.severity == .error ? .error : .warning)] }
         var lines = WordWrap.lines(
             VisibleBytes.text(finding.message), columns: columns, first: severity + " ", rest: "  ")
         let role = finding.severity == .error ? TextStyle.Role.error : .warning

@@ -1,5 +1,6 @@
 import Foundation
 import PostcardDoctor
+import PostcardForm
 import SystemPackage
 
 /// The file that `--fix` writes: the request or the body as it should have been, where that is certain.
@@ -15,6 +16,17 @@ struct MendedFile {
         let contentType: String?
     }
 
+    /// Writes the file, and gives what became of that.
+    func fix(
+        _ explanation: Explanation, from request: RequestInput?, read: ((RawSpan) throws -> Void) throws -> Void
+    ) -> ExplanationReport.Fix {
+        do {
+            return try write(explanation, from: request, read: read).map { .written($0) } ?? .nothingCertain
+        } catch {
+            return .failed(CommandFailure(error))
+        }
+    }
+
     /// Writes the file whole or not at all, beside its place and then into it: it may be the input itself.
     ///
     /// - Parameters:
@@ -22,7 +34,7 @@ struct MendedFile {
     ///   - request: Takes the request out of what it was recorded in; `nil` where the input is a body alone.
     ///   - read: Reads the input again.
     /// - Returns: `nil` where nothing can be mended without asking the sender, and nothing was written.
-    func write(
+    private func write(
         _ explanation: Explanation, from request: RequestInput?, read: ((RawSpan) throws -> Void) throws -> Void
     ) throws -> Outcome? {
         guard explanation.isValid || !explanation.mended.isEmpty else { return nil }
@@ -91,9 +103,15 @@ extension MendedFile.Outcome {
                 "Send it with Content-Type: \(VisibleBytes.text(contentType))", columns: columns, first: "  ",
                 rest: "    ")
         }
-        if !left.isEmpty {
-            lines.append(style("Left, because only its sender can know", .warning))
-            lines += Self.list(left, columns: columns)
+        let errors = left.filter { $0.severity == .error }
+        let warnings = left.filter { $0.severity != .error }
+        if !errors.isEmpty {
+            lines.append(style("Left, because only its sender can know what was meant", .warning))
+            lines += Self.list(errors, columns: columns)
+        }
+        if !warnings.isEmpty {
+            lines.append(style("Left, because it may be meant", .warning))
+            lines += Self.list(warnings, columns: columns)
         }
         return lines
     }

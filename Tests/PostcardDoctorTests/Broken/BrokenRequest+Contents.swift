@@ -35,7 +35,15 @@ extension BrokenRequest {
             value(
                 "a data: URL", "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk",
                 .base64Content),
+            value(
+                "a HEIC photo in base64", "AAAAJGZ0eXBoZWljAAAAAG1pZjFNaUhFTWlQcm1pYWZNaUhCaGVpYwAABKFtZXRhAAAAAAAA",
+                .base64Content),
+            value("a text read in the wrong charset", "cafÃ© on Jeju", .mojibake),
+            value("a text of Korean read in the wrong charset", "\u{EC}\u{A0}\u{153}\u{EC}\u{A3}\u{BC}", .mojibake),
         ] + [
+            .init("a word read in the wrong charset", .texts, .mojibake, at: .body("cafÃ©"), part: 0) {
+                $0.replace("Jeju", with: "The new cafÃ© on Jeju")
+            },
             .init("a text in Latin-1", .texts, .textNotUTF8, at: .bytes([0xE9]), part: 0) {
                 $0.replace(Array("Jeju".utf8), with: Array("caf".utf8) + [0xE9])
             },
@@ -80,6 +88,19 @@ extension BrokenRequest {
             },
             .init("a position in a photo", .pictures, .locationInPhoto, at: .bytes([0x25, 0x88]), part: 1) {
                 $0.replace(Picture.jpeg, with: Picture.jpegWithLocation)
+            },
+            .init("a position in a PNG", .pictures, .locationInPhoto, at: .bytes([0x25, 0x88]), part: 2) {
+                $0.replace(Picture.png, with: Picture.pngWithLocation)
+            },
+            .init("a position in a WebP", .pictures, .locationInPhoto, at: .bytes([0x25, 0x88]), part: 1) {
+                $0 = SampleRequest([
+                    .field("title", "Jeju"), .file("image", "sea.webp", "image/webp", Picture.webPWithLocation),
+                ])
+            },
+            .init("a position in a HEIC photo", .pictures, .locationInPhoto, at: .bytes([0x25, 0x88]), part: 1) {
+                $0 = SampleRequest([
+                    .field("title", "Jeju"), .file("image", "sea.heic", "image/heic", Picture.heicWithLocation),
+                ])
             },
             .init("S3's fields behind the file", s3, .fieldsAfterFile, at: .body("\r\n\r\npolicy", plus: 4), part: 2) {
                 $0 = SampleRequest([

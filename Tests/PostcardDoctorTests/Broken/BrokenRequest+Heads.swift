@@ -21,6 +21,13 @@ extension BrokenRequest {
         .init("no Content-Type for pictures", .pictures, form: .missingContentType, at: .head("\r\n\r\n", plus: 2)) {
             $0.contentType = nil
         },
+        .init("LF in the head", .texts, .bareLineBreakInHead, at: .head("com\n", plus: 3)) {
+            $0.otherFields = ["Host: example.com\nAccept: */*"]
+        },
+        .init("LF in the head and in the body", .pictures, .bareLineBreakInHead, at: .head("com\n", plus: 3)) {
+            $0.otherFields = ["Host: example.com\nAccept: */*"]
+            $0.replace("MA4\r\n", with: "MA4\n")
+        },
         .init("an empty Content-Type", .texts, form: .missingContentType, at: .head("Content-Type:", plus: 14)) {
             $0.setType("")
         },

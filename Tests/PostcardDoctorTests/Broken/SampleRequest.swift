@@ -80,18 +80,59 @@ enum Picture {
             + [0xFF, 0xDA, 0x00, 0x08, 1, 1, 0, 0, 0x3F, 0, 0x12, 0xFF, 0x00, 0x34, 0xFF, 0xD0, 0x56, 0xFF, 0xD9]
     }
 
-    /// A JPEG whose EXIF has a directory with a latitude.
-    static let jpegWithLocation: [UInt8] = {
+    /// EXIF that has a directory with a latitude.
+    private static let exif: [UInt8] = {
         let directory: [UInt8] = [1, 0, 0x25, 0x88, 4, 0, 1, 0, 0, 0, 26, 0, 0, 0, 0, 0, 0, 0]
         let location: [UInt8] = [1, 0, 2, 0, 5, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
-        let exif = Array("Exif\0\0II*\0".utf8) + [8, 0, 0, 0] + directory + location
-        return jpeg(segments: [0xFF, 0xE1, 0, UInt8(exif.count + 2)] + exif)
+        return Array("II*\0".utf8) + [8, 0, 0, 0] + directory + location
     }()
 
-    static let png: [UInt8] =
+    static let jpegWithLocation: [UInt8] = {
+        // Another segment of the kind comes first, as Adobe's XMP does.
+        let other: [UInt8] = [0xFF, 0xE1, 0, 8] + Array("http:/".utf8)
+        let content = Array("Exif\0\0".utf8) + exif
+        return jpeg(segments: other + [0xFF, 0xE1, 0, UInt8(content.count + 2)] + content)
+    }()
+
+    static let png = png(chunks: [])
+
+    private static func png(chunks: [UInt8]) -> [UInt8] {
         [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13] + Array("IHDR".utf8)
-        + [0, 0, 0, 1, 0, 0, 0, 1, 8, 0, 0, 0, 0, 0x3A, 0x7E, 0x9B, 0x55, 0, 0, 0, 0] + Array("IEND".utf8)
-        + [0xAE, 0x42, 0x60, 0x82]
+            + [0, 0, 0, 1, 0, 0, 0, 1, 8, 0, 0, 0, 0, 0x3A, 0x7E, 0x9B, 0x55] + chunks + [0, 0, 0, 0]
+            + Array("IEND".utf8) + [0xAE, 0x42, 0x60, 0x82]
+    }
+
+    static let pngWithLocation = png(
+        chunks: [0, 0, 0, UInt8(exif.count)] + Array("eXIf".utf8) + exif + [0, 0, 0, 0])
+
+    /// WebP keeps EXIF behind the picture.
+    static let webPWithLocation: [UInt8] = {
+        let picture = Array("VP8 ".utf8) + [3, 0, 0, 0, 1, 2, 3, 0]
+        let chunks = picture + Array("EXIF".utf8) + [UInt8(exif.count), 0, 0, 0] + exif
+        return Array("RIFF".utf8) + [UInt8(chunks.count + 4), 0, 0, 0] + Array("WEBP".utf8) + chunks
+    }()
+
+    static let heicWithLocation: [UInt8] = {
+        func box(_ type: String, _ content: [UInt8]) -> [UInt8] {
+            [0, 0, 0, UInt8(content.count + 8)] + Array(type.utf8) + content
+        }
+        let fileType = box("ftyp", Array("heic".utf8) + [0, 0, 0, 0] + Array("mif1heic".utf8))
+        let picture = box("infe", [2, 0, 0, 0, 0, 1, 0, 0] + Array("hvc1".utf8) + [0])
+        let metadata = box("infe", [2, 0, 0, 0, 0, 2, 0, 0] + Array("Exif".utf8) + [0])
+        let information = box("iinf", [0, 0, 0, 0, 0, 2] + picture + metadata)
+        func locations(exifAt offset: Int) -> [UInt8] {
+            let items: [UInt8] =
+                [0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 3]
+                + [0, 2, 0, 0, 0, 1, 0, 0, 0, UInt8(offset), 0, 0, 0, UInt8(exif.count + 4)]
+            return box("iloc", [0, 0, 0, 0, 0x44, 0, 0, 2] + items)
+        }
+        func meta(exifAt offset: Int) -> [UInt8] {
+            box("meta", [0, 0, 0, 0] + information + locations(exifAt: offset))
+        }
+        // The picture's three bytes stand first in the data.
+        let offset = fileType.count + meta(exifAt: 0).count + 8 + 3
+        return fileType + meta(exifAt: offset) + box("mdat", [1, 2, 3, 0, 0, 0, 0] + exif)
+    }()
 
     static let heic: [UInt8] =
         [0, 0, 0, 24] + Array("ftypheic".utf8) + [0, 0, 0, 0] + Array("mif1heic".utf8) + [1, 2, 3]

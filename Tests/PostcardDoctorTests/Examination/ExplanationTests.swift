@@ -38,6 +38,10 @@ struct ExplanationTests {
     static let requests: [(request: String, code: FindingCode?)] = [
         (request("Content-Type: multipart/form-data; boundary=XX", "Content-Length: \(form.utf8.count)"), nil),
         (request("content-type:multipart/form-data;boundary=\"XX\" ", "content-length:\t\(form.utf8.count) "), nil),
+        (
+            request("Content-Type: multipart/form-data; boundary=XX", "Content-Length: \(form.utf8.count - 9)")
+                .replacing("\r\n", with: "\n"), .doctor(.bareLineBreakInHead)
+        ),
         (request("Content-Type: multipart/form-data; boundary=XX"), .form(.missingLength)),
         (request("Content-Type: multipart/form-data; boundary=XX", "Content-Length : 3"), .form(.malformedRequest)),
         (request("Content-Length: 3", "Transfer-Encoding: chunked"), .doctor(.conflictingLengths)),
@@ -84,6 +88,40 @@ struct ExplanationTests {
             let explanation = examination.finish()
             #expect(explanation.problems.first?.code == code)
             #expect(explanation.isValid == (code?.severity != .error))
+        }
+    }
+
+    @Test("What follows from a lost line break stands under it")
+    func consequences() {
+        let lines = Self.request(
+            "Content-Type: multipart/form-data; boundary=XX", "Content-Length: \(Self.form.utf8.count)")
+        let withoutReturns = Explanation(request: lines.replacing("\r\n", with: "\n").utf8)
+        #expect(withoutReturns.findings.map(\.code) == [.doctor(.bareLineBreakInHead)])
+        let codes = Set(withoutReturns.problems.map(\.code))
+        #expect(codes.isSuperset(of: [.form(.bareLineBreak), .form(.contentLengthMismatch)]))
+        let swallowing = Self.form.replacing("abc\r\n", with: "abc").replacing("\r\nx\r\n", with: "\r\n\0\u{FF}\r\n")
+        var body = Array(swallowing.utf8)
+        body.removeAll { $0 == 0xC3 }
+        let swallowed = Explanation(contentType: "multipart/form-data; boundary=XX", body: body)
+        #expect(swallowed.findings.map(\.code) == [.doctor(.missingLineBreakBeforeDelimiter)])
+        #expect(swallowed.findings.first?.consequences.map(\.code) == [.doctor(.textNotUTF8)])
+    }
+
+    @Test("A boundary that is not named is told from the body")
+    func missingBoundary() {
+        let explanation = Explanation(contentType: "multipart/form-data", body: Self.form.utf8)
+        #expect(explanation.findings.first?.message.contains("The body uses \"XX\".") == true)
+    }
+
+    @Test("A line full of what delimiters look like is content, and read as fast as any")
+    func lineOfDelimiters() {
+        for lookalike in ["--XX--x", "--XX y"] {
+            let text = String(repeating: lookalike, count: 300_000)
+            let explanation = Explanation(
+                contentType: "multipart/form-data; boundary=XX", body: Self.form.replacing("abc", with: "a" + text).utf8
+            )
+            #expect(explanation.problems.map(\.code) == [.doctor(.overCommonDefaults)], "\(explanation)")
+            #expect(explanation.parts.map(\.size) == [Int64(text.utf8.count + 1), 1])
         }
     }
 

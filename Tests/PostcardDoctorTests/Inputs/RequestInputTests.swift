@@ -81,6 +81,18 @@ struct RequestInputTests {
         #expect(input.foreign == nil)
     }
 
+    @Test("that is a HAR file beyond the limit is refused with what to do")
+    func archiveTooLarge() throws {
+        let archive = Array(#"{"log": {"entries": []}}"#.utf8) + [UInt8](repeating: 0x20, count: 1 << 20)
+        var input = RequestInput(maximumArchiveBytes: archive.count)
+        try input.read(archive.span.bytes) { _ in }
+        let error = #expect(throws: InputError.self) { try input.read([0x20].span.bytes) { _ in } }
+        #expect(error?.code == .malformedArchive)
+        #expect(error?.description.contains("larger than 1 MiB") == true)
+        #expect(error?.description.contains("curl --trace FILE") == true)
+        #expect(throws: InputError.self) { try input.finish { _ in } }
+    }
+
     @Test("that is a request comes out as it went in")
     func request() throws {
         let bytes = Array("POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc".utf8)

@@ -26,6 +26,19 @@ struct MenderTests {
         #expect(Self.mended(bytes) == bytes)
     }
 
+    @Test("A head that is no UTF-8 keeps its places")
+    func headNotUTF8() throws {
+        var request = SampleRequest.texts
+        request.setType("multipart/form-data; charset=~~~~; boundary=other")
+        var bytes = request.bytes
+        for index in bytes.indices.prefix(request.headBytes.count) where bytes[index] == UInt8(ascii: "~") {
+            bytes[index] = 0xE9
+        }
+        let explanation = BrokenRequestTests.explanation(of: Self.mended(bytes))
+        #expect(explanation.isValid, "\(explanation)")
+        #expect(explanation.parts.count == 3)
+    }
+
     @Test("What was wrong is right afterwards, and nothing else is wrong", arguments: certain)
     func mends(request: BrokenRequest) {
         let mended = Self.mended(request.request.bytes)
