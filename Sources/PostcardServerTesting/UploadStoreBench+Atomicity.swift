@@ -8,7 +8,7 @@ extension UploadStoreBench {
         try await feed(Form(), to: upload)
         let before = try await all(store)
         try expect(before.isEmpty, "An upload is listed before it is committed.")
-        let record = try await upload.commit(fields: Form().fields)
+        let record = try await upload.commit(fields: Form().fields).record
         let after = try await all(store)
         try expect(after == [record.id], "A committed upload is not listed.")
     }

@@ -5,10 +5,13 @@ extension UploadStoreBench {
     private static var key: IdempotencyKey { IdempotencyKey("key", scope: "") }
 
     func keyGivesTheFirstRecord(_ store: some UploadStore) async throws {
-        let first = try await self.store(in: store, under: Self.key)
+        let made = try await commit(to: store, under: Self.key)
+        try expect(!made.isRepetition, "A key's first upload is said to be a repetition.")
+        let first = made.record
         for _ in 0..<3 {
-            let again = try await self.store(in: store, under: Self.key)
-            try expect(again.id == first.id, "A key's second upload is not answered with the first record.")
+            let again = try await commit(to: store, under: Self.key)
+            try expect(again.record.id == first.id, "A key's second upload is not answered with the first record.")
+            try expect(again.isRepetition, "A key's second upload is not said to be a repetition.")
         }
         try await expectStored(Form(), as: first, in: store)
         let unkeyed = try await self.store(in: store)
@@ -27,10 +30,13 @@ extension UploadStoreBench {
     }
 
     func keyGivesOneRecordToManyAtOnce(_ store: some UploadStore) async throws {
-        let ids = try await withThrowingTaskGroup { group in
-            for _ in 0..<50 { group.addTask { try await self.store(in: store, under: Self.key).id } }
-            return try await group.reduce(into: Set<UploadID>()) { $0.insert($1) }
+        let uploads = try await withThrowingTaskGroup { group in
+            for _ in 0..<50 { group.addTask { try await self.commit(to: store, under: Self.key) } }
+            return try await group.reduce(into: []) { $0.append($1) }
         }
+        let ids = Set(uploads.map(\.record.id))
+        let made = uploads.count { !$0.isRepetition }
+        try expect(made == 1, "Of fifty uploads of one key at once \(made) are said to have made a record.")
         let listed = try await all(store)
         try expect(ids.count == 1, "Fifty uploads of one key at once were answered with \(ids.count) records.")
         try expect(Set(listed) == ids, "A key has \(listed.count) records.")

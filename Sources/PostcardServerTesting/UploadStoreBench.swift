@@ -44,6 +44,12 @@ struct UploadStoreBench {
     func store(
         _ form: Form = Form(), in store: some UploadStore, under key: IdempotencyKey? = nil
     ) async throws -> UploadRecord {
+        try await commit(form, to: store, under: key).record
+    }
+
+    func commit(
+        _ form: Form = Form(), to store: some UploadStore, under key: IdempotencyKey? = nil
+    ) async throws -> CommittedUpload {
         let upload = try await store.beginUpload(under: key, announcedBytes: nil)
         do {
             try await feed(form, to: upload)

@@ -1,6 +1,5 @@
 #if Server
 import Hummingbird
-import Logging
 
 /// Lets in who may come in. Whatever is not known to be for everybody wants a token.
 struct AccessMiddleware<Context: RequestContext>: RouterMiddleware {
@@ -20,7 +19,6 @@ struct AccessMiddleware<Context: RequestContext>: RouterMiddleware {
                 try tokens.check(request.headers[.authorization], for: purpose)
             } catch {
                 meter.refused(error)
-                context.logger.info("Refused a request", metadata: ["code": "\(error.code)"])
                 throw error
             }
         }

@@ -15,6 +15,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias OutboundOut = HTTPResponsePart
 
     private let options: ConnectionOptions
+    private let onEarlyRefusal: EarlyRefusal.Observer
     private var state: ConnectionState
     private var rate: TransferRate
     /// Whether the channel is one stream of several. It has one request, and no word for the connection's end.
@@ -29,13 +30,15 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     /// Parts of answers that are not in the socket yet, and since when none of them got there.
     private var unsentParts = 0
     private var stalledSince = ContinuousClock.now
+    private let wire = WireBytes()
     /// Why what came is not taken for a request.
-    private var refusal = UploadProblem.malformedRequest
+    private var refusal = EarlyRefusal(problem: .malformedRequest, bytes: [])
     /// Who wants to know that the connection is closed, where closing has to wait.
     private var closePromises: [EventLoopPromise<Void>] = []
 
-    init(options: ConnectionOptions) {
+    init(options: ConnectionOptions, onEarlyRefusal: @escaping EarlyRefusal.Observer) {
         self.options = options
+        self.onEarlyRefusal = onEarlyRefusal
         state = ConnectionState(maximumDrainBytes: options.maximumDrainBytes)
         rate = TransferRate(
             minimumBytesPerSecond: options.minimumBytesPerSecond, gracePeriod: options.gracePeriod)
@@ -50,6 +53,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
             return
         }
         do {
+            try pipeline.addHandler(wire, position: .before(decoder))
             try pipeline.addHandler(RequestGuard(), position: .after(decoder))
         } catch {
             context.fireErrorCaught(error)
@@ -127,7 +131,8 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
             }
         // Who serves the connection answers where the decoder fails; the answer is then the refusal.
         let original = error is RequestRefusal ? HTTPParserError.unknown : error
-        if fail(interruption, original: original, context: context) == .pass { refusal = .decoding(error) }
+        let early = EarlyRefusal(problem: .decoding(error), bytes: wire.beginning)
+        if fail(interruption, original: original, context: context) == .pass { refusal = early }
     }
 
     @discardableResult
@@ -188,10 +193,11 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
             if !isStream { head.headerFields[.connection] = "close" }
             context.write(wrapOutboundOut(.head(head)), promise: promise)
         case .writeMalformedRequest:
-            head = refusal.head
+            onEarlyRefusal(refusal)
+            head = refusal.problem.head
             head.headerFields[.connection] = "close"
             context.write(wrapOutboundOut(.head(head)), promise: nil)
-            context.write(wrapOutboundOut(.body(refusal.body)), promise: promise)
+            context.write(wrapOutboundOut(.body(refusal.problem.body)), promise: promise)
         }
     }
 

@@ -15,8 +15,15 @@ extension HTTPServerBuilder {
     ///
     /// With ``http1(configuration:)`` forms are received as well, and clients see less of what is wrong with them.
     public static func uploads(options: ConnectionOptions = ConnectionOptions()) -> HTTPServerBuilder {
+        uploads(options: options, onEarlyRefusal: { _ in })
+    }
+
+    static func uploads(
+        options: ConnectionOptions, onEarlyRefusal: @escaping EarlyRefusal.Observer
+    ) -> HTTPServerBuilder {
         HTTPServerBuilder { responder in
-            HTTP1Channel(responder: onUploadConnection(responder), configuration: configuration(options))
+            HTTP1Channel(
+                responder: onUploadConnection(responder), configuration: configuration(options, onEarlyRefusal))
         }
     }
 
@@ -29,10 +36,16 @@ extension HTTPServerBuilder {
     public static func uploads(
         certificate: ServerCertificate, options: ConnectionOptions = ConnectionOptions()
     ) throws -> HTTPServerBuilder {
+        try uploads(certificate: certificate, options: options, onEarlyRefusal: { _ in })
+    }
+
+    static func uploads(
+        certificate: ServerCertificate, options: ConnectionOptions, onEarlyRefusal: @escaping EarlyRefusal.Observer
+    ) throws -> HTTPServerBuilder {
         let tls = try certificate.configuration()
         return HTTPServerBuilder { responder in
             let streams = HTTP2ChannelConfiguration(
-                idleTimeout: options.idleTimeout, streamConfiguration: configuration(options))
+                idleTimeout: options.idleTimeout, streamConfiguration: configuration(options, onEarlyRefusal))
             return TimedHandshake(
                 base: try HTTP2UpgradeChannel(
                     tlsConfiguration: tls, configuration: streams, responder: onUploadConnection(responder)),
@@ -40,8 +53,11 @@ extension HTTPServerBuilder {
         }
     }
 
-    private static func configuration(_ options: ConnectionOptions) -> HTTP1Channel.Configuration {
-        HTTP1Channel.Configuration(additionalChannelHandlers: [ConnectionHandler(options: options)])
+    private static func configuration(
+        _ options: ConnectionOptions, _ onEarlyRefusal: @escaping EarlyRefusal.Observer
+    ) -> HTTP1Channel.Configuration {
+        HTTP1Channel.Configuration(
+            additionalChannelHandlers: [ConnectionHandler(options: options, onEarlyRefusal: onEarlyRefusal)])
     }
 
     private static func onUploadConnection(

@@ -14,6 +14,8 @@ final class UploadMeter: Sendable {
     struct Counts: Sendable, Encodable {
         var underWay = 0
         var received = 0
+        /// Forms that were received once more under the same key, and made no other record.
+        var repeated = 0
         var files = 0
         var bodyBytes: Int64 = 0
         var refused = 0
@@ -53,11 +55,16 @@ final class UploadMeter: Sendable {
         duration.recordNanoseconds(Int64(time / .nanoseconds(1)))
     }
 
-    func received(_ record: UploadRecord) {
+    func received(_ upload: CommittedUpload) {
         counts.withLock { counts in
+            guard !upload.isRepetition else {
+                counts.repeated += 1
+                return
+            }
             counts.received += 1
-            counts.files += record.files.count
+            counts.files += upload.record.files.count
         }
+        guard !upload.isRepetition else { return }
         received.increment()
     }
 

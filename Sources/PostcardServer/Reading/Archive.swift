@@ -79,7 +79,6 @@ struct Archive<Store: UploadStore>: Sendable {
             throw UploadProblem.uploadNotFound
         }
         onDelete(id)
-        logger.info("Deleted an upload", metadata: ["upload": "\(id)"])
         return Response(status: .noContent)
     }
 

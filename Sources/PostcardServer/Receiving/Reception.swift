@@ -20,15 +20,10 @@ struct Reception<Store: UploadStore>: Sendable {
 
     func answer(_ request: Request, logger: Logger) async throws -> Response {
         do {
-            let record = try await receive(request, logger: logger)
-            meter.received(record)
-            logger.info(
-                "Received a form",
-                metadata: [
-                    "upload": "\(record.id)", "fields": "\(record.fields.count)", "files": "\(record.files.count)",
-                    "bytes": "\(record.files.reduce(0) { $0 + $1.size })",
-                ])
-            live?.publish(.uploaded(record))
+            let upload = try await receive(request, logger: logger)
+            let record = upload.record
+            meter.received(upload)
+            if !upload.isRepetition { live?.publish(.uploaded(record)) }
             let json = try record.json()
             return Response(
                 status: .created,
@@ -36,12 +31,11 @@ struct Reception<Store: UploadStore>: Sendable {
                 body: ResponseBody(byteBuffer: ByteBuffer(bytes: json)))
         } catch let problem as UploadProblem {
             meter.refused(problem)
-            logger.info("Refused a form", metadata: ["status": "\(problem.status.code)", "code": "\(problem.code)"])
             throw problem
         }
     }
 
-    private func receive(_ request: Request, logger: Logger) async throws -> UploadRecord {
+    private func receive(_ request: Request, logger: Logger) async throws -> CommittedUpload {
         let parser = try parser(for: request)
         let key = try IdempotencyKey(of: request, scope: options.keyScope)
         guard meter.begins(maximum: options.maximumConcurrentUploads) else {
@@ -66,7 +60,7 @@ struct Reception<Store: UploadStore>: Sendable {
 
     private func fill(
         _ upload: some PendingUpload, with form: inout IncomingForm, from request: Request, logger: Logger
-    ) async throws -> UploadRecord {
+    ) async throws -> CommittedUpload {
         do {
             if request.expectsContinue {
                 try await UploadConnection.current?.askForBody()

@@ -43,13 +43,18 @@ public struct Receiver: Sendable {
     public var uploads = UploadOptions()
     /// Who may post and who may read: everybody who reaches the address unless set.
     public var tokens = AccessTokens()
+    /// By which names the receiver may be called beside this machine's own, where it listens to this machine alone and
+    /// lets in whoever has no token: none unless set. The name in a request's `Host` is looked at there, because a
+    /// page on the web can have its own name resolve to this machine (DNS rebinding).
+    public var allowedHosts: Set<String> = []
     /// How much of the requests is kept to be looked at on the page and by `GET /requests`; nothing where it is `nil`.
     public var inspection: InspectionOptions? = InspectionOptions()
     /// How a connection is kept, and how it ends.
     public var connections = ConnectionOptions()
     /// Where it is set connections are of TLS, and of HTTP/2 where the client can do that.
     public var certificate: ServerCertificate?
-    /// Told of every form, with identifiers and counts, never with names or values.
+    /// Told of every request in one line, at the level `info`, with its path and what became of it, never with names
+    /// or values of the form; and of the receiver's own failures.
     public var logger = Logger(label: "postcard.receiver")
 
     /// Makes a receiver with the usual settings.
@@ -88,14 +93,17 @@ public struct Receiver: Sendable {
         let router = Router()
         let live = LiveEvents()
         let window = inspection.map { RequestWindow(options: $0, live: live) }
-        // First, because it is to see what all others refuse.
+        router.add(middleware: RequestLog())
+        // Before all others, because it is to see what they refuse.
         if let window {
             router.add(
-                middleware:
-                    InspectionMiddleware(
-                        window: window, uploadPath: uploads.path, scheme: certificate == nil ? "http" : "https"))
+                middleware: InspectionMiddleware(window: window, uploadPath: uploads.path, scheme: scheme))
         }
         router.add(middleware: ProblemMiddleware())
+        if LoopbackAddress.contains(host), tokens.posting.isEmpty || tokens.reading.isEmpty {
+            router.add(
+                middleware: HostMiddleware(allowed: Set(allowedHosts.map { $0.lowercased() }), meter: meter))
+        }
         router.add(middleware: AccessMiddleware(tokens: tokens, uploadPath: uploads.path, meter: meter))
         // One table, because a path of the receiver's own may be where forms are posted.
         var routes = RouteTable<BasicRequestContext>()
@@ -104,7 +112,7 @@ public struct Receiver: Sendable {
         addStatus(of: store, meter, to: &routes)
         routes.install(on: router)
         return Application(
-            router: router, server: try makeServer(),
+            router: router, server: try makeServer(meter, window),
             configuration: ApplicationConfiguration(address: .hostname(host, port: port)),
             onServerRunning: { channel in
                 await onRunning(url(port: channel.localAddress?.port ?? port))
@@ -112,9 +120,16 @@ public struct Receiver: Sendable {
             logger: logger)
     }
 
-    private func makeServer() throws -> HTTPServerBuilder {
-        guard let certificate else { return .uploads(options: connections) }
-        return try .uploads(certificate: certificate, options: connections)
+    private var scheme: String { certificate == nil ? "http" : "https" }
+
+    private func makeServer(_ meter: UploadMeter, _ window: RequestWindow?) throws -> HTTPServerBuilder {
+        let onEarlyRefusal: EarlyRefusal.Observer = { [logger, scheme] refusal in
+            meter.refused(refusal.problem)
+            window?.keep(KeptRequest(refusal, scheme: scheme))
+            RequestLine(refusal).write(to: logger)
+        }
+        guard let certificate else { return .uploads(options: connections, onEarlyRefusal: onEarlyRefusal) }
+        return try .uploads(certificate: certificate, options: connections, onEarlyRefusal: onEarlyRefusal)
     }
 
     private func addPages(
@@ -155,8 +170,7 @@ public struct Receiver: Sendable {
     }
 
     private func url(port: Int) -> String {
-        let scheme = certificate == nil ? "http" : "https"
-        return host.contains(":") ? "\(scheme)://[\(host)]:\(port)" : "\(scheme)://\(host):\(port)"
+        host.contains(":") ? "\(scheme)://[\(host)]:\(port)" : "\(scheme)://\(host):\(port)"
     }
 }
 #endif

@@ -113,15 +113,17 @@ public final class LocalUpload: PendingUpload {
         }
     }
 
-    public func commit(fields: [UploadRecord.Field]) async throws -> UploadRecord {
+    public func commit(fields: [UploadRecord.Field]) async throws -> CommittedUpload {
         try await finishWriting()
-        guard let key else { return try await makeRecord(fields) }
+        guard let key else { return CommittedUpload(try await makeRecord(fields)) }
         while true {
             switch await store.keys.claim(key) {
             case .granted:
-                return try await makeRecord(fields, under: key)
+                return CommittedUpload(try await makeRecord(fields, under: key))
             case .taken(let id):
-                if let first = try await store.record(id) { return try await answer(with: first, for: fields) }
+                if let first = try await store.record(id) {
+                    return CommittedUpload(try await answer(with: first, for: fields), isRepetition: true)
+                }
                 // Someone is deleting it.
                 store.keys.forget(id, under: key.digest)
             }

@@ -69,7 +69,7 @@ public protocol PendingUpload {
     /// - Returns: The record, which is now in the store's listing, or the one that the upload's key already has.
     /// - Throws: ``UploadStoreError`` where there is no room, the store fails, or the key has a record of another
     ///   content.
-    func commit(fields: [UploadRecord.Field]) async throws -> UploadRecord
+    func commit(fields: [UploadRecord.Field]) async throws -> CommittedUpload
 
     /// Removes whatever was written. After a failed commit it is called too.
     func discard() async

@@ -20,7 +20,7 @@ struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
     func handle(
         _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
     ) async throws -> Response {
-        guard isToBeKept(request) else { return try await next(request, context) }
+        guard isToBeKept(request) else { return try await keepingStrangers(request, context, next) }
         let capture = RequestCapture(options: window.options)
         let received = Date()
         let start = ContinuousClock.now
@@ -47,6 +47,21 @@ struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
         } catch {
             keep(.unanswered, keepsBody: true)
             throw error
+        }
+    }
+
+    /// Keeps of the requests that ask for something only those that were not let in.
+    private func keepingStrangers(
+        _ request: Request, _ context: Context, _ next: @concurrent (Request, Context) async throws -> Response
+    ) async throws -> Response {
+        do {
+            return try await next(request, context)
+        } catch let problem as UploadProblem where [.unauthorized, .misdirectedRequest].contains(problem.status) {
+            window.keep(
+                KeptRequest(
+                    request, scheme: scheme, received: Date(), duration: .zero, outcome: .refused(problem),
+                    notes: .none))
+            throw problem
         }
     }
 

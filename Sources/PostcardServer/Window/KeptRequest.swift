@@ -33,27 +33,6 @@ struct KeptRequest: Sendable {
     let outcome: Outcome
     let notes: RequestCapture.Notes
 
-    init(
-        _ request: Request, scheme: String, received: Date, duration: Duration, outcome: Outcome,
-        notes: RequestCapture.Notes
-    ) {
-        let head = request.head
-        self.received = received
-        self.duration = duration
-        self.outcome = outcome
-        self.notes = notes
-        method = head.method.rawValue
-        self.scheme = scheme
-        host = head.authority ?? ""
-        path = Secrets.masked(path: head.path ?? "/")
-        contentType = head.headerFields[.contentType]
-        fields =
-            (head.authority.map { [("Host", $0)] } ?? [])
-            + head.headerFields.map { field in
-                (field.name.rawName, Secrets.isSecret(field.name.canonicalName) ? Secrets.mask : field.value)
-            }
-    }
-
     var status: Int? {
         switch outcome {
         case .answered(let status, _): status
@@ -68,8 +47,26 @@ struct KeptRequest: Sendable {
 
     /// How many bytes are kept.
     var bytes: Int {
-        notes.body.first.count + notes.body.last.count + path.utf8.count + notes.parts.reduce(0) { $0 + $1.bytes }
+        notes.body.first.count + notes.body.last.count + method.utf8.count + path.utf8.count
+            + notes.parts.reduce(0) { $0 + $1.bytes }
             + fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
+    }
+}
+
+extension KeptRequest {
+    init(
+        _ request: Request, scheme: String, received: Date, duration: Duration, outcome: Outcome,
+        notes: RequestCapture.Notes
+    ) {
+        let head = request.head
+        let fields = head.headerFields.map { field in
+            (field.name.rawName, Secrets.isSecret(field.name.canonicalName) ? Secrets.mask : field.value)
+        }
+        self.init(
+            received: received, duration: duration, method: head.method.rawValue, scheme: scheme,
+            host: head.authority ?? "", path: Secrets.masked(path: head.path ?? "/"),
+            fields: (head.authority.map { [("Host", $0)] } ?? []) + fields,
+            contentType: head.headerFields[.contentType], outcome: outcome, notes: notes)
     }
 }
 #endif

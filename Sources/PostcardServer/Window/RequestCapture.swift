@@ -25,6 +25,8 @@ final class RequestCapture: Sendable {
         let parts: [KeptPart]
         let partCount: Int
         let warnings: [FormProblem]
+
+        static let none = Notes(body: .none, parts: [], partCount: 0, warnings: [])
     }
 
     private let options: InspectionOptions

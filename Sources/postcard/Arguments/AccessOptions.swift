@@ -22,6 +22,12 @@ struct AccessOptions: ParsableArguments {
     var open = false
 
     @Option(
+        help: ArgumentHelp(
+            "A name by which requests may call a receiver that listens to this machine alone; repeatable.",
+            valueName: "name"))
+    var allowHost: [String] = []
+
+    @Option(
         help: ArgumentHelp("A PEM file with the certificate and its chain: connections are of TLS.", valueName: "file"))
     var certificate: String?
 
@@ -41,7 +47,7 @@ struct AccessOptions: ParsableArguments {
 
     /// Strangers are let in only by who says so.
     func validate(host: String) throws {
-        guard !open, token == nil, tokenFile == nil, !Self.isLoopback(host) else { return }
+        guard !open, token == nil, tokenFile == nil, !LoopbackAddress.contains(host) else { return }
         throw ValidationError(
             "Others than this machine reach \(host). Give --token or --token-file, or --open to let everybody in.")
     }
@@ -50,6 +56,7 @@ struct AccessOptions: ParsableArguments {
         receiver.tokens.posting = try Self.tokens(token, tokenFile)
         let reading = try Self.tokens(readToken, readTokenFile)
         receiver.tokens.reading = reading.isEmpty ? receiver.tokens.posting : reading
+        receiver.allowedHosts = Set(allowHost)
         if let certificate, let privateKey {
             receiver.certificate = ServerCertificate(chain: FilePath(certificate), privateKey: FilePath(privateKey))
         }
@@ -72,10 +79,5 @@ struct AccessOptions: ParsableArguments {
 
     private static func isToken(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
-    }
-
-    private static func isLoopback(_ host: String) -> Bool {
-        let isFour = host.split(separator: ".", omittingEmptySubsequences: false).count == 4 && host.hasPrefix("127.")
-        return host == "localhost" || host == "::1" || isFour
     }
 }

@@ -26,6 +26,24 @@ struct LiveEventsTests {
         }
     }
 
+    @Test func `an upload that is sent again under its key is told once`() async throws {
+        try await withReceiver { receiver in
+            let port = receiver.port
+            let listener = try await onThread {
+                let socket = try Listener(port: port)
+                _ = try socket.text(until: ": listening\n\n")
+                return socket
+            }
+            let request = Form.request(body: Form.small, fields: ["Idempotency-Key: k"])
+            let first = try await receiver.exchange(request)
+            _ = try await receiver.exchange(request)
+            _ = try await receiver.curl("-X", "DELETE", receiver.url + (first.headers["location"] ?? ""))
+            let told = try await onThread { try listener.text(until: "event: deleted\n", and: "\n\n") }
+            #expect(told.components(separatedBy: "event: uploaded\n").count == 2)
+            #expect(told.components(separatedBy: "event: request\n").count == 3)
+        }
+    }
+
     @Test("Whoever listens does not keep the receiver from ending")
     func shutdown() async throws {
         try await withReceiver { receiver in

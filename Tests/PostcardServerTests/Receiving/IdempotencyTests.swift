@@ -99,6 +99,15 @@ struct IdempotencyTests {
         }
     }
 
+    @Test func `a repetition is counted apart from what was received`() async throws {
+        try await withReceiver { receiver in
+            for _ in 0..<3 { _ = try Self.id(await receiver.exchange(Self.request("k"))) }
+            _ = try Self.id(await receiver.exchange(Form.request(body: Form.small)))
+            let status = try await receiver.curl("\(receiver.url)/status").text
+            #expect(status.contains("\"received\":2,") && status.contains("\"repeated\":2,"))
+        }
+    }
+
     @Test(arguments: [
         ["a", "b"], ["\"\""], ["\"a"], ["\"a\"b\""], ["\"a\\b\""], ["a b"], [String(repeating: "k", count: 256)],
         ["ké"],

@@ -13,7 +13,7 @@ private struct FailingStore: UploadStore {
         func write(_ bytes: ByteBuffer) async throws { throw error }
         func endFile() async throws { throw error }
         func finishedFiles() async throws -> [FinishedFile] { throw error }
-        func commit(fields: [UploadRecord.Field]) async throws -> UploadRecord { throw error }
+        func commit(fields: [UploadRecord.Field]) async throws -> CommittedUpload { throw error }
         func discard() async {}
     }
 

@@ -65,6 +65,8 @@ func withReceiver(
 ) async throws {
     var receiver = Receiver(directory: directory)
     receiver.port = 0
+    // What the tests' requests call it.
+    receiver.allowedHosts = ["a"]
     receiver.logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     configure(&receiver)
     try await run(receiver, body)

@@ -16,7 +16,7 @@ struct LocalUploadStoreTests {
         try await upload.beginFile(name: "f", filename: "f", contentType: "text/plain")
         try await upload.write(ByteBuffer(string: content))
         try await upload.endFile()
-        return try await upload.commit(fields: [UploadRecord.Field(name: "a", value: "b")])
+        return try await upload.commit(fields: [UploadRecord.Field(name: "a", value: "b")]).record
     }
 
     @Test("An upload is seen only once it is committed, and then also by the next store")
@@ -30,7 +30,7 @@ struct LocalUploadStoreTests {
                 try await upload.write(ByteBuffer(repeating: 7, count: 1_000_000))
                 try await upload.endFile()
                 #expect(try await store.identifiers(limit: 10, after: nil).isEmpty)
-                let record = try await upload.commit(fields: [])
+                let record = try await upload.commit(fields: []).record
                 #expect(try await store.identifiers(limit: 10, after: nil) == [record.id])
                 #expect(try entries(directory.appending(".incoming")).isEmpty)
                 #expect(try entries(directory.appending(record.id.text)) == ["0", "record.json"])
@@ -114,7 +114,7 @@ struct LocalUploadStoreTests {
                 try await upload.write(ByteBuffer(string: "\(index)"))
                 try await upload.endFile()
             }
-            let record = try await upload.commit(fields: [])
+            let record = try await upload.commit(fields: []).record
             #expect(record.files.map(\.filename) == (0..<200).map(String.init))
             let file = try #require(try await store.openFile(150, of: record.id))
             #expect(try await file.read(at: 0, count: 100) == ByteBuffer(string: "150"))

@@ -25,13 +25,13 @@ struct MemoryStore: UploadStore {
 
         func commit(
             _ contents: [ByteBuffer], _ key: IdempotencyKey?, describe: @Sendable (UploadID) -> UploadRecord
-        ) throws -> UploadRecord {
+        ) throws -> CommittedUpload {
             if let key, let first = records.values.first(where: { $0.key == key })?.record {
                 let repeated = describe(first.id)
                 guard repeated.fields == first.fields, repeated.files == first.files else {
                     throw UploadStoreError.keyReused
                 }
-                return first
+                return CommittedUpload(first, isRepetition: true)
             }
             count += 1
             let text = String(count)
@@ -40,7 +40,7 @@ struct MemoryStore: UploadStore {
             }
             let record = describe(id)
             records[id] = (record, contents, key)
-            return record
+            return CommittedUpload(record)
         }
     }
 
@@ -72,7 +72,7 @@ struct MemoryStore: UploadStore {
             }
         }
 
-        func commit(fields: [UploadRecord.Field]) async throws -> UploadRecord {
+        func commit(fields: [UploadRecord.Field]) async throws -> CommittedUpload {
             try await disk.commit(contents, key) { [heads, contents] id in
                 let files = zip(heads, contents).enumerated().map { index, file in
                     UploadRecord.File(

@@ -99,6 +99,51 @@ struct RequestWindowTests {
         }
     }
 
+    private static let early: [(request: String, status: Int, code: String)] = [
+        (
+            "POST /uploads HTTP/1.1\r\nHost: a\r\nX-Token: s3cret\r\nAuthorization s3cret\r\n\r\n", 400,
+            "malformed-request"
+        ),
+        ("POST /uploads HTTP/1.1\r\nX-Token: s3cret\r\n\r\n", 400, "malformed-request"),
+        (
+            "POST /uploads HTTP/1.1\r\nX-Token: s3cret\r\nX-Long: " + String(repeating: "x", count: 100_000)
+                + "\r\n\r\n", 431, "request-head-too-large"
+        ),
+    ]
+
+    @Test(arguments: early)
+    func `what is refused before it is a request is counted and kept too`(
+        request: String, status: Int, code: String
+    ) async throws {
+        try await withReceiver { receiver in
+            let answer = try await receiver.exchange(request)
+            #expect(answer.status == status)
+            let counts = try await receiver.curl("\(receiver.url)/status").text
+            #expect(counts.contains("\"\(code)\":1"))
+            let kept = try await requests(receiver)
+            #expect(kept.map { $0["status"] as? Int } == [status])
+            #expect(kept.map { $0["code"] as? String } == [code])
+            let described = try await self.request("1", receiver)
+            #expect(((described["problems"] as? [[String: Any]])?.first?["fix"] as? String)?.isEmpty == false)
+            let text = try await receiver.curl("\(receiver.url)/requests/1").text
+            #expect(!text.contains("s3cret"))
+            guard status == 400 else { return }
+            #expect(kept.map { "\($0["method"] ?? "") \($0["path"] ?? "")" } == ["POST /uploads"])
+            let headers = try #require(described["headers"] as? [[String]])
+            #expect(headers.contains(["X-Token", "***"]))
+        }
+    }
+
+    @Test func `who has no token is counted and kept too`() async throws {
+        try await withReceiver({ $0.tokens.reading = ["t"] }) { receiver in
+            _ = try await receiver.curl("\(receiver.url)/uploads")
+            let kept = try await receiver.curl("-H", "Authorization: Bearer t", "\(receiver.url)/requests").text
+            #expect(kept.contains("\"code\":\"token-missing\""))
+            let counts = try await receiver.curl("-H", "Authorization: Bearer t", "\(receiver.url)/status").text
+            #expect(counts.contains("\"token-missing\":1"))
+        }
+    }
+
     @Test("Of a long body both ends are kept, and of many requests the last ones")
     func bounds() async throws {
         func limit(_ receiver: inout Receiver) {

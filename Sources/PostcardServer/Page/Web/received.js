@@ -116,19 +116,39 @@ function text({ name, value }) {
   return element("div", {}, element("dt", {}, name), element("dd", {}, value));
 }
 
+// A picture is shown from its file, because a receiver makes no smaller ones of strangers' pictures.
+const largestShown = 16 << 20;
+
 function picture(entry) {
+  const kind = () => element("span", { class: "kind" }, extension(entry.filename));
   const image = element("img", { alt: nameOf(entry), loading: "lazy", decoding: "async" });
   const link = element("a", {
     href: entry.url, target: "_blank", rel: "noopener", "aria-label": words("open", { name: nameOf(entry) }),
-  }, image);
-  image.addEventListener("error", () => {
-    image.replaceWith(element("span", { class: "kind" }, extension(entry.filename)));
-  });
-  fetched(entry.url).then((url) => {
+  }, entry.size > largestShown ? kind() : image);
+  if (entry.size > largestShown) return fetchedWhenFollowed(link, entry.url);
+  image.addEventListener("error", () => image.replaceWith(kind()));
+  whenSeen(link, async () => {
+    const url = await fetched(entry.url);
     image.src = url;
     link.href = url;
-  }, () => {});
+  });
   return link;
+}
+
+const seen = new WeakMap();
+const watch = new IntersectionObserver((changes) => {
+  for (const { isIntersecting, target } of changes) {
+    if (!isIntersecting) continue;
+    watch.unobserve(target);
+    seen.get(target)().catch(() => {});
+    seen.delete(target);
+  }
+}, { rootMargin: "50%" });
+
+/** Does something when an element is about to be seen: hundreds of pictures are not all fetched at once. */
+function whenSeen(target, action) {
+  seen.set(target, action);
+  watch.observe(target);
 }
 
 function file(entry) {
@@ -136,17 +156,23 @@ function file(entry) {
     class: "download", href: entry.url, download: entry.filename,
     "aria-label": words("downloadFile", { name: nameOf(entry) }),
   }, words("download"));
+  return element("li", {},
+    element("span", { class: "file-name" }, nameOf(entry)),
+    element("span", { class: "state" }, `${entry.contentType} · ${bytes(entry.size)}`),
+    fetchedWhenFollowed(link, entry.url));
+}
+
+/** A link whose file is had with a token, where it wants one. */
+function fetchedWhenFollowed(link, url) {
   if (token("reading")) {
     link.addEventListener("click", async (event) => {
       if (link.href.startsWith("blob:")) return;
       event.preventDefault();
-      link.href = await fetched(entry.url);
+      link.href = await fetched(url);
       link.click();
     });
   }
-  return element("li", {},
-    element("span", { class: "file-name" }, nameOf(entry)),
-    element("span", { class: "state" }, `${entry.contentType} · ${bytes(entry.size)}`), link);
+  return link;
 }
 
 /** Where a file can be had from: a link sends no token, and so what wants one is fetched before. */
