@@ -12,7 +12,22 @@ const received = new Received(document.getElementById("received"));
 const requests = new Requests(document.getElementById("requests"));
 const connection = document.getElementById("connection");
 
-compose({ delivered: (record) => received.add(record) });
+// What happens while the lists are on their way may be missing in them, and is told again behind them.
+let early;
+const told = (handler) => (message) => {
+  early?.push(() => handler(message));
+  handler(message);
+};
+
+async function load() {
+  const missed = [];
+  early = missed;
+  await Promise.all([received.load(), offer.showsRequests ? requests.load() : undefined]);
+  if (early === missed) early = undefined;
+  for (const tell of missed) tell();
+}
+
+compose({ delivered: told((record) => received.add(record)) });
 
 if (offer.canRead) {
   document.getElementById("seen").hidden = false;
@@ -21,16 +36,15 @@ if (offer.canRead) {
   listen({
     listening() {
       say(connection, words("live"), "live");
-      received.load();
-      if (offer.showsRequests) requests.load();
+      load();
     },
     lost: () => say(connection, words("connecting")),
-    uploaded: (record) => received.add(record),
-    deleted: ({ id }) => {
+    uploaded: told((record) => received.add(record)),
+    deleted: told(({ id }) => {
       received.remove(id);
       requests.forget(id);
-    },
-    request: (entry) => requests.add(entry),
+    }),
+    request: told((entry) => requests.add(entry)),
   });
 }
 
