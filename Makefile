@@ -1,6 +1,6 @@
 # `make demo` and `make test` set up what they need, on a machine that has a Swift toolchain and nothing else.
 
-SOURCES := $(wildcard $(foreach folder,. Benchmarks Benchmarks/Sending Benchmarks/Waiting Fuzz,$(addprefix $(folder)/,Package.swift Sources Samples Snippets Tests)))
+SOURCES := $(wildcard $(foreach folder,. Benchmarks Benchmarks/Receiving Benchmarks/Sending Benchmarks/Waiting Fuzz,$(addprefix $(folder)/,Package.swift Sources Samples Snippets Tests)))
 
 # Apart from the others: hundreds of connections in one process starve one another, and run out of descriptors.
 SENDING := PostcardClientTests|PostcardAsyncHTTPTests|PostcardQueueTests
