@@ -18,14 +18,11 @@ enum LiveEvent {
 
     /// The event as a message of the stream; `nil` where it cannot be written.
     var message: ByteBuffer? {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        encoder.dateEncodingStrategy = .iso8601
         // JSON as it is encoded here has no line breaks, which would end the message.
         switch self {
-        case .uploaded(let record): return Self.message("uploaded", try? record.json())
-        case .deleted(let id): return Self.message("deleted", try? encoder.encode(["id": id.text]))
-        case .request(let summary): return Self.message("request", try? encoder.encode(summary))
+        case .uploaded(let record): return Self.message("uploaded", record.json())
+        case .deleted(let id): return Self.message("deleted", try? JSONEncoder.forAnswers.encode(["id": id.text]))
+        case .request(let summary): return Self.message("request", try? JSONEncoder.forAnswers.encode(summary))
         }
     }
 

@@ -14,6 +14,8 @@ final class LiveEvents: Sendable {
     private let maximumListeners: Int
     /// One who is further behind is disconnected, and reads the lists anew when it is back.
     private let maximumWaitingEvents: Int
+    /// Events wait in memory. One that is longer is told by a disconnection, too.
+    private static let maximumEventBytes = 256 << 10
     private let state = Mutex(State())
 
     init(maximumListeners: Int = 64, maximumWaitingEvents: Int = 256) {
@@ -25,7 +27,11 @@ final class LiveEvents: Sendable {
         let listeners = state.withLock { $0.listeners }
         guard !listeners.isEmpty, let message = event.message else { return }
         for listener in listeners.values {
-            if case .dropped = listener.yield(message) { listener.finish() }
+            let isTold = message.readableBytes <= Self.maximumEventBytes
+            guard isTold, case .enqueued = listener.yield(message) else {
+                listener.finish()
+                continue
+            }
         }
     }
 

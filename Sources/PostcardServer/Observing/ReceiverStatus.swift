@@ -16,12 +16,9 @@ struct ReceiverStatus: Encodable {
 
     var response: Response {
         get throws {
-            let encoder = JSONEncoder()
-            encoder.outputFormatting = [.sortedKeys]
-            encoder.dateEncodingStrategy = .iso8601
-            return Response(
+            Response(
                 status: .ok, headers: [.contentType: "application/json", .cacheControl: "no-store"],
-                body: ResponseBody(byteBuffer: ByteBuffer(bytes: try encoder.encode(self))))
+                body: ResponseBody(byteBuffer: ByteBuffer(bytes: try JSONEncoder.forAnswers.encode(self))))
         }
     }
 }

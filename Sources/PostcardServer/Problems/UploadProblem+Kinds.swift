@@ -62,6 +62,16 @@ extension UploadProblem {
         return problem
     }
 
+    static func tooMuchHeld(maximum: Int) -> UploadProblem {
+        var problem = UploadProblem(
+            status: 503, code: "too-much-text",
+            detail: "The forms that are coming in hold as much text as the receiver has memory for.",
+            fix: "Send the form again in a moment, with long texts as files.")
+        problem.limit = Limit(name: "maximumHeldBytes", value: Int64(maximum))
+        problem.retryAfterSeconds = 5
+        return problem
+    }
+
     static func fileRefused(_ index: Int, reason: String) -> UploadProblem {
         UploadProblem(
             status: 422, code: "file-refused",

@@ -32,10 +32,8 @@ extension UploadProblem: HTTPResponseError {
     }
 
     var body: ByteBuffer {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         // Strings and integers always encode; an answer without a body is better than none.
-        var body = ByteBuffer(bytes: (try? encoder.encode(self)) ?? Data())
+        var body = ByteBuffer(bytes: (try? JSONEncoder.forAnswers.encode(self)) ?? Data())
         body.writeString("\n")
         return body
     }

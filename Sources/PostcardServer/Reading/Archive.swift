@@ -50,7 +50,7 @@ struct Archive<Store: UploadStore>: Sendable {
                 let json: Data
                 do {
                     guard let record = try await store.record(id) else { continue }
-                    json = try record.json()
+                    json = record.json()
                 } catch {
                     logger.error("Left a record out of a listing", metadata: ["upload": "\(id)", "error": "\(error)"])
                     continue
@@ -69,7 +69,7 @@ struct Archive<Store: UploadStore>: Sendable {
     func record(id: String?, logger: Logger) async throws -> Response {
         let record = try await find(id, logger)
         return Response(
-            status: .ok, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: try record.json())))
+            status: .ok, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: record.json())))
     }
 
     func delete(id: String?, logger: Logger) async throws -> Response {

@@ -14,14 +14,17 @@ struct IncomingForm {
     private var parser: FormParser
     private var part = Part.none
     private var partIndex = 0
-    private var recordBytes = 0
+    private(set) var recordBytes = 0
+    private let held: HeldBytes
     private let maximumRecordBytes: Int
     private var checker: FormRuleChecker?
     /// Notes what goes by, where somebody wants to see it.
     private let capture = RequestCapture.current
     private(set) var fields: [UploadRecord.Field] = []
 
-    init(parser: FormParser, rules: FormRules?, maximumRecordBytes: Int) {
+    /// - Parameter held: What all forms hold; whoever made this one gives ``recordBytes`` back to it.
+    init(parser: FormParser, rules: FormRules?, maximumRecordBytes: Int, held: HeldBytes) {
+        self.held = held
         self.parser = parser
         checker = rules.map(FormRuleChecker.init)
         self.maximumRecordBytes = maximumRecordBytes
@@ -103,10 +106,11 @@ struct IncomingForm {
 
     /// Accounts for bytes that stay in memory until the record is written.
     private mutating func hold(_ count: Int) throws(UploadProblem) {
-        recordBytes += count
-        guard recordBytes <= maximumRecordBytes else {
+        guard recordBytes + count <= maximumRecordBytes else {
             throw .recordTooLarge(maximum: maximumRecordBytes, partIndex: partIndex)
         }
+        try held.take(count)
+        recordBytes += count
     }
 
     /// The bytes of the body that were read.

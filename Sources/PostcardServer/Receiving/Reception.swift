@@ -16,7 +16,16 @@ struct Reception<Store: UploadStore>: Sendable {
     let options: UploadOptions
     let meter: UploadMeter
     /// Told of every record.
-    var live: LiveEvents?
+    let live: LiveEvents?
+    private let held: HeldBytes
+
+    init(store: Store, options: UploadOptions, meter: UploadMeter, live: LiveEvents?) {
+        self.store = store
+        self.options = options
+        self.meter = meter
+        self.live = live
+        held = HeldBytes(maximum: options.maximumHeldBytes)
+    }
 
     func answer(_ request: Request, logger: Logger) async throws -> Response {
         do {
@@ -24,7 +33,7 @@ struct Reception<Store: UploadStore>: Sendable {
             let record = upload.record
             meter.received(upload)
             if !upload.isRepetition { live?.publish(.uploaded(record)) }
-            let json = try record.json()
+            let json = record.json()
             return Response(
                 status: .created,
                 headers: [.contentType: "application/json", .location: record.url, .xContentTypeOptions: "nosniff"],
@@ -43,8 +52,11 @@ struct Reception<Store: UploadStore>: Sendable {
         }
         let start = ContinuousClock.now
         var form = IncomingForm(
-            parser: parser, rules: options.rules, maximumRecordBytes: options.maximumRecordBytes)
-        defer { meter.ended(bodyBytes: form.bodyBytes, after: start.duration(to: .now)) }
+            parser: parser, rules: options.rules, maximumRecordBytes: options.maximumRecordBytes, held: held)
+        defer {
+            held.giveBack(form.recordBytes)
+            meter.ended(bodyBytes: form.bodyBytes, after: start.duration(to: .now))
+        }
         do {
             let announced = request.headers[.contentLength].flatMap { Int64($0) }
             let upload = try await store.beginUpload(under: key, announcedBytes: announced)

@@ -23,13 +23,17 @@ public struct UploadOptions: Sendable {
     /// written: 8 MiB unless set.
     public var maximumRecordBytes = 8 << 20
 
+    /// The same of all forms together that are coming in: 128 MiB unless set. Whoever sends more text then is asked to
+    /// come again.
+    public var maximumHeldBytes = 128 << 20
+
     /// Looks at every file that was received whole, before the form becomes a record: a virus scanner, a moderation
     /// service. A form is refused with 422 where one of its files is, and with 503 where the screening throws. Files
     /// are screened one after the other, in their order; none is unless this is set.
     public var screen: (@Sendable (FinishedFile) async throws -> ScreeningVerdict)?
 
-    /// How many forms may come in at once: 1,000 unless set. Whoever comes then is asked to come again.
-    public var maximumConcurrentUploads = 1000
+    /// How many forms may come in at once: 2,000 unless set, so that a thousand slow senders leave room. Whoever comes then is asked to come again.
+    public var maximumConcurrentUploads = 2000
 
     /// Whose an `Idempotency-Key` is, told from the header fields of its request: the same key of two senders is two
     /// keys. All senders are one unless set, because a key is as good as random and its record is answered only to

@@ -44,6 +44,14 @@ enum DurableFiles {
         guard result == 0 else { throw .file("rename", path, lastError) }
     }
 
+    /// Lets the disk begin to write what was written to a file from an offset on. It is a hint, and fails in silence.
+    static func beginSynchronizing(_ descriptor: FileDescriptor, from offset: Int64, count: Int64) {
+        #if os(Linux) || os(Android)
+        // To give pages up the system has to write them first, and it does not wait until it has.
+        _ = posix_fadvise(descriptor.rawValue, off_t(offset), off_t(count), POSIX_FADV_DONTNEED)
+        #endif
+    }
+
     /// Waits until what was written to the file is on the disk.
     static func synchronize(_ descriptor: FileDescriptor, _ path: FilePath) throws(UploadStoreError) {
         #if canImport(Darwin)
@@ -65,13 +73,6 @@ enum DurableFiles {
         }
         defer { try? descriptor.close() }
         try synchronize(descriptor, path)
-    }
-
-    /// Writes a new file and waits until it is on the disk.
-    static func write(_ bytes: Data, to path: FilePath) throws(UploadStoreError) {
-        let file = try DurableFile(path)
-        try file.write(bytes.bytes)
-        try file.finish()
     }
 
     /// The bytes that are free for a program like this one where a path lies.

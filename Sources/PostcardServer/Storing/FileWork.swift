@@ -2,6 +2,14 @@
 import NIOPosix
 import Synchronization
 
+/// Threads that wait for the disk. They are more than processors, because uploads that are synced at the same time
+/// share what the disk does for it, and wait no longer together than one alone.
+private let fileThreads: NIOThreadPool = {
+    let pool = NIOThreadPool(numberOfThreads: 16)
+    pool.start()
+    return pool
+}()
+
 /// Blocking work, such as writing to a disk, that runs on a thread made for it while its owner does something else.
 ///
 /// The work begins at once and always runs to its end; ``value()`` waits for it, and may be called once.
@@ -15,8 +23,8 @@ final class FileWork<Value: Sendable>: Sendable {
     private let state = Mutex(State.running)
 
     init(_ work: @escaping @Sendable () throws -> Value) {
-        NIOThreadPool.singleton.submit { poolState in
-            // The pool of the process is never shut down.
+        fileThreads.submit { _ in
+            // The pool is never shut down.
             self.finish(Result { try work() })
         }
     }

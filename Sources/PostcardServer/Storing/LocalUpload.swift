@@ -10,7 +10,7 @@ import Foundation
 
 /// An upload on its way into a ``LocalUploadStore``.
 ///
-/// Bytes are gathered until there are 256 KiB of them and are then hashed and written by a thread for such work,
+/// Bytes are gathered until there are 256 KiB of them, or fewer where many uploads are under way, and are then hashed and written by a thread for such work,
 /// while the next are gathered: at most twice as many wait at a time. A form smaller than that is written, synced
 /// and made a record in one go.
 public final class LocalUpload: PendingUpload {
@@ -32,13 +32,13 @@ public final class LocalUpload: PendingUpload {
     }
 
     /// Large enough that the change of threads costs nothing, small enough for many uploads at once.
-    private static let batchBytes = 256 << 10
+    private static let maximumBatchBytes = 256 << 10
+    private static let minimumBatchBytes = 16 << 10
+    /// What all uploads together may gather, unless they are very many.
+    private static let sharedBytes = 16 << 20
 
     /// Each file waits for the disk, and others wait for the thread.
     private static let batchFiles = 32
-
-    /// A buffer holds on to the memory of all that was read with it; fewer bytes than these are copied out of it.
-    private static let smallBytes = 4 << 10
 
     /// - Parameter isKept: Whether anything is written. What has its record already is only compared with it.
     init(store: LocalUploadStore, key: IdempotencyKey?, isKept: Bool) {
@@ -46,7 +46,18 @@ public final class LocalUpload: PendingUpload {
         self.key = key
         folder = SharedFolder(
             UploadFolder(
-                layout: store.layout, name: store.identifiers.next().id.text, key: key, isKept: isKept))
+                layout: store.layout, names: store.names, name: store.nextFolderName(), key: key,
+                isKept: isKept))
+        store.uploadCount.add(1, ordering: .relaxed)
+    }
+
+    deinit {
+        store.uploadCount.subtract(1, ordering: .relaxed)
+    }
+
+    private var batchBytes: Int {
+        let share = Self.sharedBytes / max(store.uploadCount.load(ordering: .relaxed), 1)
+        return min(max(share, Self.minimumBatchBytes), Self.maximumBatchBytes)
     }
 
     public func beginFile(name: String, filename: String, contentType: String) async throws {
@@ -57,7 +68,7 @@ public final class LocalUpload: PendingUpload {
     public func write(_ bytes: ByteBuffer) async throws {
         gather(bytes)
         gatheredBytes += bytes.readableBytes
-        if gatheredBytes >= Self.batchBytes { try await writeGathered() }
+        if gatheredBytes >= batchBytes { try await writeGathered() }
     }
 
     private func writeGathered() async throws {
@@ -69,20 +80,14 @@ public final class LocalUpload: PendingUpload {
     }
 
     private func gather(_ bytes: ByteBuffer) {
-        guard bytes.readableBytes < Self.smallBytes else {
-            steps.append(.bytes(bytes))
-            return
-        }
-        if case .bytes(var last)? = steps.last, last.writableBytes >= bytes.readableBytes {
+        if case .bytes(var last)? = steps.last {
             // Taken out first, because a buffer that two hold is copied when it is written to.
             steps.removeLast()
-            last.writeImmutableBuffer(bytes)
+            let isTaken = last.takeIn(bytes)
             steps.append(.bytes(last))
-        } else {
-            var room = ByteBufferAllocator().buffer(capacity: Self.smallBytes)
-            room.writeImmutableBuffer(bytes)
-            steps.append(.bytes(room))
+            if isTaken { return }
         }
+        steps.append(.bytes(bytes.kept))
     }
 
     public func endFile() async throws {

@@ -1,5 +1,6 @@
 #if Server
 public import Logging
+import Synchronization
 public import SystemPackage
 
 #if canImport(FoundationEssentials)
@@ -16,17 +17,21 @@ import Foundation
 ///
 /// Each record has a folder, named with its identifier, that holds `record.json` and the files under names of the
 /// store's own: `0`, `1` and so on. An empty file has none. A record that was made under an ``IdempotencyKey`` has an
-/// empty file `key-` with the key's digest beside them; the keys of all records are held in memory. What is being received lies in `.incoming` until every
-/// file and the record are on the disk; then one rename makes it appear.
+/// empty file `key-` with the key's digest beside them; the keys of all records are held in memory. What is being
+/// received lies in `.incoming` until every file and the record are on the disk; then one rename makes it appear.
 ///
 /// One store at a time may have a directory open, which a lock on `.lock` sees to. The memory that an upload takes
-/// does not depend on the size of its files: at most 1 MiB waits to be written.
+/// does not depend on the size of its files: at most 1 MiB waits to be written, and less where there are many.
 public final class LocalUploadStore: UploadStore {
     let layout: StoreLayout
     private let lock: FileDescriptor
     private let logger: Logger
     let identifiers: SharedIDSource
     let keys: KeyIndex
+    let names: SharedDirectorySync
+    /// How many uploads are under way, which share the memory for what waits to be written.
+    let uploadCount = Atomic<Int>(0)
+    private let folderCount = Atomic<Int>(0)
 
     /// Opens a directory, making it where there is none, and removes from it what a crash left half-written.
     ///
@@ -71,6 +76,7 @@ public final class LocalUploadStore: UploadStore {
             try? lock.close()
             throw .unusable(directory, (error as? UploadStoreError)?.underlying ?? error)
         }
+        names = SharedDirectorySync(layout.directory)
         self.layout = layout
         self.logger = logger
     }
@@ -99,6 +105,9 @@ public final class LocalUploadStore: UploadStore {
         DurableFiles.unlock(lock)
         try? lock.close()
     }
+
+    /// A name for a folder that is in nobody's way: what is incomplete is gone when the store is opened again.
+    func nextFolderName() -> String { String(folderCount.add(1, ordering: .relaxed).newValue) }
 
     /// Small forms find out that there is no room when they are written.
     private static let smallBytes: Int64 = 1 << 20
@@ -148,7 +157,7 @@ public final class LocalUploadStore: UploadStore {
     }
 
     public func delete(_ id: UploadID) async throws -> Bool {
-        try await onFileThread { [layout, logger, keys] in
+        try await onFileThread { [layout, logger, keys, names] in
             let doomed = layout.incoming.appending(id.text)
             do throws(UploadStoreError) {
                 // The rename is what deletes: a crash right behind it leaves something to sweep, never half a record.
@@ -159,7 +168,7 @@ public final class LocalUploadStore: UploadStore {
             // Removed in any case: nothing else would take it away before the next start.
             defer { Self.remove(doomed, logger) }
             if let key = try StoreLayout.key(ofRecordIn: doomed) { keys.forget(id, under: key) }
-            try DurableFiles.synchronizeDirectory(layout.directory)
+            try names.synchronize()
             return true
         }
     }

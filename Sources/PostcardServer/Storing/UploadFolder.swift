@@ -37,18 +37,23 @@ struct UploadFolder: ~Copyable {
     private let path: FilePath
     private let key: IdempotencyKey?
     let isKept: Bool
+    private let names: SharedDirectorySync
     private var place = Place.nowhere
     private var file: DurableFile?
+    /// Files that are complete and not yet known to be on the disk. It is told of all before one is waited for.
+    private var unsynchronized: [DurableFile] = []
     private var hash = SHA256()
     private var size: Int64 = 0
     private(set) var contents: [Content] = []
 
     /// - Parameters:
+    ///   - names: Makes the records' names durable.
     ///   - name: The folder's name while it is incomplete.
     ///   - key: The key that the record is made under.
     ///   - isKept: Whether anything is written. Content is hashed in any case.
-    init(layout: StoreLayout, name: String, key: IdempotencyKey?, isKept: Bool) {
+    init(layout: StoreLayout, names: SharedDirectorySync, name: String, key: IdempotencyKey?, isKept: Bool) {
         self.layout = layout
+        self.names = names
         self.key = key
         self.isKept = isKept
         path = layout.incoming.appending(name)
@@ -64,11 +69,29 @@ struct UploadFolder: ~Copyable {
             case .bytes(let buffer):
                 try append(buffer)
             case .endFile:
-                try file?.finish()
-                file = nil
+                try endFile()
                 contents.append(Content(size: size, sha256: hash.finalize().hexadecimal))
             }
         }
+    }
+
+    /// A form of many files has not all of them open.
+    private static let maximumOpenFiles = 32
+
+    private mutating func endFile() throws(UploadStoreError) {
+        guard let complete = file.take() else { return }
+        synchronizeLater(complete)
+        if unsynchronized.count >= Self.maximumOpenFiles { try synchronizeFiles() }
+    }
+
+    private mutating func synchronizeLater(_ file: DurableFile) {
+        file.beginSynchronizing()
+        unsynchronized.append(file)
+    }
+
+    private mutating func synchronizeFiles() throws(UploadStoreError) {
+        for file in unsynchronized { try file.finish() }
+        unsynchronized.removeAll()
     }
 
     /// Where a complete file lies; `nil` where it is empty and lies nowhere.
@@ -105,19 +128,23 @@ struct UploadFolder: ~Copyable {
         try make()
         // The key is a name in the folder: whatever makes the record durable makes it so too.
         if let key { _ = try DurableFile(path.appending(StoreLayout.name(of: key))) }
-        do {
-            try DurableFiles.write(record.json(), to: recordPath)
-        } catch {
-            throw error as? UploadStoreError ?? .file("write", recordPath, error)
-        }
+        try write(record, to: recordPath)
+        try synchronizeFiles()
         try DurableFiles.synchronizeDirectory(path)
         try DurableFiles.move(path, to: layout.folder(of: record.id))
         place = .record(record.id)
-        try DurableFiles.synchronizeDirectory(layout.directory)
+        try names.synchronize()
+    }
+
+    private mutating func write(_ record: UploadRecord, to path: FilePath) throws(UploadStoreError) {
+        let file = try DurableFile(path)
+        try file.write(record.json().bytes)
+        synchronizeLater(file)
     }
 
     mutating func remove() {
         file = nil
+        unsynchronized.removeAll()
         if case .record(let id) = place {
             try? DurableFiles.move(layout.folder(of: id), to: path)
             place = .incoming

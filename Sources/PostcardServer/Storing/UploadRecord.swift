@@ -75,21 +75,4 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
     /// Where records and files are read, wherever forms are posted.
     static let readingPath = "/uploads"
 }
-
-extension UploadRecord {
-    /// The record as JSON in UTF-8, its keys sorted.
-    public func json() throws -> Data {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        encoder.dateEncodingStrategy = .iso8601
-        return try encoder.encode(self)
-    }
-
-    /// Takes a record from its JSON.
-    public init(json: Data) throws {
-        let decoder = JSONDecoder()
-        decoder.dateDecodingStrategy = .iso8601
-        self = try decoder.decode(UploadRecord.self, from: json)
-    }
-}
 #endif

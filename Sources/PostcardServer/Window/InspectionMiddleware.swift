@@ -21,7 +21,7 @@ struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
         _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
     ) async throws -> Response {
         guard isToBeKept(request) else { return try await keepingStrangers(request, context, next) }
-        let capture = RequestCapture(options: window.options)
+        let capture = RequestCapture(for: window)
         let received = Date()
         let start = ContinuousClock.now
         var observed = request

@@ -41,18 +41,14 @@ struct KeptBody: Sendable {
 extension KeptBody {
     /// Keeps both ends of what goes by.
     struct Builder {
-        private let maximumEndBytes: Int
         private var first: [UInt8] = []
-        /// The newest chunks, uncopied, and never more of them than the end needs.
+        /// The newest chunks, uncopied where they are large, and never more of them than the end needs.
         private var recent = CircularBuffer<ByteBuffer>()
         private var recentBytes = 0
-        private var length: Int64 = 0
+        private(set) var length: Int64 = 0
 
-        init(maximumEndBytes: Int) {
-            self.maximumEndBytes = maximumEndBytes
-        }
-
-        mutating func take(_ chunk: ByteBuffer) {
+        /// - Parameter maximumEndBytes: How much of each end may be kept now; it may become less from chunk to chunk.
+        mutating func take(_ chunk: ByteBuffer, maximumEndBytes: Int) {
             var chunk = chunk
             length += Int64(chunk.readableBytes)
             if first.count < maximumEndBytes {
@@ -62,7 +58,7 @@ extension KeptBody {
                 }
             }
             guard chunk.readableBytes > 0 else { return }
-            recent.append(chunk)
+            keep(chunk)
             recentBytes += chunk.readableBytes
             while let oldest = recent.first, recentBytes - oldest.readableBytes >= maximumEndBytes {
                 recentBytes -= oldest.readableBytes
@@ -70,9 +66,16 @@ extension KeptBody {
             }
         }
 
-        var hasRoom: Bool { length < Int64(maximumEndBytes) }
+        private mutating func keep(_ chunk: ByteBuffer) {
+            if var last = recent.popLast() {
+                let isTaken = last.takeIn(chunk)
+                recent.append(last)
+                if isTaken { return }
+            }
+            recent.append(chunk.kept)
+        }
 
-        func body(isComplete: Bool) -> KeptBody {
+        func body(isComplete: Bool, maximumEndBytes: Int) -> KeptBody {
             let last = recent.reduce(into: [UInt8]()) { $0.append(contentsOf: $1.readableBytesView) }
             return KeptBody(
                 first: first, last: Array(last.suffix(maximumEndBytes)), length: length, isComplete: isComplete)

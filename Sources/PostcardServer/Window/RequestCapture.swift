@@ -9,7 +9,7 @@ final class RequestCapture: Sendable {
     @TaskLocal static var current: RequestCapture?
 
     private struct State {
-        var body: KeptBody.Builder
+        var body = KeptBody.Builder()
         var isComplete = false
         var parts: [KeptPart] = []
         var partBytes = 0
@@ -30,19 +30,28 @@ final class RequestCapture: Sendable {
     }
 
     private let options: InspectionOptions
-    private let state: Mutex<State>
+    private let window: RequestWindow
+    private let state = Mutex(State())
 
     /// As long as a message is; longer texts are not repeated.
     private static let maximumTextBytes = 1 << 10
     private static let maximumWarnings = 100
 
-    init(options: InspectionOptions) {
-        self.options = options
-        state = Mutex(State(body: KeptBody.Builder(maximumEndBytes: options.maximumEndBytes)))
+    /// - Parameter window: Where the request will be kept. What is noted of all requests under way takes about as much
+    ///   memory together as what is kept there.
+    init(for window: RequestWindow) {
+        options = window.options
+        self.window = window
+        window.captureBegins()
+    }
+
+    deinit {
+        window.captureEnds()
     }
 
     func took(_ chunk: ByteBuffer) {
-        state.withLock { $0.body.take(chunk) }
+        let maximumEndBytes = window.maximumEndBytes
+        state.withLock { $0.body.take(chunk, maximumEndBytes: maximumEndBytes) }
     }
 
     func bodyEnded() {
@@ -51,7 +60,8 @@ final class RequestCapture: Sendable {
 
     /// Whether more of the body could be kept than was read.
     var hasRoom: Bool {
-        state.withLock { !$0.isComplete && $0.body.hasRoom }
+        let maximumEndBytes = window.maximumEndBytes
+        return state.withLock { !$0.isComplete && $0.body.length < Int64(maximumEndBytes) }
     }
 
     /// - Parameter offset: Where the part's content begins.
@@ -86,10 +96,12 @@ final class RequestCapture: Sendable {
 
     /// - Parameter keepsBody: Whether the content is to be kept, or its length alone.
     func notes(keepsBody: Bool) -> Notes {
-        state.withLock { state in
+        let maximumEndBytes = window.maximumEndBytes
+        return state.withLock { state in
             Notes(
                 body: keepsBody
-                    ? state.body.body(isComplete: state.isComplete) : state.body.emptied(isComplete: state.isComplete),
+                    ? state.body.body(isComplete: state.isComplete, maximumEndBytes: maximumEndBytes)
+                    : state.body.emptied(isComplete: state.isComplete),
                 parts: state.parts, partCount: state.partCount, warnings: state.warnings)
         }
     }

@@ -12,11 +12,22 @@ final class RequestWindow: Sendable {
     let options: InspectionOptions
     private let live: LiveEvents
     private let state = Mutex(State())
+    private let captures = Atomic<Int>(0)
 
     init(options: InspectionOptions, live: LiveEvents) {
         self.options = options
         self.live = live
     }
+
+    /// The bytes that are noted of each end of a body: fewer than asked for where many requests are under way.
+    var maximumEndBytes: Int {
+        let ends = 2 * max(captures.load(ordering: .relaxed), 1)
+        return min(options.maximumEndBytes, max(options.maximumBytes / ends, 1))
+    }
+
+    func captureBegins() { captures.add(1, ordering: .relaxed) }
+
+    func captureEnds() { captures.subtract(1, ordering: .relaxed) }
 
     func keep(_ request: KeptRequest) {
         let kept = state.withLock { state in

@@ -5,12 +5,23 @@ enum Secrets {
     static let mask = "***"
 
     private static let names: Set<String> = ["authorization", "proxy-authorization", "cookie", "set-cookie"]
-    private static let pieces = ["token", "secret", "password", "passwd", "api-key", "apikey", "api_key", "signature"]
+    private static let pieces = [
+        "token", "secret", "password", "passwd", "api-key", "apikey", "api_key", "signature",
+    ].map { Array($0.utf8) }
 
     /// Whether the value of a header field or of a query's parameter lets somebody in.
     static func isSecret(_ name: some StringProtocol) -> Bool {
         let name = name.lowercased()
-        return names.contains(name) || pieces.contains { name.contains($0) }
+        // By their bytes: every field of every request is asked about.
+        let bytes = Array(name.utf8)
+        return names.contains(name) || pieces.contains { piece in holds(bytes, piece) }
+    }
+
+    private static func holds(_ bytes: [UInt8], _ piece: [UInt8]) -> Bool {
+        guard bytes.count >= piece.count else { return false }
+        return (0...(bytes.count - piece.count)).contains { start in
+            bytes[start] == piece[0] && bytes[start..<(start + piece.count)].elementsEqual(piece)
+        }
     }
 
     /// A path, with the values of secret parameters in its query masked.

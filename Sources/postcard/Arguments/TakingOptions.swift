@@ -14,7 +14,7 @@ struct TakingOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The most bytes of a text field.", valueName: "size"))
     var maxField: ByteCount?
 
-    @Option(help: ArgumentHelp("The most forms that come in at once (1000).", valueName: "count"))
+    @Option(help: ArgumentHelp("The most forms that come in at once (2000).", valueName: "count"))
     var maxUploads: Int?
 
     @Option(help: ArgumentHelp("The free space to leave on the disk, such as 1GB (64MiB).", valueName: "size"))

@@ -9,12 +9,7 @@ struct LiveEventsTests {
     @Test("What is received and deleted is told as it happens, with the request that did it")
     func events() async throws {
         try await withReceiver { receiver in
-            let port = receiver.port
-            let listener = try await onThread {
-                let socket = try Listener(port: port)
-                #expect(try socket.text(until: ": listening\n\n").contains("text/event-stream"))
-                return socket
-            }
+            let listener = try await Listener.listening(to: receiver)
             let answer = try await receiver.curl("-F", "이름=초코", "\(receiver.url)/uploads")
             let record = try UploadRecord(json: answer.output)
             let told = try await onThread { try listener.text(until: "event: request\n", and: "\n\n") }
@@ -28,12 +23,7 @@ struct LiveEventsTests {
 
     @Test func `an upload that is sent again under its key is told once`() async throws {
         try await withReceiver { receiver in
-            let port = receiver.port
-            let listener = try await onThread {
-                let socket = try Listener(port: port)
-                _ = try socket.text(until: ": listening\n\n")
-                return socket
-            }
+            let listener = try await Listener.listening(to: receiver)
             let request = Form.request(body: Form.small, fields: ["Idempotency-Key: k"])
             let first = try await receiver.exchange(request)
             _ = try await receiver.exchange(request)
@@ -47,12 +37,7 @@ struct LiveEventsTests {
     @Test("Whoever listens does not keep the receiver from ending")
     func shutdown() async throws {
         try await withReceiver { receiver in
-            let port = receiver.port
-            let listener = try await onThread {
-                let socket = try Listener(port: port)
-                _ = try socket.text(until: ": listening\n\n")
-                return socket
-            }
+            let listener = try await Listener.listening(to: receiver)
             await receiver.shutDown()
             // The last chunk, and then the end of the connection.
             #expect(try await onThread { try listener.rest() }.hasSuffix("0\r\n\r\n"))
@@ -88,13 +73,38 @@ struct LiveEventsTests {
         #expect(count == 3)
         _ = try live.listen()
     }
+
+    @Test func `whoever listens is disconnected rather than told of a record that is very long`() async throws {
+        let live = LiveEvents()
+        let (events, _) = try live.listen()
+        let id = try #require(UploadID(String(repeating: "0", count: 26)))
+        func publish(_ count: Int) {
+            let field = UploadRecord.Field(name: "a", value: String(repeating: "x", count: count))
+            live.publish(.uploaded(UploadRecord(id: id, received: Date(), fields: [field], files: [])))
+        }
+        publish(10)
+        publish(1 << 20)
+        publish(10)
+        let count = await events.reduce(into: 0) { count, _ in count += 1 }
+        #expect(count == 1)
+    }
 }
 
 /// Reads an answer that does not end. Used from one thread at a time.
 private final class Listener: @unchecked Sendable {
     private let socket: RawSocket
 
-    init(port: Int) throws {
+    /// Returns once what happens is told.
+    static func listening(to receiver: RunningReceiver) async throws -> Listener {
+        let port = receiver.port
+        return try await onThread {
+            let listener = try Listener(port: port)
+            #expect(try listener.text(until: ": listening\n\n").contains("text/event-stream"))
+            return listener
+        }
+    }
+
+    private init(port: Int) throws {
         socket = try RawSocket(port: port)
         try socket.send("GET /events HTTP/1.1\r\nHost: a\r\n\r\n")
     }

@@ -1,0 +1,17 @@
+#if Server
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension JSONEncoder {
+    /// Writes what the receiver answers: without line breaks, keys sorted, times in ISO 8601.
+    static var forAnswers: JSONEncoder {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        encoder.dateEncodingStrategy = .iso8601
+        return encoder
+    }
+}
+#endif

@@ -1,0 +1,40 @@
+#if Server
+import Synchronization
+import SystemPackage
+
+/// Waits until the names in a directory are on the disk, once for all who ask while it waits for others.
+final class SharedDirectorySync: Sendable {
+    private struct State {
+        /// The last turn whose names are on the disk.
+        var done: UInt64 = 0
+        /// The last turn that was told that they are not: the system reports a failure once.
+        var failed: (turn: UInt64, error: UploadStoreError)?
+    }
+
+    private let path: FilePath
+    private let turns = Atomic<UInt64>(0)
+    private let state = Mutex(State())
+
+    init(_ path: FilePath) {
+        self.path = path
+    }
+
+    /// Returns once every name that was made before the call is on the disk. Blocks.
+    func synchronize() throws(UploadStoreError) {
+        let turn = turns.add(1, ordering: .sequentiallyConsistent).newValue
+        try state.withLock { state throws(UploadStoreError) in
+            if turn <= state.done { return }
+            if let failed = state.failed, turn <= failed.turn { throw failed.error }
+            // Whoever has a turn by now made their names before.
+            let latest = turns.load(ordering: .sequentiallyConsistent)
+            do throws(UploadStoreError) {
+                try DurableFiles.synchronizeDirectory(path)
+            } catch {
+                state.failed = (latest, error)
+                throw error
+            }
+            state.done = latest
+        }
+    }
+}
+#endif
