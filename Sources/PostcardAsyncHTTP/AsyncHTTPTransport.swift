@@ -1,7 +1,7 @@
 #if AsyncHTTP
 public import AsyncHTTPClient
 import HTTPTypes
-import NIOCore
+public import NIOCore
 import NIOHTTP1
 public import PostcardClient
 import PostcardForm
@@ -20,10 +20,11 @@ import Foundation
 /// ```
 ///
 /// The request names the form's length where it is known, and goes out in chunks where it is not. About
-/// 5 MiB of the body are in memory at the most. Connections are kept and used again; HTTP/2 is spoken
+/// 1 MiB of the body is in memory at the most. Connections are kept and used again; HTTP/2 is spoken
 /// where a server offers it over TLS.
 ///
-/// A request that asks for a 100 (Continue) waits for it before its body goes out, a second at the most.
+/// A request that asks for a 100 (Continue) waits for it before its body goes out, a second at the most. An answer of
+/// 300 or more ends a body that it overtakes, and the connection is not used again.
 public struct AsyncHTTPTransport: UploadTransport {
     private let connections: Connections
 
@@ -32,105 +33,94 @@ public struct AsyncHTTPTransport: UploadTransport {
     ///
     /// - Parameter connectTimeout: How long connecting may take.
     public init(connectTimeout: Duration = .seconds(30)) {
-        var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
+        var configuration = HTTPClient.Configuration()
         configuration.timeout.connect = TimeAmount(connectTimeout)
         // A refused connection is told at once; whether to try again is the client's retry policy to say.
         configuration.connectionPool.retryConnectionEstablishment = false
-        let expectations = Expectations()
-        configuration.addHandlers(telling: expectations)
-        connections = Connections(HTTPClient(configuration: configuration), expectations)
+        self.init(configuration: configuration)
     }
 
-    /// Makes a transport that uses an HTTP client which the program has.
+    /// Makes a transport whose connections are set up as the program says: through a proxy, with certificates of its
+    /// own, or with more of them at a time.
     ///
-    /// - Parameter client: The client, which the program shuts down when nobody uses it any more. One that
-    ///   follows redirects never sends a form again, but answers a 303 with what it finds at the other place,
-    ///   and one that retries to establish connections says only after its connect timeout that nobody listens.
-    ///   Both are AsyncHTTPClient's defaults. It cannot see a 100 (Continue): a body that waits for one goes out
-    ///   after a second, unless the form is refused before.
-    public init(client: HTTPClient) {
-        connections = Connections(client, nil)
+    /// ```swift
+    /// var configuration = HTTPClient.Configuration()
+    /// configuration.proxy = .server(host: "proxy.example.org", port: 3128)
+    /// let client = UploadClient(transport: AsyncHTTPTransport(configuration: configuration))
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - configuration: The settings of the HTTP client that the transport makes. Redirects and the times without
+    ///     a byte read or written are the upload client's to judge, and the initializers of connections are the
+    ///     transport's own: what is set for those is passed over. A client that retries to establish connections,
+    ///     as is AsyncHTTPClient's default, says only after its connect timeout that nobody listens.
+    ///   - eventLoopGroup: The threads on which connections are served; those that all of the program's clients share
+    ///     unless given.
+    public init(
+        configuration: HTTPClient.Configuration, eventLoopGroup: any EventLoopGroup = HTTPClient.defaultEventLoopGroup
+    ) {
+        var configuration = configuration
+        configuration.redirectConfiguration = .disallow
+        configuration.timeout.read = nil
+        configuration.timeout.write = nil
+        let bodies = OutgoingBodies()
+        configuration.addHandlers(sending: bodies)
+        connections = Connections(
+            HTTPClient(eventLoopGroupProvider: .shared(eventLoopGroup), configuration: configuration), bodies)
     }
 
-    /// The HTTP client, shut down when nobody holds it any more if it is the transport's own.
+    /// The HTTP client, shut down when nobody holds it any more.
     private final class Connections: Sendable {
         let client: HTTPClient
-        /// What the connections' handlers tell of, where they are the transport's own.
-        let expectations: Expectations?
+        /// Where the connections' handlers find what to send.
+        let bodies: OutgoingBodies
 
-        init(_ client: HTTPClient, _ expectations: Expectations?) {
+        init(_ client: HTTPClient, _ bodies: OutgoingBodies) {
             self.client = client
-            self.expectations = expectations
+            self.bodies = bodies
         }
 
         deinit {
             // The callback keeps the client until it has shut down; its failing to do so concerns nobody.
-            if expectations != nil { client.shutdown { [client] _ in _ = client } }
+            client.shutdown { [client] _ in _ = client }
         }
     }
 
     public func send(
         _ request: UploadRequest, reporting report: @escaping @Sendable (TransportEvent) -> Void
     ) async throws -> UploadResponse {
-        guard let body = request.body else {
+        guard let layout = request.body else {
             do {
                 return try await answer(to: HTTPClientRequest(request), of: request, reporting: report)
             } catch {
                 throw UploadError.mapping(error, of: request.url)
             }
         }
-        let blocks = BodyBlocks()
-        let expectation = request.expectsContinue ? Expectation() : nil
-        do {
-            return try await exchange(request, body, blocks, expectation, reporting: report)
-        } catch {
-            // What kept the body from being read is told as it is, whatever became of the connection then.
-            throw blocks.failure ?? UploadError.mapping(error, of: request.url)
-        }
+        var source = try BodySource(layout)
+        let first = try source.readyBlock()
+        let blocks = BodyBlocks(first)
+        let body = OutgoingBody(
+            blocks: blocks, length: layout.contentLength, expectsContinue: request.expectsContinue, report: report)
+        guard first?.isLast != true else { return try await answer(to: request, with: body) }
+        // Whatever ends the reading ends the request, and the other way round.
+        async let response = answer(to: request, with: body)
+        try await source.feed(blocks)
+        return try await response
     }
 
-    /// Reads the body in one task while another hands it to the connection; the response ends both.
-    private func exchange(
-        _ request: UploadRequest, _ layout: FormLayout, _ blocks: BodyBlocks, _ expectation: Expectation?,
-        reporting report: @escaping @Sendable (TransportEvent) -> Void
-    ) async throws -> UploadResponse {
-        try await withThrowingTaskGroup(of: UploadResponse?.self) { group in
-            defer { group.cancelAll() }
-            group.addTask {
-                await BodySource(layout, into: blocks).run()
-                return nil
-            }
-            group.addTask {
-                // Whoever waits for a place for the next block is let go when the response has come.
-                defer { blocks.close() }
-                var outgoing = HTTPClientRequest(request)
-                let mark = expectation.flatMap { connections.expectations?.add($0, marking: &outgoing.headers) }
-                defer {
-                    if let mark { connections.expectations?.remove(mark) }
-                    expectation?.end()
-                }
-                let loops = connections.client.eventLoopGroup
-                let end = BodyEnd()
-                let chunks = BodyChunks(
-                    blocks: blocks, loops: loops, end: end, expectation: expectation, report: report)
-                let length = layout.contentLength.map { HTTPClientRequest.Body.Length.known($0) } ?? .unknown
-                outgoing.body = .stream(chunks, length: length)
-                let response: UploadResponse
-                do {
-                    response = try await answer(to: outgoing, of: request, reporting: report)
-                } catch {
-                    // The last chunk may have got through before whatever this is.
-                    if let whole = end.take() { report(.sent(whole)) }
-                    throw error
-                }
-                // A server that knows the length may answer the last chunk before anyone has asked for another.
-                if response.status.kind == .successful, let whole = end.take() { report(.sent(whole)) }
-                return response
-            }
-            while let result = try await group.next() {
-                if let result { return result }
-            }
-            throw CancellationError()
+    /// Sends a request whose body goes out as its blocks are put.
+    private func answer(to request: UploadRequest, with body: OutgoingBody) async throws -> UploadResponse {
+        var outgoing = HTTPClientRequest(request)
+        let mark = connections.bodies.add(body, marking: &outgoing.headers)
+        defer {
+            connections.bodies.remove(mark)
+            body.blocks.close()
+        }
+        do {
+            return try await answer(to: outgoing, of: request, reporting: body.report)
+        } catch {
+            // What kept the body from being read is told as it is, whatever became of the connection then.
+            throw body.blocks.failure ?? UploadError.mapping(error, of: request.url)
         }
     }
 
@@ -142,13 +132,18 @@ public struct AsyncHTTPTransport: UploadTransport {
         var received = 0
         report(.received(bytes: received))
         var body = Data()
-        for try await bytes in response.body {
-            received += bytes.readableBytes
-            guard received <= request.maximumResponseBytes else {
-                throw UploadError.responseTooLarge(from: request.url, limit: request.maximumResponseBytes)
+        do {
+            for try await bytes in response.body {
+                received += bytes.readableBytes
+                guard received <= request.maximumResponseBytes else {
+                    throw UploadError.responseTooLarge(from: request.url, limit: request.maximumResponseBytes)
+                }
+                body.append(contentsOf: bytes.readableBytesView)
+                report(.received(bytes: received))
             }
-            body.append(contentsOf: bytes.readableBytesView)
-            report(.received(bytes: received))
+        } catch {
+            // A refusal whose words are cut off is one all the same.
+            guard response.status.isRefusal, !Task.isCancelled, !(error is UploadError) else { throw error }
         }
         return UploadResponse(response, body: body)
     }
@@ -158,6 +153,11 @@ extension UploadRequest {
     fileprivate var expectsContinue: Bool {
         headerFields[.expect]?.lowercased() == "100-continue"
     }
+}
+
+extension HTTPResponseStatus {
+    /// Whether the server does not take the form.
+    fileprivate var isRefusal: Bool { code >= 400 }
 }
 
 extension HTTPClientRequest {

@@ -12,44 +12,75 @@ import Testing
         return BodyBlock(bytes: ByteBuffer(string: text), end: end, isLast: isLast)
     }
 
+    private func text(_ next: BodyBlocks.Next) -> String? {
+        if case .block(let block) = next { String(buffer: block.bytes) } else { nil }
+    }
+
+    /// Takes the next thing there is, once it is there.
+    private func take(_ blocks: BodyBlocks) async -> BodyBlocks.Next {
+        while true {
+            let (calls, call) = AsyncStream<Void>.makeStream()
+            let next = blocks.take { call.finish() }
+            guard case .later = next else { return next }
+            for await _ in calls {}
+        }
+    }
+
     @Test func `blocks come out in the order in which they went in, then the end`() async throws {
-        let blocks = BodyBlocks()
-        async let isFirstWanted = blocks.put(block("a"))
-        #expect(try await blocks.take()?.bytes == ByteBuffer(string: "a"))
-        #expect(await isFirstWanted)
-        async let isSecondWanted = blocks.put(block("b"))
-        #expect(try await blocks.take()?.bytes == ByteBuffer(string: "b"))
-        #expect(await isSecondWanted)
-        blocks.finish(.success(()))
-        #expect(try await blocks.take() == nil)
-        #expect(try await blocks.take() == nil)
+        let blocks = BodyBlocks(block("a"))
+        async let reader = {
+            guard await blocks.waitForPlace() else { return false }
+            for text in ["b", "c"] {
+                guard await blocks.put(block(text)) else { return false }
+            }
+            blocks.finish(.success(()))
+            return true
+        }()
+        for expected in ["a", "b", "c"] { #expect(text(await take(blocks)) == expected) }
+        guard case .end = await take(blocks) else { throw Broken() }
+        #expect(await reader)
+        guard case .end = await take(blocks) else { throw Broken() }
     }
 
     @Test func `once the last block is taken the body is over, and stays so`() async throws {
         let blocks = BodyBlocks()
         async let isWanted = blocks.put(block("abc", isLast: true))
-        #expect(try await blocks.take()?.isLast == true)
+        #expect(text(await take(blocks)) == "abc")
         #expect(await isWanted)
         blocks.close()
-        #expect(try await blocks.take() == nil)
+        guard case .end = await take(blocks) else { throw Broken() }
     }
 
-    @Test func `a failure reaches whoever takes, again and again`() async throws {
+    @Test func `a failure breaks the body, and is told`() async throws {
         let blocks = BodyBlocks()
         #expect(blocks.failure == nil)
         blocks.finish(.failure(Broken()))
         #expect(blocks.failure is Broken)
-        await #expect(throws: Broken.self) { try await blocks.take() }
-        await #expect(throws: Broken.self) { try await blocks.take() }
+        guard case .broken = await take(blocks) else { throw Broken() }
+        #expect(await blocks.put(block("late")) == false)
+    }
+
+    @Test func `whoever waits for a block is called by a failure, an end and a closing`() async throws {
+        for way in 0..<3 {
+            let blocks = BodyBlocks()
+            let (calls, call) = AsyncStream<Void>.makeStream()
+            guard case .later = blocks.take(orCall: { call.finish() }) else { throw Broken() }
+            switch way {
+            case 0: blocks.finish(.failure(Broken()))
+            case 1: blocks.finish(.success(()))
+            default: blocks.close()
+            }
+            for await _ in calls {}
+        }
     }
 
     @Test func `closing lets the reader go and refuses what comes later`() async throws {
-        let blocks = BodyBlocks()
-        async let isWanted = blocks.put(block("a"))
+        let blocks = BodyBlocks(block("a"))
+        async let isWanted = blocks.waitForPlace()
         blocks.close()
         #expect(await isWanted == false)
         #expect(await blocks.put(block("b")) == false)
-        await #expect(throws: CancellationError.self) { try await blocks.take() }
+        guard case .broken = await take(blocks) else { throw Broken() }
     }
 
     @Test func `cancelling the reader lets it go`() async throws {

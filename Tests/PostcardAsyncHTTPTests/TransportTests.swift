@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    @Test func `a client that the program has is used with all its settings, and left to the program`() async throws {
+    @Test func `connections are set up as the program says`() async throws {
         let proxy = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
@@ -35,17 +35,15 @@ import Testing
         var configuration = HTTPClient.Configuration()
         configuration.connectionPool.retryConnectionEstablishment = false
         configuration.proxy = .server(host: "127.0.0.1", port: try #require(proxy.localAddress?.port))
-        try await HTTPClient.withHTTPClient(configuration: configuration) { client in
-            // Without the proxy the error would be that there is no such host.
-            let url = try #require(URL(string: "http://no-such-host.invalid/uploads"))
-            for _ in 0..<2 {
-                let error = try await #require(throws: UploadError.self) {
-                    try await UploadClient(transport: AsyncHTTPTransport(client: client)).upload(
-                        MultipartForm(), to: url)
-                }
-                #expect(error.code == .connectionFailed)
-                #expect(error.underlying as? HTTPClientError == .proxyAuthenticationRequired)
+        let client = UploadClient(transport: AsyncHTTPTransport(configuration: configuration))
+        // Without the proxy the error would be that there is no such host.
+        let url = try #require(URL(string: "http://no-such-host.invalid/uploads"))
+        for _ in 0..<2 {
+            let error = try await #require(throws: UploadError.self) {
+                try await client.upload(MultipartForm(), to: url)
             }
+            #expect(error.code == .connectionFailed)
+            #expect(error.underlying as? HTTPClientError == .proxyAuthenticationRequired)
         }
         try await proxy.close()
     }

@@ -1,6 +1,5 @@
 #if AsyncHTTP
 import NIOCore
-import PostcardForm
 import PostcardClient
 import Synchronization
 
@@ -13,17 +12,17 @@ struct BodyBlock: Sendable {
     let isLast: Bool
 }
 
-/// Passes the blocks of a body from the task that reads them to the one that hands them to the connection, one
-/// at a time: while one is on its way the next is being read, and no more.
+/// Passes the blocks of a body from the task that reads them to the event loop that writes them, one at a time:
+/// while one is being written the next is being read, and no more.
 final class BodyBlocks: Sendable {
-    private let state = Mutex(State.empty)
+    private let state: Mutex<State>
 
-    /// What is between the two tasks.
+    /// What is between the two.
     private enum State {
         /// Nothing is here, and nobody waits.
         case empty
-        /// The connection waits for a block.
-        case wanted(CheckedContinuation<BodyBlock?, any Error>)
+        /// The connection wants to be called when there is something.
+        case wanted(@Sendable () -> Void)
         /// A block is here; perhaps the reader waits for its place.
         case full(BodyBlock, CheckedContinuation<Bool, Never>?)
         /// The body is over, and its last block taken.
@@ -33,11 +32,6 @@ final class BodyBlocks: Sendable {
         /// Nobody wants more blocks.
         case closed
 
-        /// What it is once a block has been taken.
-        static func following(_ block: BodyBlock) -> State {
-            block.isLast ? .ended : .empty
-        }
-
         var isFinal: Bool {
             switch self {
             case .ended, .failed, .closed: true
@@ -46,30 +40,59 @@ final class BodyBlocks: Sendable {
         }
     }
 
-    /// Hands over a block, and waits until there is place for another.
+    /// - Parameter first: The block that is here from the beginning, if any.
+    init(_ first: BodyBlock? = nil) {
+        state = Mutex(first.map { .full($0, nil) } ?? .empty)
+    }
+
+    /// Hands over a block, and waits until it has been taken.
     ///
     /// - Returns: Whether more blocks are wanted.
     func put(_ block: BodyBlock) async -> Bool {
+        await wait { state, continuation in
+            switch state {
+            case .empty:
+                state = .full(block, continuation)
+                return .nothing
+            case .wanted(let wake):
+                state = .full(block, continuation)
+                return .wake(wake)
+            case .full, .ended, .failed, .closed:
+                return .resume(false)
+            }
+        }
+    }
+
+    /// Waits until the block that is here from the beginning, if any, has been taken.
+    ///
+    /// - Returns: Whether more blocks are wanted.
+    func waitForPlace() async -> Bool {
+        await wait { state, continuation in
+            switch state {
+            case .full(let block, nil):
+                state = .full(block, continuation)
+                return .nothing
+            case .empty, .wanted: return .resume(true)
+            case .full, .ended, .failed, .closed: return .resume(false)
+            }
+        }
+    }
+
+    private enum WaitAction {
+        case nothing
+        case wake(@Sendable () -> Void)
+        case resume(Bool)
+    }
+
+    private func wait(
+        _ begin: (inout State, CheckedContinuation<Bool, Never>) -> WaitAction
+    ) async -> Bool {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let action = state.withLock { state in
-                    switch state {
-                    case .empty:
-                        state = .full(block, continuation)
-                        return PutAction.wait
-                    case .wanted(let taker):
-                        state = .following(block)
-                        return .deliver(taker)
-                    case .full, .ended, .failed, .closed:
-                        return .refuse
-                    }
-                }
-                switch action {
-                case .wait: break
-                case .deliver(let taker):
-                    taker.resume(returning: block)
-                    continuation.resume(returning: true)
-                case .refuse: continuation.resume(returning: false)
+                switch state.withLock({ begin(&$0, continuation) }) {
+                case .nothing: break
+                case .wake(let wake): wake()
+                case .resume(let isWanted): continuation.resume(returning: isWanted)
                 }
             }
         } onCancel: {
@@ -77,46 +100,33 @@ final class BodyBlocks: Sendable {
         }
     }
 
-    private enum PutAction {
-        case wait
-        case deliver(CheckedContinuation<BodyBlock?, any Error>)
-        case refuse
+    /// What there is for the connection.
+    enum Next {
+        case block(BodyBlock)
+        /// Nothing yet.
+        case later
+        /// The body is over.
+        case end
+        /// The body will not come to its end.
+        case broken
     }
 
-    /// Takes the next block; `nil` at the end of the body.
-    ///
-    /// - Throws: What kept the body from being read; `CancellationError` once it is closed.
-    func take() async throws -> BodyBlock? {
-        try await withCheckedThrowingContinuation { continuation in
-            let action = state.withLock { state in
-                switch state {
-                case .empty:
-                    state = .wanted(continuation)
-                    return TakeAction.wait
-                case .full(let block, let reader):
-                    state = .following(block)
-                    return .deliver(block, reader)
-                case .ended: return .end
-                case .failed(let error): return .fail(error)
-                case .wanted, .closed: return .fail(CancellationError())
-                }
-            }
-            switch action {
-            case .wait: break
-            case .deliver(let block, let reader):
-                continuation.resume(returning: block)
-                reader?.resume(returning: true)
-            case .end: continuation.resume(returning: nil)
-            case .fail(let error): continuation.resume(throwing: error)
+    /// Takes the next block, or asks to be called when there is something.
+    func take(orCall wake: @escaping @Sendable () -> Void) -> Next {
+        let (next, reader) = state.withLock { state -> (Next, CheckedContinuation<Bool, Never>?) in
+            switch state {
+            case .empty, .wanted:
+                state = .wanted(wake)
+                return (.later, nil)
+            case .full(let block, let reader):
+                state = block.isLast ? .ended : .empty
+                return (.block(block), reader)
+            case .ended: return (.end, nil)
+            case .failed, .closed: return (.broken, nil)
             }
         }
-    }
-
-    private enum TakeAction {
-        case wait
-        case deliver(BodyBlock, CheckedContinuation<Bool, Never>?)
-        case end
-        case fail(any Error)
+        reader?.resume(returning: true)
+        return next
     }
 
     /// What kept the body from being read.
@@ -126,20 +136,19 @@ final class BodyBlocks: Sendable {
 
     /// Ends the body, well or not. Every block has been taken by then, because ``put(_:)`` waits for it.
     func finish(_ result: Result<Void, any Error>) {
-        let taker: CheckedContinuation<BodyBlock?, any Error>? = state.withLock { state in
-            guard !state.isFinal else { return nil }
+        let waiting = state.withLock { state in
+            guard !state.isFinal else { return State.closed }
             let waiting = state
             switch result {
             case .success: state = .ended
             case .failure(let error): state = .failed(error)
             }
-            if case .wanted(let taker) = waiting { return taker }
-            return nil
+            return waiting
         }
-        taker?.resume(with: result.map { nil })
+        if case .wanted(let wake) = waiting { wake() }
     }
 
-    /// Lets both tasks go: nobody wants more blocks.
+    /// Lets both sides go: nobody wants more blocks.
     func close() {
         let waiting = state.withLock { state in
             guard !state.isFinal else { return State.closed }
@@ -147,7 +156,7 @@ final class BodyBlocks: Sendable {
             return state
         }
         switch waiting {
-        case .wanted(let taker): taker.resume(throwing: CancellationError())
+        case .wanted(let wake): wake()
         case .full(_, let reader): reader?.resume(returning: false)
         case .empty, .ended, .failed, .closed: break
         }

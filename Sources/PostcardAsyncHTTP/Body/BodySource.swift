@@ -6,40 +6,66 @@ import PostcardForm
 /// Reads a form's body, block by block, as fast as the blocks are taken.
 struct BodySource {
     /// Large enough that a file is read in few calls, small enough that some of them do not matter.
-    private static let blockSize = 256 << 10
+    static let blockSize = 256 << 10
+
+    /// One is being filled, one waits to be taken, and ``BodyHandler`` writes the others.
+    private static let blockCount = 2 + BodyHandler.maximumBytesInFlight / blockSize
 
     private let layout: FormLayout
-    private let blocks: BodyBlocks
+    private let reader: FormReader
+    /// Blocks whose memory is used again when nobody else holds it: fresh memory costs more than what is done with it.
+    private var ring: [ByteBuffer] = []
+    private var next = 0
 
-    init(_ layout: FormLayout, into blocks: BodyBlocks) {
+    /// - Throws: `FormError` where the first bytes cannot be read.
+    init(_ layout: FormLayout) throws {
         self.layout = layout
-        self.blocks = blocks
+        reader = try layout.reader()
     }
 
-    /// Reads until the body ends, cannot be read, or is not wanted any more.
-    func run() async {
+    /// Reads the first block, where nothing has to be waited for.
+    mutating func readyBlock() throws -> BodyBlock? {
+        reader.needsPreparation ? nil : try readBlock()
+    }
+
+    /// Reads on until the body ends or is not wanted any more.
+    ///
+    /// - Throws: What keeps the body from being read, of which the blocks know then.
+    mutating func feed(_ blocks: BodyBlocks) async throws {
         do {
-            let reader = try layout.reader()
+            guard await blocks.waitForPlace() else { return }
             while try await reader.prepare() {
-                var bytes = ByteBufferAllocator().buffer(capacity: capacity(at: reader.position))
-                _ = try bytes.writeWithUnsafeMutableBytes(minimumWritableBytes: 0) { try reader.read(into: $0) }
-                if bytes.readableBytes == 0 { continue }
-                // What a slow stream or a rate limit gives would keep the room of a block while it waits to go out.
-                if bytes.readableBytes < bytes.capacity / 4 { bytes = ByteBuffer(bytes: bytes.readableBytesView) }
-                let end = BodyProgress(bytesSent: reader.position, contentRanges: reader.contentRanges)
-                let isLast = reader.position == layout.contentLength
-                guard await blocks.put(BodyBlock(bytes: bytes, end: end, isLast: isLast)) else { return }
+                guard let block = try readBlock() else { continue }
+                guard await blocks.put(block) else { return }
             }
             blocks.finish(.success(()))
         } catch {
             blocks.finish(.failure(error))
+            throw error
         }
     }
 
+    private mutating func readBlock() throws -> BodyBlock? {
+        if ring.count < Self.blockCount {
+            ring.append(ByteBufferAllocator().buffer(capacity: capacity))
+            next = ring.count - 1
+        } else {
+            next = (next + 1) % ring.count
+            ring[next].clear(minimumCapacity: capacity)
+        }
+        _ = try ring[next].writeWithUnsafeMutableBytes(minimumWritableBytes: 0) { [reader] in try reader.read(into: $0)
+        }
+        guard ring[next].readableBytes > 0 else { return nil }
+        return BodyBlock(
+            bytes: ring[next],
+            end: BodyProgress(bytesSent: reader.position, contentRanges: reader.contentRanges),
+            isLast: reader.position == layout.contentLength)
+    }
+
     /// No more than is left, so that a small form takes little memory.
-    private func capacity(at position: Int64) -> Int {
+    private var capacity: Int {
         guard let length = layout.contentLength else { return Self.blockSize }
-        return Int(min(Int64(Self.blockSize), max(length - position, 1)))
+        return Int(min(Int64(Self.blockSize), max(length - reader.position, 1)))
     }
 }
 #endif

@@ -131,10 +131,8 @@ import Testing
     ) async throws -> Result {
         var tls = TLSConfiguration.makeClientConfiguration()
         tls.trustRoots = .file(certificate)
-        var configuration = HTTPClient.Configuration(tlsConfiguration: tls, redirectConfiguration: .disallow)
+        var configuration = HTTPClient.Configuration(tlsConfiguration: tls)
         configuration.connectionPool.retryConnectionEstablishment = false
-        return try await HTTPClient.withHTTPClient(configuration: configuration) { client in
-            try await work(UploadClient(transport: AsyncHTTPTransport(client: client)))
-        }
+        return try await work(UploadClient(transport: AsyncHTTPTransport(configuration: configuration)))
     }
 }

@@ -1,0 +1,104 @@
+import Foundation
+import HTTPTypes
+import PostcardClient
+import PostcardForm
+import PostcardTestSupport
+import Synchronization
+import Testing
+
+/// Uploads to `postcard serve` through a proxy that points elsewhere, or asks who is there.
+@Suite(.timeLimit(.minutes(2))) struct DetourTests {
+    private static func pointing(_ status: Int, to place: String) -> Fault {
+        .answer(Fault.Answer(status, ["Location": place]))
+    }
+
+    /// Redirects of a form that is sent again, when its whole body has come and before.
+    static let repeated = [307, 308].flatMap { status in
+        let answer = Fault.Answer(status, ["Location": "/uploads?again"])
+        return [Fault.answer(answer), .earlyAnswer(answer, atByte: 100_000, .reading)]
+    }
+
+    @Test(arguments: Carrier.allCases, repeated)
+    func `a form that is sent on to another place is stored there, once`(carrier: Carrier, redirect: Fault) async throws
+    {
+        let folder = try TemporaryFolder()
+        let form = try FaultTests.form(in: folder, size: 32 << 20)
+        let receiver = try await ReceivingServer()
+        let proxy = try await FaultProxy.run([redirect], before: receiver.url) { proxy in
+            let response = try await UploadClient(transport: carrier.transport()).upload(form, to: proxy.uploads)
+            #expect(response.status == .created)
+            return proxy
+        }
+        #expect(proxy.seen.map(\.method) == ["POST", "POST"])
+        #expect(proxy.seen.map(\.path) == ["/uploads", "/uploads?again"])
+        try FaultTests.expectNothingOpen(to: proxy, in: folder)
+        #expect(try await receiver.end().records.count == 1)
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `behind a 303 the other place is asked, and gets no form`(carrier: Carrier) async throws {
+        let folder = try TemporaryFolder()
+        let form = try FaultTests.form(in: folder, size: 300_000)
+        let receiver = try await ReceivingServer()
+        let proxy = try await FaultProxy.run([Self.pointing(303, to: "/health")], before: receiver.url) { proxy in
+            let response = try await UploadClient(transport: carrier.transport()).upload(form, to: proxy.uploads)
+            #expect(response.text == "ok")
+            return proxy
+        }
+        #expect(proxy.seen.map(\.method) == ["POST", "GET"])
+        try FaultTests.expectNothingOpen(to: proxy, in: folder)
+        #expect(try await receiver.end().isEmpty)
+    }
+
+    @Test(arguments: Carrier.allCases, [301, 302])
+    func `a redirect that could lose the form is a refusal`(carrier: Carrier, status: Int) async throws {
+        let folder = try TemporaryFolder()
+        let form = try FaultTests.form(in: folder, size: 300_000)
+        let receiver = try await ReceivingServer()
+        let proxy = try await FaultProxy.run([Self.pointing(status, to: "/uploads")], before: receiver.url) { proxy in
+            let client = UploadClient(
+                transport: carrier.transport(), retryPolicy: RetryPolicy(maximumAttempts: 3, firstDelay: .zero))
+            let error = try await #require(throws: UploadError.self) {
+                try await client.upload(form, to: proxy.uploads)
+            }
+            #expect(error.code == .refused)
+            #expect(error.response?.status.code == status)
+            return proxy
+        }
+        #expect(proxy.seen.count == 1)
+        try FaultTests.expectNothingOpen(to: proxy, in: folder)
+        #expect(try await receiver.end().isEmpty)
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `twenty uploads that are asked for a token wait for one, and each is stored once`(
+        carrier: Carrier
+    ) async throws {
+        let folder = try TemporaryFolder()
+        let form = try FaultTests.form(in: folder, size: 300_000)
+        let receiver = try await ReceivingServer()
+        let refreshes = Mutex(0)
+        let proxy = try await FaultProxy.run(before: receiver.url) { request in
+            request["Authorization"] == "Bearer fresh" ? .none : .answer(Fault.Answer(401))
+        } while: { proxy in
+            var client = UploadClient(transport: carrier.transport())
+            client.interceptors = [
+                BearerTokenInterceptor(token: "expired") { _ in
+                    refreshes.withLock { $0 += 1 }
+                    return "fresh"
+                }
+            ]
+            try await withThrowingTaskGroup(of: UploadResponse.self) { [client] group in
+                for _ in 0..<20 {
+                    group.addTask { try await client.upload(form, to: proxy.uploads) }
+                }
+                while let response = try await group.next() { #expect(response.status == .created) }
+            }
+            return proxy
+        }
+        #expect(refreshes.withLock { $0 } == 1)
+        #expect(proxy.seen.count { $0["Authorization"] == "Bearer fresh" } == 20)
+        try FaultTests.expectNothingOpen(to: proxy, in: folder)
+        #expect(try await receiver.end().records.count == 20)
+    }
+}
