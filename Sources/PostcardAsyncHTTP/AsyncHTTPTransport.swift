@@ -5,6 +5,7 @@ public import NIOCore
 import NIOHTTP1
 public import PostcardClient
 import PostcardForm
+import Synchronization
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -59,12 +60,21 @@ public struct AsyncHTTPTransport: UploadTransport {
     public init(
         configuration: HTTPClient.Configuration, eventLoopGroup: any EventLoopGroup = HTTPClient.defaultEventLoopGroup
     ) {
+        // As long as libcurl waits.
+        self.init(configuration: configuration, eventLoopGroup: eventLoopGroup, expectationPatience: .seconds(1))
+    }
+
+    /// - Parameter expectationPatience: How long a server has to say that it wants the body, before it gets it anyway.
+    package init(
+        configuration: HTTPClient.Configuration = HTTPClient.Configuration(),
+        eventLoopGroup: any EventLoopGroup = HTTPClient.defaultEventLoopGroup, expectationPatience: Duration
+    ) {
         var configuration = configuration
         configuration.redirectConfiguration = .disallow
         configuration.timeout.read = nil
         configuration.timeout.write = nil
         let bodies = OutgoingBodies()
-        configuration.addHandlers(sending: bodies)
+        configuration.addHandlers(sending: bodies, patience: TimeAmount(expectationPatience))
         connections = Connections(
             HTTPClient(eventLoopGroupProvider: .shared(eventLoopGroup), configuration: configuration), bodies)
     }
@@ -75,9 +85,27 @@ public struct AsyncHTTPTransport: UploadTransport {
         /// Where the connections' handlers find what to send.
         let bodies: OutgoingBodies
 
+        /// How many requests are under way, and where the last was put.
+        private let loops: Mutex<(running: Int, last: any EventLoop)>
+
         init(_ client: HTTPClient, _ bodies: OutgoingBodies) {
             self.client = client
             self.bodies = bodies
+            loops = Mutex((0, client.eventLoopGroup.next()))
+        }
+
+        /// The event loop for a request: that of the last one, whose connection is there, unless others are under
+        /// way, which then share all loops.
+        func takeLoop() -> any EventLoop {
+            loops.withLock { loops in
+                if loops.running > 0 { loops.last = client.eventLoopGroup.next() }
+                loops.running += 1
+                return loops.last
+            }
+        }
+
+        func giveBackLoop() {
+            loops.withLock { $0.running -= 1 }
         }
 
         deinit {
@@ -91,7 +119,7 @@ public struct AsyncHTTPTransport: UploadTransport {
     ) async throws -> UploadResponse {
         guard let layout = request.body else {
             do {
-                return try await answer(to: HTTPClientRequest(request), of: request, reporting: report)
+                return try await answer(to: try HTTPClient.Request(request), of: request, reporting: report)
             } catch {
                 throw UploadError.mapping(error, of: request.url)
             }
@@ -110,7 +138,7 @@ public struct AsyncHTTPTransport: UploadTransport {
 
     /// Sends a request whose body goes out as its blocks are put.
     private func answer(to request: UploadRequest, with body: OutgoingBody) async throws -> UploadResponse {
-        var outgoing = HTTPClientRequest(request)
+        var outgoing = try HTTPClient.Request(request)
         let mark = connections.bodies.add(body, marking: &outgoing.headers)
         defer {
             connections.bodies.remove(mark)
@@ -125,27 +153,13 @@ public struct AsyncHTTPTransport: UploadTransport {
     }
 
     private func answer(
-        to outgoing: HTTPClientRequest, of request: UploadRequest,
-        reporting report: @Sendable (TransportEvent) -> Void
+        to outgoing: HTTPClient.Request, of request: UploadRequest,
+        reporting report: @escaping @Sendable (TransportEvent) -> Void
     ) async throws -> UploadResponse {
-        let response = try await connections.client.execute(outgoing, deadline: .distantFuture)
-        var received = 0
-        report(.received(bytes: received))
-        var body = Data()
-        do {
-            for try await bytes in response.body {
-                received += bytes.readableBytes
-                guard received <= request.maximumResponseBytes else {
-                    throw UploadError.responseTooLarge(from: request.url, limit: request.maximumResponseBytes)
-                }
-                body.append(contentsOf: bytes.readableBytesView)
-                report(.received(bytes: received))
-            }
-        } catch {
-            // A refusal whose words are cut off is one all the same.
-            guard response.status.isRefusal, !Task.isCancelled, !(error is UploadError) else { throw error }
-        }
-        return UploadResponse(response, body: body)
+        let loop = connections.takeLoop()
+        defer { connections.giveBackLoop() }
+        let answer = PendingAnswer(to: request, reporting: report)
+        return try await answer.response(to: outgoing, by: connections.client, on: loop)
     }
 }
 
@@ -155,29 +169,11 @@ extension UploadRequest {
     }
 }
 
-extension HTTPResponseStatus {
-    /// Whether the server does not take the form.
-    fileprivate var isRefusal: Bool { code >= 400 }
-}
-
-extension HTTPClientRequest {
+extension HTTPClient.Request {
     /// A request without its body.
-    fileprivate init(_ request: UploadRequest) {
-        self.init(url: request.url.absoluteString)
-        method = HTTPMethod(rawValue: request.method.rawValue)
+    fileprivate init(_ request: UploadRequest) throws {
+        try self.init(url: request.url, method: HTTPMethod(rawValue: request.method.rawValue))
         for field in request.headerFields { headers.add(name: field.name.rawName, value: field.value) }
-    }
-}
-
-extension UploadResponse {
-    fileprivate init(_ response: HTTPClientResponse, body: Data) {
-        var fields = HTTPFields()
-        for (name, value) in response.headers {
-            if let name = HTTPField.Name(name) { fields.append(HTTPField(name: name, value: value)) }
-        }
-        let status = HTTPResponse.Status(
-            code: min(Int(response.status.code), 999), reasonPhrase: response.status.reasonPhrase)
-        self.init(status: status, headerFields: fields, body: body)
     }
 }
 #endif

@@ -21,10 +21,9 @@ final class BodyHandler: ChannelDuplexHandler {
     /// A slow connection is seen to move by this much.
     private static let chunkSize = 64 << 10
 
-    /// How long a server has to say that it wants the body, before it gets it anyway: as long as libcurl waits.
-    private static let patience = TimeAmount.seconds(1)
-
     private let bodies: OutgoingBodies
+    /// How long a server has to say that it wants the body, before it gets it anyway.
+    private let patience: TimeAmount
     private var state = State.idle
 
     private enum State {
@@ -54,8 +53,9 @@ final class BodyHandler: ChannelDuplexHandler {
         }
     }
 
-    init(_ bodies: OutgoingBodies) {
+    init(_ bodies: OutgoingBodies, patience: TimeAmount) {
         self.bodies = bodies
+        self.patience = patience
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
@@ -109,7 +109,7 @@ extension BodyHandler {
     }
 
     private func waitForLeave(_ context: ChannelHandlerContext) -> Scheduled<Void> {
-        context.eventLoop.assumeIsolated().scheduleTask(in: Self.patience) {
+        context.eventLoop.assumeIsolated().scheduleTask(in: patience) {
             if case .asking(let body, _) = self.state { self.send(body, context: context) }
         }
     }

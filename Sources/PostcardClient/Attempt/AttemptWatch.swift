@@ -35,6 +35,7 @@ final class AttemptWatch: Sendable {
         /// Whether the whole body was reported as sent.
         var isWhole = false
         var isOver = false
+        var expired: UploadError?
     }
 
     /// - Parameters:
@@ -87,25 +88,29 @@ final class AttemptWatch: Sendable {
         state.withLock { $0.isOver = true }
     }
 
-    /// Waits until time has run out, and has the teller tell what it withheld in the meantime.
+    /// Looks whether time has run out, of which ``expired`` tells then.
     ///
-    /// - Throws: ``UploadError`` with the code ``UploadError/Code/timedOut``, ``UploadError/Code/connectTimedOut`` or
-    ///   ``UploadError/Code/deadlinePassed``; `CancellationError`.
-    func expire(flushing teller: ProgressTeller) async throws -> Never {
-        let clock = ContinuousClock()
-        while true {
-            let expiry = expiry()
-            let now = clock.now
-            if let expiry, now >= expiry.time { throw expiry.error }
-            let wakening = now.advanced(by: teller.flushInterval ?? .seconds(3600))
-            try await clock.sleep(until: min(wakening, expiry?.time ?? wakening))
-            teller.flush()
+    /// - Returns: When to look again; `nil` where time never runs out, or has.
+    func look(at now: ContinuousClock.Instant) -> ContinuousClock.Instant? {
+        state.withLock { state in
+            guard !state.isOver else { return nil }
+            guard let expiry = expiry(of: state) else {
+                // Once there is a network, no byte need have moved for as long as there was none.
+                return [times.idle, times.connecting].compactMap(\.self).min().map(now.advanced)
+            }
+            guard now >= expiry.time else { return expiry.time }
+            state.isOver = true
+            state.expired = expiry.error
+            return nil
         }
     }
 
+    /// What is thrown because time has run out: ``UploadError`` with the code ``UploadError/Code/timedOut``,
+    /// ``UploadError/Code/connectTimedOut`` or ``UploadError/Code/deadlinePassed``.
+    var expired: UploadError? { state.withLock { $0.expired } }
+
     /// When time runs out if nothing moves until then, and what is thrown then; the first that does.
-    private func expiry() -> (time: ContinuousClock.Instant, error: UploadError)? {
-        let state = state.withLock { $0 }
+    private func expiry(of state: State) -> (time: ContinuousClock.Instant, error: UploadError)? {
         var expiries: [(time: ContinuousClock.Instant, error: UploadError)] = []
         if let total = times.total {
             expiries.append((total.end, .deadlinePassed(url, state.phase, after: total.duration)))

@@ -32,21 +32,36 @@ extension UploadClient {
         return response
     }
 
-    /// Lets the transport and the watch run against each other; whichever ends first ends the other.
+    /// Has the transport send the request, and ends it where the watch says that its time has run out.
     private func carry(
         _ request: UploadRequest, watchedBy watch: AttemptWatch, telling teller: ProgressTeller
     ) async throws -> UploadResponse {
-        try await withThrowingTaskGroup(of: UploadResponse.self) { group in
-            defer {
-                teller.end(watch)
-                group.cancelAll()
+        // A task apart, because the alarm ends it from outside. It is waited for, and so outlives nobody.
+        let task = Task { [transport] in
+            try await transport.sendMeetingExpectation(request) { teller.note($0, of: request, watchedBy: watch) }
+        }
+        let look: AttemptAlarm.Look = { now in
+            teller.flush()
+            let next = watch.look(at: now)
+            guard watch.expired == nil else {
+                task.cancel()
+                return nil
             }
-            group.addTask {
-                try await transport.sendMeetingExpectation(request) { teller.note($0, of: request, watchedBy: watch) }
+            return [next, teller.flushInterval.map(now.advanced)].compactMap(\.self).min()
+        }
+        let alarm = look(.now).map { AttemptAlarm.shared.add(at: $0, look) }
+        defer {
+            if let alarm { AttemptAlarm.shared.remove(alarm) }
+            teller.end(watch)
+        }
+        do {
+            return try await withTaskCancellationHandler {
+                try await task.value
+            } onCancel: {
+                task.cancel()
             }
-            group.addTask { try await watch.expire(flushing: teller) }
-            guard let response = try await group.next() else { throw CancellationError() }
-            return response
+        } catch {
+            throw watch.expired ?? error
         }
     }
 }

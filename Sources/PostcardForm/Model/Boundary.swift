@@ -14,8 +14,13 @@ public struct Boundary: Sendable, Hashable, CustomStringConvertible {
         var generator = SystemRandomNumberGenerator()
         let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-".utf8)
         var characters = Array("Postcard-".utf8)
-        for _ in 0..<24 {
-            characters.append(alphabet[Int(generator.next() & 63 as UInt64)])
+        // Six bits a character; the generator may cost a system call each time.
+        for _ in 0..<3 {
+            var bits: UInt64 = generator.next()
+            for _ in 0..<8 {
+                characters.append(alphabet[Int(bits & 63)])
+                bits >>= 6
+            }
         }
         value = String(decoding: characters, as: UTF8.self)
     }

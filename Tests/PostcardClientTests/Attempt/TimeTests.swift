@@ -114,9 +114,9 @@ import Testing
     }
 
     @Test func `while there is no network only the time for the whole runs`() async throws {
-        var client = UploadClient(transport: Unconnected(waitsForNetwork: true), idleTimeout: .milliseconds(10))
-        client.connectTimeout = .milliseconds(10)
-        client.totalTimeout = .milliseconds(200)
+        var client = UploadClient(transport: Unconnected(waitsForNetwork: true), idleTimeout: .milliseconds(500))
+        client.connectTimeout = .milliseconds(500)
+        client.totalTimeout = .seconds(2)
         let patient = client
         let url = try #require(URL(string: "http://127.0.0.1:1/"))
         let events = patient.events(of: MultipartForm(), to: url)
