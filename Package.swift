@@ -76,6 +76,10 @@ let package = Package(
             ],
             swiftSettings: settings),
         .target(
+            name: "PostcardResumption",
+            dependencies: [.product(name: "HTTPTypes", package: "swift-http-types")],
+            swiftSettings: settings),
+        .target(
             name: "PostcardClient",
             dependencies: [
                 "PostcardForm",
@@ -172,6 +176,10 @@ let package = Package(
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "PostcardResumptionTests",
+            dependencies: ["PostcardResumption", .product(name: "HTTPTypes", package: "swift-http-types")],
             swiftSettings: settings),
         .testTarget(
             name: "PostcardDoctorTests", dependencies: ["PostcardDoctor", "PostcardForm"], swiftSettings: settings),
