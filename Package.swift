@@ -82,7 +82,7 @@ let package = Package(
         .target(
             name: "PostcardClient",
             dependencies: [
-                "PostcardForm",
+                "PostcardForm", "PostcardResumption",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
@@ -196,13 +196,18 @@ let package = Package(
         .testTarget(
             name: "PostcardClientTests",
             dependencies: [
-                "PostcardAsyncHTTP", "PostcardClient", "PostcardForm", "PostcardTestSupport", "postcard",
+                "PostcardAsyncHTTP", "PostcardClient", "PostcardForm", "PostcardResumption", "PostcardTestSupport",
+                "postcard",
                 .product(name: "AsyncHTTPClient", package: "async-http-client", condition: forAsyncHTTP),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio", condition: forAsyncHTTP),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: forAsyncHTTP),
+                .product(name: "NIOHTTPTypes", package: "swift-nio-extras", condition: forAsyncHTTP),
+                .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras", condition: forAsyncHTTP),
                 .product(name: "NIOPosix", package: "swift-nio", condition: forAsyncHTTP),
+                .product(name: "NIOResumableUpload", package: "swift-nio-extras", condition: forAsyncHTTP),
                 .product(name: "NIOSSL", package: "swift-nio-ssl", condition: forAsyncHTTP),
             ],
             swiftSettings: settings),
@@ -221,6 +226,7 @@ let package = Package(
             dependencies: [
                 "PostcardAsyncHTTP", "PostcardClient", "PostcardForm", "PostcardQueue", "PostcardTestSupport",
                 "postcard",
+                .product(name: "GRDB", package: "GRDB.swift", condition: forQueue),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             swiftSettings: settings),

@@ -39,6 +39,10 @@ public struct UploadClient: Sendable {
     /// is an error, ``UploadError/Code/refused``, or a redirect.
     public var acceptedStatuses = UploadClient.successfulStatuses
 
+    /// Whether an upload that was cut goes on where it stopped, with servers that know how; it begins anew, or not at
+    /// all, unless set.
+    public var resumption: ResumptionPolicy?
+
     /// What is added to every request, and decides first after a failure; called in this order.
     public var interceptors: [any UploadInterceptor] = []
 

@@ -15,6 +15,10 @@ struct UploadOrder: Sendable {
     let headerFields: HTTPFields
     /// The client's where it is `nil`.
     var acceptedStatuses: Set<Int>?
+    /// Where the server keeps what an earlier process has sent of it.
+    var resource: URL?
+    /// Writes down where the server keeps it.
+    var keepResource: (@Sendable (URL?) throws -> Void)?
 }
 
 extension UploadClient {
@@ -31,7 +35,9 @@ extension UploadClient {
         let order = try order()
         let log = UploadLog(logger)
         var fields = order.headerFields
-        if retryPolicy.isOn || !interceptors.isEmpty, let name = HTTPField.Name.idempotencyKey, !fields.contains(name) {
+        if retryPolicy.isOn || resumption != nil || !interceptors.isEmpty, let name = HTTPField.Name.idempotencyKey,
+            !fields.contains(name)
+        {
             // A string of a structured field (RFC 9651 §3.3.3) stands in quotes.
             fields[name] = "\"\(UUID().uuidString)\""
         }
@@ -45,6 +51,7 @@ extension UploadClient {
             maximumResponseBytes: maximumResponseBytes)
         let run = UploadRun(
             self, request, acceptedStatuses: order.acceptedStatuses ?? acceptedStatuses, since: start, log: log,
+            resuming: resumption.map { Resumption($0, resource: order.resource, keep: order.keepResource) },
             telling: tell)
         return try await run.response()
     }

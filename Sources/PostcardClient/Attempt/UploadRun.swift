@@ -15,6 +15,19 @@ struct UploadRun: Sendable {
     private let tell: (@Sendable (UploadEvent) -> Void)?
     private let log: UploadLog
     private let start: ContinuousClock.Instant
+    /// Whether and how it goes on after a cut, and where it left off.
+    private let resumption: Resumption?
+
+    /// What the attempts leave behind for the next.
+    private struct Course {
+        var earlierErrors: [UploadError] = []
+        var interceptorRetries = 0
+        /// Whether an answer was lost, and no server has said since that it has not got the whole form.
+        var mayHaveArrived = false
+        var resumption: Resumption?
+        /// How far it was told that the upload is, where the next attempt does not fall back.
+        var reached: Int64 = -1
+    }
 
     /// - Parameters:
     ///   - client: Whose settings hold.
@@ -22,41 +35,50 @@ struct UploadRun: Sendable {
     ///   - acceptedStatuses: The statuses that say that the server has the form.
     ///   - start: When the upload began.
     ///   - log: Where it is logged.
+    ///   - resumption: Whether it goes on after a cut, and where it left off.
     ///   - tell: Who is told of every step but the last.
     init(
         _ client: UploadClient, _ request: UploadRequest, acceptedStatuses: Set<Int>,
         since start: ContinuousClock.Instant,
-        log: UploadLog, telling tell: (@Sendable (UploadEvent) -> Void)?
+        log: UploadLog, resuming resumption: Resumption?, telling tell: (@Sendable (UploadEvent) -> Void)?
     ) {
         self.client = client
         self.request = request
         self.acceptedStatuses = acceptedStatuses
         self.start = start
         self.log = log
+        self.resumption = resumption
         self.tell = tell
     }
 
     /// Makes attempts until one succeeds, or until none is to be made any more.
     func response() async throws -> UploadResponse {
-        var earlierErrors: [UploadError] = []
-        var interceptorRetries = 0
+        var course = Course(resumption: resumption)
+        do {
+            return try await response(&course)
+        } catch let error as CancellationError {
+            if let resumption = course.resumption { await abandon(resumption) }
+            throw error
+        }
+    }
+
+    private func response(_ course: inout Course) async throws -> UploadResponse {
         while true {
-            let number = earlierErrors.count + 1
+            let number = course.earlierErrors.count + 1
             let attempt = UploadAttempt(
-                request: try await adapted(attempt: number), number: number, earlierErrors: earlierErrors)
+                request: try await adapted(attempt: number), number: number, earlierErrors: course.earlierErrors)
             do {
-                var response = try await response(to: attempt)
+                var response = try await response(to: attempt, &course)
                 response.attempts = number
                 return response
             } catch var error as UploadError {
                 error.attempts = number
                 // What came of an attempt whose answer was lost, no later failure can tell.
-                if earlierErrors.contains(where: { $0.delivery == .answerLost }), error.delivery != .accepted {
-                    error.delivery = .answerLost
-                }
+                if course.mayHaveArrived, error.delivery != .accepted { error.delivery = .answerLost }
+                course.mayHaveArrived = error.delivery == .answerLost
                 log.failed(error)
-                let delay = try await delay(after: error, of: attempt, &interceptorRetries)
-                earlierErrors.append(error)
+                let delay = try await delay(after: error, of: attempt, &course)
+                course.earlierErrors.append(error)
                 log.retrying(after: delay, attempt: number + 1)
                 tell?(.retrying(UploadRetry(after: error, nextAttempt: number + 1, delay: delay)))
                 try await Task.sleep(for: delay)
@@ -74,34 +96,43 @@ struct UploadRun: Sendable {
         }
     }
 
-    /// Sends the request, and goes where the server points.
-    private func response(to attempt: UploadAttempt) async throws -> UploadResponse {
-        let teller = ProgressTeller(
-            tell, attempt: attempt.number, interval: client.progressInterval, of: attempt.request.body)
-        var route = RedirectRoute(attempt.request, policy: client.redirectPolicy)
-        let times = AttemptWatch.Times(
-            idle: client.idleTimeout, connecting: client.connectTimeout,
-            total: client.totalTimeout.map { ($0, start.advanced(by: $0)) })
-        var bytesSent: Int64 = 0
-        while true {
-            log.sending(route.request, attempt: attempt.number)
-            do {
-                var response = try await client.send(route.request, times: times, telling: teller)
-                bytesSent = max(bytesSent, response.bytesSent)
-                response.bytesSent = bytesSent
-                log.answered(response)
-                if acceptedStatuses.contains(response.status.code) {
-                    try client.verification?.verify(response, to: attempt.request)
-                    return response
-                }
-                try route.follow(response)
-            } catch var error as UploadError {
-                // Behind a 303 the server has the form, whatever becomes of the page to which it points.
-                if route.isAccepted { error.delivery = .accepted }
-                error.hasLeftOrigin = route.hasLeftOrigin
-                throw error
+    /// Sends the request, or what the server has not got of it.
+    private func response(to attempt: UploadAttempt, _ course: inout Course) async throws -> UploadResponse {
+        let request = attempt.request
+        let exchange = exchange(of: request, attempt: attempt.number, beyond: course.reached)
+        let response = try await resumedResponse(to: request, by: exchange, &course)
+        let answer =
+            if let response { response } else {
+                try await exchange.response(to: request, accepting: acceptedStatuses).response
             }
+        try client.verification?.verify(answer, to: request)
+        return answer
+    }
+
+    /// - Returns: `nil` where the upload is an ordinary one.
+    private func resumedResponse(
+        to request: UploadRequest, by exchange: UploadExchange, _ course: inout Course
+    ) async throws -> UploadResponse? {
+        guard var resumption = course.resumption,
+            let attempt = ResumableAttempt(request, resumption.policy, accepting: acceptedStatuses, by: exchange)
+        else { return nil }
+        defer {
+            if resumption.isKnownIncomplete { course.mayHaveArrived = false }
+            course.resumption = resumption
+            course.reached = resumption.isUnderWay ? exchange.teller.highest : -1
         }
+        return try await attempt.response(&resumption)
+    }
+
+    private func exchange(of request: UploadRequest, attempt: Int, beyond reached: Int64 = -1) -> UploadExchange {
+        UploadExchange(
+            client: client,
+            times: AttemptWatch.Times(
+                idle: client.idleTimeout, connecting: client.connectTimeout,
+                total: client.totalTimeout.map { ($0, start.advanced(by: $0)) }),
+            attempt: attempt, log: log,
+            teller: ProgressTeller(
+                tell, attempt: attempt, interval: client.progressInterval, of: request.body, beyond: reached))
     }
 }
 
@@ -112,34 +143,44 @@ extension UploadRun {
     ///
     /// - Throws: The error, where there is to be no further attempt; what an interceptor throws.
     private func delay(
-        after error: UploadError, of attempt: UploadAttempt, _ interceptorRetries: inout Int
+        after error: UploadError, of attempt: UploadAttempt, _ course: inout Course
     ) async throws -> Duration {
+        let (policy, failures) = policy(after: attempt, &course)
         guard error.delivery != .accepted, error.code != .deadlinePassed else { throw error }
         let delay: Duration
         switch error.hasLeftOrigin ? .passOn : try await decision(after: error, of: attempt) {
         case .giveUp:
             throw error
         case .retry(let wait):
-            interceptorRetries += 1
-            guard interceptorRetries <= client.maximumInterceptorRetries else {
+            course.interceptorRetries += 1
+            guard course.interceptorRetries <= client.maximumInterceptorRetries else {
                 throw error.adding(
                     "It was not tried again: interceptors have asked for that \(client.maximumInterceptorRetries) times."
                 )
             }
             delay = wait
         case .passOn:
-            guard attempt.number < client.retryPolicy.maximumAttempts, client.retryPolicy.mayPass(error) else {
-                throw error
-            }
+            guard failures < policy.maximumAttempts, policy.mayPass(error) else { throw error }
             var generator = SystemRandomNumberGenerator()
-            delay = client.retryPolicy.delay(
-                after: attempt.number, retryAfter: error.response?.retryAfter(), using: &generator)
+            delay = policy.delay(after: failures, retryAfter: error.response?.retryAfter(), using: &generator)
         }
         guard attempt.request.body?.isReplayable ?? true else {
             throw error.adding("It was not tried again, because the form holds a stream that can be read only once.")
         }
-        try checkDeadlines(error, delay: delay)
+        try checkDeadlines(error, policy, delay: delay)
         return delay
+    }
+
+    /// The policy that decides on another attempt, and how many it counts so far.
+    private func policy(after attempt: UploadAttempt, _ course: inout Course) -> (RetryPolicy, failures: Int) {
+        guard var resumption = course.resumption, resumption.isUnderWay else {
+            return (client.retryPolicy, attempt.number)
+        }
+        resumption.noteFailure()
+        // The first since the upload has come further.
+        if resumption.failures == 1 { course.interceptorRetries = 0 }
+        course.resumption = resumption
+        return (resumption.policy.retryPolicy, resumption.failures)
     }
 
     /// What the first interceptor says that says anything.
@@ -154,9 +195,11 @@ extension UploadRun {
         }
     }
 
-    private func checkDeadlines(_ error: UploadError, delay: Duration) throws(UploadError) {
+    private func checkDeadlines(
+        _ error: UploadError, _ policy: RetryPolicy, delay: Duration
+    ) throws(UploadError) {
         let next = ContinuousClock.now.advanced(by: delay)
-        if let deadline = client.retryPolicy.deadline, next > start.advanced(by: deadline) {
+        if let deadline = policy.deadline, next > start.advanced(by: deadline) {
             throw error.adding(
                 "It was not tried again: the next attempt would begin more than \(deadline.inSeconds) after the first.")
         }
@@ -180,5 +223,31 @@ extension UploadRun {
             guard let value = try await group.next() else { throw CancellationError() }
             return value
         }
+    }
+}
+
+// MARK: - After a cancellation
+
+extension UploadRun {
+    /// How long a server may take to throw away what it has of an upload that nobody wants any more.
+    private static let deletionTime = Duration.seconds(5)
+
+    /// Has the server throw away what it has, where that was asked for.
+    private func abandon(_ resumption: Resumption) async {
+        guard resumption.policy.deletesCancelledUploads, let resource = resumption.resource,
+            let request = resumption.request, let offer = resumption.offer,
+            let deletion = try? UploadRequest(
+                url: resource, method: .delete,
+                headerFields: request.resumptionFields(for: resource, offer.version), body: nil,
+                maximumResponseBytes: request.maximumResponseBytes)
+        else { return }
+        let times = AttemptWatch.Times(
+            idle: nil, connecting: nil, total: (Self.deletionTime, .now.advanced(by: Self.deletionTime)))
+        let teller = ProgressTeller(nil, attempt: 1, interval: .zero, of: nil)
+        let exchange = UploadExchange(client: client, times: times, attempt: 1, log: log, teller: teller)
+        // A task of its own, because this one is cancelled; it is waited for.
+        await Task {
+            _ = try? await exchange.response(to: deletion, accepting: Set(200..<300), isSecret: true)
+        }.value
     }
 }

@@ -13,6 +13,9 @@
 /// client.interceptors = [APIKey(key: key)]
 /// ```
 ///
+/// An upload that goes on after a cut (``ResumptionPolicy``) takes several requests: interceptors adapt the one that the
+/// caller asked for, and all of them carry its header fields. A signature of the method or the path does not fit them.
+///
 /// ``BearerTokenInterceptor`` is one for tokens that expire. Of a place on another origin to which a server redirects,
 /// interceptors are not asked, so that what they add stays with those for whom it is meant.
 public protocol UploadInterceptor: Sendable {

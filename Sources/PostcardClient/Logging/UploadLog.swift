@@ -22,11 +22,13 @@ struct UploadLog: Sendable {
         self.logger = logger
     }
 
-    func sending(_ request: UploadRequest, attempt: Int) {
+    /// - Parameter isSecret: Whether whoever knows the request's path could change what the server has.
+    func sending(_ request: UploadRequest, attempt: Int, isSecret: Bool = false) {
+        let url = isSecret ? "\(request.url.scheme ?? "")://\(request.url.address)/…" : request.url.withoutSecrets
         logger?.debug(
             "Sending a form",
             metadata: [
-                "attempt": "\(attempt)", "method": "\(request.method)", "url": "\(request.url.withoutSecrets)",
+                "attempt": "\(attempt)", "method": "\(request.method)", "url": "\(url)",
                 "parts": "\(request.body?.parts.count ?? 0)",
                 "bytes": "\(request.body.map { $0.contentLength.map(String.init) ?? "unknown" } ?? "0")",
                 "header-fields": .array(request.headerFields.map { "\($0.withoutSecrets)" }),
@@ -73,7 +75,8 @@ extension HTTPField {
     private static let open: Set<String> = [
         "accept", "accept-encoding", "accept-language", "age", "allow", "alt-svc", "cache-control", "connection",
         "content-encoding", "content-language", "content-length", "content-type", "date", "etag", "expect", "expires",
-        "idempotency-key", "last-modified", "retry-after", "server", "transfer-encoding", "user-agent", "vary", "via",
-        "x-request-id",
+        "idempotency-key", "last-modified", "retry-after", "server", "transfer-encoding", "upload-complete",
+        "upload-draft-interop-version", "upload-incomplete", "upload-length", "upload-limit", "upload-offset",
+        "user-agent", "vary", "via", "x-request-id",
     ]
 }

@@ -12,12 +12,12 @@ final class ProgressTeller: Sendable {
     private let layout: FormLayout?
 
     /// Held from the decision that a step is told until it has been, so that none overtakes another.
-    private let turn = Mutex(State())
+    private let turn: Mutex<State>
 
     private struct State {
-        var meter = SpeedMeter()
         /// How far the attempt has been: sent again to another place, the form is told of once.
-        var highest: Int64 = -1
+        var highest: Int64
+        var meter = SpeedMeter()
         var isWhole = false
         var endedParts = 0
         var lastTold: ContinuousClock.Instant?
@@ -29,14 +29,20 @@ final class ProgressTeller: Sendable {
     ///   - attempt: Which attempt it is, from 1.
     ///   - interval: The least time between two steps told.
     ///   - layout: What is sent.
+    ///   - reached: How many bytes of it have been told of: an upload that goes on does not fall back.
     init(
-        _ tell: (@Sendable (UploadEvent) -> Void)?, attempt: Int, interval: Duration, of layout: FormLayout?
+        _ tell: (@Sendable (UploadEvent) -> Void)?, attempt: Int, interval: Duration, of layout: FormLayout?,
+        beyond reached: Int64 = -1
     ) {
+        turn = Mutex(State(highest: reached))
         self.tell = tell
         self.attempt = attempt
         self.interval = interval
         self.layout = layout
     }
+
+    /// How many bytes have been told of.
+    var highest: Int64 { turn.withLock { $0.highest } }
 
     /// How often ``flush()`` wants to be called; `nil` where nobody is told anything.
     var flushInterval: Duration? { tell == nil ? nil : max(interval, .milliseconds(10)) }
@@ -56,7 +62,9 @@ final class ProgressTeller: Sendable {
             guard watch.note(event) else { return }
             switch event {
             case .waitingForNetwork: tell(.waitingForNetwork)
-            case .sent(let body): if let layout = request.body { advance(&state, to: body, of: layout, telling: tell) }
+            case .sent(let body):
+                guard let layout, let body = request.body.flatMap({ body.counted(in: layout, ifOf: $0) }) else { break }
+                advance(&state, to: body, of: layout, telling: tell)
             case .received: break
             }
         }
@@ -122,6 +130,18 @@ final class ProgressTeller: Sendable {
 }
 
 extension BodyProgress {
+    /// The same counted from the start of the whole body, where a slice of it is sent; `nil` where it says nothing of
+    /// the whole.
+    func counted(in whole: FormLayout, ifOf sent: FormLayout) -> BodyProgress? {
+        guard sent.isSlice else { return self }
+        guard bytesSent > 0 || (sent.start == 0 && sent.contentLength != 0) else { return nil }
+        let start = sent.start
+        return BodyProgress(
+            bytesSent: start + bytesSent,
+            contentRanges: start == 0
+                ? contentRanges : contentRanges.map { $0.lowerBound + start..<$0.upperBound + start })
+    }
+
     /// Whether the whole body has been sent.
     func isWhole(_ layout: FormLayout) -> Bool {
         isWhole || bytesSent == layout.contentLength

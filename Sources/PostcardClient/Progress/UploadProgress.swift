@@ -5,7 +5,7 @@ import PostcardForm
 /// Within an attempt the numbers never fall. The bytes are those of the body, and "sent" means handed to the
 /// connection: what the system still holds in its buffers counts as sent.
 public struct UploadProgress: Sendable {
-    /// Which attempt it is, from 1. A retry begins at 0 bytes again.
+    /// Which attempt it is, from 1. A retry begins at 0 bytes again, unless it goes on where the one before was cut.
     public let attempt: Int
 
     /// The number of the body's bytes sent, the form's own framing included.

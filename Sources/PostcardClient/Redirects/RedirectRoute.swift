@@ -89,11 +89,11 @@ extension URL {
 extension HTTPFields {
     /// The fields that may be shown to a stranger: what is sent, what is understood, and the key that has a retry
     /// recognized, which names this upload and nobody.
-    fileprivate var harmless: HTTPFields {
+    var harmless: HTTPFields {
         filter { field in
             let name = field.name.canonicalName
             return ["accept", "accept-language", "user-agent", "idempotency-key"].contains(name)
-                || name.hasPrefix("content-")
+                || name.hasPrefix("content-") || name.hasPrefix("upload-")
         }
     }
 }

@@ -63,6 +63,11 @@ extension URLRequest {
         // libcurl would ask for a 100 (Continue) before a body in chunks and wait a second for it. A blank value
         // takes the field out; an empty one would be sent, and be refused by some servers.
         if value(forHTTPHeaderField: "Expect") == nil { setValue(" ", forHTTPHeaderField: "Expect") }
+        // On a kept connection that breaks, libcurl begins a request anew, without a body to send. What goes before an
+        // upload leaves it none.
+        if request.body.map({ $0.isSlice && $0.contentLength == 0 }) ?? true {
+            setValue("close", forHTTPHeaderField: "Connection")
+        }
         #else
         if let length = request.body?.contentLength { setValue("\(length)", forHTTPHeaderField: "Content-Length") }
         #endif

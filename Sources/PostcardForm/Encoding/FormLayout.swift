@@ -18,10 +18,10 @@ import Foundation
 /// It holds the form's texts and bytes in memory, and of a file only its path.
 public struct FormLayout: Sendable {
     /// The value of the request's `Content-Type` header field.
-    public let contentType: String
+    public private(set) var contentType: String
 
     /// The number of bytes of the body; `nil` where a stream's length is not known.
-    public let contentLength: Int64?
+    public private(set) var contentLength: Int64?
 
     /// What is known of each part, in order.
     public let parts: [PartLayout]
@@ -35,7 +35,10 @@ public struct FormLayout: Sendable {
     /// Is told what readers made from here on hand out.
     package var observer: (any BodyObserver)?
 
-    /// The body, piece by piece.
+    /// Which bytes of the whole body these are; all of them where it is `nil`.
+    private(set) var range: Range<Int64>?
+
+    /// The body, piece by piece; where there is a range, that from which it is cut.
     let segments: [Segment]
 
     /// A piece of the body that comes from one place.
@@ -95,6 +98,41 @@ public struct FormLayout: Sendable {
     ///   the body, or behind or inside a stream of unknown length.
     public func reader(from offset: Int64 = 0) throws(FormError) -> FormReader {
         try FormReader(self, from: offset)
+    }
+}
+
+// MARK: - Parts of the body
+
+extension FormLayout {
+    /// Where its first byte stands in the whole body: 0 but for a ``slice(_:contentType:)``.
+    package var start: Int64 { range?.lowerBound ?? 0 }
+
+    /// Whether it is of some of the body's bytes.
+    package var isSlice: Bool { range != nil }
+
+    /// Some bytes of the body as a body of their own, as an upload that goes on has them. Offsets in it count from its
+    /// own first byte.
+    ///
+    /// - Parameters:
+    ///   - range: Which bytes, counted from the start of the body, whose length is known and which is whole.
+    ///   - contentType: What they are said to be; what the whole body is unless given.
+    package func slice(_ range: Range<Int64>, contentType: String? = nil) -> FormLayout {
+        var slice = self
+        slice.range = range
+        slice.contentLength = Int64(range.count)
+        slice.contentType = contentType ?? self.contentType
+        if range.isEmpty {
+            slice.pace = nil
+            slice.observer = nil
+        }
+        return slice
+    }
+
+    /// Throws where one of the form's files is no longer what it was when the form was laid out.
+    package func checkFiles() throws(FormError) {
+        for segment in segments {
+            if case .file(let file) = segment.source { _ = try file.open() }
+        }
     }
 }
 

@@ -18,12 +18,24 @@ import Foundation
 /// reader holds one open file at the most and one chunk of a stream. It belongs to one task at a time.
 public final class FormReader {
     /// The offset of the next byte, counted from the start of the body.
-    public private(set) var position: Int64
+    public var position: Int64 { place - start }
 
     /// Where the content of each part begun so far lies in the body; the last range may still grow.
     ///
     /// A reader that began at an offset names the parts before it as well.
-    public private(set) var contentRanges: [Range<Int64>] = []
+    public var contentRanges: [Range<Int64>] {
+        start == 0 ? ranges : ranges.map { $0.lowerBound - start..<$0.upperBound - start }
+    }
+
+    /// As ``position`` and ``contentRanges``, but counted from the start of the whole body, where the layout is of a
+    /// part of it.
+    private var place: Int64
+    private var ranges: [Range<Int64>] = []
+
+    /// Where the layout's body begins in the whole one.
+    private let start: Int64
+    /// Where it ends, unless that is where the whole one does.
+    private let end: Int64?
 
     private let pace: (any BodyPace)?
     /// How many bytes may be handed out, where there is a pace.
@@ -62,13 +74,19 @@ public final class FormReader {
     init(_ layout: FormLayout, from offset: Int64) throws(FormError) {
         pace = layout.pace
         observer = layout.observer
-        number = layout.observer?.readerBegan(at: offset) ?? 0
         segments = layout.segments
-        position = offset
+        start = layout.start
+        let wholeEnd = layout.segments.last.flatMap { last in last.offset.flatMap { $0 + (last.length ?? 0) } }
+        end = layout.range.flatMap { $0.upperBound == wholeEnd ? nil : $0.upperBound }
+        place = start
         nextSegment = 0
         guard offset >= 0, offset <= layout.contentLength ?? .max else {
+            number = 0
             throw .offsetUnreachable(offset, "the body has \(layout.contentLength ?? 0) bytes")
         }
+        let offset = start + offset
+        place = offset
+        number = layout.observer?.readerBegan(at: offset) ?? 0
         for segment in segments {
             guard let begin = segment.offset, let length = segment.length else {
                 if offset == segment.offset { break }
@@ -94,7 +112,8 @@ public final class FormReader {
     }
 
     private var needsStream: Bool {
-        switch current {
+        if hasReachedEnd { return false }
+        return switch current {
         case .stream(let stream): stream.pending.isEmpty
         case .memory, .file: false
         case .failed(let error): !(error is FormError)
@@ -104,9 +123,14 @@ public final class FormReader {
 
     /// Whether the last byte of the body has been read, as far as that is known: the end of a stream is known only
     /// when it has been waited for.
-    package var isAtEnd: Bool {
+    package var isAtEnd: Bool { hasReachedEnd || isAtEndOfWhole }
+
+    private var isAtEndOfWhole: Bool {
         if case .none = current { nextSegment == segments.count } else { false }
     }
+
+    /// Whether the layout's body ends here, before the whole one.
+    private var hasReachedEnd: Bool { end.map { place >= $0 } ?? false }
 
     /// Waits until there are bytes to read.
     ///
@@ -125,7 +149,7 @@ public final class FormReader {
 
     /// Waits until bytes are at hand; false at the end of the body.
     private func advanceToBytes() async throws -> Bool {
-        while true {
+        while !hasReachedEnd {
             switch current {
             case .memory, .file:
                 return true
@@ -139,6 +163,7 @@ public final class FormReader {
                 try enterNextSegment()
             }
         }
+        return false
     }
 
     /// Fills a buffer as far as that is possible without waiting.
@@ -160,6 +185,8 @@ public final class FormReader {
     }
 
     private func fill(_ buffer: UnsafeMutableRawBufferPointer) throws(FormError) -> Int {
+        let rest = end.map { Int(clamping: max($0 - place, 0)) } ?? .max
+        let buffer = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(rest))
         var filled = 0
         while filled < buffer.count, !needsStream {
             if case .none = current {
@@ -180,10 +207,10 @@ public final class FormReader {
     /// Tells of bytes that were read and not yet counted.
     private func tell(_ observer: any BodyObserver, of bytes: UnsafeRawBufferPointer) {
         if let partIndex = segments[nextSegment - 1].partIndex, !bytes.isEmpty {
-            let offset = position - contentRanges[partIndex].lowerBound
+            let offset = place - ranges[partIndex].lowerBound
             observer.reader(number, handsOut: bytes, ofPart: partIndex, at: offset)
         }
-        if isAtEnd { observer.readerEnded(number) }
+        if isAtEndOfWhole { observer.readerEnded(number) }
     }
 
     /// Reads from what is current, and leaves it where it has been read to its end.
@@ -239,11 +266,11 @@ public final class FormReader {
 
     /// Counts bytes that were read, and moves the end of the content that they belong to.
     private func advancePosition(by count: Int) {
-        position += Int64(count)
+        place += Int64(count)
         guard let partIndex = segments[nextSegment - 1].partIndex, segments[nextSegment - 1].length == nil else {
             return
         }
-        contentRanges[partIndex] = contentRanges[partIndex].lowerBound..<position
+        ranges[partIndex] = ranges[partIndex].lowerBound..<place
     }
 }
 
@@ -257,7 +284,7 @@ extension FormReader {
 
     /// Makes a segment the current one, from an offset within it.
     private func enter(_ segment: FormLayout.Segment, skipping skipped: Int64) throws(FormError) {
-        beginContent(of: segment, at: position - skipped, length: segment.length ?? 0)
+        beginContent(of: segment, at: place - skipped, length: segment.length ?? 0)
         nextSegment += 1
         switch segment.source {
         case .framing(let bytes), .memory(let bytes, _):
@@ -271,7 +298,7 @@ extension FormReader {
     }
 
     private func beginContent(of segment: FormLayout.Segment, at offset: Int64, length: Int64) {
-        if segment.partIndex != nil { contentRanges.append(offset..<(offset + length)) }
+        if segment.partIndex != nil { ranges.append(offset..<(offset + length)) }
     }
 
     private static func open(

@@ -10,6 +10,10 @@ public struct QueueOptions: Sendable {
     /// because its waits must outlive the process.
     public var retryPolicy: RetryPolicy
 
+    /// Whether and how an upload that was cut goes on where it stopped, in this process or a later one; `nil` for
+    /// uploads that begin anew. It takes the place of the client's own.
+    public var resumption: ResumptionPolicy?
+
     /// Whether running ends when nothing is left that can be done.
     public var endsWhenEmpty: Bool
 
@@ -24,6 +28,8 @@ public struct QueueOptions: Sendable {
     /// - Parameters:
     ///   - concurrency: The most uploads on their way at a time.
     ///   - retryPolicy: Up to 1,000 attempts unless given, half an hour apart in the end.
+    ///   - resumption: Whether and how an upload that was cut goes on; unless given it does, with servers that know
+    ///     how, and after three attempts in a row that brought it no further the retry policy decides.
     ///   - endsWhenEmpty: Whether running ends when nothing is left that can be done.
     ///   - pollInterval: How often the queue looks for what other processes have done.
     ///   - isNetworkUnmetered: Whether the network in use is one that is not metered; where the platform tells, what
@@ -31,11 +37,13 @@ public struct QueueOptions: Sendable {
     public init(
         concurrency: Int = 3,
         retryPolicy: RetryPolicy = RetryPolicy(maximumAttempts: 1000, maximumDelay: .seconds(1800)),
+        resumption: ResumptionPolicy? = ResumptionPolicy(retryPolicy: RetryPolicy(maximumAttempts: 3)),
         endsWhenEmpty: Bool = false, pollInterval: Duration? = .seconds(1),
         isNetworkUnmetered: (@Sendable () -> Bool)? = nil
     ) {
         self.concurrency = max(concurrency, 1)
         self.retryPolicy = retryPolicy
+        self.resumption = resumption
         self.endsWhenEmpty = endsWhenEmpty
         self.pollInterval = pollInterval
         self.isNetworkUnmetered = isNetworkUnmetered ?? NetworkMonitor.shared.isUnmetered

@@ -19,6 +19,7 @@ struct QueueRun {
         self.queue = queue
         var client = client
         client.retryPolicy = .never
+        client.resumption = options.resumption
         self.client = client
         self.options = options
     }

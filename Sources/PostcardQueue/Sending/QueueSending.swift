@@ -52,11 +52,15 @@ struct QueueSending: Sendable {
         let headerFields = headerFields
         let upload = claimed.upload
         let (progress, sights) = (queue.progress, queue.sights)
+        let (database, resource) = (queue.database, claimed.resource)
         let response = try await withThrowingTaskGroup(of: UploadResponse.self) { [client] group in
             defer { group.cancelAll() }
             group.addTask {
                 try await client.upload(
-                    form, to: upload.url, method: upload.method, headerFields: headerFields
+                    form, to: upload.url, method: upload.method, headerFields: headerFields, resuming: resource,
+                    keepingResource: { resource in
+                        try database.writeHastily { try $0.noteResource(resource, of: upload.id) }
+                    }
                 ) {
                     progress.note(upload.id, bytesSent: $0.bytesSent)
                     sights.note()

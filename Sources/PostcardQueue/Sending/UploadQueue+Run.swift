@@ -10,11 +10,13 @@ import Foundation
 extension UploadQueue {
     /// Sends what is in the queue, and what is put into it, until the task is cancelled.
     ///
-    /// Uploads that were on their way when a process ended are sent again, under the same `Idempotency-Key`. When the
-    /// task is cancelled, those on their way go back into the queue.
+    /// Uploads that were on their way when a process ended are sent again, under the same `Idempotency-Key`, and from the
+    /// byte on that the server has not got where it resumes uploads. When the task is cancelled, those on their way go
+    /// back into the queue.
     ///
     /// - Parameters:
-    ///   - client: What sends them: its transport, timeouts, rules and interceptors. Its retry policy is not used.
+    ///   - client: What sends them: its transport, timeouts, rules and interceptors. Its policies for retries and
+    ///     resumption are not used.
     ///   - options: How many at a time, and the like.
     /// - Throws: ``UploadQueueError`` where another process sends from the queue, or where the database fails;
     ///   `CancellationError`.

@@ -15,6 +15,8 @@ struct ClaimedUpload: Sendable {
     let idempotencyKey: String
     let form: QueuedForm
     let folder: String?
+    /// Where the server keeps what it has of the form, where it resumes uploads.
+    let resource: URL?
     /// The number of attempts that failed since it was enqueued or last retried by hand.
     let failures: Int
 
@@ -22,6 +24,7 @@ struct ClaimedUpload: Sendable {
         upload = try QueuedUpload(row)
         failures = row["failures"]
         folder = row["folder"]
+        resource = (row["resource"] as String?).flatMap { URL(string: $0) }
         idempotencyKey = row["idempotencyKey"]
         let decoder = JSONDecoder()
         do {

@@ -66,7 +66,9 @@ extension Database {
         guard let id: QueuedUpload.ID = next?["id"] else { return nil }
         try execute(
             sql: """
-                UPDATE upload SET state = 'sending', schedule = NULL, sent = 0, attempts = attempts + 1 WHERE id = ?
+                UPDATE upload SET state = 'sending', schedule = NULL, attempts = attempts + 1,
+                    sent = CASE WHEN resource IS NULL THEN 0 ELSE sent END
+                WHERE id = ?
                 """, arguments: [id])
         guard
             let row = try Row.fetchOne(
@@ -102,11 +104,20 @@ extension Database {
             sql: "UPDATE upload SET sent = ? WHERE id = ? AND state = 'sending'", arguments: [bytesSent, id])
     }
 
+    /// Notes where the server keeps what it has of a form; `nil` where it keeps nothing.
+    func noteResource(_ resource: URL?, of id: QueuedUpload.ID) throws {
+        try execute(
+            sql: "UPDATE upload SET resource = ? WHERE id = ? AND state = 'sending'",
+            arguments: [resource?.absoluteString, id])
+    }
+
     /// Ends an upload that the server took; whatever was decided meanwhile, it is there.
     func finishUpload(_ id: QueuedUpload.ID, with response: QueuedUpload.Response) throws {
         try execute(
-            sql: "UPDATE upload SET state = 'done', schedule = NULL, sent = total, reason = NULL WHERE id = ?",
-            arguments: [id])
+            sql: """
+                UPDATE upload SET state = 'done', schedule = NULL, sent = total, reason = NULL, resource = NULL
+                WHERE id = ?
+                """, arguments: [id])
         try execute(
             sql: "INSERT OR REPLACE INTO response (id, status, contentType, body) VALUES (?, ?, ?, ?)",
             arguments: [id, response.status, response.contentType, response.body])
@@ -142,11 +153,14 @@ extension Database {
         try releaseGroup(of: id)
     }
 
-    /// Lets an ended upload go again, with all its attempts before it.
+    /// Lets an ended upload go again from its beginning, with all its attempts before it; one that waits for its next
+    /// attempt goes on at once.
     func retryUpload(_ id: QueuedUpload.ID) throws {
         try execute(
             sql: """
-                UPDATE upload SET state = 'waiting', due = 0, sent = 0, failures = 0, reason = NULL,
+                UPDATE upload SET state = 'waiting', due = 0, failures = 0, reason = NULL,
+                    sent = CASE WHEN state = 'retrying' THEN sent ELSE 0 END,
+                    resource = CASE WHEN state = 'retrying' THEN resource END,
                     schedule = CASE WHEN sequence IS NOT NULL AND EXISTS (
                         SELECT 1 FROM upload AS other WHERE other.sequence = upload.sequence AND other.id < upload.id
                             AND other.state NOT IN ('done', 'cancelled')) THEN 2 ELSE 0 END

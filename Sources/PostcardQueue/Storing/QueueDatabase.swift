@@ -8,7 +8,7 @@ struct QueueDatabase: Sendable {
     let pool: DatabasePool
 
     /// The version of the tables that this code knows.
-    static let version = 1
+    static let version = 2
 
     /// By which a file is known for a queue's database: "Post".
     private static let application: Int32 = 0x506F_7374
@@ -33,7 +33,11 @@ struct QueueDatabase: Sendable {
             try pool.write { db in
                 let found = try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0
                 guard found <= Self.version else { throw UploadQueueError.newer(path, version: found) }
-                if found < Self.version { try Self.makeTables(in: db) }
+                switch found {
+                case 0: try Self.makeTables(in: db)
+                case 1: try Self.addResources(to: db)
+                default: break
+                }
             }
         } catch {
             throw Self.error(error, at: path)
@@ -134,6 +138,7 @@ struct QueueDatabase: Sendable {
                     attempts INTEGER NOT NULL DEFAULT 0,
                     failures INTEGER NOT NULL DEFAULT 0,
                     reason TEXT,
+                    resource TEXT,
                     enqueued REAL NOT NULL
                 );
                 CREATE INDEX upload_ready ON upload (unmetered, priority DESC, id) WHERE schedule = 0;
@@ -156,6 +161,11 @@ struct QueueDatabase: Sendable {
                 PRAGMA application_id = \(application);
                 PRAGMA user_version = \(version);
                 """)
+    }
+
+    /// From version 1 to 2, which knows where a server keeps what it has of a form.
+    private static func addResources(to db: Database) throws {
+        try db.execute(sql: "ALTER TABLE upload ADD COLUMN resource TEXT; PRAGMA user_version = 2")
     }
 }
 

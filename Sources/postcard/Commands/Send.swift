@@ -39,6 +39,15 @@ struct Send: AsyncParsableCommand {
     @Option(help: "How many more attempts after a failure that may pass.")
     var retries = 0
 
+    @Flag(
+        help: ArgumentHelp(
+            "Go on where it stopped when the connection breaks.",
+            discussion: """
+                The server is asked whether it resumes uploads (draft-ietf-httpbis-resumable-upload); one that does not \
+                gets an ordinary upload. Up to ten attempts in a row may bring the upload no further.
+                """))
+    var resumable = false
+
     @Option(
         help: ArgumentHelp(
             "The most bytes of the form that go out in a second, such as 500K.",
@@ -115,6 +124,7 @@ struct Send: AsyncParsableCommand {
             transport: transport.transport(), retryPolicy: RetryPolicy(maximumAttempts: retries + 1),
             idleTimeout: .seconds(timeout))
         client.rateLimit = limitRate.map { RateLimit(bytesPerSecond: Int(clamping: $0.bytes)) }
+        client.resumption = resumable ? ResumptionPolicy(minimumBytes: 0) : nil
         client.verification = verify ? .record : nil
         return client
     }

@@ -45,6 +45,7 @@ final class RawConnection {
     /// Reads a body by its head's length or in chunks; `nil` where the connection ends before it.
     func readBody(of head: RawHead) async throws -> [UInt8]? {
         if let length = head["Content-Length"].flatMap(Int.init) { return try await readBytes(length) }
+        guard head["Transfer-Encoding"] != nil else { return [] }
         var body: [UInt8] = []
         while let line = try await readLine() {
             guard let size = Int(line, radix: 16), let chunk = try await readBytes(size), try await readLine() == ""

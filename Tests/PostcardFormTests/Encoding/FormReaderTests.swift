@@ -167,3 +167,41 @@ struct FormReaderTests {
         #expect(error?.code == .streamConsumed)
     }
 }
+
+@Suite struct FormSliceTests {
+    @Test func `a slice gives its bytes from any offset, and says where parts lie in it`() throws {
+        let folder = try TemporaryFolder()
+        var form = MultipartForm(boundary: try Boundary("XX"))
+        form.append("초코", named: "name")
+        form.append(
+            filesAt: [try folder.file("1.jpg", Array(1...40)), try folder.file("2.jpg", [])], named: "pictures")
+        let layout = try form.layout()
+        let whole = try layout.reader()
+        let body = try whole.readAll(by: 1000)
+        for start in 0...body.count {
+            for end in start...body.count {
+                let slice = layout.slice(Int64(start)..<Int64(end), contentType: "a/b")
+                #expect(slice.contentLength == Int64(end - start) && slice.contentType == "a/b")
+                let offset = (end - start) / 2
+                let reader = try slice.reader(from: Int64(offset))
+                #expect(try reader.readAll(by: 13) == Array(body[(start + offset)..<end]))
+                #expect(reader.isAtEnd && !reader.needsPreparation && reader.position == slice.contentLength)
+                for (part, known) in zip(reader.contentRanges, whole.contentRanges) {
+                    #expect(part.lowerBound + Int64(start) == known.lowerBound)
+                }
+            }
+        }
+        #expect(throws: FormError.self) { try layout.slice(0..<5).reader(from: 6) }
+    }
+
+    @Test func `a file that is no longer what it was is found without reading`() throws {
+        let folder = try TemporaryFolder()
+        var form = MultipartForm()
+        form.append(fileAt: try folder.file("1.jpg", Array(1...40)), named: "picture")
+        let layout = try form.layout()
+        try layout.checkFiles()
+        _ = try folder.file("1.jpg", Array(1...41))
+        let error = #expect(throws: FormError.self) { try layout.checkFiles() }
+        #expect(error?.partIndex == 0)
+    }
+}

@@ -89,7 +89,9 @@ import Testing
         let options = ["queue", "run", "--drain", "--queue", directory, "--max-delay", "0.05", "--concurrency", "4"]
         for round in 0..<scale {
             let sender = try RunningProgram(options)
-            try await sender.kill(after: .milliseconds(Int.random(in: 0..<120)))
+            // When it ends is the test's chance and not what it waits for.
+            try await Task.sleep(for: .milliseconds(Int.random(in: 0..<120)))
+            sender.kill()
             if round % 2 == 0 {
                 receiver.kill()
                 receiver = try await RunningServer(["serve", "--port", "\(port)", "--directory", received.path])
@@ -108,26 +110,5 @@ import Testing
             #expect(try Data(contentsOf: received.appending(path: "\(name)/0")) == sent)
         }
         #expect(try FileManager.default.contentsOfDirectory(atPath: received.appending(path: ".incoming").path).isEmpty)
-    }
-}
-
-/// A program that is ended before its end.
-private final class RunningProgram {
-    private let process = Process()
-
-    init(_ arguments: [String]) throws {
-        process.executableURL = Program.url
-        process.arguments = arguments
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = FileHandle.nullDevice
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-    }
-
-    /// Ends it as a power cut does. When that is, is the test's chance and not what it waits for.
-    func kill(after delay: Duration) async throws {
-        try await Task.sleep(for: delay)
-        Foundation.kill(process.processIdentifier, SIGKILL)
-        process.waitUntilExit()
     }
 }

@@ -25,6 +25,9 @@ package struct FaultProxy: Sendable {
     /// The requests whose heads have come, in that order.
     package var seen: [ProxyRequest] { requests.all }
 
+    /// How many bytes of bodies have come.
+    package var bodyBytes: Int { requests.bodyBytes }
+
     /// Where forms are posted.
     package var uploads: URL { url.appending(path: "uploads") }
 
@@ -115,6 +118,13 @@ package struct ProxyRequest: Sendable {
 /// The requests that a proxy has seen.
 final class ProxyRequests: Sendable {
     private let requests = Mutex<[ProxyRequest]>([])
+    private let bytes = Mutex(0)
+
+    var bodyBytes: Int { bytes.withLock { $0 } }
+
+    func countBody(_ count: Int) {
+        bytes.withLock { $0 += count }
+    }
 
     var all: [ProxyRequest] { requests.withLock { $0 } }
 

@@ -67,6 +67,7 @@ struct ProxyConnection {
             switch part {
             case .head: return .close
             case .body(var bytes):
+                requests.countBody(bytes.readableBytes)
                 let passing = bytes.readSlice(length: min(bytes.readableBytes, left)) ?? ByteBuffer()
                 left -= passing.readableBytes
                 try await pace.pass(passing) { try await server.write($0) }

@@ -1,0 +1,84 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What an upload that can be resumed keeps from one attempt to the next.
+struct Resumption: Sendable {
+    let policy: ResumptionPolicy
+
+    /// Where the server keeps what it has of the form: the upload resource.
+    private(set) var resource: URL?
+
+    /// The attempts in a row that brought the upload no further.
+    private(set) var failures = 0
+
+    /// How the server takes the upload, once that is known.
+    private(set) var offer: ResumptionOffer?
+
+    /// The request of the latest attempt that the server was to resume.
+    private(set) var request: UploadRequest?
+
+    /// Whether the server has said in the latest attempt that it has not got the whole form.
+    private(set) var isKnownIncomplete = false
+
+    /// The most bytes of the form that the server has said to have.
+    private var highest: Int64 = 0
+
+    private let keep: (@Sendable (URL?) throws -> Void)?
+
+    /// - Parameters:
+    ///   - policy: The client's.
+    ///   - resource: Where an earlier process left what the server has.
+    ///   - keep: Writes down where that is, for a later process; `nil` once there is nothing any more.
+    init(_ policy: ResumptionPolicy, resource: URL?, keep: (@Sendable (URL?) throws -> Void)?) {
+        self.policy = policy
+        self.resource = resource
+        self.keep = keep
+    }
+
+    /// Whether a failure is one of an upload that the server can resume.
+    var isUnderWay: Bool { resource != nil || offer != nil }
+
+    /// An attempt begins whose server offers to resume it.
+    mutating func begin(_ request: UploadRequest, _ offer: ResumptionOffer) {
+        isKnownIncomplete = false
+        self.request = request
+        self.offer = offer
+    }
+
+    /// The upload is an ordinary one.
+    mutating func end() throws {
+        offer = nil
+        try forget()
+    }
+
+    mutating func create(_ resource: URL) throws {
+        self.resource = resource
+        try keep?(resource)
+    }
+
+    /// The server has lost what it had, or has done with it.
+    mutating func forget() throws {
+        guard resource != nil else { return }
+        resource = nil
+        try keep?(nil)
+    }
+
+    /// The server says that the form is not whole.
+    mutating func noteIncomplete() {
+        isKnownIncomplete = true
+    }
+
+    /// The server says how many bytes it has.
+    mutating func advance(to offset: Int64) {
+        guard offset > highest else { return }
+        highest = offset
+        failures = 0
+    }
+
+    mutating func noteFailure() {
+        failures += 1
+    }
+}

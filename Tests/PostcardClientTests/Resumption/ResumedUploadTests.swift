@@ -1,0 +1,123 @@
+import Crypto
+import Foundation
+import PostcardClient
+import PostcardForm
+import PostcardTestSupport
+import Testing
+
+/// Large uploads to `postcard serve` that are cut, and whose receiver is killed.
+@Suite(.timeLimit(.minutes(10))) struct ResumedUploadTests {
+    private struct Record: Decodable {
+        struct File: Decodable {
+            let size: Int
+            let sha256: String
+        }
+        let files: [File]
+    }
+
+    private static func setting(_ name: String, unless value: Int) -> Int {
+        ProcessInfo.processInfo.environment[name].flatMap(Int.init) ?? value
+    }
+
+    private static var size: Int { setting("POSTCARD_RESUMED_MB", unless: 20) << 20 }
+
+    /// The share of a form that may go out twice.
+    private static let waste = 0.02
+
+    private static func client(_ carrier: Carrier) -> UploadClient {
+        var client = UploadClient(transport: carrier.transport())
+        client.resumption = ResumptionPolicy(
+            retryPolicy: RetryPolicy(
+                maximumAttempts: 1000, firstDelay: .milliseconds(10), maximumDelay: .milliseconds(100)))
+        // The network is the bottleneck, as it is where uploads are cut, and not the buffers of this machine.
+        client.rateLimit = RateLimit(bytesPerSecond: 50 << 20)
+        return client
+    }
+
+    /// Uploads a form, and looks whether what is recorded is what was sent, with little of it sent twice.
+    private static func upload(_ carrier: Carrier, through proxy: FaultProxy, from folder: TemporaryFolder) async throws
+    {
+        var content = Data(count: size)
+        content.withUnsafeMutableBytes { bytes in
+            var generator = SystemRandomNumberGenerator()
+            for index in stride(from: 0, to: bytes.count, by: 8) {
+                bytes.storeBytes(of: generator.next(), toByteOffset: index, as: UInt64.self)
+            }
+        }
+        let file = try folder.file("film.mov", content)
+        var form = MultipartForm()
+        form.append("초코", named: "name")
+        form.append(fileAt: file, named: "film")
+        let length = try #require(try form.layout().contentLength)
+        let witness = ProgressWitness()
+        let response = try await client(carrier).upload(form, to: proxy.uploads) { witness.note($0.bytesSent) }
+        let sent = try #require(try response.decode(Record.self).files.first)
+        #expect(sent.size == content.count)
+        #expect(sent.sha256 == SHA256.hash(data: content).map { String(format: "%02x", $0) }.joined())
+        #expect(!witness.hasFallen && witness.last == length)
+        let wasted = proxy.bodyBytes - Int(length)
+        #expect(Double(wasted) < waste * Double(length), "\(wasted) of \(length) bytes, \(response.attempts) attempts")
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `cut at any bytes, a form arrives as it was, and little of it goes out twice`(carrier: Carrier) async throws {
+        let cuts = Cuts(Self.setting("POSTCARD_CUTS", unless: 5), in: Self.size)
+        let folder = try TemporaryFolder()
+        let receiver = try await ReceivingServer()
+        try await FaultProxy.run(before: receiver.url) {
+            cuts.fault(of: $0)
+        } while: { proxy in
+            try await Self.upload(carrier, through: proxy, from: folder)
+        }
+        #expect(cuts.left == 0)
+        #expect(try await receiver.end().records.count == 1)
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `a receiver that is killed again and again goes on from what it had`(carrier: Carrier) async throws {
+        let kills = Self.setting("POSTCARD_RECEIVER_KILLS", unless: 3)
+        let folder = try TemporaryFolder()
+        let received = folder.url.appending(path: "received")
+        let first = try await RunningServer(["serve", "--port", "0", "--directory", received.path])
+        let address = try #require(URL(string: first.address))
+        let options = ["serve", "--port", "\(address.port ?? 0)", "--directory", received.path]
+        let last = try await FaultProxy.run(before: address) { _ in
+            .none
+        } while: { proxy in
+            async let upload: Void = Self.upload(carrier, through: proxy, from: folder)
+            var receiver = first
+            for byte in (0..<kills).map({ _ in Int.random(in: 1..<Self.size * 9 / 10) }).sorted() {
+                while proxy.bodyBytes < byte { await Task.yield() }
+                receiver.kill()
+                receiver = try await RunningServer(options)
+            }
+            try await upload
+            return receiver
+        }
+        _ = await last.terminate()
+        let names = try FileManager.default.contentsOfDirectory(atPath: received.path).filter { !$0.hasPrefix(".") }
+        #expect(names.count == 1)
+    }
+
+    @Test(arguments: ["async-http", "urlsession"])
+    func `postcard send goes on after a cut`(transport: String) async throws {
+        let folder = try TemporaryFolder()
+        let file = try folder.file("film.mov", size: 3_000_000)
+        let cuts = Cuts(at: [1_000_000])
+        let receiver = try await ReceivingServer()
+        try await FaultProxy.run(before: receiver.url) {
+            cuts.fault(of: $0)
+        } while: { proxy in
+            let ending = try await Program.run([
+                "send", proxy.uploads.absoluteString, "-F", "film=@\(file.path)", "--resumable", "--transport",
+                transport,
+                "--json",
+            ])
+            #expect(ending.status == 0, "\(ending.messages)")
+            let report = try ending.json()
+            #expect(report["attempts"] as? Int == 2 && report["status"] as? Int == 201)
+            #expect(report["bytesSent"] as? Int ?? 0 > 3_000_000)
+        }
+        #expect(try await receiver.end().records.count == 1)
+    }
+}

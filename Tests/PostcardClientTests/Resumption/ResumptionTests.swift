@@ -1,0 +1,303 @@
+import Crypto
+import Foundation
+import HTTPTypes
+import PostcardClient
+import PostcardForm
+import PostcardResumption
+import PostcardTestSupport
+import Synchronization
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct ResumptionTests {
+    private static let size = 3_000_000
+
+    static func client(
+        _ carrier: Carrier, _ versions: [ResumptionVersion] = [.interop8, .interop6], deletes: Bool = false
+    ) -> UploadClient {
+        var client = UploadClient(transport: carrier.transport())
+        var policy = ResumptionPolicy(
+            retryPolicy: RetryPolicy(maximumAttempts: 5, firstDelay: .milliseconds(1)), minimumBytes: 0,
+            deletesCancelledUploads: deletes)
+        policy.versions = versions
+        client.resumption = policy
+        client.progressInterval = .zero
+        return client
+    }
+
+    private static func form(in folder: TemporaryFolder, size: Int = size) throws -> (MultipartForm, file: URL) {
+        let file = try folder.file("초코.jpg", size: size)
+        var form = MultipartForm()
+        form.append("초코", named: "name")
+        form.append(fileAt: file, named: "image")
+        form.append("after", named: "after")
+        return (form, file)
+    }
+
+    // MARK: - With somebody else's server
+
+    @Test(arguments: Carrier.allCases, [ResumptionVersion.interop3, .interop5, .interop6])
+    func `a form that is cut again and again arrives whole, once, at another's server`(
+        carrier: Carrier, version: ResumptionVersion
+    ) async throws {
+        let folder = try TemporaryFolder()
+        let (form, _) = try Self.form(in: folder)
+        let body = try await form.layout().bytes()
+        let cuts = Cuts(6, in: body.count)
+        try await ReferenceServer.run { server in
+            try await FaultProxy.run(before: server.url) {
+                cuts.fault(of: $0)
+            } while: { proxy in
+                let witness = ProgressWitness()
+                let response = try await Self.client(carrier, [version]).upload(form, to: proxy.uploads) {
+                    witness.note($0.bytesSent)
+                }
+                #expect(response.status == .created)
+                #expect(response.attempts == 7)
+                #expect(response.text == "{\"count\":\(body.count)}")
+                #expect(response.bytesSent == Int64(body.count))
+                #expect(!witness.hasFallen && witness.last == Int64(body.count))
+                #expect(Set(proxy.seen.map { $0["Idempotency-Key"] }).count == 1)
+                #expect(cuts.left == 0)
+            }
+            let whole = ReferenceServer.Form(
+                method: "POST", contentType: form.contentType, count: body.count,
+                sha256: Array(SHA256.hash(data: body)))
+            #expect(server.received == [whole])
+        }
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `a server is asked once which version it speaks, and each file's digest spans the cuts`(
+        carrier: Carrier
+    ) async throws {
+        let folder = try TemporaryFolder()
+        let (form, file) = try Self.form(in: folder)
+        let digest = SHA256.hash(data: try Data(contentsOf: file)).map { String(format: "%02x", $0) }.joined()
+        try await ReferenceServer.run { server in
+            let cuts = Cuts(at: [1_000_000, 1_000_001, 2_900_000])
+            try await FaultProxy.run(before: server.url) {
+                cuts.fault(of: $0)
+            } while: { proxy in
+                var client = Self.client(carrier)
+                client.verification = UploadVerification { parts, _ in
+                    parts.filter { $0.name == "image" && $0.sha256 != digest }
+                }
+                for _ in 0..<2 { try await client.upload(form, to: proxy.uploads) }
+                #expect(proxy.seen.count { $0.method == "OPTIONS" } == 2)
+                #expect(proxy.seen.filter { $0.method == "PATCH" }.count == 5)
+                #expect(proxy.seen.allSatisfy { $0.method == "PATCH" || $0["Expect"] == nil })
+            }
+            #expect(server.received.count == 2)
+        }
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `a file that has changed ends the upload before another byte is sent`(carrier: Carrier) async throws {
+        let folder = try TemporaryFolder()
+        let (form, file) = try Self.form(in: folder)
+        try await ReferenceServer.run { server in
+            try await FaultProxy.run(before: server.url) { request in
+                switch request.method {
+                case "PATCH": return .reset(atByte: 1_000_000)
+                case "HEAD": try? Data(repeating: 7, count: Self.size).write(to: file)
+                default: break
+                }
+                return .none
+            } while: { proxy in
+                let error = await #expect(throws: UploadError.self) {
+                    try await Self.client(carrier, [.interop6]).upload(form, to: proxy.uploads)
+                }
+                #expect(error?.code == .form && error?.delivery == .neverArrived)
+                #expect(error?.message.contains(file.lastPathComponent) == true)
+                #expect(proxy.seen.map(\.method) == ["OPTIONS", "POST", "PATCH", "HEAD"])
+            }
+            #expect(server.received.isEmpty)
+        }
+    }
+
+    @Test(arguments: Carrier.allCases, [false, true])
+    func `a cancelled upload leaves nothing open, and is deleted only where that is asked for`(
+        carrier: Carrier, deletes: Bool
+    ) async throws {
+        let folder = try TemporaryFolder()
+        let (form, _) = try Self.form(in: folder)
+        try await ReferenceServer.run { server in
+            let proxy = try await FaultProxy.run(before: server.url) { request in
+                request.method == "PATCH" ? .stall(atByte: 100_000) : .none
+            } while: { proxy in
+                let client = Self.client(carrier, [.interop6], deletes: deletes)
+                let (moves, moved) = AsyncStream.makeStream(of: Void.self)
+                let upload = Task {
+                    try await client.upload(form, to: proxy.uploads) { if $0.bytesSent > 0 { moved.finish() } }
+                }
+                for await _ in moves {}
+                upload.cancel()
+                await #expect(throws: CancellationError.self) { try await upload.value }
+                return proxy
+            }
+            let methods = ["OPTIONS", "POST", "PATCH"] + (deletes ? ["DELETE"] : [])
+            #expect(proxy.seen.map(\.method) == methods)
+            try FaultTests.expectNothingOpen(to: proxy, in: folder)
+        }
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `what a server has lost begins anew under the same key, and progress does not fall`(
+        carrier: Carrier
+    ) async throws {
+        let folder = try TemporaryFolder()
+        let (form, _) = try Self.form(in: folder)
+        try await ReferenceServer.run { server in
+            let lost = Fault.answer(Fault.Answer(404))
+            try await FaultProxy.run(
+                [.none, .none, .reset(atByte: 2_000_000), lost], before: server.url
+            ) { proxy in
+                let witness = ProgressWitness()
+                try await Self.client(carrier, [.interop6]).upload(form, to: proxy.uploads) {
+                    witness.note($0.bytesSent)
+                }
+                #expect(!witness.hasFallen)
+                #expect(proxy.seen.map(\.method) == ["OPTIONS", "POST", "PATCH", "HEAD", "POST", "PATCH"])
+                #expect(Set(proxy.seen.map { $0["Idempotency-Key"] }).count == 1)
+                #expect(proxy.seen.last?["Upload-Offset"] == "0")
+            }
+            #expect(server.received.count == 1)
+        }
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `an upload that comes no further ends with its last error`(carrier: Carrier) async throws {
+        let folder = try TemporaryFolder()
+        let (form, _) = try Self.form(in: folder)
+        try await ReferenceServer.run { server in
+            try await FaultProxy.run(before: server.url) {
+                $0.method == "PATCH" ? .reset(atByte: 0) : .none
+            } while: {
+                proxy in
+                let error = await #expect(throws: UploadError.self) {
+                    try await Self.client(carrier, [.interop6]).upload(form, to: proxy.uploads)
+                }
+                #expect(error?.code == .connectionLost && error?.attempts == 5)
+            }
+        }
+    }
+
+    // MARK: - With servers that a script makes
+
+    @Test(arguments: Carrier.allCases, ["204 No Content", "404 Not Found", "405 Method Not Allowed", "500 Oh"])
+    func `a server that does not resume uploads gets ordinary ones`(carrier: Carrier, status: String) async throws {
+        let folder = try TemporaryFolder()
+        let (form, _) = try Self.form(in: folder, size: 10_000)
+        let body = try await form.layout().bytes()
+        let requests = try await RawServer.run { connection in
+            while let request = try await connection.readRequest() {
+                let isForm = request.head.line.hasPrefix("POST")
+                try await connection.respond(isForm ? "201 Created" : status)
+            }
+        } while: { server in
+            let client = Self.client(carrier)
+            for _ in 0..<2 { try await client.upload(form, to: server.url) }
+            return server.requests.whole
+        }
+        let methods = requests.map { $0.head.line.prefix { $0 != " " } }
+        // A failure may pass: it is asked again.
+        let again = status.hasPrefix("500") ? ["OPTIONS", "OPTIONS"] : []
+        #expect(methods.map(String.init) == ["OPTIONS", "OPTIONS", "POST"] + again + ["POST"])
+        for request in requests where request.head.line.hasPrefix("POST") {
+            #expect(request.body == body)
+            #expect(request.head.fields.allSatisfy { !$0.name.lowercased().hasPrefix("upload-") })
+        }
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `a large form goes in pieces where the server takes no more at a time`(carrier: Carrier) async throws {
+        let folder = try TemporaryFolder()
+        let (form, _) = try Self.form(in: folder, size: 10_000)
+        let body = try await form.layout().bytes()
+        let requests = try await RawServer.run { connection in
+            while let request = try await connection.readRequest() {
+                switch request.head.line.prefix(while: { $0 != " " }) {
+                case "OPTIONS":
+                    try await connection.respond("204 No Content", ["Upload-Limit": "max-append-size=4000"])
+                case "POST":
+                    try await connection.respond("201 Created", ["Location": "/uploads/a", "Upload-Complete": "?0"])
+                default:
+                    let isLast = request.head["Upload-Complete"] == "?1"
+                    try await connection.respond(isLast ? "200 OK" : "204 No Content")
+                }
+            }
+        } while: { server in
+            let response = try await Self.client(carrier).upload(form, to: server.url)
+            #expect(response.status == .ok && response.bytesSent == Int64(body.count))
+            return server.requests.whole
+        }
+        let appends = requests.filter { $0.head.line.hasPrefix("PATCH /uploads/a ") }
+        #expect(appends.flatMap(\.body) == body)
+        #expect(appends.map { $0.head["Upload-Offset"] } == ["0", "4000", "8000"])
+        #expect(appends.map { $0.head["Upload-Complete"] } == ["?0", "?0", "?1"])
+        #expect(appends.allSatisfy { $0.head["Content-Type"] == "application/partial-upload" })
+        let creation = try #require(requests.first { $0.head.line.hasPrefix("POST") })
+        #expect(creation.head["Content-Type"] == form.contentType)
+        #expect(creation.head["Upload-Length"] == "\(body.count)" && creation.body.isEmpty)
+    }
+
+    @Test(arguments: Carrier.allCases, [(200, true), (400, false)])
+    func `an answer that was lost is asked for once more`(
+        carrier: Carrier, answer: (status: Int, isKept: Bool)
+    ) async throws {
+        let folder = try TemporaryFolder()
+        let (form, _) = try Self.form(in: folder, size: 10_000)
+        let length = try #require(try form.layout().contentLength)
+        let heads = Mutex(0)
+        let requests = try await RawServer.run { connection in
+            while let request = try await connection.readRequest() {
+                switch request.head.line.prefix(while: { $0 != " " }) {
+                case "OPTIONS": try await connection.respond("200 OK", ["Accept-Patch": "application/partial-upload"])
+                case "POST": try await connection.respond("201 Created", ["Location": "/uploads/a"])
+                case "HEAD":
+                    heads.withLock { $0 += 1 }
+                    try await connection.respond(
+                        "204 No Content", ["Upload-Offset": "\(length)", "Upload-Complete": "?1"])
+                default:
+                    // The first answer is lost.
+                    if heads.withLock({ $0 }) == 0 { return }
+                    let problem = #"{"type":"https://iana.org/assignments/http-problem-types#completed-upload"}"#
+                    try await connection.respond(
+                        "\(answer.status) X", ["Content-Type": "application/problem+json"],
+                        body: answer.isKept ? "kept" : problem)
+                }
+            }
+        } while: { server in
+            do {
+                let response = try await Self.client(carrier).upload(form, to: server.url)
+                #expect(answer.isKept && response.text == "kept")
+            } catch let error as UploadError {
+                #expect(!answer.isKept && error.delivery == .answerLost && error.message.contains("whole form"))
+            }
+            return server.requests.whole
+        }
+        let last = try #require(requests.last)
+        #expect(last.head.line.hasPrefix("PATCH") && last.body.isEmpty)
+        #expect(last.head["Upload-Offset"] == "\(length)" && last.head["Upload-Complete"] == "?1")
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `a token that ends in the middle is renewed, and the upload goes on`(carrier: Carrier) async throws {
+        let folder = try TemporaryFolder()
+        let (form, _) = try Self.form(in: folder)
+        let cuts = Cuts(at: [1_000_000])
+        try await ReferenceServer.run { server in
+            try await FaultProxy.run(before: server.url) { request in
+                let isExpired = request.method == "HEAD" && request["Authorization"] == "Bearer 1"
+                return isExpired ? .answer(Fault.Answer(401)) : cuts.fault(of: request)
+            } while: { proxy in
+                var client = Self.client(carrier, [.interop6])
+                client.interceptors = [BearerTokenInterceptor(token: "1") { _ in "2" }]
+                try await client.upload(form, to: proxy.uploads)
+                #expect(proxy.seen.map(\.method) == ["OPTIONS", "POST", "PATCH", "HEAD", "HEAD", "PATCH"])
+                #expect(proxy.seen.last?["Authorization"] == "Bearer 2")
+            }
+            #expect(server.received.count == 1)
+        }
+    }
+}

@@ -1,0 +1,100 @@
+#if os(Linux)
+import Foundation
+import PostcardForm
+import PostcardQueue
+import PostcardTestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(1)), .enabled("A small disk cannot be mounted here.") { await SmallDisk.isPossible() })
+struct FullDiskTests {
+    private static let url = "http://127.0.0.1:1/uploads"
+
+    private static func form(_ text: String, _ file: URL? = nil) -> MultipartForm {
+        var form = MultipartForm()
+        form.append(text, named: "name")
+        if let file { form.append(fileAt: file, named: "image") }
+        return form
+    }
+
+    @Test func `a form whose files fill the disk is not taken, and leaves room for those after it`() async throws {
+        let url = try #require(URL(string: Self.url))
+        let folder = try TemporaryFolder()
+        let large = try folder.sparseFile("large.bin", size: 8 << 20)
+        let small = try folder.file("small.bin", size: 10_000)
+        try await SmallDisk.with(megabytes: 4) { disk in
+            let queue = try UploadQueue(directory: disk)
+            let first = try queue.enqueue(Self.form("first", small), to: url, files: .copied)
+            let error = #expect(throws: UploadQueueError.self) {
+                try queue.enqueue(Self.form("large", large), to: url, files: .copied)
+            }
+            #expect(error?.code == .full)
+            let last = try queue.enqueue(Self.form("last", small), to: url, files: .copied)
+            #expect(try queue.uploads().map(\.id) == [first, last])
+            let copies = try FileManager.default.contentsOfDirectory(atPath: disk.path + "/files")
+            #expect(copies.count == 2)
+        }
+    }
+
+    @Test func `a form that the full disk cannot note is not taken, and those before it are as they were`() async throws
+    {
+        let url = try #require(URL(string: Self.url))
+        try await SmallDisk.with(megabytes: 4) { disk in
+            let queue = try UploadQueue(directory: disk)
+            let first = try queue.enqueue(Self.form("first"), to: url)
+            let filler = disk.appending(path: "filler")
+            try SmallDisk.fill(filler)
+            let text = String(repeating: "x", count: 16_000)
+            // The database has some room of its own.
+            let error = #expect(throws: UploadQueueError.self) {
+                for _ in 0..<1000 { try queue.enqueue(Self.form(text), to: url) }
+            }
+            #expect(error?.code == .full, "\(error?.message ?? "")")
+            let before = try queue.uploads()
+            #expect(before.first?.id == first && before.count < 1000)
+            try FileManager.default.removeItem(at: filler)
+            let last = try queue.enqueue(Self.form("last"), to: url)
+            let reopened = try UploadQueue(directory: disk)
+            #expect(try reopened.uploads() == before + [#require(try queue.upload(last))])
+        }
+    }
+}
+
+/// A disk of a few megabytes, which takes the right to mount.
+private enum SmallDisk {
+    static func isPossible() async -> Bool {
+        guard getuid() == 0, let folder = try? TemporaryFolder(), (try? await mount(1, at: folder.path)) == true else {
+            return false
+        }
+        return (try? await Program.run("umount", ["-l", folder.path]).status) == 0
+    }
+
+    private static func mount(_ megabytes: Int, at path: String) async throws -> Bool {
+        try await Program.run("mount", ["-t", "tmpfs", "-o", "size=\(megabytes)m", "tmpfs", path]).status == 0
+    }
+
+    static func with(megabytes: Int, _ body: (URL) async throws -> Void) async throws {
+        let folder = try TemporaryFolder()
+        try #require(try await mount(megabytes, at: folder.path))
+        let result: Result<Void, any Error>
+        do {
+            try await body(folder.url)
+            result = .success(())
+        } catch {
+            result = .failure(error)
+        }
+        _ = try await Program.run("umount", ["-l", folder.path])
+        try result.get()
+    }
+
+    /// Takes what room there is.
+    static func fill(_ file: URL) throws {
+        try Data().write(to: file)
+        let handle = try FileHandle(forWritingTo: file)
+        defer { try? handle.close() }
+        for size in [1 << 16, 1 << 12, 1 << 8, 1] {
+            let block = Data(count: size)
+            while (try? handle.write(contentsOf: block)) != nil {}
+        }
+    }
+}
+#endif
