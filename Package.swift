@@ -114,7 +114,7 @@ let package = Package(
         .target(
             name: "PostcardServer",
             dependencies: [
-                "PostcardDoctor", "PostcardForm",
+                "PostcardDoctor", "PostcardForm", "PostcardResumption",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
@@ -233,7 +233,7 @@ let package = Package(
         .testTarget(
             name: "PostcardServerTests",
             dependencies: [
-                "PostcardForm", "PostcardServer", "PostcardServerTesting",
+                "PostcardForm", "PostcardResumption", "PostcardServer", "PostcardServerTesting",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
                 .product(name: "Logging", package: "swift-log"),

@@ -32,4 +32,14 @@ struct SenderTests {
             Self.scripts.appending(path: "kill").path, [Program.url.path, rounds, folder.path])
         #expect(ending.status == 0, "\(ending.text) \(ending.messages)")
     }
+
+    @Test(arguments: ["3", "5", "6", "8", "0"])
+    func `curl goes on with an upload while the receiver is killed, in each version of the draft`(
+        version: String
+    ) async throws {
+        let rounds = ProcessInfo.processInfo.environment["POSTCARD_KILLS"] ?? "3"
+        let ending = try await Program.run(
+            Self.scripts.appending(path: "resume").path, [Program.url.path, version, rounds, folder.path])
+        #expect(ending.status == 0, "\(ending.text) \(ending.messages)")
+    }
 }

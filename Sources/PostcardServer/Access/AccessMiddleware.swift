@@ -27,7 +27,8 @@ struct AccessMiddleware<Context: RequestContext>: RouterMiddleware {
 
     private func purpose(of request: Request) -> AccessTokens.Purpose? {
         let path = request.uri.path
-        if request.method == .post, Self.isSame(path, uploadPath) { return .posting }
+        if [.post, .options].contains(request.method), Self.isSame(path, uploadPath) { return .posting }
+        if ResumptionPath.contains(path, below: uploadPath) { return .posting }
         let isLooking = request.method == .get || request.method == .head
         if isLooking, Self.openPaths.contains(path) || path.hasPrefix(Self.openFolder) { return nil }
         return .reading

@@ -65,6 +65,10 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
+        // Whoever reads a body must not take the end of its stream for its own.
+        if state.silence == .inBody {
+            fail(.disconnected(ChannelError.eof), original: ChannelError.eof, context: context)
+        }
         state.closes()
         silenceCheck?.cancel()
         for promise in closePromises { promise.succeed() }

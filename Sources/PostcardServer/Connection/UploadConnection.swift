@@ -14,7 +14,12 @@ struct UploadConnection: Sendable {
 
     /// Tells the client that its body is wanted (RFC 9110 §10.1.1).
     func askForBody() async throws {
-        try await channel.writeAndFlush(HTTPResponsePart.head(HTTPResponse(status: .continue)))
+        try await inform(HTTPResponse(status: .continue))
+    }
+
+    /// Tells the client something ahead of the answer (RFC 9110 §15.2).
+    func inform(_ head: HTTPResponse) async throws {
+        try await channel.writeAndFlush(HTTPResponsePart.head(head))
     }
 }
 #endif

@@ -39,7 +39,11 @@ extension UploadProblem: HTTPResponseError {
     }
 
     private var headers: HTTPFields {
-        [.contentType: "application/problem+json", .cacheControl: "no-store", .xContentTypeOptions: "nosniff"]
+        var headers: HTTPFields = [
+            .contentType: "application/problem+json", .cacheControl: "no-store", .xContentTypeOptions: "nosniff",
+        ]
+        for field in resumption.fields { headers[field.name] = field.value }
+        return headers
     }
 }
 #endif

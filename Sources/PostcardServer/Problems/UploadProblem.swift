@@ -1,6 +1,7 @@
 #if Server
 public import HTTPTypes
 public import PostcardForm
+import PostcardResumption
 
 /// Why a request is refused; its JSON is the answer, as RFC 9457 has it.
 public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible {
@@ -25,6 +26,8 @@ public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible 
     public var allowedMethods: [String] = []
     /// How to show who one is, for a 401: the value of `WWW-Authenticate` (RFC 9110 §11.6.1).
     public var challenge: String?
+    /// What the refusal of an upload that can be resumed has beside.
+    var resumption = Resumption()
 
     /// A limit that a request went over.
     public struct Limit: Sendable, Hashable, Encodable {
@@ -70,11 +73,13 @@ public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible 
 extension UploadProblem: Encodable {
     private enum Key: String, CodingKey {
         case type, title, status, detail, code, offset, part, fix, limit
+        case expectedOffset = "expected-offset"
+        case providedOffset = "provided-offset"
     }
 
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: Key.self)
-        try container.encode("urn:postcard:problem:\(code)", forKey: .type)
+        try container.encode(resumption.type?.uri ?? "urn:postcard:problem:\(code)", forKey: .type)
         try container.encode(title, forKey: .title)
         try container.encode(status.code, forKey: .status)
         try container.encode(detail, forKey: .detail)
@@ -83,6 +88,8 @@ extension UploadProblem: Encodable {
         try container.encodeIfPresent(partIndex, forKey: .part)
         try container.encodeIfPresent(fix, forKey: .fix)
         try container.encodeIfPresent(limit, forKey: .limit)
+        try container.encodeIfPresent(resumption.expectedOffset, forKey: .expectedOffset)
+        try container.encodeIfPresent(resumption.providedOffset, forKey: .providedOffset)
     }
 }
 #endif

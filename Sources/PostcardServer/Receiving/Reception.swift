@@ -27,9 +27,10 @@ struct Reception<Store: UploadStore>: Sendable {
         held = HeldBytes(maximum: options.maximumHeldBytes)
     }
 
-    func answer(_ request: Request, logger: Logger) async throws -> Response {
+    /// - Parameter key: What the form is known by, where that is not for the request to say.
+    func answer(_ request: Request, under key: IdempotencyKey? = nil, logger: Logger) async throws -> Response {
         do {
-            let upload = try await receive(request, logger: logger)
+            let upload = try await receive(request, under: key, logger: logger)
             let record = upload.record
             meter.received(upload)
             if !upload.isRepetition { live?.publish(.uploaded(record)) }
@@ -44,9 +45,11 @@ struct Reception<Store: UploadStore>: Sendable {
         }
     }
 
-    private func receive(_ request: Request, logger: Logger) async throws -> CommittedUpload {
+    private func receive(
+        _ request: Request, under key: IdempotencyKey?, logger: Logger
+    ) async throws -> CommittedUpload {
         let parser = try parser(for: request)
-        let key = try IdempotencyKey(of: request, scope: options.keyScope)
+        let key = try key ?? IdempotencyKey(of: request, scope: options.keyScope)
         guard meter.begins(maximum: options.maximumConcurrentUploads) else {
             throw UploadProblem.tooManyUploads(options.maximumConcurrentUploads)
         }
@@ -104,7 +107,7 @@ struct Reception<Store: UploadStore>: Sendable {
     }
 
     /// Judges the request by its head alone.
-    private func parser(for request: Request) throws(UploadProblem) -> FormParser {
+    func parser(for request: Request) throws(UploadProblem) -> FormParser {
         let contentType = try request.formContentType(limits: options.limits)
         do {
             return try FormParser(contentType: contentType, limits: options.limits)

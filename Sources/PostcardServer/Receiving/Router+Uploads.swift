@@ -19,6 +19,12 @@ extension Router {
     /// | `GET /uploads/ID` | the record |
     /// | `GET /uploads/ID/files/N` | the N-th file, from 0; one range of bytes may be asked for |
     /// | `DELETE /uploads/ID` | 204 |
+    /// | `OPTIONS /uploads` | how large uploads may be that can be resumed |
+    /// | `HEAD`, `PATCH`, `DELETE /uploads/resumable/ID` | how far an upload is; more of it; nothing of it any more |
+    ///
+    /// A form that is posted with `Upload-Complete` can be resumed (draft-ietf-httpbis-resumable-upload): its sender
+    /// learns its address from a 104 or 201, asks it by HEAD how much has come, and sends the rest by PATCH. The last
+    /// answer is the one that the form would have had in one request.
     ///
     /// Every refusal is `application/problem+json` (RFC 9457) with a `code`, and leaves nothing behind. A file is
     /// written while it comes in: the memory that a form takes does not depend on the size of its files. The routes
@@ -46,8 +52,13 @@ extension RouteTable {
         live: LiveEvents? = nil, window: RequestWindow? = nil
     ) {
         let reception = Reception(store: store, options: options, meter: meter, live: live)
-        add(RouterPath(options.path), .post) { request, context in
-            try await reception.answer(request, logger: context.logger)
+        if let resumption = options.resumption, let store = store as? LocalUploadStore {
+            addResumption(
+                ResumableReception(uploads: store.unfinished, reception: reception, options: resumption))
+        } else {
+            add(RouterPath(options.path), .post) { request, context in
+                try await reception.answer(request, logger: context.logger)
+            }
         }
         let archive = Archive(store: store) { id in
             window?.forget(id)

@@ -114,6 +114,7 @@ public struct Receiver: Sendable {
         return Application(
             router: router, server: try makeServer(meter, window),
             configuration: ApplicationConfiguration(address: .hostname(host, port: port)),
+            services: [ExpirySweep(uploads: store.unfinished)],
             onServerRunning: { channel in
                 await onRunning(url(port: channel.localAddress?.port ?? port))
             },

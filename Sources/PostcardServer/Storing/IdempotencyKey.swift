@@ -9,6 +9,11 @@ public struct IdempotencyKey: Sendable, Hashable {
     /// what a store keeps.
     public let digest: String
 
+    /// Takes a key that was kept.
+    init(digest: String) {
+        self.digest = digest
+    }
+
     /// Takes a sender's key.
     ///
     /// - Parameters:

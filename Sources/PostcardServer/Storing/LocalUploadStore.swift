@@ -32,6 +32,8 @@ public final class LocalUploadStore: UploadStore {
     /// How many uploads are under way, which share the memory for what waits to be written.
     let uploadCount = Atomic<Int>(0)
     private let folderCount = Atomic<Int>(0)
+    /// What can be resumed.
+    let unfinished: UnfinishedUploads
 
     /// Opens a directory, making it where there is none, and removes from it what a crash left half-written.
     ///
@@ -71,6 +73,7 @@ public final class LocalUploadStore: UploadStore {
             let known = try layout.identifiers()
             identifiers = SharedIDSource(after: known.max())
             keys = KeyIndex(Self.keys(of: known, layout, logger))
+            unfinished = try UnfinishedUploads(layout: layout, logger: logger)
         } catch {
             DurableFiles.unlock(lock)
             try? lock.close()
@@ -157,7 +160,7 @@ public final class LocalUploadStore: UploadStore {
     }
 
     public func delete(_ id: UploadID) async throws -> Bool {
-        try await onFileThread { [layout, logger, keys, names] in
+        let isDeleted = try await onFileThread { [layout, logger, keys, names] in
             let doomed = layout.incoming.appending(id.text)
             do throws(UploadStoreError) {
                 // The rename is what deletes: a crash right behind it leaves something to sweep, never half a record.
@@ -171,6 +174,8 @@ public final class LocalUploadStore: UploadStore {
             try names.synchronize()
             return true
         }
+        if isDeleted { await unfinished.forget(id) }
+        return isDeleted
     }
 }
 #endif

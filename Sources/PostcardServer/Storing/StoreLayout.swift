@@ -26,6 +26,9 @@ struct StoreLayout: Sendable {
     /// What is being received, or deleted; it is emptied at the start.
     var incoming: FilePath { directory.appending(".incoming") }
 
+    /// Uploads that can be resumed.
+    var unfinished: FilePath { directory.appending(".unfinished") }
+
     var lock: FilePath { directory.appending(".lock") }
 
     func folder(of id: UploadID) -> FilePath { directory.appending(id.text) }

@@ -30,7 +30,10 @@ struct Diagnosis {
     /// Root causes, each followed by what comes of it.
     private static func findings(in request: KeptRequest) -> [Finding] {
         let body = request.notes.body
-        guard case .refused = request.outcome, let bytes = body.bytes, !bytes.isEmpty else { return [] }
+        // A piece of a form is none.
+        guard request.method != "PATCH", case .refused = request.outcome, let bytes = body.bytes, !bytes.isEmpty else {
+            return []
+        }
         var examination = FormExamination(contentType: request.contentType ?? "")
         examination.read(bytes.span.bytes)
         let found = examination.finish().problems

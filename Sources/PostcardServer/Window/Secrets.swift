@@ -26,6 +26,7 @@ enum Secrets {
 
     /// A path, with the values of secret parameters in its query masked.
     static func masked(path: String) -> String {
+        let path = maskingResumption(path)
         let halves = path.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         guard halves.count == 2 else { return path }
         let parameters = halves[1].split(separator: "&", omittingEmptySubsequences: false).map { parameter in
@@ -33,6 +34,12 @@ enum Secrets {
             return pair.count == 2 && isSecret(pair[0]) ? "\(pair[0])=\(mask)" : String(parameter)
         }
         return halves[0] + "?" + parameters.joined(separator: "&")
+    }
+
+    /// Whoever knows the address of an upload can go on with it, or end it.
+    private static func maskingResumption(_ path: String) -> String {
+        path.split(separator: "/", omittingEmptySubsequences: false)
+            .map { ResumptionID($0.prefix { $0 != "?" }) == nil ? $0 : mask[...] }.joined(separator: "/")
     }
 }
 #endif

@@ -29,6 +29,15 @@ struct TakingOptions: ParsableArguments {
     @Option(help: ArgumentHelp("How long a sender may be silent (30).", valueName: "seconds"))
     var idleTimeout: Double?
 
+    @Flag(
+        inversion: .prefixedNo, exclusivity: .exclusive,
+        help: "Let senders go on with uploads that were cut off (draft-ietf-httpbis-resumable-upload).")
+    var resume = true
+
+    @Option(
+        help: ArgumentHelp("For how long an upload that was cut off is kept (86400, a day).", valueName: "seconds"))
+    var uploadExpiry: Double?
+
     @Option(help: ArgumentHelp("A JSON file that says which fields and files may come.", valueName: "file"))
     var rules: String?
 
@@ -42,6 +51,12 @@ struct TakingOptions: ParsableArguments {
     var screenTimeout: Double?
 
     func validate() throws {
+        if let uploadExpiry {
+            guard resume else { throw ValidationError("--upload-expiry has no meaning with --no-resume.") }
+            guard (1...Self.longestExpiry).contains(uploadExpiry) else {
+                throw ValidationError("--upload-expiry wants seconds, from 1 to \(Int(Self.longestExpiry)), a year.")
+            }
+        }
         if let maxUploads, maxUploads < 1 { throw ValidationError("--max-uploads wants a number from 1.") }
         for (name, seconds) in [("grace", grace), ("idle-timeout", idleTimeout), ("screen-timeout", screenTimeout)] {
             if let seconds, !(seconds > 0 && seconds <= 86400) {
@@ -50,7 +65,11 @@ struct TakingOptions: ParsableArguments {
         }
     }
 
+    private static let longestExpiry: Double = 365 * 24 * 60 * 60
+
     func apply(to receiver: inout Receiver) throws {
+        if !resume { receiver.uploads.resumption = nil }
+        if let uploadExpiry { receiver.uploads.resumption?.lifetime = .seconds(uploadExpiry) }
         if let maxBody {
             receiver.uploads.limits.maximumBodyBytes = maxBody.bytes
             // A file may fill the body that was asked for.

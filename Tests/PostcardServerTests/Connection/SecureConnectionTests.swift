@@ -11,21 +11,13 @@ struct SecureConnectionTests {
         _ body: (_ receiver: RunningReceiver, _ certificate: String) async throws -> Void
     ) async throws {
         try await withTemporaryDirectory { directory in
-            let certificate = directory.appending("certificate.pem").string
-            let key = directory.appending("key.pem").string
-            let made = try await CommandResult(
-                "openssl",
-                [
-                    "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-                    "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out",
-                    certificate,
-                ])
-            try #require(made.status == 0, "\(made.errors)")
+            let certificate = try await TestCertificate(in: directory)
             try await withReceiver(in: directory.appending("received")) { receiver in
-                receiver.certificate = ServerCertificate(chain: FilePath(certificate), privateKey: FilePath(key))
+                receiver.certificate = ServerCertificate(
+                    chain: certificate.chain, privateKey: certificate.privateKey)
                 configure(&receiver)
             } _: { receiver in
-                try await body(receiver, certificate)
+                try await body(receiver, certificate.chain.string)
             }
         }
     }

@@ -121,7 +121,7 @@ struct RawResponse: Sendable {
     init(_ bytes: [UInt8]) throws {
         text = String(decoding: bytes, as: UTF8.self)
         var rest = text[...]
-        while rest.hasPrefix("HTTP/1.1 100"), let end = rest.range(of: "\r\n\r\n") { rest = rest[end.upperBound...] }
+        while rest.hasPrefix("HTTP/1.1 1"), let end = rest.range(of: "\r\n\r\n") { rest = rest[end.upperBound...] }
         let parts = rest.split(separator: "\r\n\r\n", maxSplits: 1, omittingEmptySubsequences: false)
         let lines = parts.first?.split(separator: "\r\n") ?? []
         status = lines.first?.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0

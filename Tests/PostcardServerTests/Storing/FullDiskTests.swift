@@ -5,7 +5,7 @@ import SystemPackage
 import Testing
 
 /// A disk of a few megabytes, which takes a mount; where this user may not mount, the tests say that they were skipped.
-private enum SmallDisk {
+enum SmallDisk {
     static let isPossible: Bool = {
         #if os(Linux)
         getuid() == 0 && FileManager.default.isExecutableFile(atPath: "/bin/mount")

@@ -1,0 +1,172 @@
+#if Server
+import SystemPackage
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Where an upload lies that can be resumed: what is known of it, its bytes, and in their place at last its answer.
+/// Every call blocks.
+///
+/// A folder whose `upload.json` cannot be read was never told of to anybody, because its address is given away only
+/// once that is on the disk. Bytes are appended to `body` in their order, so that whatever of it is there is a
+/// beginning of the form; how many bytes are promised is a matter of when it was synced.
+struct UnfinishedFolder: Sendable {
+    /// What is known of an upload from its beginning on.
+    struct Facts: Sendable, Codable {
+        /// The form's own type, with its boundary.
+        let contentType: String
+        /// Under which key the form becomes a record: the sender's, or one of the upload's own.
+        let keyDigest: String
+        let created: Date
+        let expires: Date
+        /// The bytes that the upload is to have, once its sender has said it.
+        var length: Int64?
+    }
+
+    /// What an upload has come to.
+    enum Content: Sendable {
+        case bytes(Int64)
+        case answer(length: Int64, location: String?)
+    }
+
+    let path: FilePath
+
+    private var factsPath: FilePath { path.appending("upload.json") }
+    private var answerPath: FilePath { path.appending("answer.json") }
+    var body: FilePath { path.appending("body") }
+
+    /// Makes the folder, so that it is there after a power cut.
+    func make(_ facts: Facts) throws(UploadStoreError) {
+        try DurableFiles.makeDirectory(path)
+        do throws(UploadStoreError) {
+            try write(facts, to: factsPath)
+            _ = try DurableFile(body)
+            try DurableFiles.synchronizeDirectory(path)
+            try DurableFiles.synchronizeDirectory(path.removingLastComponent())
+        } catch {
+            try? FileManager.default.removeItem(atPath: path.string)
+            throw error
+        }
+    }
+
+    /// What was there when the receiver was started.
+    ///
+    /// - Returns: `nil` where the receiver was ended before anybody was told of the upload.
+    func load() throws -> (facts: Facts, content: Content)? {
+        do {
+            return try loadWhole()
+        } catch let error as CocoaError where error.code == .fileReadNoSuchFile {
+            return nil
+        } catch is DecodingError, Errno.noSuchFileOrDirectory {
+            return nil
+        }
+    }
+
+    private func loadWhole() throws -> (facts: Facts, content: Content) {
+        let facts = try read(Facts.self, from: factsPath)
+        if let answer = try? read(KeptAnswer.self, from: answerPath) {
+            try? FileManager.default.removeItem(atPath: body.string)
+            return (facts, .answer(length: answer.length, location: answer.location))
+        }
+        let file = try FileDescriptor.open(body, .readOnly, options: [.closeOnExec])
+        defer { try? file.close() }
+        return (facts, .bytes(try file.stat().size))
+    }
+
+    /// Writes what was learned of the upload.
+    func update(_ facts: Facts) throws(UploadStoreError) {
+        try replace(factsPath, with: facts)
+    }
+
+    /// Keeps the answer, and no longer the bytes.
+    func finish(_ answer: KeptAnswer) throws(UploadStoreError) {
+        try replace(answerPath, with: answer)
+        try? FileManager.default.removeItem(atPath: body.string)
+    }
+
+    func answer() throws(UploadStoreError) -> KeptAnswer {
+        do {
+            return try read(KeptAnswer.self, from: answerPath)
+        } catch {
+            throw .file("read", answerPath, error)
+        }
+    }
+
+    /// Removes everything.
+    ///
+    /// - Parameter doomed: Where what could not be removed is removed at the next start.
+    func remove(by doomed: FilePath) throws(UploadStoreError) {
+        try DurableFiles.move(path, to: doomed)
+        try DurableFiles.synchronizeDirectory(path.removingLastComponent())
+        try? FileManager.default.removeItem(atPath: doomed.string)
+    }
+
+    private func replace(_ path: FilePath, with value: some Encodable) throws(UploadStoreError) {
+        let new = FilePath(path.string + ".new")
+        // What a crash or a full disk left of an earlier attempt.
+        try? FileManager.default.removeItem(atPath: new.string)
+        try write(value, to: new)
+        try DurableFiles.move(new, to: path)
+        try DurableFiles.synchronizeDirectory(self.path)
+    }
+
+    private func write(_ value: some Encodable, to path: FilePath) throws(UploadStoreError) {
+        do {
+            try DurableFiles.write(JSONEncoder().encode(value), to: path)
+        } catch {
+            throw error as? UploadStoreError ?? .file("write", path, error)
+        }
+    }
+
+    private func read<Value: Decodable>(_ type: Value.Type, from path: FilePath) throws -> Value {
+        try JSONDecoder().decode(type, from: Data(contentsOf: URL(filePath: path.string)))
+    }
+}
+
+/// The bytes of an upload while more are appended to them; closed when nobody holds it any more.
+final class AppendedFile: Sendable {
+    private let path: FilePath
+    private let descriptor: FileDescriptor
+
+    init(_ path: FilePath) throws(UploadStoreError) {
+        self.path = path
+        do {
+            descriptor = try FileDescriptor.open(path, .writeOnly, options: [.closeOnExec])
+        } catch {
+            throw .file("open", path, error)
+        }
+    }
+
+    deinit {
+        try? descriptor.close()
+    }
+
+    /// Writes behind what is there.
+    ///
+    /// - Parameter written: Told of every piece that is in the file, also where the rest does not fit.
+    func append(_ bytes: RawSpan, at offset: Int64, written: (Int) -> Void) throws(UploadStoreError) {
+        do {
+            try bytes.withUnsafeBytes { bytes in
+                var position = 0
+                while position < bytes.count {
+                    let count = try descriptor.write(
+                        toAbsoluteOffset: offset + Int64(position), UnsafeRawBufferPointer(rebasing: bytes[position...])
+                    )
+                    position += count
+                    written(count)
+                }
+            }
+        } catch {
+            throw .file("write to", path, error)
+        }
+    }
+
+    /// Waits until the bytes are on the disk.
+    func synchronize() throws(UploadStoreError) {
+        try DurableFiles.synchronize(descriptor, path)
+    }
+}
+#endif

@@ -1,0 +1,94 @@
+#if Server
+import Synchronization
+
+/// An upload that can be resumed, or whose answer can be asked for again. What changes it is done by the request that
+/// has the turn.
+final class UnfinishedUpload: Sendable {
+    /// How far the upload is.
+    enum Progress: Sendable, Equatable {
+        /// Bytes are missing, or the form could not be made a record yet.
+        case unfinished(offset: Int64)
+        /// The form was recorded, at the location, or refused for good.
+        case finished(length: Int64, location: String?)
+        /// It was cancelled, or has expired.
+        case gone
+    }
+
+    private struct State {
+        var facts: UnfinishedFolder.Facts
+        var progress: Progress
+        /// Whether all bytes are on the disk.
+        var isSynchronized = false
+        var check: FormCheck?
+    }
+
+    let id: ResumptionID
+    let folder: UnfinishedFolder
+    let turns = UploadTurns()
+    private let state: Mutex<State>
+
+    init(
+        _ id: ResumptionID, in folder: UnfinishedFolder, _ facts: UnfinishedFolder.Facts, _ progress: Progress,
+        check: FormCheck? = nil
+    ) {
+        self.id = id
+        self.folder = folder
+        state = Mutex(State(facts: facts, progress: progress, check: check))
+    }
+
+    /// Takes what looks at the form, where it has seen all of it so far. It is to be given back.
+    func takeCheck(at offset: Int64) -> FormCheck? {
+        let check = state.withLock { $0.check.take() }
+        return check?.offset == offset ? check : nil
+    }
+
+    func giveBack(_ check: FormCheck?) {
+        state.withLock { $0.check = check }
+    }
+
+    var facts: UnfinishedFolder.Facts { state.withLock { $0.facts } }
+    var progress: Progress { state.withLock { $0.progress } }
+
+    /// The bytes that lie here.
+    var bytes: Int64 {
+        if case .unfinished(let offset) = progress { offset } else { 0 }
+    }
+
+    /// The bytes that have come, once all of them are on the disk: from here on they are never sent again.
+    ///
+    /// - Throws: ``UploadStoreError`` where the disk does not take them, and ``UploadProblem`` where the upload is gone.
+    func promisedProgress() async throws -> Progress {
+        let progress = progress
+        guard case .unfinished = progress, !state.withLock({ $0.isSynchronized }) else { return progress }
+        try await onFileThread { [folder] in try AppendedFile(folder.body).synchronize() }
+        state.withLock { $0.isSynchronized = true }
+        return progress
+    }
+
+    /// Keeps the length that the upload is to have.
+    func learn(length: Int64) async throws {
+        var facts = facts
+        guard facts.length == nil else { return }
+        facts.length = length
+        try await onFileThread { [folder, facts] in try folder.update(facts) }
+        state.withLock { [facts] in $0.facts = facts }
+    }
+
+    func advance(by count: Int) {
+        state.withLock { state in
+            guard case .unfinished(let offset) = state.progress else { return }
+            state.progress = .unfinished(offset: offset + Int64(count))
+            state.isSynchronized = false
+        }
+    }
+
+    func finish(with answer: KeptAnswer) async throws {
+        try await onFileThread { [folder] in try folder.finish(answer) }
+        state.withLock { $0.progress = .finished(length: answer.length, location: answer.location) }
+    }
+
+    func isGone() {
+        state.withLock { $0.progress = .gone }
+    }
+}
+#endif

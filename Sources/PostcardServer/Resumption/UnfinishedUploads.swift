@@ -1,0 +1,219 @@
+#if Server
+import Crypto
+import Logging
+import Synchronization
+import SystemPackage
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The uploads of a store that can be resumed, and the answers of those that are done.
+final class UnfinishedUploads: Sendable {
+    private struct Table {
+        var uploads: [ResumptionID: UnfinishedUpload] = [:]
+        /// Those that are not done, and those that are being made.
+        var unfinishedCount = 0
+        var unfinishedBytes: Int64 = 0
+        /// Those that are done, oldest first.
+        var finished: [ResumptionID] = []
+        var nextSweep = Date.distantPast
+    }
+
+    private let layout: StoreLayout
+    private let logger: Logger
+    private let table: Mutex<Table>
+
+    /// How often it is looked for what has expired.
+    private static let sweepInterval: TimeInterval = 60
+
+    /// Finds what was there when the receiver was ended, and removes what was never told of. The call blocks.
+    init(layout: StoreLayout, logger: Logger, now: Date = Date()) throws {
+        self.layout = layout
+        self.logger = logger
+        var table = Table()
+        var finished: [(id: ResumptionID, created: Date)] = []
+        for name in try Self.names(in: layout.unfinished) {
+            let folder = UnfinishedFolder(path: layout.unfinished.appending(name))
+            guard let id = ResumptionID(name), let (facts, content) = try Self.load(folder, id, logger, now) else {
+                continue
+            }
+            switch content {
+            case .bytes(let count):
+                table.uploads[id] = UnfinishedUpload(id, in: folder, facts, .unfinished(offset: count))
+                table.unfinishedCount += 1
+                table.unfinishedBytes += count
+            case .answer(let length, let location):
+                table.uploads[id] = UnfinishedUpload(
+                    id, in: folder, facts, .finished(length: length, location: location))
+                finished.append((id, facts.created))
+            }
+        }
+        table.finished = finished.sorted { $0.created < $1.created }.map(\.id)
+        self.table = Mutex(table)
+    }
+
+    /// The folder is made with the first upload.
+    private static func names(in folder: FilePath) throws -> [String] {
+        do {
+            return try FileManager.default.contentsOfDirectory(atPath: folder.string)
+        } catch let error as CocoaError where error.code == .fileReadNoSuchFile {
+            return []
+        }
+    }
+
+    /// - Returns: `nil` where nothing is there to go on with.
+    private static func load(
+        _ folder: UnfinishedFolder, _ id: ResumptionID, _ logger: Logger, _ now: Date
+    ) throws -> (facts: UnfinishedFolder.Facts, content: UnfinishedFolder.Content)? {
+        do {
+            if let loaded = try folder.load(), loaded.facts.expires > now { return loaded }
+        } catch {
+            // What was promised is not thrown away for a disk that fails now and then.
+            logger.error(
+                "Could not read an upload", metadata: ["upload": "\(id.loggedText)", "error": "\(error)"])
+            return nil
+        }
+        try FileManager.default.removeItem(atPath: folder.path.string)
+        return nil
+    }
+
+    /// How many uploads are not done.
+    var unfinishedCount: Int { table.withLock { $0.unfinishedCount } }
+
+    /// The upload of an address; `nil` where there is none or it has expired.
+    func find(_ id: ResumptionID, now: Date = Date()) async -> UnfinishedUpload? {
+        guard let upload = table.withLock({ $0.uploads[id] }) else { return nil }
+        guard upload.facts.expires <= now else { return upload }
+        await expire(upload)
+        return nil
+    }
+
+    /// Begins an upload.
+    ///
+    /// - Parameter key: The sender's; without one the upload has a key of its own.
+    /// - Returns: `nil` where there are as many as may be.
+    /// - Throws: ``UploadStoreError`` where there is no room for it.
+    func begin(
+        contentType: String, key: IdempotencyKey?, length: Int64?, check: FormCheck, options: ResumptionOptions,
+        now: Date = Date()
+    ) async throws -> UnfinishedUpload? {
+        await sweep(now: now)
+        guard reserve(options) else { return nil }
+        let id = ResumptionID.random()
+        let folder = UnfinishedFolder(path: layout.unfinished.appending(id.text))
+        // The address is known to its sender alone, and so is a key made of it.
+        let key = key ?? IdempotencyKey(id.text, scope: "\u{0}resumable")
+        let facts = UnfinishedFolder.Facts(
+            contentType: contentType, keyDigest: key.digest, created: now,
+            expires: now.addingTimeInterval(options.lifetime / .seconds(1)), length: length)
+        do {
+            try await onFileThread { [layout] in
+                // The form is there twice for a moment: as it came, and as its record.
+                let (both, isOver) = (length ?? 0).multipliedReportingOverflow(by: 2)
+                try layout.checkRoom(for: isOver ? .max : both)
+                try DurableFiles.makeDirectories(layout.unfinished)
+                try folder.make(facts)
+            }
+        } catch {
+            table.withLock { $0.unfinishedCount -= 1 }
+            throw error
+        }
+        let upload = UnfinishedUpload(id, in: folder, facts, .unfinished(offset: 0), check: check)
+        table.withLock { $0.uploads[id] = upload }
+        return upload
+    }
+
+    private func reserve(_ options: ResumptionOptions) -> Bool {
+        table.withLock { table in
+            guard table.unfinishedCount < options.maximumUnfinished,
+                table.unfinishedBytes < options.maximumUnfinishedBytes
+            else { return false }
+            table.unfinishedCount += 1
+            return true
+        }
+    }
+
+    /// Writes bytes behind those that are there. The call blocks.
+    func append(_ bytes: RawSpan, to upload: UnfinishedUpload, _ file: AppendedFile) throws(UploadStoreError) {
+        try layout.checkRoom(for: Int64(bytes.byteCount))
+        try file.append(bytes, at: upload.bytes) { count in
+            upload.advance(by: count)
+            table.withLock { $0.unfinishedBytes += Int64(count) }
+        }
+    }
+
+    /// Whether so many bytes more would be too many.
+    func isFull(for count: Int64, _ options: ResumptionOptions) -> Bool {
+        table.withLock { $0.unfinishedBytes + count > options.maximumUnfinishedBytes }
+    }
+
+    /// Keeps an upload's answer in place of its bytes.
+    func finish(_ upload: UnfinishedUpload, with answer: KeptAnswer, options: ResumptionOptions) async throws {
+        let bytes = upload.bytes
+        try await upload.finish(with: answer)
+        let surplus: UnfinishedUpload? = table.withLock { table in
+            table.unfinishedCount -= 1
+            table.unfinishedBytes -= bytes
+            table.finished.append(upload.id)
+            guard table.finished.count > options.maximumKeptAnswers else { return nil }
+            return table.uploads[table.finished.removeFirst()]
+        }
+        if let surplus, surplus !== upload { await expire(surplus) }
+    }
+
+    /// Removes an upload; by the request that has the turn.
+    func remove(_ upload: UnfinishedUpload) async throws {
+        let progress = upload.progress
+        guard progress != .gone else { return }
+        let doomed = layout.incoming.appending(upload.id.text)
+        try await onFileThread { [folder = upload.folder] in try folder.remove(by: doomed) }
+        upload.isGone()
+        table.withLock { table in
+            table.uploads[upload.id] = nil
+            switch progress {
+            case .unfinished(let offset):
+                table.unfinishedCount -= 1
+                table.unfinishedBytes -= offset
+            case .finished: table.finished.removeAll { $0 == upload.id }
+            case .gone: break
+            }
+        }
+    }
+
+    /// Forgets the answers that show a record that was deleted: what it held is to be gone.
+    func forget(_ record: UploadID) async {
+        let url = UploadRecord.url(of: record)
+        let answers = table.withLock { table in
+            table.uploads.values.filter { upload in
+                if case .finished(_, url) = upload.progress { true } else { false }
+            }
+        }
+        for answer in answers { await expire(answer) }
+    }
+
+    /// Removes what has expired, where that was not done a moment ago.
+    func sweep(now: Date = Date()) async {
+        let expired: [UnfinishedUpload] = table.withLock { table in
+            guard now >= table.nextSweep else { return [] }
+            table.nextSweep = now.addingTimeInterval(Self.sweepInterval)
+            return table.uploads.values.filter { $0.facts.expires <= now }
+        }
+        for upload in expired { await expire(upload) }
+    }
+
+    private func expire(_ upload: UnfinishedUpload) async {
+        await upload.turns.taking { _ in
+            do {
+                try await remove(upload)
+            } catch {
+                logger.warning(
+                    "Could not remove an upload",
+                    metadata: ["upload": "\(upload.id.loggedText)", "error": "\(error)"])
+            }
+        }
+    }
+}
+#endif

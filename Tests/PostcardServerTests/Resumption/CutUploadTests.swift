@@ -1,0 +1,257 @@
+import Foundation
+import PostcardResumption
+import PostcardServer
+import Synchronization
+import SystemPackage
+import Testing
+
+@Suite(.timeLimit(.minutes(2)))
+struct CutUploadTests {
+    /// The request that begins or goes on with an upload, up to its body.
+    private static func head(_ line: String, _ fields: [String], contentLength: Int) -> String {
+        ([line + " HTTP/1.1", "Host: a", "Content-Length: \(contentLength)"] + fields).joined(separator: "\r\n")
+            + "\r\n\r\n"
+    }
+
+    private static func creation(contentLength: Int) -> String {
+        head("POST /uploads", [Form.contentType, "Upload-Complete: ?1"], contentLength: contentLength)
+    }
+
+    private static func append(
+        _ location: String, at offset: Int64, contentLength: Int, fields: [String] = []
+    ) -> String {
+        let own = ["Content-Type: application/partial-upload", "Upload-Complete: ?1", "Upload-Offset: \(offset)"]
+        return head("PATCH \(location)", own + fields, contentLength: contentLength)
+    }
+
+    /// Goes on with an upload, and returns once its bytes are asked for.
+    private static func beginAppend(
+        _ form: LargeForm, to location: String, at offset: Int64, of receiver: RunningReceiver
+    ) async throws -> Connection {
+        let socket = try await Connection(to: receiver)
+        let length = form.bytes.count - Int(offset)
+        let head = append(location, at: offset, contentLength: length, fields: ["Expect: 100-continue"])
+        try await socket.send(Array(head.utf8))
+        let text = try await socket.receiveHead()
+        #expect(text.hasPrefix("HTTP/1.1 100"))
+        return socket
+    }
+
+    private static func location(in text: String) throws -> String {
+        let line = try #require(text.split(separator: "\r\n").first { $0.lowercased().hasPrefix("location:") })
+        return String(try #require(line.split(separator: " ").last))
+    }
+
+    /// Begins an upload and leaves it after some bytes of its body, with the connection open.
+    private static func begin(
+        _ form: LargeForm, bytes: Int, at receiver: RunningReceiver
+    ) async throws -> (socket: Connection, location: String) {
+        let socket = try await Connection(to: receiver)
+        try await socket.send(Array(creation(contentLength: form.bytes.count).utf8))
+        let text = try await socket.receiveHead()
+        #expect(text.hasPrefix("HTTP/1.1 104 Upload Resumption Supported\r\n"))
+        try await socket.send(Array(form.bytes[..<bytes]))
+        return (socket, try location(in: text))
+    }
+
+    @Test func `fifty cuts in one upload end in the record of the original`() async throws {
+        let form = LargeForm(bytes: 2_000_000)
+        try await withCurlSender { sender, receiver in
+            var generator = SeededGenerator(seed: 7)
+            let (first, location) = try await Self.begin(form, bytes: 10_000, at: receiver)
+            first.abort()
+            var silent: [Connection] = []
+            var last: Int64 = 0
+            for cut in 0..<50 {
+                let offset = try #require(try await sender.head(location).offset)
+                #expect(offset >= last)
+                last = offset
+                let count = Int.random(in: 0...80_000, using: &generator)
+                let end = min(Int(offset) + count, form.bytes.count - 1)
+                let socket = try await Connection(to: receiver)
+                let head = Self.append(location, at: offset, contentLength: form.bytes.count - Int(offset))
+                try await socket.send(Array(head.utf8) + form.bytes[Int(offset)..<end])
+                // Some are cut by a reset, some half-closed, and some just stay silent.
+                switch cut % 3 {
+                case 0: socket.abort()
+                case 1: socket.closeInput()
+                default: break
+                }
+                silent.append(socket)
+            }
+            let offset = try #require(try await sender.head(location).offset)
+            let answer = try await sender.append(
+                form.bytes[Int(offset)...], at: offset, isComplete: true, to: location)
+            #expect(answer.status == 201)
+            let record = try UploadRecord(json: Data(answer.body.utf8))
+            let file = try await receiver.curl(receiver.url + record.files[0].url)
+            #expect(Array(file.output) == form.content)
+            #expect(try receiver.records.count == 1)
+        }
+    }
+
+    @Test func `asking for the offset ends an append that its sender has given up, and keeps what came`() async throws {
+        let form = LargeForm(bytes: 500_000)
+        try await withCurlSender { sender, receiver in
+            let (socket, location) = try await Self.begin(form, bytes: 400_000, at: receiver)
+            // What is on its way may come after the question; what was answered does not change any more.
+            let offset = try #require(try await sender.head(location).offset)
+            #expect(offset <= 400_000)
+            #expect(await socket.isClosedUnanswered())
+            #expect(try await sender.head(location).offset == offset)
+            let answer = try await sender.append(
+                form.bytes[Int(offset)...], at: offset, isComplete: true, to: location)
+            #expect(answer.status == 201)
+        }
+    }
+
+    @Test func `an append ends the one before, and cancelling ends it too`() async throws {
+        let form = LargeForm(bytes: 500_000)
+        try await withCurlSender { sender, receiver in
+            let (first, location) = try await Self.begin(form, bytes: 100_000, at: receiver)
+            let offset = try #require(try await sender.head(location).offset)
+            let second = try await Self.beginAppend(form, to: location, at: offset, of: receiver)
+            try await second.send(Array(form.bytes[Int(offset)..<(Int(offset) + 1000)]))
+            let third = try await sender.append("x".utf8, at: 499_999, isComplete: false, to: location)
+            #expect(third.status == 409)
+            #expect(await second.isClosedUnanswered())
+            let rest = try #require(third.offset)
+            let fourth = try await Self.beginAppend(form, to: location, at: rest, of: receiver)
+            #expect(try await sender.request("DELETE", location).status == 204)
+            #expect(await fourth.isClosedUnanswered())
+            #expect(try await sender.head(location).status == 404)
+            #expect(try receiver.records.isEmpty)
+            #expect(receiver.unfinished.isEmpty)
+            first.abort()
+        }
+    }
+
+    @Test func `many requests for one upload at once come to one record`() async throws {
+        let form = LargeForm(bytes: 300_000)
+        try await withCurlSender { sender, receiver in
+            let location = try #require(
+                try await sender.create(form.bytes, isComplete: false).head.fields["location"])
+            let length = Int64(form.bytes.count)
+            let bodies = try await withThrowingTaskGroup { group in
+                for index in 0..<30 {
+                    group.addTask {
+                        switch index % 3 {
+                        case 0: return try? await sender.append([], at: length, isComplete: true, to: location)
+                        case 1: return try? await sender.head(location)
+                        default: return try? await sender.append([], at: 1, isComplete: true, to: location)
+                        }
+                    }
+                }
+                return try await group.reduce(into: Set<String>()) { bodies, answer in
+                    if let answer, answer.status == 201 { bodies.insert(answer.body) }
+                }
+            }
+            let last = try await sender.append([], at: length, isComplete: true, to: location)
+            #expect(last.status == 201)
+            #expect(bodies.isSubset(of: [last.body]))
+            #expect(try receiver.records.count == 1)
+        }
+    }
+
+    @Test func `the sender's key holds for its form however it comes`() async throws {
+        try await withCurlSender { sender, receiver in
+            let plain = try await receiver.exchange(
+                Form.request(body: Form.small, fields: ["Idempotency-Key: \"k\""]))
+            #expect(plain.status == 201)
+            let body = Array(Form.small.utf8)
+            let created = try await sender.create(body[..<10], isComplete: false, fields: ["Idempotency-Key: k"])
+            let location = try #require(created.head.fields["location"])
+            let last = try await sender.append(body[10...], at: 10, isComplete: true, to: location)
+            #expect(last.status == 201)
+            #expect(last.body == plain.body)
+            #expect(try receiver.records.count == 1)
+        }
+    }
+
+    @Test func `an upload is looked at by its rules and screening, and what fails for now can be asked again`()
+        async throws
+    {
+        let isBroken = Flag()
+        try await withCurlSender(.newest) { receiver in
+            receiver.uploads.screen = { _ in
+                if isBroken.isSet { throw CancellationError() }
+                return .accepted
+            }
+        } _: { sender, receiver in
+            let form = LargeForm(bytes: 1000)
+            let location = try #require(
+                try await sender.create(form.bytes, isComplete: false).head.fields["location"])
+            isBroken.isSet = true
+            let failed = try await sender.append(
+                [], at: Int64(form.bytes.count), isComplete: true, to: location)
+            #expect(failed.status == 503)
+            #expect(failed.isComplete(in: .newest) == nil)
+            #expect(try await sender.head(location).isComplete(in: .newest) == false)
+            isBroken.isSet = false
+            let last = try await sender.append([], at: Int64(form.bytes.count), isComplete: true, to: location)
+            #expect(last.status == 201)
+            #expect(try receiver.records.count == 1)
+        }
+    }
+}
+
+/// A socket whose calls wait on threads of their own.
+///
+/// Unchecked: a test makes one call after the other.
+private final class Connection: @unchecked Sendable {
+    private let socket: RawSocket
+
+    init(to receiver: RunningReceiver) async throws {
+        let port = receiver.port
+        socket = try await onThread { Sent(socket: try RawSocket(port: port)) }.socket
+    }
+
+    private struct Sent: @unchecked Sendable {
+        let socket: RawSocket
+    }
+
+    func send(_ bytes: [UInt8]) async throws { try await onThread { try self.socket.send(bytes) } }
+
+    func receiveHead() async throws -> String {
+        try await onThread { try self.socket.receive(until: "\r\n\r\n") }
+    }
+
+    /// Waits for the end; a reset is one too.
+    func isClosedUnanswered() async -> Bool {
+        do {
+            return try await onThread { try self.socket.receiveAll() }.isEmpty
+        } catch {
+            return error as? Errno == .connectionReset
+        }
+    }
+
+    func abort() { socket.abort() }
+    func closeInput() { socket.closeInput() }
+}
+
+/// A switch that a test turns while a receiver looks at it.
+private final class Flag: Sendable {
+    private let value = Mutex(false)
+
+    var isSet: Bool {
+        get { value.withLock { $0 } }
+        set { value.withLock { $0 = newValue } }
+    }
+}
+
+/// The same numbers in every run.
+private struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) {
+        state = seed
+    }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}

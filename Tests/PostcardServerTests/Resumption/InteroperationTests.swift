@@ -1,0 +1,165 @@
+import Crypto
+import Foundation
+import PostcardForm
+import PostcardResumption
+import PostcardServer
+import SystemPackage
+import Testing
+
+@Suite(.timeLimit(.minutes(2)))
+struct InteroperationTests {
+    private static func expect(_ record: UploadRecord, of form: LargeForm) {
+        #expect(record.files.count == 1)
+        #expect(record.files.first?.size == Int64(form.content.count))
+        let digest = SHA256.hash(data: form.content).map { ("0" + String($0, radix: 16)).suffix(2) }.joined()
+        #expect(record.files.first?.sha256 == digest)
+    }
+
+    @Test(arguments: ResumptionVersion.allCases)
+    func `a form in three pieces becomes the record that it is in one, in each version`(
+        version: ResumptionVersion
+    ) async throws {
+        let form = LargeForm(bytes: 600_000)
+        try await withCurlSender(version) { sender, receiver in
+            let created = try await sender.create(form.bytes[..<100_000], isComplete: false)
+            #expect(created.status == 201)
+            #expect(created.offset == 100_000)
+            #expect(created.isComplete(in: version) == false)
+            let location = try #require(created.head.fields["location"])
+            let told = try #require(created.interim.first { $0.status == 104 })
+            #expect(told.fields["location"] == location)
+            #expect(told.fields["upload-draft-interop-version"] == version.interopNumber.map { String($0) })
+            #expect((told.fields["upload-limit"] != nil) == version.hasLimits)
+
+            let halfway = try await sender.head(location)
+            #expect(halfway.status == 204)
+            #expect(halfway.offset == 100_000)
+            #expect(halfway.isComplete(in: version) == false)
+            #expect(halfway.head.fields["cache-control"] == "no-store")
+
+            let appended = try await sender.append(
+                form.bytes[100_000..<300_000], at: 100_000, isComplete: false, to: location)
+            #expect(appended.status == (version < .interop7 ? 201 : 204))
+            #expect(appended.isComplete(in: version) == false)
+            #expect(try receiver.records.isEmpty)
+
+            let last = try await sender.append(form.bytes[300_000...], at: 300_000, isComplete: true, to: location)
+            #expect(last.status == 201)
+            #expect(last.isComplete(in: version) == true)
+            let record = try UploadRecord(json: Data(last.body.utf8))
+            Self.expect(record, of: form)
+            #expect(last.head.fields["location"] == record.url)
+
+            let done = try await sender.head(location)
+            #expect(done.isComplete(in: version) == true)
+            #expect(done.offset == Int64(form.bytes.count))
+            #expect(done.head.fields["location"] == record.url)
+
+            let again = try await sender.append([], at: Int64(form.bytes.count), isComplete: true, to: location)
+            #expect(again.status == 201)
+            #expect(again.body == last.body)
+            #expect(try receiver.records == [record.id.text])
+        }
+    }
+
+    @Test(arguments: ResumptionVersion.allCases)
+    func `a form that says that it may be resumed and comes whole is answered as any other`(
+        version: ResumptionVersion
+    ) async throws {
+        try await withCurlSender(version) { sender, receiver in
+            let answer = try await sender.create(Form.small.utf8, isComplete: true)
+            #expect(answer.status == 201)
+            #expect(answer.isComplete(in: version) == true)
+            let record = try UploadRecord(json: Data(answer.body.utf8))
+            #expect(record.fields.map(\.value) == ["value"])
+            #expect(try receiver.records == [record.id.text])
+        }
+    }
+
+    @Test func `an upload may begin without a byte and end without one`() async throws {
+        let form = LargeForm(bytes: 1000)
+        try await withCurlSender { sender, receiver in
+            let created = try await sender.create([], isComplete: false, fields: ["Upload-Length: \(form.bytes.count)"])
+            let location = try #require(created.head.fields["location"])
+            #expect(try await sender.head(location).head.fields["upload-length"] == String(form.bytes.count))
+            _ = try await sender.append(form.bytes, at: 0, isComplete: false, to: location)
+            let last = try await sender.append([], at: Int64(form.bytes.count), isComplete: true, to: location)
+            Self.expect(try UploadRecord(json: Data(last.body.utf8)), of: form)
+            #expect(try receiver.records.count == 1)
+        }
+    }
+
+    @Test func `an answer is forgotten with the record that it shows`() async throws {
+        try await withCurlSender { sender, receiver in
+            let created = try await sender.create(Form.small.utf8, isComplete: true)
+            let location = try #require(created.interim.first?.fields["location"])
+            #expect(try await sender.head(location).status == 204)
+            let record = try UploadRecord(json: Data(created.body.utf8))
+            #expect(try await sender.request("DELETE", record.url).status == 204)
+            #expect(try await sender.head(location).status == 404)
+            #expect(receiver.unfinished.isEmpty)
+        }
+    }
+
+    @Test func `a sender without an idea of it notices nothing`() async throws {
+        try await withCurlSender { sender, receiver in
+            let plain = try await sender.request("POST", "/uploads", fields: [])
+            #expect(plain.status == 415)
+            let answer = try await receiver.exchange(Form.request(body: Form.small))
+            #expect(answer.status == 201)
+            #expect(!answer.text.contains("104"))
+            #expect(answer.headers.keys.allSatisfy { !$0.hasPrefix("upload-") })
+            #expect(receiver.unfinished.isEmpty)
+        }
+    }
+
+    @Test(arguments: [ResumptionVersion.newest, .interop6, .interop5])
+    func `OPTIONS says that uploads can be resumed, and how large they may be`(
+        version: ResumptionVersion
+    ) async throws {
+        try await withCurlSender(version, { $0.uploads.limits.maximumBodyBytes = 4711 }) { sender, _ in
+            let answer = try await sender.request("OPTIONS", "/uploads")
+            #expect(answer.status == 204)
+            #expect(answer.head.fields["accept-patch"] == "application/partial-upload")
+            let lifetime = version == .newest ? "max-age" : "expires"
+            #expect(
+                answer.head.fields["upload-limit"]
+                    == (version.hasLimits ? "max-size=4711, \(lifetime)=86400" : nil))
+        }
+    }
+
+    @Test func `over TLS and HTTP 2 it is the same`() async throws {
+        try await withTemporaryDirectory { directory in
+            let certificate = try await TestCertificate(in: directory)
+            let form = LargeForm(bytes: 300_000)
+            try await withCurlSender(.newest) {
+                $0.certificate = ServerCertificate(chain: certificate.chain, privateKey: certificate.privateKey)
+            } _: { sender, _ in
+                var sender = sender
+                sender.options = ["--insecure", "--http2"]
+                let created = try await sender.create(form.bytes[..<100_000], isComplete: false)
+                #expect(created.interim.contains { $0.status == 104 })
+                let location = try #require(created.head.fields["location"])
+                let last = try await sender.append(
+                    form.bytes[100_000...], at: 100_000, isComplete: true, to: location)
+                Self.expect(try UploadRecord(json: Data(last.body.utf8)), of: form)
+            }
+        }
+    }
+
+    @Test func `switched off, a form is received whole and nothing is offered`() async throws {
+        try await withCurlSender(.newest, { $0.uploads.resumption = nil }) { sender, receiver in
+            let answer = try await sender.create(Form.small.utf8, isComplete: true)
+            #expect(answer.status == 201)
+            #expect(answer.interim.isEmpty)
+            #expect(try await sender.request("OPTIONS", "/uploads").status == 405)
+        }
+    }
+}
+
+extension RunningReceiver {
+    /// Where uploads lie that can be resumed.
+    var unfinished: [String] {
+        (try? FileManager.default.contentsOfDirectory(atPath: directory.appending(".unfinished").string)) ?? []
+    }
+}

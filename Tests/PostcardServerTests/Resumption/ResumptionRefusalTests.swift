@@ -1,0 +1,376 @@
+import Foundation
+import PostcardForm
+import PostcardResumption
+import PostcardServer
+import SystemPackage
+import Testing
+
+@Suite(.timeLimit(.minutes(2)))
+struct ResumptionRefusalTests {
+    struct Case: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        var version = ResumptionVersion.newest
+        /// What is appended to an upload that has 10 bytes and is to have 30.
+        let request: @Sendable (CurlSender, String) async throws -> CurlAnswer
+        let status: Int
+        let code: String
+        var type: String?
+        /// Whether the upload is there afterwards, with its 10 bytes.
+        var isKept = true
+    }
+
+    private static let partial = "Content-Type: application/partial-upload"
+    private static let registered = "https://iana.org/assignments/http-problem-types#"
+
+    private static func patch(
+        _ name: String, _ fields: [String], _ status: Int, _ code: String, in version: ResumptionVersion = .newest
+    ) -> Case {
+        Case(
+            testDescription: name, version: version,
+            request: { sender, location in try await sender.request("PATCH", location, fields: fields) },
+            status: status, code: code)
+    }
+
+    private static let complete = "Upload-Complete: ?1"
+
+    private static let malformed: [Case] = [
+        patch("no offset", [partial, complete], 400, "missing-upload-offset"),
+        patch("an offset that is none", [partial, complete, "Upload-Offset: ten"], 400, "missing-upload-offset"),
+        patch("a negative offset", [partial, complete, "Upload-Offset: -1"], 400, "missing-upload-offset"),
+        patch(
+            "an offset beyond all", [partial, complete, "Upload-Offset: 1000000000000000"], 400,
+            "missing-upload-offset"),
+        patch(
+            "two offsets", [partial, complete, "Upload-Offset: 10", "Upload-Offset: 10"], 400,
+            "missing-upload-offset"),
+        patch("no completeness", [partial, "Upload-Offset: 10"], 400, "missing-upload-complete"),
+        patch("no boolean", [partial, "Upload-Complete: 1", "Upload-Offset: 10"], 400, "missing-upload-complete"),
+        patch("no type", [complete, "Upload-Offset: 10"], 415, "not-partial-upload"),
+        patch("the form's type", [Form.contentType, complete, "Upload-Offset: 10"], 415, "not-partial-upload"),
+        patch(
+            "a content coding", [partial, complete, "Upload-Offset: 10", "Content-Encoding: gzip"], 415,
+            "unsupported-content-encoding"),
+        patch(
+            "a version that is not known",
+            [partial, complete, "Upload-Offset: 10", "Upload-Draft-Interop-Version: 99"], 400,
+            "unknown-resumption-version"),
+        patch("no offset in version 3", [complete], 400, "missing-upload-offset", in: .interop3),
+    ]
+
+    private static let wrong: [Case] = [
+        Case(
+            testDescription: "an offset that is too small",
+            request: { try await $0.append("x".utf8, at: 9, isComplete: false, to: $1) },
+            status: 409, code: "mismatching-upload-offset", type: registered + "mismatching-upload-offset"),
+        Case(
+            testDescription: "an offset that is too large",
+            request: { try await $0.append("x".utf8, at: 11, isComplete: true, to: $1) },
+            status: 409, code: "mismatching-upload-offset", type: registered + "mismatching-upload-offset"),
+        Case(
+            testDescription: "an end before the length",
+            request: { try await $0.append("x".utf8, at: 10, isComplete: true, to: $1) },
+            status: 400, code: "inconsistent-upload-length", type: registered + "inconsistent-upload-length"),
+        Case(
+            testDescription: "another length",
+            request: {
+                try await $0.append("x".utf8, at: 10, isComplete: false, to: $1, fields: ["Upload-Length: 31"])
+            },
+            status: 400, code: "inconsistent-upload-length", type: registered + "inconsistent-upload-length"),
+        Case(
+            testDescription: "more bytes than the length, announced",
+            request: { try await $0.append(String(repeating: "x", count: 21).utf8, at: 10, isComplete: false, to: $1) },
+            status: 400, code: "inconsistent-upload-length", type: registered + "inconsistent-upload-length"),
+        Case(
+            testDescription: "more bytes than the length, in chunks",
+            request: {
+                try await $0.append(
+                    String(repeating: "x", count: 21).utf8, at: 10, isComplete: false, to: $1,
+                    fields: ["Transfer-Encoding: chunked"])
+            },
+            status: 400, code: "inconsistent-upload-length", type: registered + "inconsistent-upload-length",
+            isKept: false),
+        Case(
+            testDescription: "a method that is not its own", request: { try await $0.request("PUT", $1) },
+            status: 405, code: "method-not-allowed"),
+    ]
+
+    @Test(arguments: malformed + wrong)
+    func `what is wrong with an append is said, and the upload stays as it was`(_ wrong: Case) async throws {
+        try await withCurlSender(wrong.version) { sender, receiver in
+            let created = try await sender.create(
+                "0123456789".utf8, isComplete: false, fields: ["Upload-Length: 30"])
+            let location = try #require(created.head.fields["location"])
+            let answer = try await wrong.request(sender, location)
+            #expect(answer.status == wrong.status)
+            #expect(answer.problem?.code == wrong.code)
+            if let type = wrong.type { #expect(answer.problem?.type == type) }
+            if wrong.status == 409 { #expect(answer.offset == 10) }
+            let head = try await sender.head(location)
+            #expect(head.status == (wrong.isKept ? 204 : 404))
+            #expect(head.offset == (wrong.isKept ? 10 : nil))
+            #expect(try receiver.records.isEmpty)
+            #expect(try receiver.incoming.isEmpty)
+        }
+    }
+
+    @Test(arguments: [
+        (["Upload-Complete: ?0", "Upload-Draft-Interop-Version: 99"], 400, "unknown-resumption-version"),
+        (["Upload-Complete: ?0", "Content-Type: text/plain"], 415, "not-form-data"),
+        (["Upload-Complete: ?0", Form.contentType, "Upload-Length: 1001"], 413, "body-too-large"),
+        (
+            ["Upload-Complete: ?1", Form.contentType, "Upload-Length: 9", "Content-Length: 0"], 400,
+            "inconsistent-upload-length"
+        ),
+        (["Upload-Complete: ?0", Form.contentType, "Idempotency-Key: a b"], 400, "malformed-idempotency-key"),
+        (["Upload-Complete: ?0", Form.contentType, "Content-Encoding: gzip"], 415, "unsupported-content-encoding"),
+    ])
+    func `an upload that cannot become a form does not begin`(
+        fields: [String], status: Int, code: String
+    ) async throws {
+        try await withCurlSender(.newest, { $0.uploads.limits.maximumBodyBytes = 1000 }) { sender, receiver in
+            let answer = try await sender.request("POST", "/uploads", fields: fields)
+            #expect(answer.status == status)
+            #expect(answer.problem?.code == code)
+            #expect(answer.interim.isEmpty)
+            if status == 413 { #expect(answer.head.fields["upload-limit"] == "max-size=1000, max-age=86400") }
+            #expect(receiver.unfinished.isEmpty)
+        }
+    }
+
+    @Test(arguments: [
+        (ResumptionVersion.newest, "inconsistent-upload-length"), (.interop8, "completed-upload"),
+        (.interop3, "completed-upload"),
+    ])
+    func `more bytes behind the end are refused, and an end that comes twice is not`(
+        version: ResumptionVersion, code: String
+    ) async throws {
+        try await withCurlSender(version) { sender, receiver in
+            let body = Array(Form.small.utf8)
+            let created = try await sender.create(body[..<10], isComplete: false)
+            let location = try #require(created.head.fields["location"])
+            let first = try await sender.append(body[10...], at: 10, isComplete: true, to: location)
+            let length = Int64(body.count)
+            let more = try await sender.append("x".utf8, at: length, isComplete: true, to: location)
+            #expect(more.status == 400)
+            #expect(more.problem?.code == code)
+            #expect(more.isComplete(in: version) == true)
+            let open = try await sender.append([], at: length, isComplete: false, to: location)
+            #expect(open.problem?.code == code)
+            let early = try await sender.append(body[10...], at: 10, isComplete: true, to: location)
+            #expect(early.status == 409)
+            #expect(early.offset == length)
+            let again = try await sender.append([], at: length, isComplete: true, to: location)
+            #expect(again.body == first.body)
+            #expect(try receiver.records.count == 1)
+        }
+    }
+
+    @Test func `a form that is refused for good is refused in the same words when asked again, also after a restart`()
+        async throws
+    {
+        try await withTemporaryDirectory { directory in
+            let body = Array("--b\r\nno form".utf8)
+            var first: CurlAnswer?
+            var location = ""
+            try await withReceiver(in: directory) { receiver in
+                let sender = try CurlSender(to: receiver)
+                defer { sender.removeFiles() }
+                location = try #require(try await sender.create(body[..<5], isComplete: false).head.fields["location"])
+                first = try await sender.append(body[5...], at: 5, isComplete: true, to: location)
+                #expect(first?.status == 400)
+                #expect(first?.isComplete(in: .newest) == true)
+            }
+            try await withReceiver(in: directory) { receiver in
+                let sender = try CurlSender(to: receiver)
+                defer { sender.removeFiles() }
+                let again = try await sender.append([], at: Int64(body.count), isComplete: true, to: location)
+                #expect(again.status == 400)
+                #expect(again.body == first?.body)
+                #expect(again.head.fields["content-type"] == "application/problem+json")
+                #expect(try await sender.head(location).isComplete(in: .newest) == true)
+            }
+        }
+    }
+
+    @Test(arguments: [[], ["Transfer-Encoding: chunked"]])
+    func `an append beyond the largest form is refused with the limit`(fields: [String]) async throws {
+        try await withCurlSender(.newest, { $0.uploads.limits.maximumBodyBytes = 1000 }) { sender, receiver in
+            let location = try #require(try await sender.create([], isComplete: false).head.fields["location"])
+            let most = String(repeating: "x", count: 1000)
+            let taken = try await sender.append(most.utf8, at: 0, isComplete: false, to: location, fields: fields)
+            #expect(taken.offset == 1000)
+            let refused = try await sender.append("x".utf8, at: 1000, isComplete: false, to: location, fields: fields)
+            #expect(refused.status == 413)
+            #expect(refused.problem?.code == "body-too-large")
+            #expect(refused.head.fields["upload-limit"] == "max-size=1000, max-age=86400")
+        }
+    }
+
+    @Test func `a form that breaks a rule is refused at that byte, though more of it is to come`() async throws {
+        let rules = try FormRules(json: Data(#"{"fields":{"b":{}}}"#.utf8))
+        try await withCurlSender(.newest, { $0.uploads.rules = rules }) { sender, receiver in
+            let body = Array(Form.small.utf8)
+            let location = try #require(
+                try await sender.create(body[..<20], isComplete: false).head.fields["location"])
+            let refused = try await sender.append(body[20...60], at: 20, isComplete: false, to: location)
+            #expect(refused.status == 422)
+            #expect(refused.problem?.code == "unexpected-field")
+            #expect(refused.isComplete(in: .newest) == nil)
+            #expect(try await sender.head(location).status == 404)
+            #expect(receiver.unfinished.isEmpty)
+        }
+    }
+
+    @Test func `a cancelled upload is gone, and so is one whose folder is`() async throws {
+        try await withCurlSender { sender, receiver in
+            let created = try await sender.create("0123456789".utf8, isComplete: false)
+            let location = try #require(created.head.fields["location"])
+            #expect(try await sender.request("DELETE", location).status == 204)
+            #expect(try await sender.request("DELETE", location).status == 404)
+            #expect(try await sender.head(location).status == 404)
+            let more = try await sender.append("x".utf8, at: 10, isComplete: true, to: location)
+            #expect(more.problem?.code == "upload-not-found")
+            #expect(receiver.unfinished.isEmpty)
+            #expect(try receiver.incoming.isEmpty)
+        }
+    }
+
+    @Test(arguments: [
+        "/uploads/resumable/..%2f..%2f.lock", "/uploads/resumable/../x", "/uploads/resumable/.", "/uploads/resumable/",
+        "/uploads/resumable/0123456789abcdefghjkmnpqrstvwxy", "/uploads/resumable/0123456789ABCDEFGHJKMNPQRSTVWXYZ",
+        "/uploads/resumable/0123456789abcdefghjkmnpqrstvwxyz",
+    ])
+    func `an address that is none leads nowhere`(path: String) async throws {
+        try await withCurlSender { sender, receiver in
+            var sender = sender
+            sender.options = ["--path-as-is"]
+            for method in ["PATCH", "DELETE"] {
+                let fields = ["Content-Type: application/partial-upload", "Upload-Complete: ?1", "Upload-Offset: 0"]
+                let status = try await sender.request(method, path, fields: fields).status
+                #expect([404, 405].contains(status))
+            }
+            #expect(FileManager.default.fileExists(atPath: receiver.directory.appending(".lock").string))
+        }
+    }
+
+    @Test func `what goes on with an upload wants a token for posting`() async throws {
+        try await withCurlSender(
+            .newest,
+            { receiver in
+                receiver.tokens.posting = ["post"]
+                receiver.tokens.reading = ["read"]
+            }
+        ) { sender, _ in
+            let post = "Authorization: Bearer post"
+            #expect(try await sender.request("OPTIONS", "/uploads").status == 401)
+            #expect(try await sender.request("OPTIONS", "/uploads", fields: [post]).status == 204)
+            #expect(try await sender.create([], isComplete: false).status == 401)
+            let created = try await sender.create([], isComplete: false, fields: [post])
+            let location = try #require(created.head.fields["location"])
+            for authorization in ["X-None: 1", "Authorization: Bearer read"] {
+                #expect(try await sender.request("DELETE", location, fields: [authorization]).status == 401)
+                let append = try await sender.append(
+                    Form.small.utf8, at: 0, isComplete: true, to: location, fields: [authorization])
+                #expect(append.status == 401)
+            }
+            let last = try await sender.append(
+                Form.small.utf8, at: 0, isComplete: true, to: location, fields: [post])
+            #expect(last.status == 201)
+        }
+    }
+
+    @Test func `as many uploads are kept as may be, and a form that needs no keeping is taken all the same`()
+        async throws
+    {
+        try await withCurlSender(.newest, { $0.uploads.resumption?.maximumUnfinished = 2 }) { sender, receiver in
+            let first = try await sender.create([], isComplete: false)
+            _ = try await sender.create([], isComplete: false)
+            let third = try await sender.create([], isComplete: false)
+            #expect(third.status == 503)
+            #expect(third.problem?.code == "too-many-unfinished-uploads")
+            #expect(third.head.fields["retry-after"] == "60")
+            let whole = try await sender.create(Form.small.utf8, isComplete: true)
+            #expect(whole.status == 201)
+            #expect(whole.interim.isEmpty)
+            let location = try #require(first.head.fields["location"])
+            #expect(try await sender.request("DELETE", location).status == 204)
+            #expect(try await sender.create([], isComplete: false).status == 201)
+            #expect(try receiver.records.count == 1)
+        }
+    }
+
+    @Test func `as many bytes are kept as may be, and the upload goes on where there is room again`() async throws {
+        let form = LargeForm(bytes: 100_000)
+        let configure: @Sendable (inout Receiver) -> Void = { $0.uploads.resumption?.maximumUnfinishedBytes = 120_000 }
+        try await withCurlSender(.newest, configure) { sender, receiver in
+            let other = try #require(
+                try await sender.create(form.bytes[..<50_000], isComplete: false).head.fields["location"])
+            let location = try #require(try await sender.create([], isComplete: false).head.fields["location"])
+            let refused = try await sender.append(form.bytes, at: 0, isComplete: true, to: location)
+            #expect(refused.status == 503)
+            #expect(refused.problem?.code == "too-many-unfinished-uploads")
+            let offset = try #require(try await sender.head(location).offset)
+            #expect(offset <= 70_000)
+            _ = try await sender.request("DELETE", other)
+            let last = try await sender.append(
+                form.bytes[Int(offset)...], at: offset, isComplete: true, to: location)
+            #expect(last.status == 201)
+            #expect(try receiver.records.count == 1)
+        }
+    }
+
+    @Test func `an upload whose time is over is gone, at once and after a restart`() async throws {
+        try await withTemporaryDirectory { directory in
+            var location = ""
+            try await withReceiver(in: directory) { receiver in
+                let sender = try CurlSender(to: receiver)
+                defer { sender.removeFiles() }
+                location = try #require(
+                    try await sender.create("0123456789".utf8, isComplete: false).head.fields["location"])
+            }
+            let folder = directory.appending(".unfinished").appending(String(location.suffix(32)))
+            let facts = folder.appending("upload.json").string
+            let json = try JSONSerialization.jsonObject(with: Data(contentsOf: URL(filePath: facts)))
+            var object = try #require(json as? [String: Any])
+            object["expires"] = 0
+            try JSONSerialization.data(withJSONObject: object).write(to: URL(filePath: facts))
+            try await withReceiver(in: directory, { $0.uploads.resumption?.lifetime = .zero }) { receiver in
+                let sender = try CurlSender(to: receiver)
+                defer { sender.removeFiles() }
+                #expect(!FileManager.default.fileExists(atPath: folder.string))
+                #expect(try await sender.head(location).status == 404)
+                let created = try await sender.create("0123456789".utf8, isComplete: false)
+                #expect(created.head.fields["upload-limit"]?.hasSuffix("max-age=0") == true)
+                #expect(try await sender.head(try #require(created.head.fields["location"])).status == 404)
+                #expect(receiver.unfinished.isEmpty)
+            }
+        }
+    }
+
+    @Test(.enabled(if: SmallDisk.isPossible, "A small disk cannot be mounted here."))
+    func `a full disk keeps what there is room for, and the upload goes on where there is more`() async throws {
+        try await SmallDisk.with(megabytes: 4) { disk in
+            try await withReceiver(in: disk.appending("received"), { $0.keptFreeBytes = 0 }) { receiver in
+                let sender = try CurlSender(to: receiver)
+                defer { sender.removeFiles() }
+                let form = LargeForm(bytes: 1_000_000)
+                let location = try #require(
+                    try await sender.create([], isComplete: false).head.fields["location"])
+                let filler = disk.appending("filler").string
+                _ = try await CommandResult("dd", ["if=/dev/zero", "of=\(filler)", "bs=64k", "count=55"])
+                let full = try await sender.append(form.bytes, at: 0, isComplete: true, to: location)
+                #expect(full.status == 503)
+                #expect(full.problem?.code == "store-full")
+                let offset = try #require(try await sender.head(location).offset)
+                #expect(offset < form.bytes.count)
+                try FileManager.default.removeItem(atPath: filler)
+                let last = try await sender.append(
+                    form.bytes[Int(offset)...], at: offset, isComplete: true, to: location)
+                #expect(last.status == 201)
+                let record = try UploadRecord(json: Data(last.body.utf8))
+                let file = try await receiver.curl(receiver.url + record.files[0].url)
+                #expect(Array(file.output) == form.content)
+            }
+        }
+    }
+}
