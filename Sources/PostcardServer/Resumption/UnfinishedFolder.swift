@@ -115,7 +115,9 @@ struct UnfinishedFolder: Sendable {
 
     private func write(_ value: some Encodable, to path: FilePath) throws(UploadStoreError) {
         do {
-            try DurableFiles.write(JSONEncoder().encode(value), to: path)
+            let file = try DurableFile(path)
+            try file.write(JSONEncoder().encode(value).bytes)
+            try file.finish()
         } catch {
             throw error as? UploadStoreError ?? .file("write", path, error)
         }
