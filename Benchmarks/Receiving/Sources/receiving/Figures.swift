@@ -31,3 +31,9 @@ func heading(_ titles: [String]) -> String {
 }
 
 func verdict(_ goal: String, _ isMet: Bool) -> String { "\(goal) \(isMet ? "met" : "MISSED")" }
+
+/// Prints a line at once: what comes behind it may take a while.
+func show(_ line: String) {
+    print(line)
+    fflush(nil)
+}

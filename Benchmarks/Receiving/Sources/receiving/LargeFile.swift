@@ -31,14 +31,14 @@ struct LargeFile {
                 if round > 0 { seconds[index].add(result.seconds) }
             }
         }
-        print("1 GiB by curl -F, \(Self.rounds) rounds by turns\n")
-        print(heading(["receiver", "seconds", "from to", "of Go's", "CPU s/GiB", "peak MiB", "goal"]))
+        show("1 GiB by curl -F, \(Self.rounds) rounds by turns\n")
+        show(heading(["receiver", "seconds", "from to", "of Go's", "CPU s/GiB", "peak MiB", "goal"]))
         return try zip(Receiver.Kind.allCases, receivers).enumerated().map { index, contestant in
             let (kind, receiver) = contestant
             let ratio = seconds[index].median / seconds[1].median
             let peak = try receiver.peakBytes
             let isMet = kind == .yardstick || (ratio <= 1 && peak <= Self.maximumPeakBytes)
-            print(
+            show(
                 row([
                     kind.rawValue, decimal(seconds[index].median), seconds[index].spread, decimal(ratio),
                     decimal(try receiver.processorSeconds / Double(Self.rounds + 1)), mebibytes(peak),

@@ -77,15 +77,15 @@ final class Receiver {
 
     /// Takes away what was received, so that each round finds the disk as the first did.
     func clear() throws {
-        for name in try FileManager.default.contentsOfDirectory(atPath: directory.path) where !name.hasPrefix(".") {
-            try FileManager.default.removeItem(at: directory.appending(path: name))
-        }
+        let names = try FileManager.default.contentsOfDirectory(atPath: directory.path).filter { !$0.hasPrefix(".") }
+        _ = try run(["rm", "-r"] + names.map { directory.appending(path: $0).path })
     }
 
     func end() throws {
         process.terminate()
         process.waitUntilExit()
-        try FileManager.default.removeItem(at: directory)
+        // Foundation takes minutes for some ten thousand folders.
+        _ = try run(["rm", "-r", directory.path])
     }
 
     private static func line(from handle: FileHandle) throws -> String {

@@ -19,8 +19,8 @@ struct SlowSenders {
     }
 
     private func compareMemory() throws -> [Bool] {
-        print("\n500 connections that send a beginning and then one byte a second\n")
-        print(heading(["receiver", "peak MiB", "", "begin KiB", "gone in s", "", "goal"]))
+        show("\n500 connections that send a beginning and then one byte a second\n")
+        show(heading(["receiver", "peak MiB", "", "begin KiB", "gone in s", "", "goal"]))
         var verdicts: [Bool] = []
         for begun in [0, 200 << 10] {
             for kind in Receiver.Kind.allCases {
@@ -31,7 +31,7 @@ struct SlowSenders {
                 let gone = crowd.run(for: kind == .postcard ? .seconds(40) : .seconds(10))
                 let peak = try receiver.peakBytes
                 let isMet = kind == .yardstick || (peak <= Self.maximumPeakBytes && gone != nil)
-                print(
+                show(
                     row([
                         kind.rawValue, mebibytes(peak), "", "\(begun >> 10)", gone.map { decimal($0) } ?? "", "",
                         kind == .postcard ? verdict("128 MiB", isMet) : "",
@@ -62,12 +62,12 @@ struct SlowSenders {
             done.wait()
             if let last { gone.add(last) } else { areGone = false }
         }
-        print("\nAn upload of 16 MiB by curl -F beside 1,000 connections that send one byte a second\n")
-        print(heading(["", "seconds", "from to", "of alone", "gone in s", "", "goal"]))
+        show("\nAn upload of 16 MiB by curl -F beside 1,000 connections that send one byte a second\n")
+        show(heading(["", "seconds", "from to", "of alone", "gone in s", "", "goal"]))
         let ratio = beside.median / alone.median
         let isMet = ratio <= 1.1 && areGone && gone.median <= Self.maximumSeconds
-        print(row(["alone", decimal(alone.median, 4), alone.spread, "", "", "", ""]))
-        print(
+        show(row(["alone", decimal(alone.median, 4), alone.spread, "", "", "", ""]))
+        show(
             row([
                 "beside them", decimal(beside.median, 4), beside.spread, decimal(ratio),
                 areGone ? decimal(gone.median) : "never", "", verdict("1.10, 25 s", isMet),
