@@ -71,10 +71,8 @@ extension ContentChecks {
         guard !header.isFile, header.contentType == nil || announced == "text/plain",
             header.contentType?.lowercased().contains("charset") != true, !content.isUTF8, detected == nil
         else { return nil }
-        let valid = (0..<content.start.count).reversed().first {
-            String(validating: content.start.prefix($0), as: UTF8.self) != nil
-        }
-        return finding(.textNotUTF8, at: offset + Int64(valid ?? 0), length: 1, "The text is not in UTF-8.")
+        return finding(
+            .textNotUTF8, at: offset + Int64(content.validUTF8Count), length: 1, "The text is not in UTF-8.")
     }
 
     private var textWithFilename: Finding? {

@@ -41,6 +41,15 @@ struct PartContent: Sendable {
         return beginning.map { String($0[..<($0.lastIndex { $0.isASCII && $0.isWhitespace } ?? $0.endIndex)]) }
     }
 
+    /// How many of the first bytes are UTF-8.
+    var validUTF8Count: Int {
+        var iterator = start.makeIterator()
+        var parser = Unicode.UTF8.ForwardParser()
+        var count = 0
+        while case .valid(let scalar) = parser.parseScalar(from: &iterator) { count += scalar.count }
+        return count
+    }
+
     /// Whether the first bytes are UTF-8, a character that is cut off at their end aside.
     var isUTF8: Bool {
         if isWhole { return String(validating: start, as: UTF8.self) != nil }

@@ -17,3 +17,15 @@ public struct Excerpt: Sendable, Hashable {
         self.bytes = bytes
     }
 }
+
+extension Excerpt {
+    func appending(_ new: UnsafeRawBufferPointer) -> Excerpt { Excerpt(offset: offset, bytes: bytes + new) }
+
+    /// As much of it as is shown of a place; `nil` where the place lies outside.
+    func around(_ place: Int64) -> Excerpt? {
+        guard place >= offset, place <= offset + Int64(bytes.count) else { return nil }
+        let index = Int(place - offset)
+        let range = max(index - Self.reach, 0)..<min(index + Self.reach, bytes.count)
+        return Excerpt(offset: offset + Int64(range.lowerBound), bytes: Array(bytes[range]))
+    }
+}

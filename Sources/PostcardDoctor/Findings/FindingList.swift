@@ -24,12 +24,12 @@ struct FindingList: Sendable {
                 areEditsComplete = false
             }
         }
-        if let root = cause.flatMap({ rootByCode[$0] }) ?? rootByCode[finding.code] {
-            roots[root].consequenceCount += 1
-            if roots[root].consequences.count < Finding.maximumConsequences {
-                roots[root].consequences.append(finding)
-            }
-            return
+        // What is an error does not go under a warning: there it would not count as one.
+        if let root = cause.flatMap({ rootByCode[$0] }), !finding.outweighs(roots[root]) {
+            return roots[root].append(finding)
+        }
+        if let root = rootByCode[finding.code] {
+            return finding.outweighs(roots[root]) ? replace(root, by: finding) : roots[root].append(finding)
         }
         guard roots.count < Self.maximumRoots else {
             omitted += 1
@@ -37,6 +37,18 @@ struct FindingList: Sendable {
         }
         rootByCode[finding.code] = roots.count
         roots.append(finding)
+    }
+
+    /// Puts what weighs more in the place of a root, which goes under it.
+    private mutating func replace(_ root: Int, by finding: Finding) {
+        var finding = finding
+        var former = roots[root]
+        let consequences = former.consequences
+        finding.consequenceCount = former.consequenceCount + 1
+        former.consequences = []
+        former.consequenceCount = 0
+        finding.consequences = Array(([former] + consequences).prefix(Finding.maximumConsequences))
+        roots[root] = finding
     }
 
     func holds(_ code: FindingCode) -> Bool { rootByCode[code] != nil }
@@ -57,6 +69,14 @@ struct FindingList: Sendable {
 }
 
 extension Finding {
+    fileprivate func outweighs(_ other: Finding) -> Bool { severity == .error && other.severity != .error }
+
+    /// Takes what follows from it.
+    fileprivate mutating func append(_ consequence: Finding) {
+        consequenceCount += 1
+        if consequences.count < Self.maximumConsequences { consequences.append(consequence) }
+    }
+
     /// Whether it is about how the body was sent: what is wrong in it may only follow.
     fileprivate var isAboutFraming: Bool {
         code == .form(.contentLengthMismatch) || code == .form(.malformedChunk)

@@ -77,12 +77,15 @@ struct DispositionReading {
         let isQuoted = start < end && bytes[start] == .quote
         var index = isQuoted ? start + 1 : start
         while index < end {
-            if bytes[index] == .semicolon, isQuoted ? endsInQuote(bytes, before: index, from: start + 1) : true,
-                beginsParameter(bytes, behind: index, end: end)
-            {
-                return index
+            guard bytes[index] == .semicolon, !isQuoted || endsInQuote(bytes, before: index, from: start + 1) else {
+                index += 1
+                continue
             }
-            index += 1
+            // Many semicolons in a row are looked at once.
+            var next = index
+            while next < end, bytes[next].isBlank || bytes[next] == .semicolon { next += 1 }
+            if beginsParameter(bytes, at: next, end: end) { return index }
+            index = next
         }
         return end
     }
@@ -93,11 +96,9 @@ struct DispositionReading {
         return last > start && bytes[last - 1] == .quote
     }
 
-    private static func beginsParameter(_ bytes: [UInt8], behind semicolon: Int, end: Int) -> Bool {
-        var index = semicolon + 1
-        while index < end, bytes[index].isBlank || bytes[index] == .semicolon { index += 1 }
-        if index == end { return true }
-        let start = index
+    private static func beginsParameter(_ bytes: [UInt8], at start: Int, end: Int) -> Bool {
+        if start == end { return true }
+        var index = start
         while index < end, bytes[index].isTokenCharacter { index += 1 }
         return index > start && index < end && bytes[index] == .equals
     }

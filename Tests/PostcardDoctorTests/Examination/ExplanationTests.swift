@@ -107,6 +107,25 @@ struct ExplanationTests {
         #expect(swallowed.findings.first?.consequences.map(\.code) == [.doctor(.textNotUTF8)])
     }
 
+    @Test("An error that repeats a warning is the root of both")
+    func errorAfterWarning() {
+        let body = "text\n--XX\r\n\r\n" + Self.form.replacing("name=\"a\"", with: "name=\"a\"\rx")
+        let explanation = Explanation(contentType: "multipart/form-data; boundary=XX", body: body.utf8)
+        #expect(!explanation.isValid)
+        let lineBreaks = explanation.findings.filter { $0.code == .form(.bareLineBreak) }
+        #expect(lineBreaks.map(\.severity) == [.error])
+        #expect(lineBreaks.first?.consequences.map(\.severity) == [.warning])
+    }
+
+    @Test("A header full of semicolons is read as fast as any")
+    func semicolons() {
+        let part = Self.form.prefix { $0 != "\"" } + "a;" + String(repeating: ";", count: 12_000) + "x\"\r\n\r\nabc\r\n"
+        let explanation = Explanation(
+            contentType: "multipart/form-data; boundary=XX",
+            body: (String(repeating: part, count: 500) + Self.form).utf8)
+        #expect(explanation.partCount == 502)
+    }
+
     @Test("A boundary that is not named is told from the body")
     func missingBoundary() {
         let explanation = Explanation(contentType: "multipart/form-data", body: Self.form.utf8)
