@@ -55,10 +55,15 @@ struct ResumableReception<Store: UploadStore>: Sendable {
         let check = FormCheck(parser: try reception.parser(for: request), rules: reception.options.rules)
         let key = try IdempotencyKey(of: request, scope: reception.options.keyScope)
         let length = try append.length(known: nil, maximum: reception.options.limits.maximumBodyBytes)
-        let upload = try await uploads.begin(
-            contentType: contentType, key: key, length: length, check: check, options: options)
-        guard upload != nil || append.isComplete else { throw UploadProblem.tooManyUnfinished(options) }
-        return upload
+        do {
+            let upload = try await uploads.begin(
+                contentType: contentType, key: key, length: length, check: check, options: options)
+            guard upload != nil || append.isComplete else { throw UploadProblem.tooManyUnfinished(options) }
+            return upload
+        } catch let error as UploadStoreError where error.code == .full && append.isComplete {
+            // There may be room for the form once, if not for what came and its record.
+            return nil
+        }
     }
 
     /// Tells where the upload can be gone on with, before its bytes are read (§5).
@@ -224,6 +229,7 @@ struct ResumableReception<Store: UploadStore>: Sendable {
         }
     }
 
+    /// Counts a refusal.
     private func counting<Value>(_ logger: Logger, _ body: () async throws -> Value) async throws -> Value {
         do {
             do {
@@ -235,9 +241,6 @@ struct ResumableReception<Store: UploadStore>: Sendable {
             }
         } catch let problem as UploadProblem {
             reception.meter.refused(problem)
-            logger.info(
-                "Refused a piece of a form",
-                metadata: ["status": "\(problem.status.code)", "code": "\(problem.code)"])
             throw problem
         }
     }

@@ -56,7 +56,7 @@ final class UnfinishedUpload: Sendable {
 
     /// The bytes that have come, once all of them are on the disk: from here on they are never sent again.
     ///
-    /// - Throws: ``UploadStoreError`` where the disk does not take them, and ``UploadProblem`` where the upload is gone.
+    /// - Throws: ``UploadStoreError`` where the disk does not take them.
     func promisedProgress() async throws -> Progress {
         let progress = progress
         guard case .unfinished = progress, !state.withLock({ $0.isSynchronized }) else { return progress }
@@ -87,7 +87,7 @@ final class UnfinishedUpload: Sendable {
         state.withLock { $0.progress = .finished(length: answer.length, location: answer.location) }
     }
 
-    func isGone() {
+    func becomeGone() {
         state.withLock { $0.progress = .gone }
     }
 }

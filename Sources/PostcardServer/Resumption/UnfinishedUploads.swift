@@ -101,7 +101,7 @@ final class UnfinishedUploads: Sendable {
         now: Date = Date()
     ) async throws -> UnfinishedUpload? {
         await sweep(now: now)
-        guard reserve(options) else { return nil }
+        guard reserve(length ?? 0, options) else { return nil }
         let id = ResumptionID.random()
         let folder = UnfinishedFolder(path: layout.unfinished.appending(id.text))
         // The address is known to its sender alone, and so is a key made of it.
@@ -126,10 +126,10 @@ final class UnfinishedUploads: Sendable {
         return upload
     }
 
-    private func reserve(_ options: ResumptionOptions) -> Bool {
+    private func reserve(_ length: Int64, _ options: ResumptionOptions) -> Bool {
         table.withLock { table in
             guard table.unfinishedCount < options.maximumUnfinished,
-                table.unfinishedBytes < options.maximumUnfinishedBytes
+                length <= options.maximumUnfinishedBytes - table.unfinishedBytes
             else { return false }
             table.unfinishedCount += 1
             return true
@@ -170,7 +170,7 @@ final class UnfinishedUploads: Sendable {
         guard progress != .gone else { return }
         let doomed = layout.incoming.appending(upload.id.text)
         try await onFileThread { [folder = upload.folder] in try folder.remove(by: doomed) }
-        upload.isGone()
+        upload.becomeGone()
         table.withLock { table in
             table.uploads[upload.id] = nil
             switch progress {

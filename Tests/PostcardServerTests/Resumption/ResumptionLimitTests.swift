@@ -1,0 +1,130 @@
+import Foundation
+import PostcardResumption
+import PostcardServer
+import SystemPackage
+import Testing
+
+@Suite(.timeLimit(.minutes(2)))
+struct ResumptionLimitTests {
+    @Test func `as many uploads are kept as may be, and a form that needs no keeping is taken all the same`()
+        async throws
+    {
+        try await withCurlSender(.newest, { $0.uploads.resumption?.maximumUnfinished = 2 }) { sender, receiver in
+            let first = try await sender.create([], isComplete: false)
+            _ = try await sender.create([], isComplete: false)
+            let third = try await sender.create([], isComplete: false)
+            #expect(third.status == 503)
+            #expect(third.problem?.code == "too-many-unfinished-uploads")
+            #expect(third.head.fields["retry-after"] == "60")
+            let whole = try await sender.create(Form.small.utf8, isComplete: true)
+            #expect(whole.status == 201)
+            #expect(whole.interim.isEmpty)
+            let location = try #require(first.head.fields["location"])
+            #expect(try await sender.request("DELETE", location).status == 204)
+            #expect(try await sender.create([], isComplete: false).status == 201)
+            #expect(try receiver.records.count == 1)
+        }
+    }
+
+    @Test func `as many bytes are kept as may be, and the upload goes on where there is room again`() async throws {
+        let form = LargeForm(bytes: 100_000)
+        let configure: @Sendable (inout Receiver) -> Void = { $0.uploads.resumption?.maximumUnfinishedBytes = 120_000 }
+        try await withCurlSender(.newest, configure) { sender, receiver in
+            let other = try #require(
+                try await sender.create(form.bytes[..<50_000], isComplete: false).head.fields["location"])
+            let location = try #require(try await sender.create([], isComplete: false).head.fields["location"])
+            let refused = try await sender.append(form.bytes, at: 0, isComplete: true, to: location)
+            #expect(refused.status == 503)
+            #expect(refused.problem?.code == "too-many-unfinished-uploads")
+            let offset = try #require(try await sender.head(location).offset)
+            #expect(offset <= 70_000)
+            _ = try await sender.request("DELETE", other)
+            let last = try await sender.append(
+                form.bytes[Int(offset)...], at: offset, isComplete: true, to: location)
+            #expect(last.status == 201)
+            #expect(try receiver.records.count == 1)
+        }
+    }
+
+    @Test func `as many answers are kept as may be, the oldest forgotten first`() async throws {
+        try await withCurlSender(.newest, { $0.uploads.resumption?.maximumKeptAnswers = 1 }) { sender, receiver in
+            var locations: [String] = []
+            for _ in 0..<2 {
+                let answer = try await sender.create(Form.small.utf8, isComplete: true)
+                locations.append(try #require(answer.interim.first?.fields["location"]))
+            }
+            #expect(try await sender.head(locations[0]).status == 404)
+            #expect(try await sender.head(locations[1]).status == 204)
+            #expect(receiver.unfinished.count == 1)
+            #expect(try receiver.records.count == 2)
+        }
+    }
+
+    @Test func `whoever looks at the requests does not learn the address of an upload`() async throws {
+        try await withCurlSender { sender, receiver in
+            let created = try await sender.create(Form.small.utf8, isComplete: false)
+            let location = try #require(created.head.fields["location"])
+            _ = try await sender.append("x".utf8, at: 1, isComplete: false, to: location)
+            let list = try await receiver.curl(receiver.url + "/requests").text
+            let last = try await receiver.curl(receiver.url + "/requests/2").text
+            #expect(list.contains("/uploads/resumable/***"))
+            #expect(last.contains("mismatching-upload-offset"))
+            for text in [list, last] { #expect(!text.contains(location.suffix(32))) }
+        }
+    }
+
+    @Test func `an upload whose time is over is gone, at once and after a restart`() async throws {
+        try await withTemporaryDirectory { directory in
+            var location = ""
+            try await withReceiver(in: directory) { receiver in
+                let sender = try CurlSender(to: receiver)
+                defer { sender.removeFiles() }
+                location = try #require(
+                    try await sender.create("0123456789".utf8, isComplete: false).head.fields["location"])
+            }
+            let folder = directory.appending(".unfinished").appending(String(location.suffix(32)))
+            let facts = folder.appending("upload.json").string
+            let json = try JSONSerialization.jsonObject(with: Data(contentsOf: URL(filePath: facts)))
+            var object = try #require(json as? [String: Any])
+            object["expires"] = 0
+            try JSONSerialization.data(withJSONObject: object).write(to: URL(filePath: facts))
+            try await withReceiver(in: directory, { $0.uploads.resumption?.lifetime = .zero }) { receiver in
+                let sender = try CurlSender(to: receiver)
+                defer { sender.removeFiles() }
+                #expect(!FileManager.default.fileExists(atPath: folder.string))
+                #expect(try await sender.head(location).status == 404)
+                let created = try await sender.create("0123456789".utf8, isComplete: false)
+                #expect(created.head.fields["upload-limit"]?.hasSuffix("max-age=0") == true)
+                #expect(try await sender.head(try #require(created.head.fields["location"])).status == 404)
+                #expect(receiver.unfinished.isEmpty)
+            }
+        }
+    }
+
+    @Test(.enabled(if: SmallDisk.isPossible, "A small disk cannot be mounted here."))
+    func `a full disk keeps what there is room for, and the upload goes on where there is more`() async throws {
+        try await SmallDisk.with(megabytes: 4) { disk in
+            try await withReceiver(in: disk.appending("received"), { $0.keptFreeBytes = 0 }) { receiver in
+                let sender = try CurlSender(to: receiver)
+                defer { sender.removeFiles() }
+                let form = LargeForm(bytes: 1_000_000)
+                let location = try #require(
+                    try await sender.create([], isComplete: false).head.fields["location"])
+                let filler = disk.appending("filler").string
+                _ = try await CommandResult("dd", ["if=/dev/zero", "of=\(filler)", "bs=64k", "count=55"])
+                let full = try await sender.append(form.bytes, at: 0, isComplete: true, to: location)
+                #expect(full.status == 503)
+                #expect(full.problem?.code == "store-full")
+                let offset = try #require(try await sender.head(location).offset)
+                #expect(offset < form.bytes.count)
+                try FileManager.default.removeItem(atPath: filler)
+                let last = try await sender.append(
+                    form.bytes[Int(offset)...], at: offset, isComplete: true, to: location)
+                #expect(last.status == 201)
+                let record = try UploadRecord(json: Data(last.body.utf8))
+                let file = try await receiver.curl(receiver.url + record.files[0].url)
+                #expect(Array(file.output) == form.content)
+            }
+        }
+    }
+}
