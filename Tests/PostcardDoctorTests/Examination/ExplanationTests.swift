@@ -109,7 +109,7 @@ struct ExplanationTests {
 
     @Test("An error that repeats a warning is the root of both")
     func errorAfterWarning() {
-        let body = "text\n--XX\r\n\r\n" + Self.form.replacing("name=\"a\"", with: "name=\"a\"\rx")
+        let body = "text\n" + Self.form.replacing("b.txt\"", with: "b.txt\"\rx")
         let explanation = Explanation(contentType: "multipart/form-data; boundary=XX", body: body.utf8)
         #expect(!explanation.isValid)
         let lineBreaks = explanation.findings.filter { $0.code == .form(.bareLineBreak) }
