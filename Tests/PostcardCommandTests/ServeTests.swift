@@ -105,6 +105,20 @@ struct ServeTests {
         #expect(await server.terminate() == 0)
     }
 
+    @Test func `on loopback a request by another name than the machine's wants --allow-host`()
+        async throws
+    {
+        let server = try await serve("--allow-host", "images.example")
+        for (host, isAllowed) in [("images.example", true), ("evil.example", false)] {
+            let answer = try await Program.run(
+                "curl", ["-sS", "-H", "Host: \(host)", "-F", "a=b", "\(server.address)/uploads"]
+            ).json()
+            #expect((answer["id"] != nil) == isAllowed)
+            #expect((answer["code"] as? String == "host-not-allowed") == !isAllowed)
+        }
+        #expect(await server.terminate() == 0)
+    }
+
     @Test("It ends with 0 when it is told to end")
     func termination() async throws {
         let server = try await serve()

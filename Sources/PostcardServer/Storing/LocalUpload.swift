@@ -35,7 +35,7 @@ public final class LocalUpload: PendingUpload {
     private static let maximumBatchBytes = 256 << 10
     private static let minimumBatchBytes = 16 << 10
     /// What all uploads together may gather, unless they are very many.
-    private static let sharedBytes = 16 << 20
+    private static let sharedBytes = 8 << 20
 
     /// Each file waits for the disk, and others wait for the thread.
     private static let batchFiles = 32

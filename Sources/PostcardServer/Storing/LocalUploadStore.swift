@@ -26,7 +26,7 @@ public final class LocalUploadStore: UploadStore {
     let layout: StoreLayout
     private let lock: FileDescriptor
     private let logger: Logger
-    let identifiers: SharedIDSource
+    let identifiers: UploadIDSource
     let keys: KeyIndex
     let names: SharedDirectorySync
     /// How many uploads are under way, which share the memory for what waits to be written.
@@ -71,7 +71,7 @@ public final class LocalUploadStore: UploadStore {
                 try FileManager.default.removeItem(atPath: layout.incoming.appending(name).string)
             }
             let known = try layout.identifiers()
-            identifiers = SharedIDSource(after: known.max())
+            identifiers = UploadIDSource(after: known.max())
             keys = KeyIndex(Self.keys(of: known, layout, logger))
             unfinished = try UnfinishedUploads(layout: layout, logger: logger)
         } catch {

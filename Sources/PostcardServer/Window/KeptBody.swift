@@ -50,8 +50,10 @@ extension KeptBody {
         /// - Parameter maximumEndBytes: How much of each end may be kept now; it may become less from chunk to chunk.
         mutating func take(_ chunk: ByteBuffer, maximumEndBytes: Int) {
             var chunk = chunk
+            // Once bytes were left out, more of them are no longer the beginning.
+            let isBeginning = length == Int64(first.count)
             length += Int64(chunk.readableBytes)
-            if first.count < maximumEndBytes {
+            if isBeginning, first.count < maximumEndBytes {
                 let count = min(maximumEndBytes - first.count, chunk.readableBytes)
                 if let beginning = chunk.readSlice(length: count) {
                     first.append(contentsOf: beginning.readableBytesView)
@@ -64,6 +66,7 @@ extension KeptBody {
                 recentBytes -= oldest.readableBytes
                 recent.removeFirst()
             }
+            shrinkLast(to: maximumEndBytes)
         }
 
         private mutating func keep(_ chunk: ByteBuffer) {
@@ -73,6 +76,13 @@ extension KeptBody {
                 if isTaken { return }
             }
             recent.append(chunk.kept)
+        }
+
+        /// A last chunk that is much longer than what may be kept of it is let go.
+        private mutating func shrinkLast(to maximumEndBytes: Int) {
+            guard recent.count == 1, let last = recent.first, last.readableBytes > 2 * maximumEndBytes else { return }
+            recent[recent.startIndex] = ByteBuffer(bytes: last.readableBytesView.suffix(maximumEndBytes)).kept
+            recentBytes = maximumEndBytes
         }
 
         func body(isComplete: Bool, maximumEndBytes: Int) -> KeptBody {

@@ -27,7 +27,7 @@ struct UploadIDTests {
     func setBack() {
         var generator = SystemRandomNumberGenerator()
         let newest = UploadID(milliseconds: 1000, using: &generator)
-        var source = UploadIDSource(after: newest)
+        let source = UploadIDSource(after: newest)
         let ids = [source.next(now: 5), source.next(now: 5), source.next(now: 2000)]
         #expect(ids.map(\.milliseconds) == [1001, 1002, 2000])
     }
