@@ -44,11 +44,11 @@ enum DurableFiles {
         guard result == 0 else { throw .file("rename", path, lastError) }
     }
 
-    /// Lets the disk begin to write what was written to a file from an offset on. It is a hint, and fails in silence.
-    static func beginSynchronizing(_ descriptor: FileDescriptor, from offset: Int64, count: Int64) {
+    /// Lets the disk begin to write what was written to a file. It is a hint, and fails in silence.
+    static func beginSynchronizing(_ descriptor: FileDescriptor) {
         #if os(Linux) || os(Android)
         // To give pages up the system has to write them first, and it does not wait until it has.
-        _ = posix_fadvise(descriptor.rawValue, off_t(offset), off_t(count), POSIX_FADV_DONTNEED)
+        _ = posix_fadvise(descriptor.rawValue, 0, 0, POSIX_FADV_DONTNEED)
         #endif
     }
 
