@@ -159,8 +159,8 @@ public struct UploadClient: Sendable {
         of form: MultipartForm, to url: URL, method: HTTPRequest.Method = .post,
         headerFields: HTTPFields = HTTPFields()
     ) -> UploadEvents {
-        UploadEvents { tell in
-            try await perform(telling: tell) {
+        UploadEvents { key, tell in
+            try await perform(under: key, telling: tell) {
                 UploadOrder(form: form, url: url, method: method, headerFields: headerFields)
             }
         }

@@ -25,21 +25,21 @@ extension UploadClient {
     /// Uploads what an order says.
     ///
     /// - Parameters:
+    ///   - key: The key of an upload that may have been tried before; one is made where there is need of it.
     ///   - tell: Who is told of every step but the last.
     ///   - order: Makes the order; called once.
     func perform(
-        telling tell: (@Sendable (UploadEvent) -> Void)?, _ order: @Sendable () throws -> UploadOrder
+        under key: IdempotencyKey? = nil, telling tell: (@Sendable (UploadEvent) -> Void)?,
+        _ order: @Sendable () throws -> UploadOrder
     ) async throws -> UploadResponse {
         let start = ContinuousClock.now
         tell?(.preparing)
         let order = try order()
         let log = UploadLog(logger)
         var fields = order.headerFields
-        if retryPolicy.isOn || resumption != nil || !interceptors.isEmpty, let name = HTTPField.Name.idempotencyKey,
-            !fields.contains(name)
-        {
-            // A string of a structured field (RFC 9651 §3.3.3) stands in quotes.
-            fields[name] = "\"\(UUID().uuidString)\""
+        let sendsKey = retryPolicy.isOn || resumption != nil || !interceptors.isEmpty
+        if let key = key ?? (sendsKey ? IdempotencyKey() : nil) {
+            key.add(to: &fields)
         }
         if let requestIDField, !fields.contains(requestIDField) { fields[requestIDField] = log.id }
         let layout = try layout(of: order.form)
@@ -70,9 +70,4 @@ extension UploadClient {
         if verification != nil { layout.observer = ContentDigests(of: layout.parts) }
         return layout
     }
-}
-
-extension HTTPField.Name {
-    /// By which a server can tell that several requests are one (draft-ietf-httpapi-idempotency-key-header).
-    static let idempotencyKey = HTTPField.Name("Idempotency-Key")
 }

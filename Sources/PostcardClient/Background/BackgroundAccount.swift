@@ -12,43 +12,15 @@ import FoundationNetworking
 final class BackgroundAccount: Sendable {
     let folder: UploadsFolder
     private let lock: Mutex<FolderLock?>
-    private let maximumResponseBytes: Int
-    private let state: Mutex<State>
+    let maximumResponseBytes: Int
+    /// For the account's own files alone.
+    let state: Mutex<State>
 
-    fileprivate struct State {
+    struct State {
         var entries: [UUID: Entry] = [:]
         var problems: [BackgroundUploadError]
         var listeners: [UUID: AsyncStream<Void>.Continuation] = [:]
         var isClosed = false
-    }
-
-    fileprivate struct Entry {
-        var manifest: UploadManifest
-        var phase: Phase
-    }
-
-    fileprivate enum Phase {
-        /// About to be handed to the session, unless it is cancelled first.
-        case waiting(isCancelled: Bool)
-        case carried(Carriage)
-        /// No task has it, and the manifest knows no end.
-        case lost
-        /// The manifest says how it ended.
-        case over
-    }
-
-    /// A task under way.
-    fileprivate struct Carriage {
-        let task: URLSessionTask
-        var bytesSent: Int64 = 0
-        var received = Data()
-        /// Why it was given up, where it was.
-        var cause: Cause?
-
-        enum Cause {
-            case cancelled
-            case responseTooLarge
-        }
     }
 
     /// Reads the folder.
@@ -97,7 +69,7 @@ final class BackgroundAccount: Sendable {
         return stream
     }
 
-    private func ring() {
+    func ring() {
         for listener in state.withLock({ Array($0.listeners.values) }) { listener.yield() }
     }
 
@@ -252,123 +224,5 @@ extension BackgroundAccount {
 
     func note(_ problem: BackgroundUploadError) {
         state.withLock { $0.problems.append(problem) }
-    }
-}
-
-// What the session's delegate tells.
-extension BackgroundAccount {
-    func sent(_ bytesSent: Int64, by task: URLSessionTask) {
-        let isNews = change(task) { carriage in
-            carriage.bytesSent = max(carriage.bytesSent, bytesSent)
-            return true
-        }
-        if isNews == true { ring() }
-    }
-
-    /// - Returns: Whether the task is to go on.
-    func received(_ data: Data, by task: URLSessionTask) -> Bool {
-        let isWithinLimit = change(task) { carriage in
-            carriage.received.append(data)
-            guard carriage.received.count > maximumResponseBytes else { return true }
-            carriage.cause = carriage.cause ?? .responseTooLarge
-            carriage.received = Data()
-            return false
-        }
-        return isWithinLimit ?? true
-    }
-
-    private func change(_ task: URLSessionTask, _ body: (inout Carriage) -> Bool) -> Bool? {
-        guard let id = task.taskDescription.flatMap(UUID.init(uuidString:)) else { return nil }
-        return state.withLock { state in
-            state.carry(task, id)
-            guard case .carried(var carriage) = state.entries[id]?.phase,
-                carriage.task.taskIdentifier == task.taskIdentifier
-            else { return nil }
-            // Out of the enum while it changes, so that its data is not copied.
-            state.entries[id]?.phase = .lost
-            defer { state.entries[id]?.phase = .carried(carriage) }
-            return body(&carriage)
-        }
-    }
-
-    /// The task has ended, with a response or an error.
-    func completed(_ task: URLSessionTask, _ response: HTTPURLResponse?, _ error: (any Error)?) {
-        guard let id = task.taskDescription.flatMap(UUID.init(uuidString:)) else { return }
-        let found = state.withLock { state -> (UploadManifest, Carriage)? in
-            if state.isClosed { return nil }
-            state.carry(task, id)
-            guard let entry = state.entries[id], case .carried(let carriage) = entry.phase,
-                carriage.task.taskIdentifier == task.taskIdentifier
-            else { return nil }
-            return (entry.manifest, carriage)
-        }
-        guard let (manifest, carriage) = found else { return }
-        guard let end = self.end(of: manifest, carriage, response, error) else {
-            // Nobody here cancelled it: the user ended the app, or the system gave up. The form is still there.
-            state.withLock { $0.entries[id]?.phase = .lost }
-            return ring()
-        }
-        do {
-            try self.end(id, end)
-        } catch {
-            note(error)
-        }
-    }
-
-    private func end(
-        of manifest: UploadManifest, _ carriage: Carriage, _ response: HTTPURLResponse?, _ error: (any Error)?
-    ) -> UploadManifest.State? {
-        let failure: UploadError
-        if carriage.cause == .responseTooLarge {
-            failure = .responseTooLarge(from: manifest.url, limit: maximumResponseBytes)
-        } else if let error {
-            let isCancelled = (error as? URLError)?.code == .cancelled
-            if isCancelled { return carriage.cause == .cancelled ? .cancelled : nil }
-            failure = UploadError(error, of: manifest.url, bytesSent: carriage.bytesSent)
-        } else if let response {
-            let response = UploadResponse(response, body: carriage.received)
-            if response.status.kind == .successful { return .done(answer: UploadManifest.Answer(response)) }
-            failure = .refused(response, by: manifest.url)
-        } else {
-            failure = .connectionLost(to: manifest.url, "it gave no HTTP response")
-        }
-        return .failed(
-            code: failure.code.rawValue, message: failure.message,
-            answer: failure.response.map(UploadManifest.Answer.init))
-    }
-}
-
-extension BackgroundAccount.State {
-    /// Takes a task for the one that carries an upload, where none does. The first word of a task that ended
-    /// while the program was gone may come before it is found among the session's tasks.
-    fileprivate mutating func carry(_ task: URLSessionTask, _ id: UUID) {
-        guard case .lost = entries[id]?.phase else { return }
-        entries[id]?.phase = .carried(BackgroundAccount.Carriage(task: task, bytesSent: task.countOfBytesSent))
-    }
-}
-
-extension BackgroundAccount.Entry {
-    fileprivate var upload: BackgroundUpload {
-        BackgroundUpload(
-            id: manifest.id, url: manifest.url, filenames: manifest.filenames, added: manifest.added,
-            totalBytes: manifest.bodyLength, attempts: manifest.attempts, state: uploadState)
-    }
-
-    private var uploadState: BackgroundUpload.State {
-        switch phase {
-        case .waiting: return .waiting
-        case .carried(let carriage): return .sending(bytesSent: carriage.bytesSent)
-        case .lost, .over: break
-        }
-        switch manifest.state {
-        case .ready: return .lost(mayHaveArrived: false)
-        case .started: return .lost(mayHaveArrived: true)
-        case .cancelled: return .cancelled
-        case .done(let answer):
-            return .done(UploadResponse(answer, attempts: manifest.attempts, bytesSent: manifest.bodyLength))
-        case .failed(let code, let message, let answer):
-            let response = answer.map { UploadResponse($0, attempts: manifest.attempts, bytesSent: 0) }
-            return .failed(UploadError(UploadError.Code(rawValue: code), message, response: response))
-        }
     }
 }

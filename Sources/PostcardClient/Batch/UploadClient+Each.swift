@@ -60,4 +60,30 @@ extension UploadClient {
             stopsAtFirstFailure: stopsAtFirstFailure, progress: progress
         ) { $0 }
     }
+
+    /// Sends endpoints' forms, a few at a time.
+    ///
+    /// ```swift
+    /// let pets = photos.map { AddPet(name: "초코", photos: [$0]) }
+    /// for await outcome in client.uploadEach(pets) {
+    ///     let pet = try pets[outcome.index].decode(outcome.result.get())
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - endpoints: What is sent, and where; each makes its form when there is room for it.
+    ///   - concurrency: The most uploads at a time, 4 unless given.
+    ///   - stopsAtFirstFailure: Whether one failure ends the others. Unless asked, it does not.
+    ///   - progress: Told how far the batch is, often and in order, from whatever task; it should return at once.
+    /// - Returns: The outcomes, in the order in which the uploads end, with answers for ``UploadEndpoint/decode(_:)`` to
+    ///   read. Nothing is sent before the first one is asked for.
+    public func uploadEach<Endpoints: Sequence & Sendable>(
+        _ endpoints: Endpoints, concurrency: Int = 4, stopsAtFirstFailure: Bool = false,
+        progress: (@Sendable (UploadBatchProgress) -> Void)? = nil
+    ) -> UploadBatch where Endpoints.Element: UploadEndpoint {
+        let run = BatchRun(
+            endpoints, concurrency: concurrency, stopsAtFirstFailure: stopsAtFirstFailure, telling: progress
+        ) { events(of: $0) }
+        return UploadBatch(run)
+    }
 }

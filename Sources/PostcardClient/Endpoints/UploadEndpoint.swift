@@ -162,7 +162,7 @@ extension UploadClient {
     /// Sends an endpoint's form, and tells every step of it while it goes on. The answer comes with
     /// ``UploadEvent/done(_:)``, for ``UploadEndpoint/decode(_:)`` to read.
     public func events<Endpoint: UploadEndpoint>(of endpoint: Endpoint) -> UploadEvents {
-        UploadEvents { tell in try await perform(telling: tell) { try UploadOrder(endpoint) } }
+        UploadEvents { key, tell in try await perform(under: key, telling: tell) { try UploadOrder(endpoint) } }
     }
 }
 

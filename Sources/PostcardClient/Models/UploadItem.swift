@@ -72,21 +72,19 @@ public final class UploadItem: Identifiable {
         _ form: MultipartForm, to url: URL, name: String? = nil, client: UploadClient = UploadClient(),
         headerFields: HTTPFields = HTTPFields()
     ) {
-        var fields = headerFields
-        if let key = HTTPField.Name.idempotencyKey, !fields.contains(key) { fields[key] = "\"\(UUID().uuidString)\"" }
         self.init(
-            client.events(of: form, to: url, headerFields: fields),
+            client.events(of: form, to: url, headerFields: headerFields),
             name: name ?? form.parts.lazy.compactMap(\.filename).first ?? url.lastPathComponent)
     }
 
     /// Makes an item of an upload's events, which waits until ``start()`` is called.
     ///
     /// - Parameters:
-    ///   - events: The upload; ``retry()`` iterates over them anew. Give the request an `Idempotency-Key` of your own
-    ///     where the server heeds one: otherwise a retry after a lost answer may store the form twice.
+    ///   - events: The upload; ``retry()`` iterates over them anew, with the same `Idempotency-Key`, so that a server
+    ///     can tell that it is the same upload.
     ///   - name: What it is called on the screen.
     public init(_ events: UploadEvents, name: String) {
-        self.events = events
+        self.events = events.under(IdempotencyKey())
         self.name = name
     }
 

@@ -17,17 +17,28 @@
 public struct UploadEvents: AsyncSequence, Sendable {
     public typealias Element = UploadEvent
 
-    private let upload: @Sendable (@escaping @Sendable (UploadEvent) -> Void) async throws -> UploadResponse
+    /// Does an upload under a key of its own, or the given one, and tells of every step but `done`.
+    typealias Upload =
+        @Sendable (_ key: IdempotencyKey?, _ tell: @escaping @Sendable (UploadEvent) -> Void) async throws ->
+        UploadResponse
 
-    /// - Parameter upload: Does the upload and tells of every step but `done`.
-    init(
-        _ upload: @escaping @Sendable (@escaping @Sendable (UploadEvent) -> Void) async throws -> UploadResponse
-    ) {
+    private let upload: Upload
+    private var key: IdempotencyKey?
+
+    init(_ upload: @escaping Upload) {
         self.upload = upload
     }
 
+    /// The same steps, where every iteration is the same upload to a server that heeds an `Idempotency-Key`. A key that
+    /// the request has of its own stays.
+    func under(_ key: IdempotencyKey) -> UploadEvents {
+        var events = self
+        events.key = key
+        return events
+    }
+
     public func makeAsyncIterator() -> Iterator {
-        Iterator(upload)
+        Iterator { [upload, key] in try await upload(key, $0) }
     }
 
     /// One upload under way.

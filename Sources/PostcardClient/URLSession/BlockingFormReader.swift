@@ -7,18 +7,25 @@ import Synchronization
 /// URLSession takes a body from an `InputStream`, which is read synchronously. Where the form holds streams of
 /// its own, which are asynchronous, the reading thread waits for a task.
 ///
-/// Unchecked, because `reader` is not Sendable: it is used by the one thread that calls ``read(into:)``, and
-/// while that thread waits, by the one task that it waits for. Once ``cancel()`` ends the waiting, the state is
-/// `ended` and the thread does not touch the reader again. All else is behind the mutex.
-final class BlockingFormReader: @unchecked Sendable {
-    private let reader: FormReader
+/// URLSession may hold on to a stream long after its request is over. The files of the form are closed before: with
+/// the reading that was under way when it ended, or at once where none was.
+final class BlockingFormReader: Sendable {
     private let state: Mutex<State>
 
     private struct State {
+        /// Here while no thread reads, and nobody has ended it.
+        var reader: Held?
         var activity = Activity.reading
         var contentRanges: [Range<Int64>] = []
         /// The length of the body, once its last byte has been read.
         var length: Int64?
+    }
+
+    /// Unchecked, because the reader is not Sendable: it is used by the one thread that calls ``read(into:)``, which
+    /// takes it out of the state for as long, and while that thread waits, by the one task that it waits for. Once
+    /// ``cancel()`` ends the waiting, the state is `ended` and the thread does not touch the reader again.
+    private struct Held: @unchecked Sendable {
+        let reader: FormReader
     }
 
     private enum Activity {
@@ -37,8 +44,7 @@ final class BlockingFormReader: @unchecked Sendable {
 
     /// - Throws: `FormError` where the body cannot be read, as with a stream that has been read before.
     init(_ layout: FormLayout) throws(FormError) {
-        reader = try layout.reader()
-        state = Mutex(State())
+        state = Mutex(State(reader: Held(reader: try layout.reader())))
     }
 
     /// Why the body could not be read to its end.
@@ -59,7 +65,10 @@ final class BlockingFormReader: @unchecked Sendable {
     /// - Returns: The number of bytes; 0 at the end of the body; `nil` where reading failed or was cancelled.
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
         do {
-            guard try isReadable() else { return 0 }
+            guard let held = try takeReader() else { return 0 }
+            defer { giveBack(held) }
+            let reader = held.reader
+            guard try isReadable(reader) else { return 0 }
             let count = try reader.read(into: buffer)
             state.withLock { state in
                 state.contentRanges = reader.contentRanges
@@ -72,10 +81,31 @@ final class BlockingFormReader: @unchecked Sendable {
         }
     }
 
+    /// Takes the reader out for a reading; `nil` where the body is over.
+    private func takeReader() throws -> Held? {
+        try state.withLock { state in
+            if case .ended(let error) = state.activity {
+                if let error { throw error }
+                return nil
+            }
+            // A second thread would get the bytes of the first.
+            guard let held = state.reader else { throw CancellationError() }
+            state.reader = nil
+            return held
+        }
+    }
+
+    private func giveBack(_ held: Held) {
+        state.withLock { if !$0.activity.isEnded { $0.reader = held } }
+    }
+
     /// Ends the reading: a thread that waits for bytes is let go.
     func cancel() {
         let interrupted = state.withLock { state in
-            defer { if !state.activity.isEnded { state.activity = .ended(CancellationError()) } }
+            defer {
+                if !state.activity.isEnded { state.activity = .ended(CancellationError()) }
+                state.reader = nil
+            }
             if case .preparing(let task, let semaphore) = state.activity { return (task, semaphore) as Waiting? }
             return nil
         }
@@ -86,18 +116,14 @@ final class BlockingFormReader: @unchecked Sendable {
     private typealias Waiting = (task: Task<Void, Never>?, semaphore: DispatchSemaphore)
 
     /// Whether there are bytes, waiting for them where a stream has to make them.
-    private func isReadable() throws -> Bool {
-        let isEnded = try state.withLock {
-            guard case .ended(let error) = $0.activity else { return false }
-            if let error { throw error }
-            return true
-        }
-        if isEnded { return false }
+    private func isReadable(_ reader: FormReader) throws -> Bool {
         guard reader.needsPreparation else { return true }
-        return try waitForStream()
+        // The task alone uses it until this thread has stopped waiting for it.
+        nonisolated(unsafe) let reader = reader
+        return try waitForStream { try await reader.prepare() }
     }
 
-    private func waitForStream() throws -> Bool {
+    private func waitForStream(_ prepare: @escaping @Sendable () async throws -> Bool) throws -> Bool {
         let semaphore = DispatchSemaphore(value: 0)
         let isCancelled = state.withLock { state in
             if state.activity.isEnded { return true }
@@ -105,7 +131,7 @@ final class BlockingFormReader: @unchecked Sendable {
             return false
         }
         if isCancelled { throw CancellationError() }
-        let task = Task { await self.prepare(signalling: semaphore) }
+        let task = Task { await self.run(prepare, signalling: semaphore) }
         let isStillWanted = state.withLock { state in
             if case .preparing = state.activity { state.activity = .preparing(task, semaphore) }
             return !state.activity.isEnded
@@ -125,9 +151,11 @@ final class BlockingFormReader: @unchecked Sendable {
         }
     }
 
-    private func prepare(signalling semaphore: DispatchSemaphore) async {
+    private func run(
+        _ prepare: @Sendable () async throws -> Bool, signalling semaphore: DispatchSemaphore
+    ) async {
         do {
-            let isReadable = try await reader.prepare()
+            let isReadable = try await prepare()
             state.withLock { if !$0.activity.isEnded { $0.activity = .prepared(isReadable) } }
         } catch {
             end(error)
@@ -136,6 +164,9 @@ final class BlockingFormReader: @unchecked Sendable {
     }
 
     private func end(_ error: any Error) {
-        state.withLock { if !$0.activity.isEnded { $0.activity = .ended(error) } }
+        state.withLock { state in
+            if !state.activity.isEnded { state.activity = .ended(error) }
+            state.reader = nil
+        }
     }
 }

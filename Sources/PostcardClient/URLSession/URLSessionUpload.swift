@@ -145,6 +145,9 @@ final class URLSessionUpload: Sendable {
         state.closeBody?()
         if let cause = state.cause ?? state.reader.flatMap(readFailure) {
             continuation?.resume(throwing: cause)
+        } else if let response, error != nil, response.statusCode >= 400 {
+            // A refusal is one, though its words were cut off when the server closed the connection on the body.
+            continuation?.resume(returning: UploadResponse(response, body: state.received))
         } else if let error {
             continuation?.resume(throwing: UploadError(error, of: request.url, bytesSent: state.bytesSent))
         } else if let response {

@@ -9,6 +9,10 @@ struct Send: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Sends one multipart/form-data request.",
         discussion: """
+            The form follows a 307 or 308 to where the server points, five times at most; behind a 303 the other place is \
+            asked with GET, and credentials stay with the origin that they were given for. Any other redirect is a \
+            refusal.
+
             The response's body goes to standard output. Exit status: 0 a 2xx answer; 1 the server answered otherwise, \
             or has not received what was sent (--verify); \
             64 usage; 66 a file is missing or unreadable; 69 no connection, or it broke; 75 timed out.

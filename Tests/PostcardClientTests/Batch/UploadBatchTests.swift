@@ -40,6 +40,36 @@ import Testing
         }
     }
 
+    private struct AddNumber: UploadEndpoint {
+        typealias Response = Int
+
+        let number: Int
+        let baseURL: URL
+
+        var path: String { "numbers/\(number)" }
+
+        func form() -> MultipartForm { UploadBatchTests.form(number) }
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `endpoints are sent each to its own place, and read each its own answer`(carrier: Carrier) async throws {
+        try await RawServer.run { connection in
+            while let request = try await connection.readRequest() {
+                try await connection.respond("201 Created", body: "\(Self.number(in: request) ?? -1)")
+            }
+        } while: { server in
+            let endpoints = (0..<5).map { AddNumber(number: $0, baseURL: server.url) }
+            let client = UploadClient(transport: carrier.transport())
+            var numbers: Set<Int> = []
+            for await outcome in client.uploadEach(endpoints, concurrency: 2) {
+                let endpoint = endpoints[outcome.index]
+                #expect(try endpoint.decode(outcome.result.get()) == endpoint.number)
+                numbers.insert(endpoint.number)
+            }
+            #expect(numbers == Set(0..<5))
+        }
+    }
+
     @Test(arguments: Carrier.allCases)
     func `every form arrives once, a few at a time, and each outcome names its own`(carrier: Carrier) async throws {
         let crowd = Crowd()

@@ -14,7 +14,8 @@ import Testing
         var size = 300_000
         var retries = 0
         let outcome: Outcome
-        /// What may come of it as well: the reset of a connection can overtake the answer before (RFC 9112 §9.6).
+        /// What may come of it as well with URLSession on Linux: libcurl does not read what has come where it cannot
+        /// write (RFC 9112 §9.6).
         var otherOutcome: Outcome?
         /// How many records the server has in the end.
         let records: Int
@@ -111,7 +112,8 @@ import Testing
         let receiver = try await ReceivingServer()
         let (proxy, gone) = try await FaultProxy.run(fault.faults, before: receiver.url) { proxy in
             let (outcome, gone) = try await Self.upload(form, through: proxy, carrier, fault)
-            #expect(outcome == fault.outcome || outcome == fault.otherOutcome, "\(outcome)")
+            let isOther = carrier == .urlSession && outcome == fault.otherOutcome
+            #expect(outcome == fault.outcome || isOther, "\(outcome)")
             return (proxy, gone)
         }
         // The proxy has seen every connection closed by now.

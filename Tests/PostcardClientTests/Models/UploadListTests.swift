@@ -96,6 +96,27 @@ import Testing
         }
     }
 
+    @Test(arguments: Carrier.allCases)
+    func `an item of events carries a key of its own, the same with every retry`(carrier: Carrier) async throws {
+        try await RawServer.run { connection in
+            while try await connection.readRequest() != nil { try await connection.respond("503 Service Unavailable") }
+        } while: { server in
+            let client = UploadClient(transport: carrier.transport())
+            let events = client.events(of: Self.form(0), to: server.url)
+            for name in ["first", "second"] {
+                let item = UploadItem(events, name: name)
+                item.start()
+                await item.finish()
+                item.retry()
+                await item.finish()
+            }
+            let keys = server.requests.heads.compactMap { $0["Idempotency-Key"] }
+            #expect(keys.count == 4)
+            #expect(Set(keys).count == 2)
+            #expect(keys.prefix(2).first == keys.prefix(2).last)
+        }
+    }
+
     private static func retryOne(_ carrier: Carrier, _ server: RawServer) async throws {
         let list = UploadList(client: UploadClient(transport: carrier.transport()))
         let item = list.add(form(0), to: server.url, name: "Choco")
