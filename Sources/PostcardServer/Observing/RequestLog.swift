@@ -17,7 +17,7 @@ struct RequestLine {
 
     func write(to logger: Logger) {
         var metadata: Logger.Metadata = [
-            "method": "\(Self.shown(method))", "path": "\(Self.shown(path))",
+            "method": "\(Self.shown(method))", "path": "\(Self.shown(Secrets.masked(path: path)))",
             "milliseconds": "\(Int(duration / .milliseconds(1)))",
         ]
         metadata["status"] = status.map { "\($0)" }

@@ -40,6 +40,9 @@ struct RequestLogTests {
             _ = try await receiver.exchange(Form.request(body: "no form"))
             _ = try await receiver.curl("\(receiver.url)/nothing?token=secret")
             _ = try await receiver.curl("-X", "DELETE", receiver.url + (made.headers["location"] ?? ""))
+            // Whoever knows an upload's address may go on with it.
+            _ = try await receiver.curl(
+                "-X", "PATCH", receiver.url + "/uploads/resumable/0123456789abcdefghjkmnpqrstvwxyz")
             _ = try await receiver.exchange("GET /\u{1B}[31m HTTP/1.1\r\nHost: a\r\nbroken\r\n\r\n")
             let logged = lines.all.map { line in
                 ["method", "path", "status", "code"].map { line[$0].map { "\($0)" } ?? "" }.joined(separator: " ")
@@ -47,7 +50,8 @@ struct RequestLogTests {
             #expect(
                 logged == [
                     "POST /uploads 201 ", "POST /uploads 400 delimiter-not-found", "GET /nothing 404 not-found",
-                    "DELETE \(made.headers["location"] ?? "") 204 ", "GET /?[31m 400 malformed-request",
+                    "DELETE \(made.headers["location"] ?? "") 204 ",
+                    "PATCH /uploads/resumable/*** 415 not-partial-upload", "GET /?[31m 400 malformed-request",
                 ])
             #expect(
                 lines.all.first?["upload"].map { "\($0)" }
