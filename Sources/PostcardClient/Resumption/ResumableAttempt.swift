@@ -65,9 +65,8 @@ struct ResumableAttempt {
                 try resumption.end()
                 return nil
             }
-            resumption.advance(to: extent.offset)
             do {
-                try checkFiles()
+                try await prepare(to: extent.offset, &resumption)
                 return try await append(from: extent, to: resource, offer, &resumption)
             } catch let error as UploadError {
                 try await settle(error, extent, &resumption)
@@ -75,12 +74,24 @@ struct ResumableAttempt {
         }
     }
 
-    private func checkFiles() throws(UploadError) {
+    /// Gets ready to go on from an offset.
+    ///
+    /// - Throws: ``UploadError`` where a file is not what it was.
+    private func prepare(to offset: Int64, _ resumption: inout Resumption) async throws {
+        resumption.advance(to: offset)
         do {
             try layout.checkFiles()
-        } catch {
-            throw .form(error)
+            if resumption.takeIsInherited(), layout.observer != nil { try await passOver(offset) }
+        } catch let error as FormError {
+            throw UploadError.form(error)
         }
+    }
+
+    /// Shows what an earlier process has sent to whoever watches the body go out.
+    private func passOver(_ count: Int64) async throws {
+        var bytes = layout.slice(0..<count)
+        bytes.pace = nil
+        for try await _ in bytes.chunks() { try Task.checkCancellation() }
     }
 }
 
@@ -107,10 +118,11 @@ extension ResumableAttempt {
                 policy.offers.note(offer, of: request.url)
                 return offer
             }
-            let mayPass = policy.retryPolicy.statuses.contains(response.status.code)
-            // What is on the server already is not given up for a busy proxy.
-            if mayPass, resumption.resource != nil { throw UploadError.refused(response, by: request.url) }
-            if mayPass || [401, 403].contains(response.status.code) { isCertain = false }
+            if policy.retryPolicy.statuses.union([401, 403]).contains(response.status.code) {
+                // What is on the server already is not given up for a busy proxy or an old token.
+                guard resumption.resource == nil else { throw UploadError.refused(response, by: request.url) }
+                isCertain = false
+            }
         }
         if isCertain { policy.offers.note(nil, of: request.url) }
         return nil

@@ -26,6 +26,9 @@ struct Resumption: Sendable {
     /// The most bytes of the form that the server has said to have.
     private var highest: Int64 = 0
 
+    /// Whether an earlier process has sent what the server has.
+    private var isInherited: Bool
+
     private let keep: (@Sendable (URL?) throws -> Void)?
 
     /// - Parameters:
@@ -35,6 +38,7 @@ struct Resumption: Sendable {
     init(_ policy: ResumptionPolicy, resource: URL?, keep: (@Sendable (URL?) throws -> Void)?) {
         self.policy = policy
         self.resource = resource
+        isInherited = resource != nil
         self.keep = keep
     }
 
@@ -63,7 +67,14 @@ struct Resumption: Sendable {
     mutating func forget() throws {
         guard resource != nil else { return }
         resource = nil
+        isInherited = false
         try keep?(nil)
+    }
+
+    /// Whether an earlier process has sent what the server has; said once.
+    mutating func takeIsInherited() -> Bool {
+        defer { isInherited = false }
+        return isInherited
     }
 
     /// The server says that the form is not whole.

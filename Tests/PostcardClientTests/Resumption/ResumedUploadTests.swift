@@ -37,13 +37,8 @@ import Testing
     /// Uploads a form, and looks whether what is recorded is what was sent, with little of it sent twice.
     private static func upload(_ carrier: Carrier, through proxy: FaultProxy, from folder: TemporaryFolder) async throws
     {
-        var content = Data(count: size)
-        content.withUnsafeMutableBytes { bytes in
-            var generator = SystemRandomNumberGenerator()
-            for index in stride(from: 0, to: bytes.count, by: 8) {
-                bytes.storeBytes(of: generator.next(), toByteOffset: index, as: UInt64.self)
-            }
-        }
+        let random = try FileHandle(forReadingFrom: URL(filePath: "/dev/urandom"))
+        let content = try #require(try random.read(upToCount: size))
         let file = try folder.file("film.mov", content)
         var form = MultipartForm()
         form.append("초코", named: "name")
@@ -84,15 +79,19 @@ import Testing
         let last = try await FaultProxy.run(before: address) { _ in
             .none
         } while: { proxy in
-            async let upload: Void = Self.upload(carrier, through: proxy, from: folder)
-            var receiver = first
-            for byte in (0..<kills).map({ _ in Int.random(in: 1..<Self.size * 9 / 10) }).sorted() {
-                while proxy.bodyBytes < byte { await Task.yield() }
-                receiver.kill()
-                receiver = try await RunningServer(options)
+            let killing = Task {
+                var receiver = first
+                for byte in (0..<kills).map({ _ in Int.random(in: 1..<Self.size * 9 / 10) }).sorted() {
+                    await proxy.waitForBody(of: byte)
+                    if Task.isCancelled { break }
+                    receiver.kill()
+                    receiver = try await RunningServer(options)
+                }
+                return receiver
             }
-            try await upload
-            return receiver
+            defer { killing.cancel() }
+            try await Self.upload(carrier, through: proxy, from: folder)
+            return try await killing.value
         }
         _ = await last.terminate()
         let names = try FileManager.default.contentsOfDirectory(atPath: received.path).filter { !$0.hasPrefix(".") }

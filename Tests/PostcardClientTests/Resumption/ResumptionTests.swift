@@ -142,6 +142,46 @@ import Testing
     }
 
     @Test(arguments: Carrier.allCases)
+    func `a later process goes on, and holds all of the form to what the server says`(carrier: Carrier) async throws {
+        let folder = try TemporaryFolder()
+        let (form, file) = try Self.form(in: folder)
+        let digest = SHA256.hash(data: try Data(contentsOf: file)).map { String(format: "%02x", $0) }.joined()
+        try await ReferenceServer.run { server in
+            let hasStalled = Mutex(false)
+            try await FaultProxy.run(before: server.url) { request in
+                guard request.method == "PATCH" else { return .none }
+                return hasStalled.withLock { hasStalled in
+                    defer { hasStalled = true }
+                    return hasStalled ? .none : .stall(atByte: 2_000_000)
+                }
+            } while: { proxy in
+                let kept = Mutex<[URL?]>([])
+                @Sendable func upload() async throws -> UploadResponse {
+                    var client = Self.client(carrier, [.interop6])
+                    client.verification = UploadVerification { parts, _ in
+                        parts.filter { $0.name == "image" && $0.sha256 != digest }
+                    }
+                    return try await client.upload(
+                        form, to: proxy.uploads, method: .post, headerFields: HTTPFields(),
+                        resuming: kept.withLock { $0.last ?? nil },
+                        keepingResource: { resource in kept.withLock { $0.append(resource) } }, progress: { _ in })
+                }
+                let first = Task { try await upload() }
+                await proxy.waitForBody(of: 2_000_000)
+                first.cancel()
+                await #expect(throws: CancellationError.self) { try await first.value }
+                #expect(try await upload().status == .created)
+                #expect(
+                    proxy.seen.map(\.method) == ["OPTIONS", "POST", "PATCH", "OPTIONS", "HEAD", "PATCH"])
+                #expect(proxy.seen.last?["Upload-Offset"] != "0")
+                let notes = kept.withLock { $0 }
+                #expect(notes.count == 1)
+            }
+            #expect(server.received.count == 1)
+        }
+    }
+
+    @Test(arguments: Carrier.allCases)
     func `what a server has lost begins anew under the same key, and progress does not fall`(
         carrier: Carrier
     ) async throws {

@@ -30,7 +30,7 @@ import Testing
             let id = try queue.enqueue(Self.form(file), to: proxy.uploads)
             let options = ["queue", "run", "--drain", "--queue", directory.path]
             let sender = try RunningProgram(options)
-            while proxy.bodyBytes < cut { await Task.yield() }
+            await proxy.waitForBody(of: cut)
             sender.kill()
             let ending = try await Program.run(options)
             #expect(ending.status == 0, "\(ending.messages)")

@@ -145,7 +145,9 @@ import Testing
         let queue = try UploadQueue(directory: folder.url)
         let server = try await ReceivingServer()
         let file = try folder.file("a.jpg", size: 3_000_000)
-        try await FaultProxy.run([.stall(atByte: 1), .stall(atByte: 1)], before: server.url) { proxy in
+        try await FaultProxy.run(before: server.url) { _ in
+            .stall(atByte: 1)
+        } while: { proxy in
             let cancelled = try queue.enqueue(Self.form("1", file), to: proxy.uploads)
             let interrupted = try queue.enqueue(Self.form("2", file), to: proxy.uploads)
             let running = Task { try await queue.run(Self.client) }

@@ -28,6 +28,11 @@ package struct FaultProxy: Sendable {
     /// How many bytes of bodies have come.
     package var bodyBytes: Int { requests.bodyBytes }
 
+    /// Returns when so many bytes of bodies have come, or when the task is cancelled.
+    package func waitForBody(of bytes: Int) async {
+        for await count in requests.bodyCounts() where count >= bytes { return }
+    }
+
     /// Where forms are posted.
     package var uploads: URL { url.appending(path: "uploads") }
 
@@ -118,12 +123,25 @@ package struct ProxyRequest: Sendable {
 /// The requests that a proxy has seen.
 final class ProxyRequests: Sendable {
     private let requests = Mutex<[ProxyRequest]>([])
-    private let bytes = Mutex(0)
+    private let body = Mutex((bytes: 0, watchers: [AsyncStream<Int>.Continuation]()))
 
-    var bodyBytes: Int { bytes.withLock { $0 } }
+    var bodyBytes: Int { body.withLock { $0.bytes } }
+
+    /// How many bytes of bodies have come, now and whenever there are more.
+    func bodyCounts() -> AsyncStream<Int> {
+        let (counts, watcher) = AsyncStream.makeStream(of: Int.self, bufferingPolicy: .bufferingNewest(1))
+        body.withLock { body in
+            watcher.yield(body.bytes)
+            body.watchers.append(watcher)
+        }
+        return counts
+    }
 
     func countBody(_ count: Int) {
-        bytes.withLock { $0 += count }
+        body.withLock { body in
+            body.bytes += count
+            for watcher in body.watchers { watcher.yield(body.bytes) }
+        }
     }
 
     var all: [ProxyRequest] { requests.withLock { $0 } }

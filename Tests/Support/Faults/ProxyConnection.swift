@@ -46,9 +46,11 @@ struct ProxyConnection {
                             try await relay(head, &inbound, outbound, server, fault, on: channel)
                         }
                     } else {
-                        try await answer(&inbound, outbound, fault)
+                        try await answer(head, &inbound, outbound, fault)
                     }
                 if case .close = outcome { return }
+                // As RFC 9112 §9.6 has it.
+                if !head.isKeepAlive { return }
             }
         }
     }
@@ -72,14 +74,15 @@ struct ProxyConnection {
                 left -= passing.readableBytes
                 try await pace.pass(passing) { try await server.write($0) }
             case .end:
-                return try await relayAnswer(from: &server, to: outbound, fault, &pace)
+                return try await relayAnswer(to: head, from: &server, to: outbound, fault, &pace)
             }
         }
         return try await interrupt(&inbound, outbound, server, fault, on: channel)
     }
 
     private func relayAnswer(
-        from server: inout ServerConnection, to outbound: Outbound, _ fault: Fault, _ pace: inout Pace
+        to request: HTTPRequestHead, from server: inout ServerConnection, to outbound: Outbound, _ fault: Fault,
+        _ pace: inout Pace
     ) async throws -> Outcome {
         try await server.end()
         while let part = try await server.nextPart() {
@@ -91,6 +94,7 @@ struct ProxyConnection {
             case .head(var head):
                 // The connection to the server is this request's alone; the client's stays.
                 head.headers.remove(name: "Connection")
+                if !request.isKeepAlive { head.headers.add(name: "Connection", value: "close") }
                 try await outbound.write(.head(head))
             case .body(let bytes):
                 try await pace.pass(bytes) { try await outbound.write(.body(.byteBuffer($0))) }
@@ -124,7 +128,9 @@ struct ProxyConnection {
 
     // MARK: - Requests that it does not see
 
-    private func answer(_ inbound: inout Inbound, _ outbound: Outbound, _ fault: Fault) async throws -> Outcome {
+    private func answer(
+        _ head: HTTPRequestHead, _ inbound: inout Inbound, _ outbound: Outbound, _ fault: Fault
+    ) async throws -> Outcome {
         var left = fault.byte
         reading: while left > 0, let part = try await inbound.next(isolation: #isolation) {
             switch part {
@@ -142,7 +148,7 @@ struct ProxyConnection {
             }
             return .close
         case .answer(let answer):
-            try await write(answer, to: outbound, closes: false)
+            try await write(answer, to: outbound, closes: !head.isKeepAlive)
             return .next
         case .none, .reset, .stall, .slow, .halfClose, .answerLost:
             return .close
