@@ -141,6 +141,25 @@ import Testing
         }
     }
 
+    /// What a process leaves behind for the next.
+    private final class Kept: Sendable {
+        let resources = Mutex<[URL?]>([])
+    }
+
+    /// Uploads as a process does that may have had one before it.
+    private static func upload(
+        _ form: MultipartForm, through proxy: FaultProxy, _ carrier: Carrier, _ digest: String, _ kept: Kept
+    ) async throws -> UploadResponse {
+        var client = client(carrier, [.interop6])
+        client.verification = UploadVerification { parts, _ in
+            parts.filter { $0.name == "image" && $0.sha256 != digest }
+        }
+        return try await client.upload(
+            form, to: proxy.uploads, method: .post, headerFields: HTTPFields(),
+            resuming: kept.resources.withLock { $0.last ?? nil },
+            keepingResource: { resource in kept.resources.withLock { $0.append(resource) } }, progress: { _ in })
+    }
+
     @Test(arguments: Carrier.allCases)
     func `a later process goes on, and holds all of the form to what the server says`(carrier: Carrier) async throws {
         let folder = try TemporaryFolder()
@@ -155,27 +174,17 @@ import Testing
                     return hasStalled ? .none : .stall(atByte: 2_000_000)
                 }
             } while: { proxy in
-                let kept = Mutex<[URL?]>([])
-                @Sendable func upload() async throws -> UploadResponse {
-                    var client = Self.client(carrier, [.interop6])
-                    client.verification = UploadVerification { parts, _ in
-                        parts.filter { $0.name == "image" && $0.sha256 != digest }
-                    }
-                    return try await client.upload(
-                        form, to: proxy.uploads, method: .post, headerFields: HTTPFields(),
-                        resuming: kept.withLock { $0.last ?? nil },
-                        keepingResource: { resource in kept.withLock { $0.append(resource) } }, progress: { _ in })
-                }
-                let first = Task { try await upload() }
+                let kept = Kept()
+                let first = Task { try await Self.upload(form, through: proxy, carrier, digest, kept) }
                 await proxy.waitForBody(of: 2_000_000)
                 first.cancel()
                 await #expect(throws: CancellationError.self) { try await first.value }
-                let response = try await upload()
+                let response = try await Self.upload(form, through: proxy, carrier, digest, kept)
                 #expect(response.status == .created)
                 #expect(
                     proxy.seen.map(\.method) == ["OPTIONS", "POST", "PATCH", "OPTIONS", "HEAD", "PATCH"])
                 #expect(proxy.seen.last?["Upload-Offset"] != "0")
-                let notes = kept.withLock { $0 }
+                let notes = kept.resources.withLock { $0 }
                 #expect(notes.count == 1)
             }
             #expect(server.received.count == 1)
