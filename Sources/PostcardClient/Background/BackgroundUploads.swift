@@ -132,9 +132,7 @@ public final class BackgroundUploads: Sendable {
             layout = try form.layout()
             if let problem = try rules?.problems(in: layout).first { throw UploadError.brokenRule(problem) }
             var fields = headerFields
-            if let name = HTTPField.Name.idempotencyKey, !fields.contains(name) {
-                fields[name] = "\"\(id.uuidString)\""
-            }
+            IdempotencyKey(id).add(to: &fields)
             let request = try UploadRequest(
                 url: url, method: method, headerFields: fields, body: nil, maximumResponseBytes: 0)
             return try await account.folder.create(id, layout) { length in

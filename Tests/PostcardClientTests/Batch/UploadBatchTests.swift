@@ -63,7 +63,8 @@ import Testing
             var numbers: Set<Int> = []
             for await outcome in client.uploadEach(endpoints, concurrency: 2) {
                 let endpoint = endpoints[outcome.index]
-                #expect(try endpoint.decode(outcome.result.get()) == endpoint.number)
+                let number = try? endpoint.decode(outcome.result.get())
+                #expect(number == endpoint.number)
                 numbers.insert(endpoint.number)
             }
             #expect(numbers == Set(0..<5))
