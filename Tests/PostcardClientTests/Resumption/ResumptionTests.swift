@@ -126,11 +126,8 @@ import Testing
                 request.method == "PATCH" ? .stall(atByte: 100_000) : .none
             } while: { proxy in
                 let client = Self.client(carrier, [.interop6], deletes: deletes)
-                let (moves, moved) = AsyncStream.makeStream(of: Void.self)
-                let upload = Task {
-                    try await client.upload(form, to: proxy.uploads) { if $0.bytesSent > 0 { moved.finish() } }
-                }
-                for await _ in moves {}
+                let upload = Task { try await client.upload(form, to: proxy.uploads) }
+                await proxy.waitForBody(of: 100_000)
                 upload.cancel()
                 await #expect(throws: CancellationError.self) { try await upload.value }
                 return proxy
