@@ -21,8 +21,11 @@ import Testing
 
     private static var size: Int { setting("POSTCARD_RESUMED_MB", unless: 20) << 20 }
 
-    /// The share of a form that may go out twice.
-    private static let waste = 0.02
+    /// The share of a form that may go out twice because its connection is cut.
+    private static let wasteOfCuts = 0.02
+
+    /// The same where the receiver is killed: what it had not read of its socket, a few megabytes, is lost with it.
+    private static func waste(ofKills kills: Int) -> Double { Double(kills * 4 << 20) / Double(size) }
 
     private static func client(_ carrier: Carrier) -> UploadClient {
         var client = UploadClient(transport: carrier.transport())
@@ -35,8 +38,9 @@ import Testing
     }
 
     /// Uploads a form, and looks whether what is recorded is what was sent, with little of it sent twice.
-    private static func upload(_ carrier: Carrier, through proxy: FaultProxy, from folder: TemporaryFolder) async throws
-    {
+    private static func upload(
+        _ carrier: Carrier, through proxy: FaultProxy, from folder: TemporaryFolder, wasting waste: Double
+    ) async throws {
         let random = try FileHandle(forReadingFrom: URL(filePath: "/dev/urandom"))
         let content = try #require(try random.read(upToCount: size))
         let file = try folder.file("film.mov", content)
@@ -62,7 +66,7 @@ import Testing
         try await FaultProxy.run(before: receiver.url) {
             cuts.fault(of: $0)
         } while: { proxy in
-            try await Self.upload(carrier, through: proxy, from: folder)
+            try await Self.upload(carrier, through: proxy, from: folder, wasting: Self.wasteOfCuts)
         }
         #expect(cuts.left == 0)
         #expect(try await receiver.end().records.count == 1)
@@ -90,7 +94,8 @@ import Testing
                 return receiver
             }
             defer { killing.cancel() }
-            try await Self.upload(carrier, through: proxy, from: folder)
+            try await Self.upload(
+                carrier, through: proxy, from: folder, wasting: Self.waste(ofKills: kills))
             return try await killing.value
         }
         _ = await last.terminate()
