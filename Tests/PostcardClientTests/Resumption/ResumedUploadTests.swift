@@ -19,7 +19,7 @@ import Testing
         ProcessInfo.processInfo.environment[name].flatMap(Int.init) ?? value
     }
 
-    private static var size: Int { setting("POSTCARD_RESUMED_MB", unless: 20) << 20 }
+    private static var size: Int { setting("POSTCARD_RESUMED_MB", unless: 32) << 20 }
 
     /// The share of a form that may go out twice because its connection is cut.
     private static let wasteOfCuts = 0.02
@@ -60,7 +60,7 @@ import Testing
 
     @Test(arguments: Carrier.allCases)
     func `cut at any bytes, a form arrives as it was, and little of it goes out twice`(carrier: Carrier) async throws {
-        let cuts = Cuts(Self.setting("POSTCARD_CUTS", unless: 5), in: Self.size)
+        let cuts = Cuts(Self.setting("POSTCARD_CUTS", unless: 3), in: Self.size)
         let folder = try TemporaryFolder()
         let receiver = try await ReceivingServer()
         try await FaultProxy.run(before: receiver.url) {
