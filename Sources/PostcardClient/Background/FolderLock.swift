@@ -23,6 +23,8 @@ final class FolderLock: Sendable {
     }
 
     deinit {
+        // A child that is just being started holds the descriptor too, and with it the lock.
+        _ = flock(descriptor.rawValue, LOCK_UN)
         try? descriptor.close()
     }
 }

@@ -204,7 +204,9 @@ extension FormExamination {
         for finding in checks.findings { add(finding, under: part.swallowing) }
         if !isCutOff { trailingLineBreaks.take(part, isPicture: checks.lineBreakBehindPicture != nil) }
         openPart = nil
-        guard parts.count < Self.maximumParts else { return }
+        let isDescribed = parts.count == part.index && parts.count < Self.maximumParts
+        guard isDescribed, describedHeaderBytes < Self.maximumDescribedHeaderBytes else { return }
+        describedHeaderBytes += part.header.fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
         parts.append(
             Explanation.Part(
                 name: part.header.name, filename: part.header.filename, contentType: part.header.contentType,

@@ -10,7 +10,8 @@ import PostcardForm
 ///
 /// The receiver's parser reads along and has the last word on what is refused. Beside it the body is read as it was
 /// meant: with the delimiters and line breaks that it really has, and on behind every problem. Of the content nothing
-/// is kept, so that a body may have any size and needs 2 MiB; of its parts, 100,000 are described.
+/// is kept, so that a body may have any size and needs 2 MiB; of its parts, the first 100,000 are described, or as many
+/// as have 16 MiB of headers.
 public struct FormExamination: Sendable {
     var window = BodyWindow()
     /// The index in the window up to which the body has been read.
@@ -21,6 +22,8 @@ public struct FormExamination: Sendable {
     var findings = FindingList()
     var parts: [Explanation.Part] = []
     var partCount = 0
+    /// How many bytes the headers of the described parts have.
+    var describedHeaderBytes = 0
     var openPart: OpenPart?
     /// Where the parts end that are no pictures and end in CRLF, as each but the last does where one CRLF too many
     /// is written.
@@ -103,6 +106,8 @@ public struct FormExamination: Sendable {
     }()
 
     static let maximumParts = 100_000
+
+    static let maximumDescribedHeaderBytes = 16 << 20
 
     var announcedBoundary: [UInt8]? { announced?.boundary }
 

@@ -34,6 +34,21 @@ struct ExplanationTests {
         #expect(explanation.parts[1].headers.map(\.name) == ["Content-Disposition", "Content-Type"])
     }
 
+    @Test("All parts are counted, and described as far as their headers need little memory")
+    func largeHeaders() {
+        let part =
+            "--XX\r\nContent-Disposition: form-data; name=\"a\"\r\nX: "
+            + String(repeating: "x", count: 10_000) + "\r\n\r\n\r\n"
+        let parts = Array(String(repeating: part, count: 100).utf8)
+        var examination = FormExamination(contentType: "multipart/form-data; boundary=XX")
+        for _ in 0..<20 { examination.read(parts.span.bytes) }
+        examination.read(Array("--XX--\r\n".utf8).span.bytes)
+        let explanation = examination.finish()
+        #expect(explanation.partCount == 2_000)
+        #expect(explanation.parts.count > 1_000)
+        #expect(explanation.parts.count < 2_000)
+    }
+
     /// Requests and the problem that each begins with.
     static let requests: [(request: String, code: FindingCode?)] = [
         (request("Content-Type: multipart/form-data; boundary=XX", "Content-Length: \(form.utf8.count)"), nil),
