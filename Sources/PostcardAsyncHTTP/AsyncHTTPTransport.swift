@@ -130,10 +130,9 @@ public struct AsyncHTTPTransport: UploadTransport {
         let body = OutgoingBody(
             blocks: blocks, length: layout.contentLength, expectsContinue: request.expectsContinue, report: report)
         guard first?.isLast != true else { return try await answer(to: request, with: body) }
-        // Whatever ends the reading ends the request, and the other way round.
-        async let response = answer(to: request, with: body)
-        try await source.feed(blocks)
-        return try await response
+        // A reading that fails ends the request, and the answer ends the reading, whatever that waits for.
+        async let _: Void = source.feed(blocks)
+        return try await answer(to: request, with: body)
     }
 
     /// Sends a request whose body goes out as its blocks are put.

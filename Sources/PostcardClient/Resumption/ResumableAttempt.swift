@@ -136,7 +136,8 @@ extension ResumableAttempt {
     ) async throws -> (resource: URL, Extent)? {
         if let resource = resumption.resource {
             if let extent = try await extent(of: resource, offer) {
-                if !extent.isComplete { resumption.noteIncomplete() }
+                // One that has all of it may be making the record.
+                if !extent.isComplete, extent.offset < length { resumption.noteIncomplete() }
                 return (resource, extent)
             }
             try resumption.forget()
@@ -163,6 +164,9 @@ extension ResumableAttempt {
         }
     }
 
+    /// What `postcard serve` says where it cannot keep a form until it is complete; in one request it may take it.
+    private static let noRoomCodes: Set = ["store-full", "too-many-unfinished-uploads"]
+
     /// Has the server make an upload resource, without any of the form yet.
     ///
     /// - Returns: Where it is; `nil` where the server does not do so.
@@ -183,6 +187,8 @@ extension ResumableAttempt {
             else { return nil }
             return resource
         case 404, 405, 501:
+            return nil
+        case 503 where Self.noRoomCodes.contains(response.problem?["code"]?.text ?? ""):
             return nil
         default:
             throw UploadError.refused(response, by: url)

@@ -50,7 +50,7 @@ struct HeaderChecks {
         else { return nil }
         return finding(
             .pathInFilename, at: value, "The filename has a path before it.",
-            edits: [Edit(at: value.offset, length: Int64(last + 1), [])])
+            edits: value.isExact ? [Edit(at: value.offset, length: Int64(last + 1), [])] : nil)
     }
 
     /// A backslash may stand for an escaped quote, too.
@@ -87,6 +87,6 @@ struct HeaderChecks {
         "img/jpeg": "image/jpeg", "images/jpeg": "image/jpeg", "images/png": "image/png", "image/tif": "image/tiff",
         "text/json": "application/json", "application/x-json": "application/json", "video/mov": "video/quicktime",
         "audio/mp3": "audio/mpeg", "application/text": "text/plain", "text": "text/plain",
-        "application/x-zip-compressed": "application/zip", "image/svg": "image/svg+xml", "image/JPG": "image/jpeg",
+        "image/svg": "image/svg+xml", "image/JPG": "image/jpeg",
     ]
 }

@@ -28,11 +28,13 @@ extension FormExamination {
         if isMeant {
             let close = Array(repeating: UInt8.dash, count: 2) + frame.boundary + Array("--\r\n".utf8)
             let lineBreak = endsInLineBreak ? [] : Array("\r\n".utf8)
+            // Two dashes may close the form, with a boundary that is not its own.
+            let seemsClosed = content.tail.dropLast(endsInLineBreak ? 2 : 0).suffix(2).allSatisfy { $0 == .dash }
             add(
                 Finding(
                     .doctor(.missingCloseDelimiter), at: bodySize, part: part.index,
                     "The body ends behind the content of part \(part.index), without a close delimiter.",
-                    edits: [Edit(at: bodySize, lineBreak + close)]))
+                    edits: seemsClosed && content.size > 1 ? nil : [Edit(at: bodySize, lineBreak + close)]))
         } else {
             noteTruncated(isWhole)
         }
@@ -94,13 +96,15 @@ extension FormExamination {
     /// Where each part but the last ends in CRLF, texts do as pictures do.
     private mutating func noteTrailingLineBreaks() {
         let code = DoctorCode.extraLineBreakBeforeDelimiter
-        let places = trailingLineBreaks.places(besidesPicture: findings.holds(.doctor(code)))
+        // Texts may be meant to end so, all of them; a picture is not.
+        let isSettled = findings.holds(.doctor(code))
+        let places = trailingLineBreaks.places(besidesPicture: isSettled)
         for place in places {
             add(
                 Finding(
                     .doctor(code), at: place.offset, length: 2, part: place.part,
                     "The content ends in a line break, as each part's before the last does.",
-                    edits: [Edit(at: place.offset, length: 2, [])]))
+                    edits: isSettled ? [Edit(at: place.offset, length: 2, [])] : nil))
         }
     }
 
@@ -149,12 +153,14 @@ struct TrailingLineBreaks: Sendable {
     private var places: [(offset: Int64, part: Int)] = []
     private var count = 0
     private var endsLast = false
+    private var holdsFile = false
 
     /// More than that is not looked at.
     private static let maximum = 1000
 
     mutating func take(_ part: FormExamination.OpenPart, isPicture: Bool) {
         count += 1
+        if part.header.isFile { holdsFile = true }
         let content = part.content
         endsLast = content.tail.suffix(2).elementsEqual("\r\n".utf8)
         guard endsLast, !isPicture, content.picture.format == nil, places.count < Self.maximum else {
@@ -167,8 +173,8 @@ struct TrailingLineBreaks: Sendable {
     /// - Parameter besidesPicture: Whether a picture was found to end so, which settles it.
     func places(besidesPicture: Bool) -> [(offset: Int64, part: Int)] {
         if besidesPicture { return places }
-        // All of them, or all but the last: one text in many may be meant to end so.
-        let isEach = count >= 3 && places.count >= count - 1 && (places.count == count || !endsLast)
+        // All of them, or all but the last: one text in many may be meant to end so, and files of lines all do.
+        let isEach = count >= 3 && (places.count == count ? !holdsFile : places.count == count - 1 && !endsLast)
         return isEach ? places : []
     }
 }

@@ -128,8 +128,11 @@ extension FormExamination {
     private mutating func notePreamble(upTo index: Int) {
         let end = window.offset(of: index)
         guard end > 0 else { return }
-        let edits = [Edit(at: 0, length: end, [])]
         let isWhole = window.offset == 0
+        let held = window.bytes[..<index].map(\.asciiLowercased)
+        let holdsPart =
+            ByteSearch(Array("content-disposition".utf8)).firstIndex(in: held, from: 0, end: held.count) != nil
+        let edits = isWhole && !holdsPart ? [Edit(at: 0, length: end, [])] : nil
         if isWhole, index == 3, window.holdsByteOrderMark(before: index) {
             add(
                 Finding(

@@ -35,7 +35,8 @@ public struct Mender: Sendable {
         headEdits = Self.ordered(edits.filter { $0.place == .head })
         let bodyEdits = Self.ordered(edits.filter { $0.place == .body })
         self.bodyEdits = bodyEdits[...]
-        mendedBodySize = bodyEdits.reduce(explanation.bodySize) { $0 - $1.length + Int64($1.replacement.count) }
+        let size = bodyEdits.reduce(explanation.bodySize) { $0 - $1.length + Int64($1.replacement.count) }
+        mendedBodySize = size.addingReportingOverflow(explanation.missingBytes).partialValue
         state = explanation.head == nil ? .body : .head
     }
 
@@ -138,6 +139,13 @@ public struct Mender: Sendable {
 }
 
 extension Explanation {
+    /// How many bytes are missing of a body that was cut off, of which the mended head still has to tell.
+    fileprivate var missingBytes: Int64 {
+        let mismatch = FindingCode.form(.contentLengthMismatch)
+        let isCutOff = findings.flatMap { [$0] + $0.consequences }.contains { $0.code == mismatch && $0.edits == nil }
+        return isCutOff ? max((head?.contentLength ?? 0) - bodySize, 0) : 0
+    }
+
     /// What ``Mender`` changes.
     public var mended: [Finding] { areEditsComplete ? findings.filter { $0.edits != nil } : [] }
 

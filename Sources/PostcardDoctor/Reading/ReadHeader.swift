@@ -18,6 +18,8 @@ struct ReadHeader {
     struct Located {
         let offset: Int64
         let bytes: [UInt8]
+        /// Whether they stand there just so, and not only once something before them is put right.
+        var isExact = true
     }
 
     var isFile: Bool { filename != nil }
@@ -34,9 +36,16 @@ struct ReadHeader {
         let disposition = mended.field("content-disposition").map {
             DispositionReading(mended.bytes, in: $0.value)
         }
+        let original = text.field("content-disposition").map { DispositionReading(text.bytes, in: $0.value) }
         let locate: (String) -> Located? = { name in
-            disposition?.parameter(name).map {
-                Located(offset: mended.offset(of: $0.value.lowerBound), bytes: Array(mended.bytes[$0.value]))
+            if let parameter = original?.parameter(name), parameter.fault == nil {
+                let value = parameter.value
+                return Located(offset: text.offset(of: value.lowerBound), bytes: Array(text.bytes[value]))
+            }
+            return disposition?.parameter(name).map {
+                Located(
+                    offset: mended.offset(of: $0.value.lowerBound), bytes: Array(mended.bytes[$0.value]),
+                    isExact: false)
             }
         }
         nameValue = locate("name")

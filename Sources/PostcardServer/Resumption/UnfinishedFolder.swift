@@ -99,9 +99,13 @@ struct UnfinishedFolder: Sendable {
     ///
     /// - Parameter doomed: Where what could not be removed is removed at the next start.
     func remove(by doomed: FilePath) throws(UploadStoreError) {
-        try DurableFiles.move(path, to: doomed)
+        do throws(UploadStoreError) {
+            try DurableFiles.move(path, to: doomed)
+        } catch  where error.underlying as? Errno == .noSuchFileOrDirectory {
+            // An earlier try got as far as this.
+        }
+        defer { try? FileManager.default.removeItem(atPath: doomed.string) }
         try DurableFiles.synchronizeDirectory(path.removingLastComponent())
-        try? FileManager.default.removeItem(atPath: doomed.string)
     }
 
     private func replace(_ path: FilePath, with value: some Encodable) throws(UploadStoreError) {

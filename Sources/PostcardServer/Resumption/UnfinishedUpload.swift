@@ -19,6 +19,8 @@ final class UnfinishedUpload: Sendable {
         var progress: Progress
         /// Whether all bytes are on the disk.
         var isSynchronized = false
+        /// Whether the disk did not take some of them, of which the system tells once.
+        var hasLostBytes = false
         var check: FormCheck?
     }
 
@@ -54,13 +56,22 @@ final class UnfinishedUpload: Sendable {
         if case .unfinished(let offset) = progress { offset } else { 0 }
     }
 
-    /// The bytes that have come, once all of them are on the disk: from here on they are never sent again.
+    /// The bytes that have come, once all of them are on the disk: from here on they are never sent again. An upload
+    /// of which the disk has lost some is as good as gone.
     ///
     /// - Throws: ``UploadStoreError`` where the disk does not take them.
     func promisedProgress() async throws -> Progress {
         let progress = progress
-        guard case .unfinished = progress, !state.withLock({ $0.isSynchronized }) else { return progress }
-        try await onFileThread { [folder] in try AppendedFile(folder.body).synchronize() }
+        let (isSynchronized, hasLostBytes) = state.withLock { ($0.isSynchronized, $0.hasLostBytes) }
+        guard case .unfinished = progress, !isSynchronized else { return progress }
+        guard !hasLostBytes else { return .gone }
+        let body = try await onFileThread { [folder] in try AppendedFile(folder.body) }
+        do {
+            try await onFileThread { try body.synchronize() }
+        } catch {
+            state.withLock { $0.hasLostBytes = true }
+            throw error
+        }
         state.withLock { $0.isSynchronized = true }
         return progress
     }

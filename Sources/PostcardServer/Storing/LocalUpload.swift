@@ -75,7 +75,7 @@ public final class LocalUpload: PendingUpload {
         try await finishWriting()
         let batch = takeSteps()
         writing = FileWork { [folder] in
-            try folder.use { folder throws(UploadStoreError) in try folder.perform(batch) }
+            try folder.use { folder throws(UploadStoreError) in try folder.perform(batch, isLast: false) }
         }
     }
 

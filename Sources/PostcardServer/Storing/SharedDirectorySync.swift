@@ -7,8 +7,8 @@ final class SharedDirectorySync: Sendable {
     private struct State {
         /// The last turn whose names are on the disk.
         var done: UInt64 = 0
-        /// The last turn that was told that they are not: the system reports a failure once.
-        var failed: (turn: UInt64, error: UploadStoreError)?
+        /// The turns whose names may not be: the system reports a failure once, whoever asks first.
+        var failed: [(turns: ClosedRange<UInt64>, error: UploadStoreError)] = []
     }
 
     private let path: FilePath
@@ -23,14 +23,15 @@ final class SharedDirectorySync: Sendable {
     func synchronize() throws(UploadStoreError) {
         let turn = turns.add(1, ordering: .sequentiallyConsistent).newValue
         try state.withLock { state throws(UploadStoreError) in
+            if let failure = state.failed.first(where: { $0.turns.contains(turn) }) { throw failure.error }
             if turn <= state.done { return }
-            if let failed = state.failed, turn <= failed.turn { throw failed.error }
             // Whoever has a turn by now made their names before.
             let latest = turns.load(ordering: .sequentiallyConsistent)
             do throws(UploadStoreError) {
                 try DurableFiles.synchronizeDirectory(path)
             } catch {
-                state.failed = (latest, error)
+                let first = max(state.done, state.failed.last?.turns.upperBound ?? 0) + 1
+                state.failed.append((first...latest, error))
                 throw error
             }
             state.done = latest

@@ -59,7 +59,8 @@ struct UploadFolder: ~Copyable {
         path = layout.incoming.appending(name)
     }
 
-    mutating func perform(_ steps: [Step]) throws(UploadStoreError) {
+    /// - Parameter isLast: Whether the record follows. Else nobody knows when, and no complete file stays open so long.
+    mutating func perform(_ steps: [Step], isLast: Bool = true) throws(UploadStoreError) {
         if isKept { try layout.checkRoom(for: 0) }
         for step in steps {
             switch step {
@@ -73,6 +74,7 @@ struct UploadFolder: ~Copyable {
                 contents.append(Content(size: size, sha256: hash.finalize().hexadecimal))
             }
         }
+        if !isLast { try synchronizeFiles() }
     }
 
     /// A form of many files has not all of them open.

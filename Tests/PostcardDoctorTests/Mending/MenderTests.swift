@@ -65,6 +65,37 @@ struct MenderTests {
         #expect(Self.mended(request.bytes) == request.bytes)
     }
 
+    @Test(
+        "What may be meant is not taken away",
+        arguments: [
+            // Files of lines, all of which end in a line break.
+            (0..<3).map { "--XX\r\n\(header)\"\($0)\"; filename=\"\($0).csv\"\r\n\r\na,b\r\n\($0),2\r\n\r\n" }.joined()
+                + "--XX--\r\n",
+            // A part behind another form's delimiter.
+            "--YY\r\n\(header)\"a\"\r\n\r\n1\r\n--XX\r\n\(header)\"b\"\r\n\r\n2\r\n--XX--\r\n",
+            // The close delimiter of another form.
+            "--XX\r\n\(header)\"a\"\r\n\r\n1\r\n--YY--\r\n",
+        ])
+    func meant(body: String) {
+        var examination = FormExamination(contentType: "multipart/form-data; boundary=XX")
+        examination.read(Array(body.utf8).span.bytes)
+        #expect(examination.finish().mended.isEmpty)
+    }
+
+    private static let header = "Content-Disposition: form-data; name="
+
+    @Test("What no mend brings back is still told by the length")
+    func cutOff() {
+        var request = SampleRequest.pictures
+        request.replace("Content-Type: image/jpeg", with: "Content-Type: image/jpg")
+        request.contentLength = "Content-Length: \(request.body.count)"
+        let length = request.body.count
+        request.body.removeLast(40)
+        let mended = String(decoding: Self.mended(request.bytes), as: UTF8.self)
+        #expect(mended.contains("Content-Type: image/jpeg"))
+        #expect(mended.contains("Content-Length: \(length + 1)\r\n"))
+    }
+
     @Test("A chunked request comes out in one piece with its length")
     func chunked() {
         var request = SampleRequest.texts

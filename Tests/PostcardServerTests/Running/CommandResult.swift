@@ -25,8 +25,10 @@ struct CommandResult: Sendable {
         process.executableURL = URL(filePath: "/usr/bin/env")
         process.arguments = [program] + arguments
         process.standardInput = FileHandle.nullDevice
-        process.standardOutput = try FileHandle(forWritingTo: outputFile)
-        process.standardError = try FileHandle(forWritingTo: errorFile)
+        let handles = [try FileHandle(forWritingTo: outputFile), try FileHandle(forWritingTo: errorFile)]
+        defer { for handle in handles { try? handle.close() } }
+        process.standardOutput = handles[0]
+        process.standardError = handles[1]
         try process.run()
         process.waitUntilExit()
         status = process.terminationStatus

@@ -49,10 +49,16 @@ package struct Program {
         }
         let folder = try TemporaryFolder()
         let inputFile = try folder.file("input", input)
-        process.standardInput = try FileHandle(forReadingFrom: inputFile)
         let (output, messages) = (try folder.file("output", []), try folder.file("messages", []))
-        process.standardOutput = try FileHandle(forWritingTo: output)
-        process.standardError = try FileHandle(forWritingTo: messages)
+        let handles = [
+            try FileHandle(forReadingFrom: inputFile), try FileHandle(forWritingTo: output),
+            try FileHandle(forWritingTo: messages),
+        ]
+        // A process that has ended keeps them open, and one of a thousand descriptors breaks the next one's start.
+        defer { for handle in handles { try? handle.close() } }
+        process.standardInput = handles[0]
+        process.standardOutput = handles[1]
+        process.standardError = handles[2]
         try await process.runToEnd()
         return Ending(
             status: process.terminationStatus, output: try Data(contentsOf: output),
