@@ -169,14 +169,13 @@ import Testing
         let folder = try TemporaryFolder()
         let queue = try UploadQueue(directory: folder.url)
         let other = try UploadQueue(directory: folder.url)
-        let running = Task { try await queue.run(Self.client) }
         let error = await #expect(throws: UploadQueueError.self) {
-            // The first may not have begun.
-            while true { try await other.run(Self.client, options: Self.draining) }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for queue in [queue, other] { group.addTask { try await queue.run(Self.client) } }
+                try await group.next()
+            }
         }
         #expect(error?.code == .inUse)
-        running.cancel()
-        _ = await running.result
         try await other.run(Self.client, options: Self.draining)
     }
 
