@@ -233,7 +233,7 @@ let package = Package(
         .testTarget(
             name: "PostcardServerTests",
             dependencies: [
-                "PostcardForm", "PostcardResumption", "PostcardServer", "PostcardServerTesting",
+                "PostcardForm", "PostcardResumption", "PostcardServer", "PostcardServerTesting", "PostcardTestSupport",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
                 .product(name: "Logging", package: "swift-log"),

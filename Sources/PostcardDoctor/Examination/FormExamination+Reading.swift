@@ -129,9 +129,7 @@ extension FormExamination {
         let end = window.offset(of: index)
         guard end > 0 else { return }
         let isWhole = window.offset == 0
-        let held = window.bytes[..<index].map(\.asciiLowercased)
-        let holdsPart =
-            ByteSearch(Array("content-disposition".utf8)).firstIndex(in: held, from: 0, end: held.count) != nil
+        let holdsPart = (0..<index).contains { window.holds("content-disposition", at: $0) }
         let edits = isWhole && !holdsPart ? [Edit(at: 0, length: end, [])] : nil
         if isWhole, index == 3, window.holdsByteOrderMark(before: index) {
             add(

@@ -1,6 +1,7 @@
 import Foundation
 import PostcardForm
 import PostcardServer
+import PostcardTestSupport
 import SystemPackage
 import Testing
 
@@ -48,9 +49,9 @@ struct ConnectionTests {
             let file = receiver.directory.appending("..").appending("large.bin").string
             #expect(FileManager.default.createFile(atPath: file, contents: nil))
             try FileHandle(forWritingTo: URL(filePath: file)).truncate(atOffset: 100_000_000)
-            let result = try await CommandResult(
+            let result = try await Program.run(
                 "curl", ["-sS", "--max-time", "30"] + arguments + ["-F", "f=@\(file)", "\(receiver.url)/uploads"])
-            #expect(result.status == 0, "\(result.errors)")
+            #expect(result.status == 0, "\(result.messages)")
             let problem = try JSONDecoder().decode(Problem.self, from: result.output)
             #expect(problem.status == 413)
             #expect(problem.code == "body-too-large")

@@ -1,5 +1,6 @@
 import Foundation
 import PostcardServer
+import PostcardTestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(1)))

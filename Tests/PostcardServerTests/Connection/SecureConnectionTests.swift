@@ -1,6 +1,7 @@
 import Foundation
 import PostcardForm
 import PostcardServer
+import PostcardTestSupport
 import SystemPackage
 import Testing
 
@@ -32,7 +33,7 @@ struct SecureConnectionTests {
             let answer = try await receiver.curl(
                 version, "--cacert", certificate, "-w", "%{stderr}%{http_version} %{http_code}", "-F", "이름=초코", "-F",
                 "f=@\(file)", "\(receiver.url)/uploads")
-            #expect(answer.errors == (version == "--http2" ? "2 201" : "1.1 201"))
+            #expect(answer.messages == (version == "--http2" ? "2 201" : "1.1 201"))
             let record = try UploadRecord(json: answer.output)
             let fetched = try await receiver.curl(version, "--cacert", certificate, receiver.url + record.files[0].url)
             #expect(fetched.output == content)
@@ -48,7 +49,7 @@ struct SecureConnectionTests {
             try Data(count: 20_000_000).write(to: URL(filePath: file))
             let answer = try await receiver.curl(
                 version, "--cacert", certificate, "-F", "f=@\(file)", "\(receiver.url)/uploads")
-            #expect(answer.status == 0, "\(answer.errors)")
+            #expect(answer.status == 0, "\(answer.messages)")
             let problem = try JSONDecoder().decode(Problem.self, from: answer.output)
             #expect(problem.code == "file-too-large")
             #expect(try receiver.incoming.isEmpty)

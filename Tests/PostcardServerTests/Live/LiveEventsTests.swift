@@ -1,5 +1,6 @@
 import Foundation
 import NIOCore
+import PostcardTestSupport
 import Testing
 
 @testable import PostcardServer

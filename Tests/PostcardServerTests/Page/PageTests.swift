@@ -1,5 +1,6 @@
 import Foundation
 import PostcardServer
+import PostcardTestSupport
 import Testing
 
 /// Chromium uses the page as people do; what is expected of it stands in `Tests/Browser/check.py`.
@@ -24,9 +25,9 @@ struct PageTests {
             receiver.tokens.posting = ["to-post"]
         }
         try await withReceiver(protect) { receiver in
-            let result = try await CommandResult(
+            let result = try await Program.run(
                 Chromium.python, [Self.script, "tokens", receiver.url] + (try pictures()))
-            #expect(result.status == 0, "\(result.errors)")
+            #expect(result.status == 0, "\(result.messages)")
         }
     }
 
@@ -37,9 +38,9 @@ struct PageTests {
         ])
     func scenario(_ name: String) async throws {
         try await withReceiver { receiver in
-            let result = try await CommandResult(
+            let result = try await Program.run(
                 Chromium.python, [Self.script, name, receiver.url] + (try pictures()))
-            #expect(result.status == 0, "\(result.errors)")
+            #expect(result.status == 0, "\(result.messages)")
         }
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import PostcardTestSupport
 import Testing
 
 @testable import PostcardServer

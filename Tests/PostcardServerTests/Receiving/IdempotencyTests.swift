@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTypes
 import PostcardServer
+import PostcardTestSupport
 import SystemPackage
 import Testing
 

@@ -2,6 +2,7 @@ import Crypto
 import Foundation
 import PostcardForm
 import PostcardServer
+import PostcardTestSupport
 import SystemPackage
 import Testing
 
@@ -51,7 +52,7 @@ struct ReceptionTests {
                 (["-F", "name=a"], nil),
             ]
             for (arguments, code) in cases {
-                let result = try await CommandResult("curl", ["-sS"] + arguments + ["\(receiver.url)/uploads"])
+                let result = try await Program.run("curl", ["-sS"] + arguments + ["\(receiver.url)/uploads"])
                 let answer = try #require(try JSONSerialization.jsonObject(with: result.output) as? [String: Any])
                 #expect(answer["code"] as? String == code)
             }

@@ -1,6 +1,7 @@
 import Foundation
 import PostcardResumption
 import PostcardServer
+import PostcardTestSupport
 import Testing
 
 /// An answer as curl shows it with `-i`: interim ones, the head, the body.
@@ -75,9 +76,9 @@ struct CurlSender: Sendable {
         let number = version.interopNumber.map { ["Upload-Draft-Interop-Version: \($0)"] } ?? []
         // Without it curl waits for 100 Continue before larger bodies.
         let all = fields + number + ["Expect:"]
-        let result = try await CommandResult(
+        let result = try await Program.run(
             "curl", ["-sS", "-i", "--max-time", "30"] + options + all.flatMap { ["-H", $0] } + arguments)
-        guard result.status == 0 else { throw CurlFailure(message: result.errors) }
+        guard result.status == 0 else { throw CurlFailure(message: result.messages) }
         return CurlAnswer(result.output)
     }
 

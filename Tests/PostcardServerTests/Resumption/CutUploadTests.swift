@@ -1,6 +1,7 @@
 import Foundation
 import PostcardResumption
 import PostcardServer
+import PostcardTestSupport
 import Synchronization
 import SystemPackage
 import Testing

@@ -1,6 +1,7 @@
 import Foundation
 import PostcardResumption
 import PostcardServer
+import PostcardTestSupport
 import SystemPackage
 import Testing
 
@@ -111,7 +112,7 @@ struct ResumptionLimitTests {
                 let location = try #require(
                     try await sender.create([], isComplete: false).head.fields["location"])
                 let filler = disk.appending("filler").string
-                _ = try await CommandResult("dd", ["if=/dev/zero", "of=\(filler)", "bs=64k", "count=55"])
+                _ = try await Program.run("dd", ["if=/dev/zero", "of=\(filler)", "bs=64k", "count=55"])
                 let full = try await sender.append(form.bytes, at: 0, isComplete: true, to: location)
                 #expect(full.status == 503)
                 #expect(full.problem?.code == "store-full")

@@ -1,4 +1,5 @@
 import PostcardServer
+import PostcardTestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(1)))

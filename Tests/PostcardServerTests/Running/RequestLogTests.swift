@@ -1,5 +1,6 @@
 import Logging
 import PostcardServer
+import PostcardTestSupport
 import Synchronization
 import Testing
 

@@ -3,6 +3,7 @@ import Hummingbird
 import Logging
 import NIOCore
 import PostcardServer
+import PostcardTestSupport
 import ServiceLifecycle
 import SystemPackage
 
@@ -29,8 +30,8 @@ struct RunningReceiver: Sendable {
         }
     }
 
-    func curl(_ arguments: String...) async throws -> CommandResult {
-        try await CommandResult("curl", ["-sS", "--max-time", "30"] + arguments)
+    func curl(_ arguments: String...) async throws -> Program.Ending {
+        try await Program.run("curl", ["-sS", "--max-time", "30"] + arguments)
     }
 
     /// Sends bytes as they are and reads what comes back until the server closes.

@@ -1,3 +1,4 @@
+import PostcardTestSupport
 import SystemPackage
 import Testing
 
@@ -10,13 +11,13 @@ struct TestCertificate {
     init(in directory: FilePath) async throws {
         chain = directory.appending("certificate.pem")
         privateKey = directory.appending("key.pem")
-        let made = try await CommandResult(
+        let made = try await Program.run(
             "openssl",
             [
                 "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
                 "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", privateKey.string,
                 "-out", chain.string,
             ])
-        try #require(made.status == 0, "\(made.errors)")
+        try #require(made.status == 0, "\(made.messages)")
     }
 }

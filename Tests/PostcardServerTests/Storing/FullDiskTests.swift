@@ -1,6 +1,7 @@
 import Foundation
 import NIOCore
 import PostcardServer
+import PostcardTestSupport
 import SystemPackage
 import Testing
 
@@ -37,7 +38,7 @@ enum SmallDisk {
     static func with(megabytes: Int, _ body: (FilePath) async throws -> Void) async throws {
         try await withTemporaryDirectory { directory in
             let options = ["-t", "tmpfs", "-o", "size=\(megabytes)m", "tmpfs", directory.string]
-            try #require(try await CommandResult("mount", options).status == 0)
+            try #require(try await Program.run("mount", options).status == 0)
             let result: Result<Void, any Error>
             do {
                 try await body(directory)
@@ -45,7 +46,7 @@ enum SmallDisk {
             } catch {
                 result = .failure(error)
             }
-            _ = try await CommandResult("umount", ["-l", directory.string])
+            _ = try await Program.run("umount", ["-l", directory.string])
             try result.get()
         }
     }
@@ -125,7 +126,7 @@ struct FullDiskTests {
                 let first = try await receiver.exchange(request)
                 #expect(first.status == 201)
                 let filler = disk.appending("filler").string
-                _ = try await CommandResult("dd", ["if=/dev/zero", "of=\(filler)", "bs=64k"])
+                _ = try await Program.run("dd", ["if=/dev/zero", "of=\(filler)", "bs=64k"])
                 let other = try await receiver.exchange(Self.form(bytes: 10_000))
                 #expect(other.problem?.code == "store-full")
                 let again = try await receiver.exchange(request)

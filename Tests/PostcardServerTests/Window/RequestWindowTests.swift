@@ -1,4 +1,5 @@
 import Foundation
+import PostcardTestSupport
 import Testing
 
 @testable import PostcardServer
@@ -72,7 +73,7 @@ struct RequestWindowTests {
             #expect(line.contains(#"-H "Authorization: $AUTHORIZATION""#) && !line.contains("Bearer"))
             for shell in ["sh", "bash"] {
                 let pipe = line.replacing("http://a/", with: "\(receiver.url)/")
-                _ = try await CommandResult(shell, ["-c", pipe])
+                _ = try await Program.run(shell, ["-c", pipe])
             }
             for id in ["2", "3"] {
                 let again = try await request(id, receiver)
