@@ -26,12 +26,18 @@ extension BackgroundAccount {
         let task: URLSessionTask
         var bytesSent: Int64 = 0
         var received = Data()
+        #if canImport(FoundationNetworking)
+        /// Whether the session has asked for the body.
+        var isBodyTaken = false
+        #endif
         /// Why it was given up, where it was.
         var cause: Cause?
 
         enum Cause {
             case cancelled
             case responseTooLarge
+            /// The body was asked for a second time: the server may have had all of it before it closed.
+            case answerLost
         }
     }
 }

@@ -28,6 +28,22 @@ extension BackgroundAccount {
         return isWithinLimit ?? true
     }
 
+    #if canImport(FoundationNetworking)
+    /// The body for the session to read, once: it would silently send a request again whose answer was lost on a
+    /// kept connection.
+    func bodyStream(for task: URLSessionTask) -> InputStream? {
+        let isFirst = change(task) { carriage in
+            if carriage.isBodyTaken { carriage.cause = carriage.cause ?? .answerLost }
+            defer { carriage.isBodyTaken = true }
+            return !carriage.isBodyTaken
+        }
+        guard isFirst == true, let id = task.taskDescription.flatMap(UUID.init(uuidString:)) else {
+            return FormInputStream(nil)
+        }
+        return InputStream(url: folder.body(id)) ?? FormInputStream(nil)
+    }
+    #endif
+
     private func change(_ task: URLSessionTask, _ body: (inout Carriage) -> Bool) -> Bool? {
         guard let id = task.taskDescription.flatMap(UUID.init(uuidString:)) else { return nil }
         return state.withLock { state in
@@ -72,6 +88,8 @@ extension BackgroundAccount {
         let failure: UploadError
         if carriage.cause == .responseTooLarge {
             failure = .responseTooLarge(from: manifest.url, limit: maximumResponseBytes)
+        } else if carriage.cause == .answerLost {
+            failure = .connectionLost(to: manifest.url, "the server closed it")
         } else if let error {
             let isCancelled = (error as? URLError)?.code == .cancelled
             if isCancelled { return carriage.cause == .cancelled ? .cancelled : nil }

@@ -248,7 +248,12 @@ extension BackgroundUploads {
     }
 
     private func begin(_ id: UUID, _ request: URLRequest) -> Result<Void, BackgroundUploadError> {
+        #if canImport(FoundationNetworking)
+        // A task that is given a file may stand still for ever on Linux: the delegate gives the file as a stream.
+        let task = session.uploadTask(withStreamedRequest: request)
+        #else
         let task = session.uploadTask(with: request, fromFile: account.folder.body(id))
+        #endif
         task.taskDescription = id.uuidString
         do {
             if try account.begin(task, id) { task.resume() } else { task.cancel() }

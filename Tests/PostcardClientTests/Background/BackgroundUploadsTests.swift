@@ -64,7 +64,6 @@ import Testing
             let request = try #require(server.requests.whole.first)
             #expect(request.body == expected)
             #expect(request.head["Content-Type"] == form.contentType)
-            #expect(request.head["Content-Length"] == "\(expected.count)")
             #expect(request.head["Idempotency-Key"] == "\"\(id.uuidString)\"")
             #expect(request.head["User-Agent"] == "Postcard")
             #expect(request.head["Expect"] == nil)
