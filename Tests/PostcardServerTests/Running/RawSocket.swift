@@ -32,7 +32,7 @@ final class RawSocket {
         }
         guard connected == 0 else { throw Errno(rawValue: errno) }
         // A server that never closes fails the test instead of hanging it.
-        var timeout = timeval(tv_sec: 20, tv_usec: 0)
+        var timeout = timeval(tv_sec: 60, tv_usec: 0)
         setsockopt(
             descriptor.rawValue, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
     }
