@@ -11,6 +11,7 @@ struct ContentChecks {
     let isCutOff: Bool
 
     var findings: [Finding] {
+        let type = type ?? HeaderChecks(header: header, partIndex: partIndex).mediaType
         var found = [value, mojibake, base64, type, filename, textWithFilename, notUTF8, location].compactMap(\.self)
         if !isCutOff { found += [empty, extraLineBreak, truncated].compactMap(\.self) }
         return found
@@ -35,14 +36,22 @@ struct ContentChecks {
         .jpeg, .png, .gif, .webP, .heic, .heif, .avif, .tiff, .bmp, .pdf,
     ]
 
-    private var announcedPicture: MediaType? { Self.pictures.first { $0.value == announced } }
+    /// The picture that the header announces, well or badly spelled.
+    private var announcedPicture: MediaType? {
+        announced.flatMap { announced in
+            let meant = HeaderChecks.registered(announced) ?? announced
+            return Self.pictures.first { $0.value == meant }
+        }
+    }
 }
 
 // MARK: - Values
 
 extension ContentChecks {
     private var value: Finding? {
-        guard !header.isFile, let text = content.text, let code = TextValue.code(of: text) else { return nil }
+        guard !header.isFile, let text = content.text, let code = TextValue.code(of: text, named: header.name) else {
+            return nil
+        }
         let message =
             switch code {
             case .optionalDescription: "The value is what Swift prints of an optional: Optional(…)."
@@ -97,15 +106,15 @@ extension ContentChecks {
             guard detected != announcedPicture, !Self.areAlike(detected, announcedPicture) else { return nil }
             return finding(
                 .contentContradictsType, at: field.offset, length: field.bytes.count,
-                "The Content-Type is \(announcedPicture) and the bytes are \(detected).",
-                edits: [Edit(at: field.offset, length: Int64(announcedPicture.value.utf8.count), detected.value.utf8)])
+                "The Content-Type is \(announced ?? "") and the bytes are \(detected).",
+                edits: [Edit(at: field.offset, length: Int64(field.essence.count), detected.value.utf8)])
         }
         guard content.start.count >= 16,
             content.start.prefix(64).allSatisfy({ (0x20..<0x7F).contains($0) || $0 == 10 || $0 == 13 || $0 == 9 })
         else { return nil }
         return finding(
             .contentContradictsType, at: field.offset, length: field.bytes.count,
-            "The Content-Type is \(announcedPicture) and the content is text.")
+            "The Content-Type is \(announced ?? "") and the content is text.")
     }
 
     /// One container, and brands that overlap.

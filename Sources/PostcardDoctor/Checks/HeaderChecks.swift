@@ -6,7 +6,7 @@ struct HeaderChecks {
     let partIndex: Int
 
     var findings: [Finding] {
-        [control, mojibake, path, emptyFilename, mediaType].compactMap(\.self)
+        [control, mojibake, path, emptyFilename].compactMap(\.self)
     }
 
     private func finding(_ code: DoctorCode, at value: ReadHeader.Located, _ message: String, edits: [Edit]? = nil)
@@ -64,22 +64,29 @@ struct HeaderChecks {
         return finding(.emptyFilename, at: value, "The filename is empty.")
     }
 
-    private var mediaType: Finding? {
+    /// What is wrong with how the Content-Type is written; whether it is that of the bytes shows in the content.
+    var mediaType: Finding? {
         guard let field = header.contentTypeField else { return nil }
         let text = String(decoding: field.bytes, as: UTF8.self)
-        let essence = text.prefix { $0 != ";" && $0 != " " && $0 != "\t" }.lowercased()
-        let edit: (String) -> [Edit] = { [Edit(at: field.offset, length: Int64(essence.utf8.count), $0.utf8)] }
+        let essence = String(decoding: field.essence, as: UTF8.self).lowercased()
+        let edits = Self.registered(essence).map {
+            [Edit(at: field.offset, length: Int64(field.essence.count), $0.utf8)]
+        }
         if let registered = Self.misspellings[essence] {
             return finding(
                 .misspelledMediaType, at: field,
-                "The media type \(essence.debugDescription) is not registered; it is \(registered).",
-                edits: edit(registered))
+                "The media type \(essence.debugDescription) is not registered; it is \(registered).", edits: edits)
         }
         guard (try? MediaType(text)) == nil else { return nil }
-        let meant = essence.isEmpty ? nil : MediaType.forExtension(of: ".\(essence)")?.value
         return finding(
             .malformedMediaType, at: field, "The Content-Type \(text.debugDescription) is no media type.",
-            edits: meant.map(edit))
+            edits: edits)
+    }
+
+    /// The registered type that a misspelling, or a filename's extension in its place, stands for.
+    static func registered(_ essence: String) -> String? {
+        if let registered = misspellings[essence] { return registered }
+        return essence.isEmpty || essence.contains("/") ? nil : MediaType.forExtension(of: ".\(essence)")?.value
     }
 
     private static let misspellings = [

@@ -2,12 +2,13 @@ import PostcardForm
 
 /// What a text field's value looks like that nobody would have typed.
 enum TextValue {
-    static func code(of text: String) -> DoctorCode? {
+    /// - Parameter name: The field's name, which may speak for a list where the value could be one.
+    static func code(of text: String, named name: String) -> DoctorCode? {
         if text.isEmpty { return nil }
         if isOptional(text) { return .optionalDescription }
         if nulls.contains(text) { return .nullText }
         if isObject(text) { return .objectDescription }
-        if isNumberForPeople(text) { return .surprisingNumber }
+        if isNumberForPeople(text, named: name) { return .surprisingNumber }
         if isDateForPeople(text) { return .surprisingDate }
         return nil
     }
@@ -43,7 +44,10 @@ enum TextValue {
     }
 
     /// Separators of thousands, or a decimal comma.
-    private static func isNumberForPeople(_ text: String) -> Bool {
+    ///
+    /// Two numbers and a comma may be a list as well: `1,2` is taken for one, and `12,50` or `1,234` only under a name
+    /// of many things.
+    private static func isNumberForPeople(_ text: String, named name: String) -> Bool {
         guard text.utf8.count <= 30 else { return false }
         let number = text.hasPrefix("-") ? text.dropFirst() : text[...]
         guard number.utf8.allSatisfy({ $0.isDigit || $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: ".") }) else {
@@ -51,6 +55,8 @@ enum TextValue {
         }
         let groups = number.split(separator: ",", omittingEmptySubsequences: false)
         guard groups.count > 1, let first = groups.first, let last = groups.last else { return false }
+        let isSingle = groups.count == 2 && !number.contains(".") && first != "0"
+        if isSingle, last.count == 1 || isNameOfMany(name) { return false }
         if last.contains(".") || groups.count > 2 || last.count == 3 {
             let whole = last.prefix { $0 != "." }
             return (1...3).contains(first.count) && first.utf8.allSatisfy(\.isDigit)
@@ -59,6 +65,11 @@ enum TextValue {
         let thousands = first.split(separator: ".", omittingEmptySubsequences: false)
         let isGrouped = thousands.count == 1 || thousands.dropFirst().allSatisfy { $0.count == 3 }
         return !first.isEmpty && isGrouped && (1...2).contains(last.count)
+    }
+
+    private static func isNameOfMany(_ name: String) -> Bool {
+        let name = name.lowercased()
+        return ["s", "]", "list", "range", "position", "point", "size"].contains { name.hasSuffix($0) }
     }
 
     /// `2026-11-21 11:04:10 +0000`, `21.11.2026`, `11/21/26`, `Nov 21, 2026`.

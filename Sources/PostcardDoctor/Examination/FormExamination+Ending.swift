@@ -7,6 +7,9 @@ extension FormExamination {
         case .content(let frame, let start):
             if openPart == nil {
                 if partCount > 0 { noteTruncated(isWhole) }
+            } else if let foreignClose {
+                add(foreignClose, under: .doctor(.boundaryMismatch))
+                closePart(isCutOff: true)
             } else {
                 finishOpenPart(frame, start: start, isWhole: isWhole)
             }
@@ -15,6 +18,27 @@ extension FormExamination {
         case .header, .opening, .lost:
             break
         }
+    }
+
+    /// A last line of the open part's content that closes a form with another boundary.
+    var foreignClose: Finding? {
+        guard case .content(let frame, _) = phase, let openPart, let line = window.lastLine,
+            window.offset(of: line.lowerBound) >= openPart.offset, line.count > 4
+        else { return nil }
+        let text = window.bytes[line]
+        let boundary = text.dropFirst(2).dropLast(2)
+        guard text.starts(with: "--".utf8), text.suffix(2).elementsEqual("--".utf8), boundary.count <= 70,
+            boundary.allSatisfy({ $0.isBoundaryCharacter && $0 != .space }),
+            boundary.contains(where: { $0.isLetter || $0.isDigit })
+        else { return nil }
+        let found = String(decoding: boundary, as: UTF8.self)
+        let used = String(decoding: frame.boundary, as: UTF8.self)
+        return Finding(
+            .doctor(.wrongCloseDelimiter), at: window.offset(of: boundary.startIndex), length: boundary.count,
+            part: openPart.index,
+            "The last line closes a form with the boundary \(found.debugDescription), and this one's is "
+                + "\(used.debugDescription).",
+            fix: "Close the form with the boundary that it began with.")
     }
 
     /// A part that nothing closes: the body was cut off there, or its writer forgot the close delimiter.

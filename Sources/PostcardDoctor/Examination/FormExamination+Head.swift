@@ -23,7 +23,10 @@ extension FormExamination {
     }
 
     var mendedContentType: String? {
-        guard let frame, announced?.problem != nil || announced?.boundary != frame.boundary else { return nil }
+        // Where the form ends in another boundary than it began with, its sender knows which was meant.
+        guard let frame, announced?.problem != nil || announced?.boundary != frame.boundary, foreignClose == nil else {
+            return nil
+        }
         let mended = "multipart/form-data; boundary=\(Self.parameterValue(frame.boundary))"
         return frame.isBoundaryCertain && (try? FormParser(contentType: mended)) != nil ? mended : nil
     }
@@ -101,7 +104,7 @@ extension FormExamination {
             .boundaryMismatch, .boundaryWithDashes, .boundaryQuotes, .boundarySpaces, .boundaryCase,
             .delimiterWithoutDashes,
         ]
-        let causes = boundaryCodes + [.jsonBody, .urlEncodedBody, .base64Body, .percentEncodedBody]
+        let causes = boundaryCodes + [.jsonBody, .urlEncodedBody, .base64Body, .percentEncodedBody, .compressedBody]
         if problem.code == .delimiterNotFound, let cause = causes.first(where: { findings.holds(.doctor($0)) }) {
             add(Finding(problem), under: .doctor(cause))
         } else if !findings.holdsError {

@@ -37,11 +37,11 @@ extension FormExamination {
     }
 
     private mutating func readOpening() {
-        if let frame = Frame(opening: window, announced: announcedBoundary) {
+        if !BodyKind.isGzip(window), let frame = Frame(opening: window, announced: announcedBoundary) {
             phase = .content(frame, start: 0)
             return
         }
-        let code = BodyKind(window)?.code
+        let code = BodyKind(window, isEncoded: isEncoded)?.code
         if let code { noteKind(code) }
         if let announcedBoundary, !announcedBoundary.isEmpty, code == nil {
             phase = .content(Frame(boundary: announcedBoundary), start: 0)
@@ -56,6 +56,7 @@ extension FormExamination {
             case .jsonBody: "JSON"
             case .urlEncodedBody: "a URL-encoded form"
             case .base64Body: "a form that was encoded in base64 as a whole"
+            case .compressedBody: "compressed"
             default: "a form that was percent-encoded as a whole"
             }
         add(Finding(.doctor(code), at: 0, length: min(window.count, 64), "The body is \(what), not a multipart form."))
@@ -76,15 +77,20 @@ extension FormExamination {
                 break
             case .lookalike:
                 noteLookalike(at: found, frame)
-            case .swallowed(let finding):
-                add(finding)
-                openPart?.swallowing = finding.code
+            case .heldByContent:
+                noteDelimiterInContent(at: found, frame)
             case .delimiter(let delimiter):
                 take(delimiter, at: found, frame)
                 return true
             }
             from = found + 1
             searched = from
+        }
+        if window.isLast, openPart != nil, let close = Self.closeWithoutDashes(window, frame, openPart?.index),
+            close.start >= position
+        {
+            take(close.delimiter, at: close.start, frame)
+            return true
         }
         // The line break before a delimiter that begins later is not content.
         let contentEnd = window.isLast ? end : max(end - 2, position)
@@ -104,17 +110,58 @@ extension FormExamination {
         add(
             Finding(
                 .doctor(.delimiterInContent), at: window.offset(of: index), length: frame.delimiter.count,
-                part: openPart.index, "A line of the content begins as a delimiter does."))
+                part: openPart.index, ""
+            ).asWarning("A line of the content begins as a delimiter does."))
+    }
+
+    private mutating func noteDelimiterInContent(at index: Int, _ frame: Frame) {
+        add(
+            Finding(
+                .doctor(.delimiterInContent), at: window.offset(of: index), length: frame.delimiter.count,
+                part: openPart?.index,
+                "A line of the content is a delimiter, and no part's header follows: servers end the content there."))
+    }
+
+    /// A last line that is the close delimiter but for the dashes before its boundary.
+    private static func closeWithoutDashes(
+        _ window: BodyWindow, _ frame: Frame, _ partIndex: Int?
+    ) -> (start: Int, delimiter: DelimiterLine.Delimiter)? {
+        guard frame.dashes == 2, let line = window.lastLine else { return nil }
+        let text = window.bytes[line]
+        let dashes = text.first == .dash ? 1 : 0
+        guard text.dropFirst(dashes).elementsEqual(frame.boundary + [.dash, .dash]) else { return nil }
+        let reader = DelimiterReader(window: window, frame: frame, partIndex: partIndex)
+        let before = window.lineBreak(before: line.lowerBound)
+        let contentEnd = line.lowerBound - (before?.length ?? 0)
+        let offset = window.offset(of: line.lowerBound)
+        var edits = [Edit(at: offset, Array(repeating: .dash, count: 2 - dashes))]
+        if line.upperBound == window.count { edits.append(Edit(at: window.offset(of: window.count), "\r\n".utf8)) }
+        var findings = [
+            Finding(
+                .doctor(.wrongCloseDelimiter), at: offset, length: line.count, part: partIndex,
+                "The last delimiter has \(dashes == 0 ? "no dashes" : "one dash") before its boundary: it is content.",
+                edits: edits)
+        ]
+        if let before, before != .crlf { findings.append(reader.bareLineBreak(before, at: contentEnd)) }
+        return (
+            line.lowerBound, .init(contentEnd: contentEnd, next: window.count, isClose: true, findings: findings)
+        )
     }
 
     private mutating func take(_ delimiter: DelimiterLine.Delimiter, at index: Int, _ frame: Frame) {
+        var isPreambleRemoved = false
         if openPart == nil {
-            if partCount == 0 { notePreamble(upTo: index) }
+            if partCount == 0 { isPreambleRemoved = notePreamble(upTo: index) }
         } else {
             take(position..<max(delimiter.contentEnd, position))
             closePart(isCutOff: false)
         }
-        for finding in delimiter.findings { add(finding) }
+        for var finding in delimiter.findings {
+            // Without the preamble the delimiter begins the body.
+            let isMended = isPreambleRemoved && finding.code == .doctor(.missingLineBreakBeforeDelimiter)
+            if isMended { finding.edits = [] }
+            add(finding)
+        }
         let start = window.offset(of: index)
         let next = window.offset(of: delimiter.next)
         phase =
@@ -125,9 +172,11 @@ extension FormExamination {
     }
 
     /// What stands before the first delimiter.
-    private mutating func notePreamble(upTo index: Int) {
+    ///
+    /// - Returns: Whether it is taken away.
+    private mutating func notePreamble(upTo index: Int) -> Bool {
         let end = window.offset(of: index)
-        guard end > 0 else { return }
+        guard end > 0 else { return false }
         let isWhole = window.offset == 0
         let holdsPart = (0..<index).contains { window.holds("content-disposition", at: $0) }
         let edits = isWhole && !holdsPart ? [Edit(at: 0, length: end, [])] : nil
@@ -147,6 +196,7 @@ extension FormExamination {
                     .doctor(.preamble), at: 0, length: min(index, 64),
                     "\(end) bytes stand before the first delimiter.", edits: edits))
         }
+        return edits != nil
     }
 
     // MARK: - Headers
@@ -202,10 +252,10 @@ extension FormExamination {
         guard let part = openPart else { return }
         let checks = ContentChecks(
             header: part.header, content: part.content, offset: part.offset, partIndex: part.index, isCutOff: isCutOff)
-        for finding in checks.findings { add(finding, under: part.swallowing) }
+        for finding in checks.findings { add(finding) }
         if !isCutOff { trailingLineBreaks.take(part, isPicture: checks.lineBreakBehindPicture != nil) }
         openPart = nil
-        let isDescribed = parts.count == part.index && parts.count < Self.maximumParts
+        let isDescribed = parts.count == part.index && parts.count < Self.maximumDescribedParts
         guard isDescribed, describedHeaderBytes < Self.maximumDescribedHeaderBytes else { return }
         describedHeaderBytes += part.header.fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
         parts.append(

@@ -10,8 +10,8 @@ import PostcardForm
 ///
 /// The receiver's parser reads along and has the last word on what is refused. Beside it the body is read as it was
 /// meant: with the delimiters and line breaks that it really has, and on behind every problem. Of the content nothing
-/// is kept, so that a body may have any size and needs 2 MiB; of its parts, the first 100,000 are described, or as many
-/// as have 16 MiB of headers.
+/// is kept, so that a body may have any size and needs 2 MiB; of its parts, the first 5,000 are described, or as many
+/// as have 4 MiB of headers.
 public struct FormExamination: Sendable {
     var window = BodyWindow()
     /// The index in the window up to which the body has been read.
@@ -34,6 +34,8 @@ public struct FormExamination: Sendable {
     private(set) var verdict: Verdict
     let announced: ContentTypeReading?
     let contentType: (value: [UInt8], offset: Int64)?
+    /// Whether the head says that the body is compressed.
+    let isEncoded: Bool
     /// How many bytes were added since the window was last read.
     private var fresh = 0
 
@@ -63,8 +65,6 @@ public struct FormExamination: Sendable {
         let header: ReadHeader
         let offset: Int64
         var content = PartContent()
-        /// What was found where the content goes on over a delimiter that is none: the rest follows from that.
-        var swallowing: FindingCode?
         /// The header and the content's beginning, for the excerpts of what is found at the content's end.
         let opening: Excerpt
     }
@@ -82,7 +82,9 @@ public struct FormExamination: Sendable {
     /// - Parameters:
     ///   - contentType: The value as it was sent; `nil` where the request has none.
     ///   - offset: Where the value stands in the head.
-    init(contentType: [UInt8]?, at offset: Int64) {
+    ///   - isEncoded: Whether the head says that the body is compressed.
+    init(contentType: [UInt8]?, at offset: Int64, isEncoded: Bool = false) {
+        self.isEncoded = isEncoded
         self.contentType = contentType.map { ($0, offset) }
         announced = contentType.map { ContentTypeReading($0, at: offset) }
         do {
@@ -105,9 +107,12 @@ public struct FormExamination: Sendable {
         return limits
     }()
 
-    static let maximumParts = 100_000
+    private static let maximumParts = 100_000
 
-    static let maximumDescribedHeaderBytes = 16 << 20
+    /// More than any server's limit that is looked at; what is beyond is counted.
+    static let maximumDescribedParts = 5_000
+
+    static let maximumDescribedHeaderBytes = 4 << 20
 
     var announcedBoundary: [UInt8]? { announced?.boundary }
 
@@ -143,8 +148,9 @@ public struct FormExamination: Sendable {
         window.end()
         readWindow()
         finishVerdict()
-        finishBody(isWhole: isWhole)
+        let mendedContentType = mendedContentType
         noteHead()
+        finishBody(isWhole: isWhole)
         noteVerdict()
         noteWhole()
         var explanation = Explanation(boundary: usedBoundary, parts: parts, findings: findings.sorted)
@@ -154,6 +160,18 @@ public struct FormExamination: Sendable {
         explanation.edits = findings.edits
         explanation.areEditsComplete = findings.areEditsComplete
         explanation.mendedContentType = mendedContentType
+        return explanation
+    }
+
+    /// Explains the head alone.
+    ///
+    /// - Parameter message: What is to be said of the body that is missing.
+    mutating func finish(withoutBody message: String) -> Explanation {
+        add(Finding(.doctor(.bodyNotRecorded), at: 0, message))
+        noteHead()
+        var explanation = Explanation(boundary: usedBoundary, parts: [], findings: findings.sorted)
+        // Half of a request is not worth mending.
+        for index in explanation.findings.indices { explanation.findings[index].edits = nil }
         return explanation
     }
 

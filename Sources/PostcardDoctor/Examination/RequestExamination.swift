@@ -72,16 +72,19 @@ public struct RequestExamination: Sendable {
                 form.add(
                     excerpted(finding), under: framing.isWhole == false ? .doctor(.bareLineBreakInHead) : nil)
             }
-            var explanation = form.finish(isWhole: framing.isWhole)
-            explanation.findings = explanation.findings.map { finding in
-                var finding = excerpted(finding)
-                finding.consequences = finding.consequences.map(excerpted)
-                return finding
-            }
+            var explanation = excerpted(form.finish(isWhole: framing.isWhole))
             explanation.head = head
             mend(&explanation, head, framing)
             return explanation
         }
+    }
+
+    /// Explains the head alone, because the recording lacks the body.
+    ///
+    /// - Parameter message: What is to be said of that.
+    mutating func finish(withoutBody message: String) -> Explanation {
+        guard case .body = state else { return finish() }
+        return excerpted(form.finish(withoutBody: message))
     }
 
     /// Reads the head, and says with it what the body is.
@@ -90,7 +93,8 @@ public struct RequestExamination: Sendable {
             let head = try RequestHead(headBytes)
             let type = head.contentType
             form = FormExamination(
-                contentType: type.map { Array(headBytes[$0.valueRange]) }, at: Int64(type?.valueStart ?? head.end))
+                contentType: type.map { Array(headBytes[$0.valueRange]) }, at: Int64(type?.valueStart ?? head.end),
+                isEncoded: head.isEncoded)
             for finding in head.findings { form.add(excerpted(finding)) }
             let framing: Framing =
                 head.isChunked ? .chunks(ChunkedBody()) : .end(received: 0, contentLength: head.contentLength)
@@ -116,6 +120,16 @@ public struct RequestExamination: Sendable {
         Explanation(boundary: nil, parts: [], findings: [excerpted(finding)])
     }
 
+    private func excerpted(_ explanation: Explanation) -> Explanation {
+        var explanation = explanation
+        explanation.findings = explanation.findings.map { finding in
+            var finding = excerpted(finding)
+            finding.consequences = finding.consequences.map(excerpted)
+            return finding
+        }
+        return explanation
+    }
+
     /// A finding of the head with the bytes around it.
     private func excerpted(_ finding: Finding) -> Finding {
         guard finding.place == .head else { return finding }
@@ -130,6 +144,7 @@ public struct RequestExamination: Sendable {
         if !form.isClosed, let index = explanation.findings.firstIndex(where: { $0.code == mismatch }) {
             explanation.findings[index].edits = nil
         }
+        explanation.subordinateMismatch(to: head.contentLength)
         let missing = FindingCode.form(.missingContentType)
         guard let index = explanation.findings.firstIndex(where: { $0.code == missing && $0.edits == nil }),
             let boundary = form.foundBoundary

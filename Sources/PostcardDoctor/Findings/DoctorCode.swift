@@ -33,6 +33,10 @@ public enum DoctorCode: String, Sendable, Hashable, CaseIterable, Codable, Custo
     case base64Body = "base64-body"
     /// The whole body was percent-encoded.
     case percentEncodedBody = "percent-encoded-body"
+    /// The whole body was compressed.
+    case compressedBody = "compressed-body"
+    /// The recording of the request holds none of its body.
+    case bodyNotRecorded = "body-not-recorded"
 
     // The delimiters.
 
@@ -77,6 +81,8 @@ public enum DoctorCode: String, Sendable, Hashable, CaseIterable, Codable, Custo
     case unescapedQuote = "unescaped-quote"
     /// A value with blanks or semicolons is not quoted.
     case unquotedValue = "unquoted-value"
+    /// A name or filename stands between quotes that are no double quotes.
+    case quotesInName = "quotes-in-name"
     /// A name or filename holds control characters.
     case controlInName = "control-in-name"
     /// A name, a filename or a text was read in the wrong charset before it was sent.
@@ -143,13 +149,14 @@ extension DoctorCode {
         case .bareLineBreakInHead, .duplicateContentType, .conflictingLengths, .boundaryMismatch, .boundaryWithDashes,
             .boundaryQuotes,
             .boundarySpaces, .boundaryCase, .jsonBody, .urlEncodedBody, .base64Body, .percentEncodedBody,
-            .delimiterWithoutDashes, .missingLineBreakBeforeDelimiter, .missingLineBreakAfterDelimiter,
+            .compressedBody, .bodyNotRecorded, .delimiterWithoutDashes, .missingLineBreakBeforeDelimiter,
+            .missingLineBreakAfterDelimiter,
             .missingBlankLine, .extraBlankLine, .missingCloseDelimiter, .wrongCloseDelimiter, .blankBeforeColon,
-            .unescapedQuote, .unquotedValue, .byteOrderMark, .refusedByServer:
+            .unescapedQuote, .unquotedValue, .byteOrderMark, .delimiterInContent, .refusedByServer:
             .error
         case .boundaryWithoutQuotes, .boundaryCharacters, .leadingLineBreak, .preamble,
-            .extraLineBreakBeforeDelimiter, .paddedDelimiter, .delimiterInContent, .noFinalLineBreak, .epilogue,
-            .partsAfterCloseDelimiter, .controlInName, .mojibake, .fileWithoutFilename, .emptyFilename,
+            .extraLineBreakBeforeDelimiter, .paddedDelimiter, .noFinalLineBreak, .epilogue,
+            .partsAfterCloseDelimiter, .quotesInName, .controlInName, .mojibake, .fileWithoutFilename, .emptyFilename,
             .pathInFilename, .textWithFilename, .malformedMediaType, .misspelledMediaType, .contentContradictsType,
             .extensionContradictsType, .emptyFile, .truncatedPicture, .base64Content, .optionalDescription,
             .nullText, .objectDescription, .surprisingNumber, .surprisingDate, .textNotUTF8, .repeatedFilename,

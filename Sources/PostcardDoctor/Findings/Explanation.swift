@@ -65,7 +65,7 @@ public struct Explanation: Sendable {
 
 extension Explanation: Encodable {
     private enum CodingKeys: String, CodingKey {
-        case valid, boundary, parts, problems
+        case valid, boundary, parts, partCount, problems
     }
 
     public func encode(to encoder: any Encoder) throws {
@@ -73,6 +73,7 @@ extension Explanation: Encodable {
         try container.encode(isValid, forKey: .valid)
         try container.encode(boundary, forKey: .boundary)
         try container.encode(parts, forKey: .parts)
+        try container.encode(partCount, forKey: .partCount)
         try container.encode(encodableProblems, forKey: .problems)
     }
 }

@@ -72,7 +72,7 @@ extension Finding {
     fileprivate func outweighs(_ other: Finding) -> Bool { severity == .error && other.severity != .error }
 
     /// Takes what follows from it.
-    fileprivate mutating func append(_ consequence: Finding) {
+    mutating func append(_ consequence: Finding) {
         consequenceCount += 1
         if consequences.count < Self.maximumConsequences { consequences.append(consequence) }
     }

@@ -94,31 +94,41 @@ extension HTTPArchive.Entry {
     }
 
     /// The request as it would be sent over HTTP/1.1, and what the archive does not tell of it.
-    func wireBytes() -> (bytes: [UInt8], remarks: [String]) {
+    func recording() -> HTTPArchive.Recording {
         let body = request.body
-        var head = "\(request.method) \(request.target) HTTP/1.1\r\n"
+        var head = "\(HTTPArchive.onOneLine(request.method)) \(request.target) HTTP/1.1\r\n"
         var hasLength = false
         for field in request.headers ?? [] where !field.name.hasPrefix(":") {
             // A recorder has put the chunks of a body together, and HTTP/2 has none.
             if field.name.lowercased() == "transfer-encoding" { continue }
             if field.name.lowercased() == "content-length" {
                 hasLength = true
-                if !body.isExact {
+                if !body.isExact, body.missing == nil {
                     head += "\(field.name): \(body.bytes.count)\r\n"
                     continue
                 }
             }
-            head += "\(field.name): \(field.line)\r\n"
+            head += HTTPArchive.onOneLine("\(field.name): \(field.value)") + "\r\n"
         }
-        if !hasLength, hasBody { head += "Content-Length: \(body.bytes.count)\r\n" }
-        return (Array((head + "\r\n").utf8) + body.bytes, [body.remark].compactMap { $0 })
+        if !hasLength, hasBody, body.missing == nil { head += "Content-Length: \(body.bytes.count)\r\n" }
+        return HTTPArchive.Recording(
+            bytes: Array((head + "\r\n").utf8) + body.bytes, remark: body.remark, missingBody: body.missing)
     }
 }
 
-extension HTTPArchive.Header {
-    /// The value on one line: some recorders put the values of several fields into one, on a line each.
-    fileprivate var line: String {
-        String(String.UnicodeScalarView(value.unicodeScalars.map { $0 == "\r" || $0 == "\n" ? " " : $0 }))
+extension HTTPArchive {
+    /// What an archive holds of a request.
+    struct Recording {
+        let bytes: [UInt8]
+        /// What it does not tell, in a sentence.
+        let remark: String?
+        /// What is to be said where it holds none of the body.
+        let missingBody: String?
+    }
+
+    /// A text without line breaks: some recorders put the values of several fields into one, on a line each.
+    fileprivate static func onOneLine(_ text: String) -> String {
+        String(String.UnicodeScalarView(text.unicodeScalars.map { $0 == "\r" || $0 == "\n" ? " " : $0 }))
     }
 }
 
@@ -127,14 +137,23 @@ extension HTTPArchive.Request {
         var bytes: [UInt8]
         var isExact = true
         var remark: String?
+        /// What is to be said where none of the bytes were recorded.
+        var missing: String?
     }
 
     fileprivate func values(of name: String) -> [String] {
         (headers ?? []).filter { $0.name.lowercased() == name }.map(\.value)
     }
 
-    /// The part of the URL that a request line has.
+    /// The part of the URL that a request line has, which has no blanks and no line breaks.
     fileprivate var target: String {
+        rawTarget.unicodeScalars.reduce(into: "") { target, scalar in
+            let isVisible = scalar.value > 0x20 && scalar.value != 0x7F
+            target += isVisible ? String(scalar) : "%" + [UInt8(scalar.value)].hexadecimal.uppercased()
+        }
+    }
+
+    private var rawTarget: String {
         guard let url, let scheme = url.firstRange(of: "://") else { return url ?? "/" }
         let rest = url[scheme.upperBound...]
         guard let path = rest.firstIndex(where: { $0 == "/" || $0 == "?" }) else { return "/" }
@@ -145,19 +164,12 @@ extension HTTPArchive.Request {
     /// The body's bytes. HAR keeps a body as text: what is not UTF-8 is written by some as one character a byte, by
     /// others left out, and the sizes tell which.
     fileprivate var body: Body {
-        guard let postData else { return Body(bytes: []) }
-        guard let text = postData.text, !text.isEmpty else {
-            let isListed = postData.params?.isEmpty == false
-            return Body(
-                bytes: [], isExact: false,
-                remark: isListed
-                    ? "The HAR lists the form's fields and holds none of the body's bytes, so only the head can be judged."
-                    : "The HAR holds none of the body's bytes, so only the head can be judged.")
-        }
+        let text = postData?.text ?? ""
+        guard let postData, !text.isEmpty else { return Body(bytes: [], missing: missingBody) }
         if postData.encoding?.lowercased() == "base64", let data = Data(base64Encoded: text) {
             return Body(bytes: Array(data))
         }
-        let size = [bodySize, values(of: "content-length").first.flatMap { Int($0) }].compactMap { $0 }.first { $0 > 0 }
+        let size = sizes.first { $0 > 0 }
         let bytes = Array(text.utf8)
         if size == bytes.count { return Body(bytes: bytes) }
         let scalars = text.unicodeScalars
@@ -175,6 +187,20 @@ extension HTTPArchive.Request {
             remark:
                 "The HAR holds \(bytes.count) of the body's \(size) bytes: a browser leaves out what a file held, or "
                 + "replaces what is no text. Offsets and sizes are those of the HAR.")
+    }
+
+    /// The number of the body's bytes, as far as the archive says; -1 where its recorder did not know.
+    private var sizes: [Int] {
+        [bodySize, values(of: "content-length").first.flatMap { Int($0) }].compactMap { $0 }
+    }
+
+    /// What is to be said of a body without a byte; `nil` where the request had none.
+    private var missingBody: String? {
+        let isUpload = postData != nil || values(of: "content-type").contains { $0.lowercased().contains("multipart/") }
+        guard isUpload || sizes.contains(where: { $0 > 0 }), !sizes.contains(0) else { return nil }
+        return postData?.params?.isEmpty == false
+            ? "The HAR lists the form's fields and holds none of the body's bytes: only the head can be judged."
+            : "The HAR holds none of the body's bytes: only the head can be judged."
     }
 
     private static let replaced =

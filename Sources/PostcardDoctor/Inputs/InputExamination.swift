@@ -44,6 +44,7 @@ public struct InputExamination: Sendable {
     public mutating func finish() throws(InputError) -> Explanation {
         try input.finish { examination.read($0) }
         if let foreign = input.foreign { return Explanation(foreign, beginning: input.beginning) }
+        if let missingBody = input.missingBody { return examination.finish(withoutBody: missingBody) }
         return examination.finish()
     }
 }

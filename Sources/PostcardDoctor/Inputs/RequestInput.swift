@@ -24,6 +24,8 @@ public struct RequestInput: Sendable {
     /// The first bytes that were handed on.
     private(set) var beginning: [UInt8] = []
     private var archiveRemarks: [String] = []
+    /// What is to be said where the input holds none of the request's body; `nil` before its end.
+    private(set) var missingBody: String?
 
     private enum State {
         case start([UInt8])
@@ -140,9 +142,10 @@ public struct RequestInput: Sendable {
     private mutating func chosenRequest(_ archive: [UInt8]) throws(InputError) -> [UInt8] {
         state = .archive([])
         do {
-            let (bytes, remarks) = try HTTPArchive(archive).choose(entry).entry.wireBytes()
-            archiveRemarks = remarks
-            return bytes
+            let recording = try HTTPArchive(archive).choose(entry).entry.recording()
+            archiveRemarks = [recording.remark].compactMap(\.self)
+            missingBody = recording.missingBody
+            return recording.bytes
         } catch {
             throw fail(error)
         }

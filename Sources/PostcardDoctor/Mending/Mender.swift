@@ -31,28 +31,11 @@ public struct Mender: Sendable {
     /// Begins with what an examination of the same input found.
     public init(_ explanation: Explanation) {
         head = explanation.head
-        let edits = explanation.areEditsComplete ? explanation.edits : []
-        headEdits = Self.ordered(edits.filter { $0.place == .head })
-        let bodyEdits = Self.ordered(edits.filter { $0.place == .body })
-        self.bodyEdits = bodyEdits[...]
-        let size = bodyEdits.reduce(explanation.bodySize) { $0 - $1.length + Int64($1.replacement.count) }
-        mendedBodySize = size.addingReportingOverflow(explanation.missingBytes).partialValue
+        headEdits = explanation.orderedEdits(.head)
+        bodyEdits = explanation.orderedEdits(.body)[...]
+        mendedBodySize =
+            explanation.mendedBodySize.addingReportingOverflow(explanation.missingBytes).partialValue
         state = explanation.head == nil ? .body : .head
-    }
-
-    /// In the order of the input, what is put in at a byte before what replaces it; of edits that overlap, the first.
-    private static func ordered(_ edits: [Edit]) -> [Edit] {
-        let sorted = edits.enumerated().sorted {
-            ($0.element.offset, min($0.element.length, 1), $0.offset)
-                < ($1.element.offset, min($1.element.length, 1), $1.offset)
-        }.map(\.element)
-        var kept: [Edit] = []
-        var end: Int64 = 0
-        for edit in sorted where edit.offset >= end {
-            kept.append(edit)
-            end = edit.offset + edit.length
-        }
-        return kept
     }
 
     /// Reads the next bytes of the input.
@@ -131,7 +114,7 @@ public struct Mender: Sendable {
         }
         if !isWritten { edits.append(Edit(in: .head, at: Int64(head.end), line)) }
         var bytes = headBytes
-        for edit in Self.ordered(edits).reversed() {
+        for edit in Explanation.ordered(edits).reversed() {
             bytes.replaceSubrange(Int(edit.offset)..<Int(edit.offset + edit.length), with: edit.replacement)
         }
         return bytes
@@ -139,6 +122,44 @@ public struct Mender: Sendable {
 }
 
 extension Explanation {
+    /// What mends one place of the input.
+    fileprivate func orderedEdits(_ place: Finding.Place) -> [Edit] {
+        areEditsComplete ? Self.ordered(edits.filter { $0.place == place }) : []
+    }
+
+    /// In the order of the input, what is put in at a byte before what replaces it; of edits that overlap, the first.
+    fileprivate static func ordered(_ edits: [Edit]) -> [Edit] {
+        let sorted = edits.enumerated().sorted {
+            ($0.element.offset, min($0.element.length, 1), $0.offset)
+                < ($1.element.offset, min($1.element.length, 1), $1.offset)
+        }.map(\.element)
+        var kept: [Edit] = []
+        var end: Int64 = 0
+        for edit in sorted where edit.offset >= end {
+            kept.append(edit)
+            end = edit.offset + edit.length
+        }
+        return kept
+    }
+
+    /// The number of the body's bytes as they come out.
+    fileprivate var mendedBodySize: Int64 {
+        orderedEdits(.body).reduce(bodySize) { $0 - $1.length + Int64($1.replacement.count) }
+    }
+
+    /// Puts a Content-Length that is right once the body is mended under the mend that makes it so.
+    mutating func subordinateMismatch(to contentLength: Int64?) {
+        let mismatch = FindingCode.form(.contentLengthMismatch)
+        guard let contentLength, contentLength == mendedBodySize,
+            let index = findings.firstIndex(where: { $0.code == mismatch && $0.consequences.isEmpty }),
+            let cause = findings.firstIndex(where: { finding in
+                finding.place == .body && finding.code != mismatch && finding.edits?.isEmpty == false
+            })
+        else { return }
+        findings[cause].append(findings[index])
+        findings.remove(at: index)
+    }
+
     /// How many bytes are missing of a body that was cut off, of which the mended head still has to tell.
     fileprivate var missingBytes: Int64 {
         let mismatch = FindingCode.form(.contentLengthMismatch)

@@ -2,7 +2,7 @@ import PostcardForm
 
 /// What a body is that is no form.
 enum BodyKind {
-    case json, urlEncoded, base64, percentEncoded
+    case json, urlEncoded, base64, percentEncoded, compressed
 
     var code: DoctorCode {
         switch self {
@@ -10,11 +10,21 @@ enum BodyKind {
         case .urlEncoded: .urlEncodedBody
         case .base64: .base64Body
         case .percentEncoded: .percentEncodedBody
+        case .compressed: .compressedBody
         }
     }
 
+    /// Whether the body begins as gzip's format does (RFC 1952 §2.3.1).
+    static func isGzip(_ window: BodyWindow) -> Bool { window.holds([0x1F, 0x8B, 0x08], at: 0) }
+
     /// Tells it by the body's opening.
-    init?(_ window: BodyWindow) {
+    ///
+    /// - Parameter isEncoded: Whether the head says that the body is compressed.
+    init?(_ window: BodyWindow, isEncoded: Bool) {
+        if isEncoded || Self.isGzip(window) {
+            self = .compressed
+            return
+        }
         let bytes = window.bytes.prefix(1024)
         let text = bytes.drop { $0.isBlank || $0 == .carriageReturn || $0 == .lineFeed }
         guard let first = text.first else { return nil }

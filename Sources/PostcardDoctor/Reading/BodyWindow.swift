@@ -82,6 +82,21 @@ struct BodyWindow: Sendable {
         return end
     }
 
+    /// How many dashes stand before an index and begin a line.
+    func dashes(before index: Int, atMost maximum: Int) -> Int {
+        var start = index
+        while index - start < maximum, self[start - 1] == .dash { start -= 1 }
+        return lineBreak(before: start) == nil ? 0 : index - start
+    }
+
+    /// The last line without its line break; `nil` where it is longer than what is held.
+    var lastLine: Range<Int>? {
+        let end = count - (lineBreak(before: count)?.length ?? 0)
+        var start = end
+        while start > 0, lineBreak(before: start) == nil { start -= 1 }
+        return start > 0 ? start..<end : nil
+    }
+
     func skippingBlanks(from index: Int) -> Int {
         var index = index
         while let byte = self[index], byte.isBlank { index += 1 }

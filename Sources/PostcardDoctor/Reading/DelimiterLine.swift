@@ -6,8 +6,8 @@ enum DelimiterLine {
     case content
     /// Content, on a line of its own that differs from a delimiter only at its end.
     case lookalike
-    /// Content for every receiver, and a delimiter for whoever wrote it: the part behind it is lost.
-    case swallowed(Finding)
+    /// A delimiter for every receiver, and content for whoever wrote it: no part follows.
+    case heldByContent
     case delimiter(Delimiter)
 
     struct Delimiter {
@@ -31,35 +31,34 @@ struct DelimiterReader {
     ///   - index: Where the frame's delimiter stands.
     ///   - isAtStart: Whether it begins the body or a part's content: a line break before it is then imagined.
     func line(at index: Int, isAtStart: Bool) -> DelimiterLine {
-        let before = isAtStart ? nil : window.lineBreak(before: index)
-        let contentEnd = index - (before?.length ?? 0)
+        let dashes = isAtStart ? 0 : window.dashes(before: index, atMost: 2 - frame.dashes)
+        let start = index - dashes
+        let before = isAtStart ? nil : window.lineBreak(before: start)
+        let contentEnd = start - (before?.length ?? 0)
         let behind = index + frame.delimiter.count
         let isProper = isAtStart || before == .crlf || (before != nil && before == frame.lineBreak)
         guard var ending = ending(behind, ofLine: isProper) else {
             return isProper && before != nil ? .lookalike : .content
         }
         guard isProper || ending.isCertain else { return .content }
-        if !isProper, !ending.isClose { return .swallowed(missingLineBreak(before, at: index, contentEnd)) }
+        if !isProper, window.followsDashes(start) { return .lookalike }
         // A frame without dashes is found in any text; only what a part follows is one.
         if frame.dashes == 0, !ending.isCertain, !isAtStart { return .content }
+        if isProper, partIndex != nil, !ending.isClose, window.holdsNoHeader(at: ending.next, of: frame) {
+            return .heldByContent
+        }
         var findings: [Finding] = []
         if let before, before != .crlf {
             findings.append(bareLineBreak(before, at: contentEnd))
         } else if before == nil, !isAtStart {
             findings.append(
-                Finding(
-                    .doctor(.missingLineBreakBeforeDelimiter), at: window.offset(of: index), part: partIndex,
-                    "The close delimiter does not begin a line: no CRLF stands between the content and it.",
-                    edits: [Edit(at: window.offset(of: index), "\r\n".utf8)]))
+                missingLineBreak(
+                    at: start,
+                    ending.isClose
+                        ? "The close delimiter does not begin a line: no CRLF stands between the content and it."
+                        : "The delimiter does not begin a line: servers take it, and the part behind it, for content."))
         }
-        if frame.dashes < 2 {
-            findings.append(
-                Finding(
-                    .doctor(.delimiterWithoutDashes), at: window.offset(of: index), length: frame.delimiter.count,
-                    part: partIndex,
-                    "The delimiter has \(frame.dashes == 0 ? "no dashes" : "one dash") before its boundary.",
-                    edits: [Edit(at: window.offset(of: index), Array(repeating: .dash, count: 2 - frame.dashes))]))
-        }
+        if frame.dashes + dashes < 2 { findings.append(missingDashes(at: start, frame.dashes + dashes)) }
         ending.findings = findings + ending.findings
         return .delimiter(
             .init(contentEnd: contentEnd, next: ending.next, isClose: ending.isClose, findings: ending.findings))
@@ -164,18 +163,19 @@ struct DelimiterReader {
             edits: isRest ? [Edit(at: offset, length: rest, "\r\n".utf8)] : nil)
     }
 
-    /// Every receiver takes such a delimiter for content, so that the form may well be accepted.
-    private func missingLineBreak(_ before: LineBreak?, at index: Int, _ contentEnd: Int) -> Finding {
-        if let before {
-            return bareLineBreak(before, at: contentEnd).asWarning(
-                "A line break without its other half comes before the delimiter: servers take it, and the part behind "
-                    + "it, for content.")
-        }
+    private func missingLineBreak(at index: Int, _ message: String) -> Finding {
+        let offset = window.offset(of: index)
         return Finding(
-            .doctor(.missingLineBreakBeforeDelimiter), at: window.offset(of: index), part: partIndex, "",
-            edits: [Edit(at: window.offset(of: index), "\r\n".utf8)]
-        ).asWarning(
-            "The delimiter does not begin a line: servers take it, and the part behind it, for content.")
+            .doctor(.missingLineBreakBeforeDelimiter), at: offset, part: partIndex, message,
+            edits: [Edit(at: offset, "\r\n".utf8)])
+    }
+
+    private func missingDashes(at index: Int, _ count: Int) -> Finding {
+        let offset = window.offset(of: index)
+        return Finding(
+            .doctor(.delimiterWithoutDashes), at: offset, length: count + frame.boundary.count, part: partIndex,
+            "The delimiter has \(count == 0 ? "no dashes" : "one dash") before its boundary.",
+            edits: [Edit(at: offset, Array(repeating: .dash, count: 2 - count))])
     }
 
     func bareLineBreak(_ lineBreak: LineBreak, at index: Int) -> Finding {

@@ -12,6 +12,8 @@ struct DispositionReading {
         let value: Range<Int>
         let isQuoted: Bool
         let fault: Fault?
+        /// The value with the quotes around it that are no double quotes of ASCII; `nil` where there are none.
+        var foreignQuotes: Range<Int>?
     }
 
     /// What is wrong with a value, and can be put right.
@@ -61,8 +63,11 @@ struct DispositionReading {
         while last > index, bytes[last - 1].isBlank { last -= 1 }
         guard index < last, bytes[index] == .quote else {
             let needsQuotes = bytes[index..<last].contains { $0.isBlank || $0 == .semicolon || $0 == .quote }
+            let whole = index..<last
+            let inside = insideForeignQuotes(bytes, whole)
             return Parameter(
-                name: name, value: index..<last, isQuoted: false, fault: needsQuotes ? .unquoted : fault)
+                name: name, value: inside ?? whole, isQuoted: false, fault: needsQuotes ? .unquoted : fault,
+                foreignQuotes: inside.map { _ in whole })
         }
         guard last - 1 > index, bytes[last - 1] == .quote else {
             return Parameter(name: name, value: (index + 1)..<last, isQuoted: true, fault: .unclosed)
@@ -103,6 +108,20 @@ struct DispositionReading {
         return index > start && index < end && bytes[index] == .equals
     }
 
+    /// What stands between single or typographic quotes.
+    private static func insideForeignQuotes(_ bytes: [UInt8], _ range: Range<Int>) -> Range<Int>? {
+        let value = bytes[range]
+        guard let open = openingQuotes.first(where: { value.starts(with: $0.utf8) })?.utf8.count,
+            let close = closingQuotes.first(where: { value.dropFirst(open).reversed().starts(with: $0.utf8.reversed()) }
+            )
+        else { return nil }
+        let inside = (range.lowerBound + open)..<(range.upperBound - close.utf8.count)
+        return inside.isEmpty ? nil : inside
+    }
+
+    private static let openingQuotes = ["'", "`", "“", "”", "„", "‘", "’", "‚", "«", "»", "＂"]
+    private static let closingQuotes = ["'", "`", "´", "”", "“", "\"", "’", "‘", "»", "«", "＂"]
+
     private static func holdsUnescapedQuote(_ bytes: [UInt8], in range: Range<Int>) -> Bool {
         var index = range.lowerBound
         while index < range.upperBound {
@@ -128,18 +147,23 @@ struct DispositionReading {
                 result += bytes[parameter.value]
                 continue
             }
-            result.append(.quote)
-            var isEscaped = false
-            for byte in bytes[parameter.value] {
-                if byte == .quote, !isEscaped {
-                    result += Array("%22".utf8)
-                } else {
-                    result.append(byte)
-                }
-                isEscaped = byte == .backslash && !isEscaped
-            }
-            result.append(.quote)
+            result += Self.quoted(bytes[parameter.value])
         }
         return result
+    }
+
+    /// A value between the quotes that it should have, with those inside it as browsers write them.
+    static func quoted(_ value: ArraySlice<UInt8>) -> [UInt8] {
+        var result: [UInt8] = [.quote]
+        var isEscaped = false
+        for byte in value {
+            if byte == .quote, !isEscaped {
+                result += "%22".utf8
+            } else {
+                result.append(byte)
+            }
+            isEscaped = byte == .backslash && !isEscaped
+        }
+        return result + [.quote]
     }
 }

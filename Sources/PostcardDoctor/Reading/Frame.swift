@@ -34,7 +34,7 @@ struct Frame: Sendable {
         if let announced, !announced.isEmpty, let frame = Frame(announced: announced, in: window),
             !frame.isCloseDelimiterOfAnother(in: window)
         {
-            self = frame
+            self = frame.frameBefore(in: window) ?? frame
             return
         }
         var start = 0
@@ -87,6 +87,15 @@ struct Frame: Sendable {
         let shorter = Frame(boundary: boundary.dropLast(2))
         guard let first = shorter.search.firstIndex(in: window.bytes, from: 0, end: window.count) else { return false }
         return window.lineBreak(at: first + shorter.delimiter.count) != nil
+    }
+
+    /// The frame of another boundary that the body begins with: the first part is behind a delimiter of it.
+    private func frameBefore(in window: BodyWindow) -> Frame? {
+        var start = 0
+        while let lineBreak = window.lineBreak(at: start) { start += lineBreak.length }
+        let end = window.lineEnd(from: start, endingAtCarriageReturn: true)
+        guard window.bytes[start..<end].starts(with: "--".utf8), !window.holds(delimiter, at: start) else { return nil }
+        return Frame(line: start..<end, of: window, announced: boundary)
     }
 
     /// The frame that a line would be the first delimiter of: a part's header follows.

@@ -62,7 +62,7 @@ struct HeaderLines {
             }
             let end = window.lineEnd(from: index, endingAtCarriageReturn: frame.lineBreak == .cr)
             if end == window.count, !window.isLast, end - start <= Self.maximumBytes { return nil }
-            guard isField(index..<end, in: window) || belongs(index..<end, in: window, frame) else {
+            guard window.isField(index..<end) || belongs(index..<end, in: window, frame) else {
                 findings.append(missingBlankLine(at: index, window, partIndex))
                 finish(.content, at: index)
                 return
@@ -105,16 +105,6 @@ struct HeaderLines {
             edits: [Edit(at: offset, "\r\n".utf8)])
     }
 
-    /// Whether the line is a field, or goes on with one.
-    private func isField(_ line: Range<Int>, in window: BodyWindow) -> Bool {
-        guard let first = window[line.lowerBound] else { return false }
-        if first.isBlank { return true }
-        var index = line.lowerBound
-        while index < line.upperBound, window.bytes[index].isTokenCharacter { index += 1 }
-        guard index > line.lowerBound else { return false }
-        return window[window.skippingBlanks(from: index)] == .colon
-    }
-
     /// Whether a line that is no field is one that was written wrongly, and not the content's first.
     private func belongs(_ line: Range<Int>, in window: BodyWindow, _ frame: Frame) -> Bool {
         if lines.isEmpty || line.count > 1024 { return lines.isEmpty && line.count <= 1024 }
@@ -129,6 +119,39 @@ struct HeaderLines {
 }
 
 extension BodyWindow {
+    /// Whether the line is a field, or goes on with one.
+    fileprivate func isField(_ line: Range<Int>) -> Bool {
+        guard let first = self[line.lowerBound] else { return false }
+        if first.isBlank { return true }
+        var index = line.lowerBound
+        while index < line.upperBound, bytes[index].isTokenCharacter { index += 1 }
+        guard index > line.lowerBound else { return false }
+        return self[skippingBlanks(from: index)] == .colon
+    }
+
+    /// Whether what follows a delimiter is no header, not even one that was written wrongly, up to a blank line or
+    /// another delimiter. Where the body ends before that, nobody can tell.
+    func holdsNoHeader(at start: Int, of frame: Frame) -> Bool {
+        var index = start
+        for number in 0..<Self.maximumLines {
+            if index >= count { return !isLast }
+            if lineBreak(at: index) != nil || holds(frame.delimiter, at: index) { return number > 0 }
+            let end = lineEnd(from: index, endingAtCarriageReturn: frame.lineBreak == .cr)
+            let line = index..<min(end, index + 1024)
+            if (number == 0 && isField(line)) || isLikeHeader(line) { return false }
+            index = end + (lineBreak(at: end)?.length ?? 0)
+        }
+        return true
+    }
+
+    /// More lines than a part's header has.
+    private static let maximumLines = 16
+
+    /// Whether a line looks like one of a part's header, whatever is wrong with it.
+    private func isLikeHeader(_ line: Range<Int>) -> Bool {
+        beginsHeader(at: line.lowerBound) || line.contains { holds("form-data", at: $0) }
+    }
+
     /// Whether a boundary's line ends here, or closes the form.
     func endsDelimiter(at index: Int) -> Bool {
         if self[index] == .dash, self[index + 1] == .dash { return true }

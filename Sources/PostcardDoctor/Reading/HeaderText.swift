@@ -7,8 +7,11 @@ struct HeaderText {
     private(set) var bytes: [UInt8] = []
     /// Where each of the bytes stands in the body; one more for the end.
     private var places: [Int64] = []
+    /// Where the header begins, whatever is taken out of it.
+    let start: Int64
 
     init(_ lines: HeaderLines, in window: BodyWindow) {
+        start = window.offset(of: lines.lines.first?.lowerBound ?? lines.contentStart)
         for line in lines.lines {
             bytes += window.bytes[line]
             places += line.lazy.map { window.offset(of: $0) }

@@ -20,6 +20,9 @@ struct ReadHeader {
         let bytes: [UInt8]
         /// Whether they stand there just so, and not only once something before them is put right.
         var isExact = true
+
+        /// A media type without its parameters.
+        var essence: ArraySlice<UInt8> { bytes.prefix { $0 != .semicolon && !$0.isBlank } }
     }
 
     var isFile: Bool { filename != nil }
@@ -38,7 +41,7 @@ struct ReadHeader {
         }
         let original = text.field("content-disposition").map { DispositionReading(text.bytes, in: $0.value) }
         let locate: (String) -> Located? = { name in
-            if let parameter = original?.parameter(name), parameter.fault == nil {
+            if let parameter = original?.parameter(name), parameter.fault == nil, parameter.foreignQuotes == nil {
                 let value = parameter.value
                 return Located(offset: text.offset(of: value.lowerBound), bytes: Array(text.bytes[value]))
             }
@@ -55,14 +58,32 @@ struct ReadHeader {
             filename = header.filename
             contentType = header.contentType
             fields = header.fields
-            findings += header.warnings.map {
+            // The same filename twice, as .NET writes it, is read alike by all; one in the words of RFC 2047 is not.
+            let plain = disposition?.parameter("filename").map { mended.bytes[$0.value] }
+            let isRepeated = plain.map { !$0.starts(with: "=?".utf8) } ?? false
+            findings += header.warnings.filter { $0.code != .extendedFilename || !isRepeated }.map {
                 Finding($0, at: mended.offset(of: Int($0.offset) - 5), part: partIndex)
+            }
+            findings += ["name", "filename"].compactMap { name in
+                disposition?.parameter(name)?.quotesInName(in: mended, partIndex)
             }
         } else {
             name = nameValue.map { String(decoding: $0.bytes, as: UTF8.self) } ?? ""
             filename = filenameValue.map { String(decoding: $0.bytes, as: UTF8.self) }
             contentType = contentTypeField.map { String(decoding: $0.bytes, as: UTF8.self) }
             fields = mended.fields.map { (mended.text($0.name), mended.text($0.value)) }
+        }
+    }
+}
+
+extension DispositionReading.Parameter {
+    /// Quotes of another kind are part of the value, for every receiver.
+    fileprivate func quotesInName(in text: HeaderText, _ partIndex: Int) -> Finding? {
+        foreignQuotes.map { range in
+            Finding(
+                .doctor(.quotesInName), at: text.offset(of: range.lowerBound), length: range.count, part: partIndex,
+                "The quotes around the \(name) are no double quotes, and are read as part of it.",
+                edits: [text.edit(range, with: DispositionReading.quoted(text.bytes[value]))])
         }
     }
 }
@@ -127,7 +148,9 @@ struct HeaderMender {
 
     @discardableResult
     private mutating func note(_ problem: FormProblem) -> Bool {
-        findings.append(Finding(problem, at: text.offset(of: Int(problem.offset)), part: partIndex))
+        let isMissing = problem.code == .missingContentDisposition
+        let place = isMissing ? text.start : text.offset(of: Int(problem.offset))
+        findings.append(Finding(problem, at: place, part: partIndex))
         return false
     }
 

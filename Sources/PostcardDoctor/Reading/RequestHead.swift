@@ -28,6 +28,11 @@ struct RequestHead: Sendable {
 
     var isChunked: Bool { !all("transfer-encoding").isEmpty }
 
+    /// Whether the body is compressed, by what the head says.
+    var isEncoded: Bool {
+        all("content-encoding").contains { !$0.value.isEmpty && $0.value.lowercased() != "identity" }
+    }
+
     /// The field that names the type: of several, the one of a form.
     var contentType: Field? {
         let types = all("content-type")

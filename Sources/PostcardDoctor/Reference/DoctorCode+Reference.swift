@@ -16,6 +16,8 @@ extension DoctorCode {
         case .urlEncodedBody: .urlEncodedBody
         case .base64Body: .base64Body
         case .percentEncodedBody: .percentEncodedBody
+        case .compressedBody: .compressedBody
+        case .bodyNotRecorded: .bodyNotRecorded
         case .byteOrderMark: .byteOrderMark
         case .leadingLineBreak: .leadingLineBreak
         case .preamble: .preamble
@@ -35,6 +37,7 @@ extension DoctorCode {
         case .blankBeforeColon: .blankBeforeColon
         case .unescapedQuote: .unescapedQuote
         case .unquotedValue: .unquotedValue
+        case .quotesInName: .quotesInName
         case .controlInName: .controlInName
         case .mojibake: .mojibake
         case .fileWithoutFilename: .fileWithoutFilename

@@ -75,8 +75,9 @@ extension FindingReference {
 
     static let delimiterInContent = FindingReference(
         .delimiters, "A line of the content looks like a delimiter",
-        cause: "The content has the boundary in it. Some servers end the part there, and some do not.",
-        example: #"…text\r\n--XXY\r\nmore text…"#,
+        cause: "The content has the boundary in it. A server ends the part at such a line and reads what follows as "
+            + "a header; a line that only begins so some take for a delimiter, and some do not.",
+        example: #"…text\r\n--XX\r\nmore text…"#,
         fix: "Choose a boundary that the content does not hold; a random one never is.",
         swift: "let boundary = Boundary()")
 
@@ -90,10 +91,10 @@ extension FindingReference {
 
     static let wrongCloseDelimiter = FindingReference(
         .delimiters, "The last delimiter does not close",
-        cause: "The close delimiter has two dashes, hyphen-minus, behind the boundary. With fewer, or with a "
-            + "typographic dash, another part is awaited.",
+        cause: "The close delimiter is two hyphens, the form's boundary and two more hyphens. With fewer, with a "
+            + "typographic dash or with another boundary it closes nothing, and the rest of the form is awaited.",
         example: #"--XX—\r\n"#,
-        fix: "Write two hyphens behind the last boundary.",
+        fix: "Write two hyphens before the last boundary, and two behind it.",
         swift: #"body.append(Data("\r\n--\(boundary)--\r\n".utf8))"#)
 
     static let noFinalLineBreak = FindingReference(

@@ -97,6 +97,23 @@ extension FindingReference {
         fix: "Send the bytes of the body as they are.",
         swift: "request.httpBody = body  // not Data(body.base64EncodedString().utf8)")
 
+    static let compressedBody = FindingReference(
+        .head, "The body was compressed as a whole",
+        cause:
+            "Content-Encoding is for responses: few servers decompress a request, and the others look for delimiters "
+            + "in compressed bytes. Pictures do not become smaller by it.",
+        example: #"Content-Encoding: gzip\r\n\r\n\x1F\x8B\x08…"#,
+        fix: "Send the body as it is, without a Content-Encoding.")
+
+    static let bodyNotRecorded = FindingReference(
+        .head, "The recording lacks the body",
+        cause:
+            "Browsers leave out of a HAR file what a form's files hold, and some the whole body. What was sent cannot "
+            + "be judged without its bytes.",
+        example: #""postData": {"mimeType": "multipart/form-data; boundary=XX", "text": ""}"#,
+        fix: "Record the request with curl --trace FILE or with a proxy that keeps bodies, or send it to "
+            + "postcard explain --listen PORT.")
+
     static let percentEncodedBody = FindingReference(
         .head, "The whole body is percent-encoded",
         cause: "The form went through URL escaping, so its line breaks are %0D%0A. No server undoes that for "

@@ -21,6 +21,14 @@ extension FindingReference {
         fix: "Put every name and filename into double quotes.",
         swift: #""name=\"\(name)\"; filename=\"\(filename)\"""#)
 
+    static let quotesInName = FindingReference(
+        .parts, "Quotes of another kind stand around a name",
+        cause: "Only double quotes of ASCII quote a value (RFC 9110 §5.6.4). Single and typographic quotes become part "
+            + "of the name, and the server misses the field it waits for.",
+        example: "Content-Disposition: form-data; name='title'",
+        fix: "Put every name and filename into double quotes.",
+        swift: #""name=\"\(name)\"; filename=\"\(filename)\"""#)
+
     static let controlInName = FindingReference(
         .parts, "A name holds control characters",
         cause: "Control characters in names are refused by some servers, and stored by others where nobody "

@@ -92,6 +92,9 @@ struct ExcerptLines {
             cells = fitting
             tail = "…"
         }
+        // What is shown of a request may end within a line.
+        let isExcerptEnd = range.upperBound == excerpt.bytes.count && range.upperBound >= place + Excerpt.reach
+        if tail.isEmpty, isExcerptEnd, excerpt.bytes[range].last != UInt8(ascii: "\n") { tail = "…" }
         let text = (isCut ? "…" : "") + cells.map(\.text).joined() + tail
         return row(at: excerpt.offset + Int64(range.lowerBound), style(text, .faint))
     }

@@ -20,7 +20,10 @@ struct ExplanationScreen {
             let value = VisibleBytes.text(boundary)
             lines += [DisplayWidth.cut("multipart/form-data; boundary=\(value)", to: columns)]
         }
-        lines += PartTable(explanation.parts, columns: columns, style: style).all
+        lines +=
+            PartTable(
+                explanation.parts, count: explanation.partCount, columns: columns, style: style
+            ).all
         var shown: Set<FindingLines.Spot> = []
         for group in groups {
             let isShown = group.first.map { !shown.insert(FindingLines.Spot($0)).inserted } ?? false
@@ -50,7 +53,9 @@ struct ExplanationScreen {
 
     /// Whether the one thing to say is all there is: the input is no request, or nothing of a form.
     private var isVerdict: Bool {
-        explanation.parts.isEmpty && explanation.boundary == nil && explanation.findings.count == 1
+        guard explanation.parts.isEmpty, let finding = explanation.findings.first, explanation.findings.count == 1
+        else { return false }
+        return explanation.boundary == nil || finding.code == .doctor(.bodyNotRecorded)
     }
 
     private var verdict: [String] {

@@ -67,10 +67,10 @@ struct FindingLines {
     }
 
     private var partName: String {
-        guard let index = finding.partIndex, parts.indices.contains(index), !parts[index].name.isEmpty else {
-            return ""
-        }
-        return " (" + DisplayWidth.cut(VisibleBytes.text(parts[index].filename ?? parts[index].name), to: 30) + ")"
+        guard let index = finding.partIndex, parts.indices.contains(index) else { return "" }
+        let names = [parts[index].filename ?? "", parts[index].name]
+        guard let name = names.first(where: { !$0.isEmpty }) else { return "" }
+        return " (" + DisplayWidth.cut(VisibleBytes.text(name), to: 30) + ")"
     }
 
     static func place(_ finding: Finding) -> String {
@@ -126,10 +126,14 @@ struct FindingLines {
 
     /// Findings of one kind as one sentence with their places.
     private func repeated(_ label: String, _ group: [Finding], first: String? = nil, hidden: Int = 0) -> [String] {
-        let shown = group.prefix(6).map { finding in
-            "byte \(finding.offset)" + (finding.partIndex.map { " (part \($0))" } ?? "")
+        let shown = Array(group.prefix(6))
+        // The part is named once, behind the last of its places in a row.
+        let offsets = shown.indices.map { index in
+            let part = shown[index].partIndex
+            let isLast = index + 1 == shown.count || shown[index + 1].partIndex != part
+            return String(shown[index].offset) + (isLast ? part.map { " (part \($0))" } ?? "" : "")
         }
-        var places = shown.joined(separator: ", ")
+        var places = (shown.count == 1 ? "byte " : "bytes ") + offsets.joined(separator: ", ")
         let more = group.count - shown.count + hidden
         if more > 0 { places += " and \(more) more \(more == 1 ? "place" : "places")" }
         let text = [first, "at " + places].compactMap { $0 }.joined(separator: " ")

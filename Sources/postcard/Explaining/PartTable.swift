@@ -3,6 +3,8 @@ import PostcardDoctor
 /// The parts of a form as rows: where each begins, what it is called, what it is and how large.
 struct PartTable {
     private let parts: [Explanation.Part]
+    /// How many there are, those that are not described included.
+    private let count: Int
     private let columns: Int
     private let style: TextStyle
 
@@ -10,24 +12,28 @@ struct PartTable {
     private static let maximumRows = 12
     private static let digestDigits = 12
 
-    init(_ parts: [Explanation.Part], columns: Int, style: TextStyle) {
+    init(_ parts: [Explanation.Part], count: Int, columns: Int, style: TextStyle) {
         self.parts = parts
+        self.count = count
         self.columns = columns
         self.style = style
     }
 
     var all: [String] {
         if parts.isEmpty { return [] }
-        let isLong = parts.count > Self.maximumRows
+        let isLong = count > Self.maximumRows
+        // Of more parts than are described the last are not known.
+        let lastRows = count == parts.count ? 3 : 0
         let heading = ["part", "offset", "name", "filename", "type", "bytes", "sha256"]
         let numbered = parts.enumerated().map { (index: $0.offset, part: $0.element) }
-        let shown = isLong ? numbered.prefix(Self.maximumRows - 4) + numbered.suffix(3) : numbered[...]
+        let shown =
+            isLong ? numbered.prefix(Self.maximumRows - 1 - lastRows) + numbered.suffix(lastRows) : numbered[...]
         let rows = [heading] + shown.map { Self.row($0.part, at: $0.index) }
         let widths = fitted(rows)
         var lines = rows.map { row in line(row, widths) }
         lines[0] = style(lines[0], .faint)
         if isLong {
-            lines.insert(style("  … \(parts.count - shown.count) more parts …", .faint), at: lines.count - 3)
+            lines.insert(style("  … \(count - shown.count) more parts …", .faint), at: lines.count - lastRows)
         }
         return lines
     }

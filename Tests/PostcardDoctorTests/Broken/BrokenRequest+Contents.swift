@@ -24,6 +24,7 @@ extension BrokenRequest {
             value("a structure of Swift", "Place(city: \"Jeju\", visits: 3)", .objectDescription),
             value("separators of thousands", "1,234.56", .surprisingNumber),
             value("a decimal comma", "12,50", .surprisingNumber),
+            value("a decimal comma behind a zero", "0,5", .surprisingNumber),
             value("points for thousands", "1.234,56", .surprisingNumber),
             value("a printed date", "2026-11-21 11:04:10 +0000", .surprisingDate),
             value("an American date", "11/21/2026", .surprisingDate),
@@ -49,6 +50,14 @@ extension BrokenRequest {
             },
             .init("HEIC as JPEG", .pictures, .contentContradictsType, at: .body("image/jpeg"), part: 1) {
                 $0.replace(Picture.jpeg, with: Picture.heic)
+            },
+            .init("HEIC as image/jpg", .pictures, .contentContradictsType, at: .body("image/jpg"), part: 1) {
+                $0.replace("image/jpeg", with: "image/jpg; name=x")
+                $0.replace(Picture.jpeg, with: Picture.heic)
+            },
+            .init("PNG as jpeg", .pictures, .contentContradictsType, at: .body("jpeg\r", plus: 0), part: 1) {
+                $0.replace("image/jpeg", with: "jpeg")
+                $0.replace(Picture.jpeg, with: Picture.png + [0])
             },
             .init("PNG as JPEG", .pictures, .contentContradictsType, at: .body("image/jpeg"), part: 1) {
                 $0.replace(Picture.jpeg, with: Picture.png)

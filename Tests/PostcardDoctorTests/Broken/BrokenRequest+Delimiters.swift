@@ -8,6 +8,12 @@ extension BrokenRequest {
         .init("no form at all", .texts, form: .delimiterNotFound, at: .start) { $0.body = Array("hello there".utf8) },
         .init("an empty body", .texts, form: .delimiterNotFound, at: .start) { $0.body = [] },
         .init("LF throughout", .texts, form: .bareLineBreak, at: .body("\n")) { $0.replaceAll("\r\n", with: "\n") },
+        .init("LF throughout, and the length of CRLF", .texts, form: .bareLineBreak, at: .body("\n")) {
+            $0.contentLength = "Content-Length: \($0.body.count)"
+            $0.replace("안녕하세요, \"제주\"에서\r\nhello", with: "hello there\n")
+            $0.replaceAll("\r\n", with: "\n")
+            $0.replace("hello there\n", with: "안녕하세요, \"제주\"에서\r\nhello")
+        },
         .init("LF throughout, and Korean names", .korean, form: .bareLineBreak, at: .body("\n")) {
             $0.replaceAll("\r\n", with: "\n")
         },
@@ -112,6 +118,18 @@ extension BrokenRequest {
         .init("the boundary in a text", .texts, .delimiterInContent, at: .body("\(delimiter)X"), part: 0) {
             $0.replace("Jeju", with: "Jeju\r\n\(delimiter)X\r\nisland")
         },
+        .init("a delimiter in a text", .texts, .delimiterInContent, at: .body(delimiter, 2), part: 0) {
+            $0.replace("Jeju", with: "Jeju\r\n\(delimiter)\r\nisland")
+        },
+        .init("a delimiter and more lines in a text", .korean, .delimiterInContent, at: .body(delimiter, 2), part: 0) {
+            $0.replace("초코", with: "초코\r\n\(delimiter)\r\nand\r\nColon: cats\r\n\r\nand dogs")
+        },
+        .init("a delimiter in a file", .browser, .delimiterInContent, at: .body(delimiter, 5), part: 3) {
+            $0.replace("1,2\r\n", with: "1,2\r\n\(delimiter)\r\n3,4\r\n\(delimiter)x\r\n5,6\r\n")
+        },
+        .init("text behind a delimiter in a text", .texts, .delimiterInContent, at: .body(delimiter, 2), part: 0) {
+            $0.replace("Jeju", with: "Jeju\r\n\(delimiter) is\r\nan island")
+        },
         .init("an empty part", .texts, form: .missingContentDisposition, at: .body(delimiter, 2), part: 0) {
             $0.replace("\(delimiter)\r\n", with: "\(delimiter)\r\n\(delimiter)\r\n")
         },
@@ -134,6 +152,25 @@ extension BrokenRequest {
             "a typographic dash at the end", .korean, .wrongCloseDelimiter, at: .body(delimiter, 4, plus: 18), part: 2
         ) {
             $0.replace("MA4--", with: "MA4—")
+        },
+        .init("no dashes before the last boundary", .texts, .wrongCloseDelimiter, at: .body("3\r\nF", plus: 3), part: 2)
+        {
+            $0.replace("\(delimiter)--", with: "FormBoundary7MA4--")
+        },
+        .init(
+            "one dash before the last boundary and no CRLF behind it", .pictures, .wrongCloseDelimiter,
+            at: .bytes([0x0A] + Array("-FormBoundary7MA4--".utf8), plus: 1), part: 2
+        ) {
+            $0.replace("\(delimiter)--\r\n", with: "-FormBoundary7MA4--")
+        },
+        .init("the close delimiter of another boundary", .texts, .wrongCloseDelimiter, at: .body("OTHER"), part: 2) {
+            $0.replace("\(delimiter)--", with: "--OTHER--")
+        },
+        .init(
+            "the close delimiter of another boundary behind a picture", .pictures, .wrongCloseDelimiter,
+            at: .body("OTHER"), part: 2
+        ) {
+            $0.replace("\(delimiter)--\r\n", with: "--OTHER--")
         },
         .init("no final CRLF", .texts, .noFinalLineBreak, at: .end) { $0.body.removeLast(2) },
         .init("no final CRLF behind pictures", .pictures, .noFinalLineBreak, at: .end) { $0.body.removeLast(2) },

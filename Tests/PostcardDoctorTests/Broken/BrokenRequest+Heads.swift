@@ -81,6 +81,17 @@ extension BrokenRequest {
         .init("a boundary made anew for pictures", .pictures, .boundaryMismatch, at: .head("other")) {
             $0.setType(type + "other")
         },
+        .init("a boundary made anew for each delimiter", .texts, .boundaryMismatch, at: .head("other")) {
+            $0.setType(type + "other")
+            $0.replace("--FormBoundary7MA4--", with: "--another--")
+        },
+        .init("the header's boundary at the end alone", .texts, .boundaryMismatch, at: .head("other")) {
+            $0.setType(type + "other")
+            $0.replace("--FormBoundary7MA4--", with: "--other--")
+        },
+        .init("the header's boundary behind the first part", .pictures, .boundaryMismatch, at: .head("FormBoundary")) {
+            $0.replace("--FormBoundary7MA4", with: "--other")
+        },
         .init("a boundary one character short", .korean, .boundaryMismatch, at: .head("FormBoundary7MA", plus: 0)) {
             $0.setType(type + "FormBoundary7MA")
         },
@@ -147,6 +158,15 @@ extension BrokenRequest {
         },
         .init("the fields through JSONEncoder", .texts, .jsonBody, at: .start) {
             $0.body = Array(#"{"title":"Jeju","message":"hello"}"#.utf8)
+        },
+        .init("a body through gzip", .texts, .compressedBody, at: .start) {
+            $0.otherFields.append("Content-Encoding: gzip")
+            $0.body =
+                [0x1F, 0x8B, 0x08, 0, 0, 0, 0, 0, 0, 3, 1, UInt8(truncatingIfNeeded: $0.body.count), 0, 0, 0] + $0.body
+        },
+        .init("a body that the head says is compressed", .pictures, .compressedBody, at: .start) {
+            $0.otherFields.append("Content-Encoding: deflate")
+            $0.body = [0x78, 0x9C, 0xD3, 0xD5, 0x75, 0xCB, 0x2F, 0xCA, 0x75, 0xCA]
         },
         .init("an array as JSON", .pictures, .jsonBody, at: .start) { $0.body = Array(#"[{"name":"title"}]"#.utf8) },
         .init("the fields URL-encoded", .texts, .urlEncodedBody, at: .start) {

@@ -84,6 +84,21 @@ extension BrokenRequest {
         .init("filename* alone", .pictures, form: .extendedFilename, at: .body("filename*"), part: 1) {
             $0.replace("filename=\"sea.jpg\"", with: "filename*=UTF-8''sea.jpg")
         },
+        .init("filename* and an encoded word", .pictures, form: .extendedFilename, at: .body("filename*"), part: 1) {
+            $0.replace("\"sea.jpg\"", with: "\"=?utf-8?B?c2VhLmpwZw==?=\"; filename*=utf-8''sea.jpg")
+        },
+        .init("single quotes around a name", .texts, .quotesInName, at: .body("'title'"), part: 0) {
+            $0.replace("\"title\"", with: "'title'")
+        },
+        .init("typographic quotes around a name", .korean, .quotesInName, at: .body("“이름”"), part: 0) {
+            $0.replace("\"이름\"", with: "“이름”")
+        },
+        .init("single quotes around a filename", .pictures, .quotesInName, at: .body("'sea.jpg'"), part: 1) {
+            $0.replace("\"sea.jpg\"", with: "'sea.jpg'")
+        },
+        .init("single quotes around blanks", .pictures, .unquotedValue, at: .body("my sea.jpg"), part: 1) {
+            $0.replace("\"sea.jpg\"", with: "'my sea.jpg'")
+        },
         .init("two filenames", .pictures, form: .contradictingFilenames, at: .body("filename*"), part: 1) {
             $0.replace("filename=\"sea.jpg\"", with: "filename=\"sea.jpg\"; filename*=UTF-8''evil.php")
         },

@@ -24,6 +24,14 @@ struct BrokenRequestTests {
         #expect(examination.finish().findings == [])
     }
 
+    @Test(
+        "Numbers that may be a list are no problem",
+        arguments: [("title", "1,2"), ("sizes", "10,20"), ("tags[]", "12,50"), ("ids", "1,234"), ("title", "10,20,30")])
+    func list(name: String, value: String) {
+        let request = SampleRequest([.field(name, value)])
+        #expect(Self.explanation(of: request.bytes).findings == [])
+    }
+
     @Test("The problem comes first, at its byte and in its part", arguments: all)
     func broken(request: BrokenRequest) throws {
         let explanation = Self.explanation(of: request.request.bytes)
@@ -47,7 +55,7 @@ struct BrokenRequestTests {
         let found = Set(Self.all.map(\.code))
         // These need many parts, or are asked for by name.
         let elsewhere: Set<FindingCode> = [
-            .form(.tooManyParts), .doctor(.refusedByServer), .form(.malformedChunk),
+            .form(.tooManyParts), .doctor(.refusedByServer), .form(.malformedChunk), .doctor(.bodyNotRecorded),
         ]
         #expect(Set(FindingCode.allCases).subtracting(found) == elsewhere)
     }

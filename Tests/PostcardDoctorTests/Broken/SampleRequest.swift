@@ -66,8 +66,20 @@ extension SampleRequest {
         .file("data", "blob", "application/octet-stream", Array(0...255)),
     ])
 
+    /// What .NET's HttpClient writes: names without quotes, and the filename twice.
+    static let dotNET = SampleRequest([
+        Part(
+            header: ["Content-Type: text/plain; charset=utf-8", "Content-Disposition: form-data; name=title"],
+            content: Array("Jeju".utf8)),
+        Part(
+            header: [
+                "Content-Type: image/jpeg",
+                "Content-Disposition: form-data; name=image; filename=sea.jpg; filename*=utf-8''sea.jpg",
+            ], content: Picture.jpeg),
+    ])
+
     static let good: [(name: String, request: SampleRequest)] = [
-        ("texts", texts), ("pictures", pictures), ("korean", korean), ("browser", browser),
+        ("texts", texts), ("pictures", pictures), ("korean", korean), ("browser", browser), (".NET", dotNET),
     ]
 }
 

@@ -90,9 +90,42 @@ struct HTTPArchiveTests {
 
     /// Bodies of which a recorder kept only a part.
     static let lossyBodies: [(postData: String, bodySize: Int?)] = [
-        (postData(body), body.utf8.count + 5000), (#"{"text": "a\ufffdb"}"#, nil), (#"{"text": ""}"#, 100),
-        (#"{"mimeType": "multipart/form-data", "params": [{"name": "a"}]}"#, 100),
+        (postData(body), body.utf8.count + 5000), (#"{"text": "a\ufffdb"}"#, nil),
     ]
+
+    @Test(
+        "without the body's bytes is judged by the head alone",
+        arguments: [
+            #"{"text": ""}"#, #"{"mimeType": "multipart/form-data", "params": [{"name": "a"}]}"#, nil,
+        ])
+    func bodyMissing(postData: String?) throws {
+        for length in ["100", nil] {
+            let fields =
+                [("Content-Type", "multipart/form-data; boundary=XX")] + (length.map { [("Content-Length", $0)] } ?? [])
+            let har = Self.archive(Self.entry(headers: fields, bodySize: -1, postData: postData))
+            let head = String(decoding: try requestBytes(of: har, entry: 1).bytes, as: UTF8.self)
+            #expect(head.contains("Content-Length") == (length != nil))
+            var examination = InputExamination(entry: 1)
+            try examination.read(har.span.bytes)
+            let explanation = try examination.finish()
+            #expect(explanation.problems.map(\.code) == [.doctor(.bodyNotRecorded)])
+            #expect(explanation.mended.isEmpty)
+        }
+    }
+
+    @Test("keeps a head's lines apart, whatever its texts hold")
+    func lineBreaks() throws {
+        let har = Self.archive(
+            Self.entry(
+                method: #"POST\r\nA: 1"#, url: #"https://example.com/a b\r\nX: y"#,
+                headers: [(#"C\r\nD"#, #"1\r\n2"#)], postData: Self.postData(Self.body)))
+        let text = String(decoding: try requestBytes(of: har).bytes, as: UTF8.self)
+        let head = text.prefix(text.count - Self.body.count)
+        #expect(
+            head
+                == "POST  A: 1 /a%20b%0D%0AX:%20y HTTP/1.1\r\nC  D: 1  2\r\nContent-Length: \(Self.body.utf8.count)\r\n\r\n"
+        )
+    }
 
     @Test("that lost bytes says so, and its length is not taken for a mistake of the sender", arguments: lossyBodies)
     func lossy(postData: String, bodySize: Int?) throws {

@@ -1,3 +1,4 @@
+import Foundation
 import PostcardDoctor
 import PostcardForm
 import Testing
@@ -47,6 +48,20 @@ struct MenderTests {
         #expect(explanation.mended.isEmpty, "\(explanation.mended)")
         #expect(
             !explanation.findings.contains { $0.code == request.code && $0.code != .form(.contentTransferEncoding) })
+        let text = String(decoding: mended, as: UTF8.self)
+        #expect(text.lowercased().components(separatedBy: "content-length:").count == 2)
+    }
+
+    @Test("The bytes tell the type, however the announced one is spelled")
+    func bytesWin() {
+        for announced in ["image/jpeg", "image/jpg", "jpeg", "image/pjpeg; q=1"] {
+            var request = SampleRequest.pictures
+            request.replace("image/jpeg", with: announced)
+            request.replace(Picture.jpeg, with: Picture.heic)
+            let mended = String(decoding: Self.mended(request.bytes), as: UTF8.self)
+            let parameter = announced.contains(";") ? "; q=1" : ""
+            #expect(mended.contains("Content-Type: image/heic\(parameter)\r\n"), "\(announced)")
+        }
     }
 
     @Test("However it is cut, the same comes out", arguments: certain)
