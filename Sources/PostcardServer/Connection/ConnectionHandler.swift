@@ -139,6 +139,11 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         if fail(interruption, original: original, context: context) == .pass { refusal = early }
     }
 
+    /// Whether nothing has come for so long, though it would have been read.
+    func isQuiet(for time: Duration) -> Bool {
+        isReadWanted && quietSince.duration(to: .now) >= time
+    }
+
     @discardableResult
     private func fail(
         _ interruption: RequestInterruption, original: any Error, context: ChannelHandlerContext

@@ -38,6 +38,11 @@ struct KeptAnswer: Sendable, Codable {
     /// Where the record lies, where the form became one.
     var location: String? { headers[.location] }
 
+    /// The record, where the form became one.
+    var record: UploadID? {
+        location?.split(separator: "/").last.flatMap { UploadID(String($0)) }
+    }
+
     private var headers: HTTPFields {
         HTTPFields(
             fields.compactMap { field in

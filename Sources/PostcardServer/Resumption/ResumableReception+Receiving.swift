@@ -61,7 +61,6 @@ extension ResumableReception {
         let interruption: (any Error)?
         do {
             for try await chunk in request.body {
-                guard !turn.isEnded else { break }
                 try judge(writing, chunk.readableBytes, of: upload)
                 try check?.read(chunk)
                 try await writing.take(chunk)

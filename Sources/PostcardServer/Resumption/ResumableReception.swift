@@ -41,7 +41,7 @@ struct ResumableReception<Store: UploadStore>: Sendable {
             let upload = try await naming(append.version, logger, { try await begin(append, by: request) })
         else { return try await reception.answer(request, logger: logger) }
         return try await answering(append.version, logger) {
-            try await upload.turns.taking(onEnd: Self.connectionsEnd) { turn in
+            try await upload.turns.taking(on: UploadConnection.current?.channel) { turn in
                 try await tell(append.version, of: upload)
                 return try await receive(append, request, into: upload, turn, isWhole: true, logger)
             }
@@ -80,7 +80,7 @@ struct ResumableReception<Store: UploadStore>: Sendable {
         let append = try await counting(logger) { try AppendRequest(appendingBy: request) }
         return try await answering(append.version, logger) {
             let upload = try await find(id)
-            return try await upload.turns.taking(onEnd: Self.connectionsEnd) { turn in
+            return try await upload.turns.taking(on: UploadConnection.current?.channel) { turn in
                 switch try await upload.promisedProgress() {
                 case .gone: throw UploadProblem.unfinishedUploadNotFound
                 case .unfinished(let offset):
@@ -120,7 +120,8 @@ struct ResumableReception<Store: UploadStore>: Sendable {
         try await onFileThread { [folder = upload.folder] in try folder.answer() }
     }
 
-    /// Answers HEAD. An append that is under way is ended, because its sender has given it up.
+    /// Answers HEAD. An append that is under way is ended, because its sender has given it up, and its bytes that have
+    /// got as far as here are taken before.
     func progress(_ request: Request, id: String?, logger: Logger) async throws -> Response {
         let version = try await counting(logger) { try Self.version(of: request) }
         return try await answering(version, logger) {
@@ -174,12 +175,6 @@ struct ResumableReception<Store: UploadStore>: Sendable {
             throw UploadProblem.unfinishedUploadNotFound
         }
         return upload
-    }
-
-    /// Ends the connection or stream of the request under way.
-    private static var connectionsEnd: @Sendable () -> Void {
-        let channel = UploadConnection.current?.channel
-        return { channel?.close(promise: nil) }
     }
 
     func location(of upload: UnfinishedUpload) -> String {

@@ -150,7 +150,8 @@ final class UnfinishedUploads: Sendable {
         table.withLock { $0.unfinishedBytes + count > options.maximumUnfinishedBytes }
     }
 
-    /// Keeps an upload's answer in place of its bytes.
+    /// Keeps an upload's answer in place of its bytes; by the request that has the turn. The answer that shows a record
+    /// which was deleted in the meantime is not kept.
     func finish(_ upload: UnfinishedUpload, with answer: KeptAnswer, options: ResumptionOptions) async throws {
         let bytes = upload.bytes
         try await upload.finish(with: answer)
@@ -162,6 +163,14 @@ final class UnfinishedUploads: Sendable {
             return table.uploads[table.finished.removeFirst()]
         }
         if let surplus, surplus !== upload { await expire(surplus) }
+        // Whoever deleted the record before found no answer to forget.
+        if let record = answer.record, try await !exists(record) { try await remove(upload) }
+    }
+
+    private func exists(_ record: UploadID) async throws -> Bool {
+        try await onFileThread { [layout] in
+            FileManager.default.fileExists(atPath: layout.folder(of: record).string)
+        }
     }
 
     /// Removes an upload; by the request that has the turn.

@@ -1,20 +1,19 @@
 #if Server
 import NIOCore
+import Synchronization
 
-/// Bytes on their way behind those of an upload: gathered until there are 256 KiB of them and then written by a thread
-/// for such work, while the next are gathered.
+/// Bytes on their way behind those of an upload: a thread for such work writes them, and meanwhile the next are
+/// gathered, 256 KiB at the most.
+///
+/// Nothing waits for more to come. A receiver that is killed has lost what came in the time of one write, and no more.
 struct UploadAppend {
     private let uploads: UnfinishedUploads
     private let upload: UnfinishedUpload
     private let file: AppendedFile
-    private var gathered = ByteBuffer()
+    private let gathered = GatheredBytes()
     private var writing: FileWork<Void>?
-    /// Whether something was not written, behind which nothing may be.
-    private var hasFailed = false
     /// Where the upload will end once all that was taken is written.
     private(set) var offset: Int64
-
-    private static let batchBytes = 256 << 10
 
     init(to upload: UnfinishedUpload, of uploads: UnfinishedUploads) async throws {
         self.uploads = uploads
@@ -25,35 +24,60 @@ struct UploadAppend {
 
     mutating func take(_ bytes: ByteBuffer) async throws {
         offset += Int64(bytes.readableBytes)
-        // Copied, because a buffer holds on to the memory of all that was read with it.
-        gathered.writeImmutableBuffer(bytes)
-        if gathered.readableBytes >= Self.batchBytes { try await writeGathered() }
-    }
-
-    private mutating func writeGathered() async throws {
-        try await finishWriting()
-        let batch = gathered
-        gathered = ByteBuffer()
-        guard batch.readableBytes > 0, !hasFailed else { return }
-        writing = FileWork { [uploads, upload, file] in
-            try uploads.append(batch.readableBytesSpan, to: upload, file)
+        switch gathered.add(bytes) {
+        case .isBeingWritten: break
+        case .isFull: try await finish()
+        case .isToBeWritten:
+            try await finish()
+            writing = FileWork { [gathered, uploads, upload, file] in
+                try gathered.write { try uploads.append($0.readableBytesSpan, to: upload, file) }
+            }
         }
     }
 
-    private mutating func finishWriting() async throws {
-        guard let work = writing.take() else { return }
-        do {
-            try await work.value()
-        } catch {
-            hasFailed = true
-            throw error
-        }
-    }
-
-    /// Writes what was taken, as far as there is room.
+    /// Waits until what was taken is written, as far as there is room.
     mutating func finish() async throws {
-        try await writeGathered()
-        try await finishWriting()
+        try await writing.take()?.value()
+    }
+}
+
+/// What waits to be written by one thread while it writes what came before.
+private final class GatheredBytes: Sendable {
+    private static let maximumBytes = 256 << 10
+
+    private let state = Mutex((bytes: ByteBuffer(), isBeingWritten: false))
+
+    enum Place {
+        /// Whoever adds bytes has to see to it that they are written.
+        case isToBeWritten
+        case isBeingWritten
+        /// The same, and no more bytes may be added before all are written.
+        case isFull
+    }
+
+    func add(_ bytes: ByteBuffer) -> Place {
+        state.withLock { state in
+            // Copied, because a buffer holds on to the memory of all that was read with it.
+            state.bytes.writeImmutableBuffer(bytes)
+            guard state.isBeingWritten else {
+                state.isBeingWritten = true
+                return .isToBeWritten
+            }
+            return state.bytes.readableBytes < Self.maximumBytes ? .isBeingWritten : .isFull
+        }
+    }
+
+    /// Writes until nothing is left. Where something cannot be written nothing that follows is.
+    func write(_ write: (ByteBuffer) throws -> Void) throws {
+        while let bytes = next() { try write(bytes) }
+    }
+
+    private func next() -> ByteBuffer? {
+        state.withLock { state in
+            defer { state.bytes = ByteBuffer() }
+            if state.bytes.readableBytes == 0 { state.isBeingWritten = false }
+            return state.isBeingWritten ? state.bytes : nil
+        }
     }
 }
 #endif

@@ -1,31 +1,48 @@
 #if Server
+import NIOCore
 import Synchronization
 
 /// A request's right to be the only one at an upload, until another asks for it.
 final class UploadTurn: Sendable {
     private enum Phase {
         case open
-        /// Another request came. Whoever has the turn writes nothing more and gives it back.
+        /// Another request came. Whoever has the turn takes what is still there and gives it back.
         case ended
         /// The upload is being made a record, which nobody interrupts.
         case finishing
+        case givenBack
     }
 
+    /// The connection or stream whose bytes are taken.
+    private let channel: (any Channel)?
     private let phase = Mutex(Phase.open)
-    private let onEnd: @Sendable () -> Void
 
-    init(onEnd: @escaping @Sendable () -> Void) {
-        self.onEnd = onEnd
+    /// For how long nothing may come on the connection of a request that was ended, and how long it may last in any
+    /// case.
+    private static let (quiet, patience) = (Duration.milliseconds(50), Duration.seconds(10))
+
+    init(on channel: (any Channel)?) {
+        self.channel = channel
     }
 
-    /// Asks for the turn to be given back.
+    /// Asks for the turn to be given back, once nothing more comes on its connection: what had left the sender when
+    /// it gave up need not be sent again.
     func end() {
         let ends = phase.withLock { phase in
             guard case .open = phase else { return false }
             phase = .ended
             return true
         }
-        if ends { onEnd() }
+        guard ends, let channel else { return }
+        let interval = TimeAmount(Self.quiet)
+        let end = ContinuousClock.now + Self.patience
+        channel.eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { [self] task in
+            guard isEnded else { return task.cancel() }
+            let handler = try? channel.pipeline.syncOperations.handler(type: ConnectionHandler.self)
+            if let handler, !handler.isQuiet(for: Self.quiet), .now < end { return }
+            channel.close(promise: nil)
+            task.cancel()
+        }
     }
 
     var isEnded: Bool {
@@ -50,6 +67,17 @@ final class UploadTurn: Sendable {
             return true
         }
     }
+
+    /// Says that the request is over: what follows on its connection is another's, unless the turn was ended, of which
+    /// nobody wants to hear.
+    fileprivate func giveBack() {
+        let wasEnded = phase.withLock { phase in
+            defer { phase = .givenBack }
+            if case .ended = phase { return true }
+            return false
+        }
+        if wasEnded { channel?.close(promise: nil) }
+    }
 }
 
 /// Lets one request at a time at an upload. A request that comes ends those before it: a sender never sends two at
@@ -67,9 +95,9 @@ final class UploadTurns: Sendable {
 
     /// Waits for the turn, which is to be given back.
     ///
-    /// - Parameter onEnd: Called once where another request wants the turn, so that nothing is waited for any more.
-    func take(onEnd: @escaping @Sendable () -> Void = {}) async -> UploadTurn {
-        let turn = UploadTurn(onEnd: onEnd)
+    /// - Parameter channel: What is closed where another request wants the turn, so that nothing is waited for any more.
+    func take(on channel: (any Channel)? = nil) async -> UploadTurn {
+        let turn = UploadTurn(on: channel)
         await withCheckedContinuation { continuation in
             let earlier: [UploadTurn]? = state.withLock { state in
                 guard let holder = state.holder else {
@@ -88,8 +116,7 @@ final class UploadTurns: Sendable {
 
     /// Gives the turn to the request that has waited longest.
     func giveBack(_ turn: UploadTurn) {
-        // Whoever was about to end it comes too late, and must not end what follows on its connection.
-        _ = turn.beginFinishing()
+        turn.giveBack()
         let next: CheckedContinuation<Void, Never>? = state.withLock { state in
             guard !state.waiting.isEmpty else {
                 state.holder = nil
@@ -104,9 +131,9 @@ final class UploadTurns: Sendable {
 
     /// Does something while no other request is at the upload.
     func taking<Value>(
-        onEnd: @escaping @Sendable () -> Void = {}, _ body: (UploadTurn) async throws -> Value
+        on channel: (any Channel)? = nil, _ body: (UploadTurn) async throws -> Value
     ) async rethrows -> Value {
-        let turn = await take(onEnd: onEnd)
+        let turn = await take(on: channel)
         defer { giveBack(turn) }
         return try await body(turn)
     }

@@ -72,11 +72,14 @@ import Testing
 
     /// Ends of the sender and the receiver as a power cut makes them, at moments that chance decides.
     @Test func `every form arrives once, whoever is killed and whenever`() async throws {
-        let scale = ProcessInfo.processInfo.environment["POSTCARD_KILLS"].flatMap(Int.init) ?? 10
+        let environment = ProcessInfo.processInfo.environment
+        let scale = environment["POSTCARD_KILLS"].flatMap(Int.init) ?? 10
+        // From 1,100,000 on, uploads are resumed where they were cut.
+        let size = environment["POSTCARD_QUEUED_BYTES"].flatMap(Int.init) ?? 200_000
         let folder = try TemporaryFolder()
         let directory = folder.url.appending(path: "queue").path
         let received = folder.url.appending(path: "received")
-        let file = try folder.file("a.jpg", size: 200_000)
+        let file = try folder.file("a.jpg", size: size)
         var receiver = try await RunningServer(["serve", "--port", "0", "--directory", received.path])
         let port = try #require(URL(string: receiver.address)?.port)
         for index in 0..<(scale * 5) {

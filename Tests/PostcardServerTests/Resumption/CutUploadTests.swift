@@ -80,9 +80,15 @@ struct CutUploadTests {
                 }
                 silent.append(socket)
             }
-            let offset = try #require(try await sender.head(location).offset)
-            let answer = try await sender.append(
+            var offset = try #require(try await sender.head(location).offset)
+            var answer = try await sender.append(
                 form.bytes[Int(offset)...], at: offset, isComplete: true, to: location)
+            // The last cut's request may have been begun with after the question, which had overtaken it.
+            if answer.status == 409 {
+                offset = try #require(answer.offset)
+                answer = try await sender.append(
+                    form.bytes[Int(offset)...], at: offset, isComplete: true, to: location)
+            }
             #expect(answer.status == 201)
             let record = try UploadRecord(json: Data(answer.body.utf8))
             let file = try await receiver.curl(receiver.url + record.files[0].url)
@@ -95,9 +101,9 @@ struct CutUploadTests {
         let form = LargeForm(bytes: 500_000)
         try await withCurlSender { sender, receiver in
             let (socket, location) = try await Self.begin(form, bytes: 400_000, at: receiver)
-            // What is on its way may come after the question; what was answered does not change any more.
+            // What has left the sender is taken first; what was answered does not change any more.
             let offset = try #require(try await sender.head(location).offset)
-            #expect(offset <= 400_000)
+            #expect(offset == 400_000)
             #expect(await socket.isClosedUnanswered())
             #expect(try await sender.head(location).offset == offset)
             let answer = try await sender.append(

@@ -25,8 +25,19 @@ package struct FaultProxy: Sendable {
     /// The requests whose heads have come, in that order.
     package var seen: [ProxyRequest] { requests.all }
 
-    /// How many bytes of bodies have come.
-    package var bodyBytes: Int { requests.bodyBytes }
+    /// How many bytes clients have put on the wire: heads too, and also what the proxy had not read when it closed a
+    /// connection. On other systems than Linux those of bodies that it has read.
+    package var receivedBytes: Int {
+        #if os(Linux)
+        requests.receivedBytes
+        #else
+        requests.bodyBytes
+        #endif
+    }
+
+    /// How much each socket of the proxy holds back, in bytes: little, as of a network in which a packet stays for
+    /// milliseconds.
+    static let bufferBytes: ChannelOptions.Types.SocketOption.Value = 32 << 10
 
     /// Returns when so many bytes of bodies have come, or when the task is cancelled.
     package func waitForBody(of bytes: Int) async {
@@ -64,6 +75,11 @@ package struct FaultProxy: Sendable {
         let listener = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
             .childChannelOption(.allowRemoteHalfClosure, value: true)
             .childChannelOption(.autoRead, value: false)
+            .childChannelOption(.socketOption(.so_rcvbuf), value: bufferBytes)
+            .childChannelOption(.maxMessagesPerRead, value: 1)
+            .childChannelOption(
+                .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: Int(bufferBytes) / 4)
+            )
             .bind(host: "127.0.0.1", port: 0) { $0.eventLoop.makeSucceededFuture($0) }
         guard let port = listener.channel.localAddress?.port, let url = URL(string: "http://127.0.0.1:\(port)") else {
             throw ProgramFailure("The proxy has no port.")
@@ -124,6 +140,7 @@ package struct ProxyRequest: Sendable {
 final class ProxyRequests: Sendable {
     private let requests = Mutex<[ProxyRequest]>([])
     private let body = Mutex((bytes: 0, watchers: [AsyncStream<Int>.Continuation]()))
+    private let received = Mutex(0)
 
     var bodyBytes: Int { body.withLock { $0.bytes } }
 
@@ -142,6 +159,12 @@ final class ProxyRequests: Sendable {
             body.bytes += count
             for watcher in body.watchers { watcher.yield(body.bytes) }
         }
+    }
+
+    var receivedBytes: Int { received.withLock { $0 } }
+
+    func countReceived(_ count: Int) {
+        received.withLock { $0 += count }
     }
 
     var all: [ProxyRequest] { requests.withLock { $0 } }

@@ -30,29 +30,42 @@ struct ProxyConnection {
                 withPipeliningAssistance: false, withErrorHandling: false)
             return try Client(
                 wrappingChannelSynchronously: channel,
-                configuration: Client.Configuration(isOutboundHalfClosureEnabled: true))
+                configuration: Client.Configuration(
+                    backPressureStrategy: .init(lowWatermark: 1, highWatermark: 1),
+                    isOutboundHalfClosureEnabled: true))
         }.get()
         try await connection.executeThenClose { inbound, outbound in
             try await channel.setOption(.autoRead, value: true).get()
             var inbound = inbound.makeAsyncIterator()
-            while case .head(let head)? = try await inbound.next(isolation: #isolation) {
-                let fault = proxy.plan(requests.add(head))
-                if head.headers.contains(name: "Expect"), fault.byte > 0 {
-                    try await outbound.write(.head(HTTPResponseHead(version: .http1_1, status: .continue)))
-                }
-                let outcome =
-                    if fault.reachesServer {
-                        try await ServerConnection.open(to: proxy.server) { server in
-                            try await relay(head, &inbound, outbound, server, fault, on: channel)
-                        }
-                    } else {
-                        try await answer(head, &inbound, outbound, fault)
-                    }
-                if case .close = outcome { return }
-                // As RFC 9112 §9.6 has it.
-                if !head.isKeepAlive { return }
+            let wire = WireCount(channel, requests)
+            do {
+                while case .next = try await serveRequest(&inbound, outbound, on: channel) { await wire.update() }
+            } catch {
+                await wire.update()
+                throw error
             }
+            await wire.update()
         }
+    }
+
+    private func serveRequest(
+        _ inbound: inout Inbound, _ outbound: Outbound, on channel: any Channel
+    ) async throws -> Outcome {
+        guard case .head(let head)? = try await inbound.next(isolation: #isolation) else { return .close }
+        let fault = proxy.plan(requests.add(head))
+        if head.headers.contains(name: "Expect"), fault.byte > 0 {
+            try await outbound.write(.head(HTTPResponseHead(version: .http1_1, status: .continue)))
+        }
+        let outcome =
+            if fault.reachesServer {
+                try await ServerConnection.open(to: proxy.server) { server in
+                    try await relay(head, &inbound, outbound, server, fault, on: channel)
+                }
+            } else {
+                try await answer(head, &inbound, outbound, fault)
+            }
+        // As RFC 9112 §9.6 has it.
+        return head.isKeepAlive ? outcome : .close
     }
 
     // MARK: - Requests that the server sees
@@ -84,7 +97,8 @@ struct ProxyConnection {
         to request: HTTPRequestHead, from server: inout ServerConnection, to outbound: Outbound, _ fault: Fault,
         _ pace: inout Pace
     ) async throws -> Outcome {
-        try await server.end()
+        // A server that has answered by the head alone may have closed.
+        try? await server.end()
         while let part = try await server.nextPart() {
             if case .answerLost = fault {
                 if case .end = part { return .close }
@@ -165,6 +179,32 @@ struct ProxyConnection {
                 .head(HTTPResponseHead(version: .http1_1, status: status, headers: fields)),
                 .body(.byteBuffer(ByteBuffer(string: answer.body))), .end(nil),
             ])
+    }
+}
+
+/// Counts what a client has put on the wire of its connection, by what the kernel has taken of it.
+private final class WireCount {
+    private let channel: any Channel
+    private let requests: ProxyRequests
+    private var counted = 0
+
+    init(_ channel: any Channel, _ requests: ProxyRequests) {
+        self.channel = channel
+        self.requests = requests
+    }
+
+    /// Counts what came since the last time; nothing where the client has closed the connection in the meantime.
+    func update() async {
+        #if os(Linux)
+        // The beginning of the kernel's `tcp_info`, up to `tcpi_bytes_received`, which libc's does not have.
+        guard let options = channel as? any SocketOptionProvider,
+            let info: InlineArray<17, UInt64> = try? await options.unsafeGetSocketOption(
+                level: .tcp, name: .tcp_info
+            ).get()
+        else { return }
+        requests.countReceived(Int(info[16]) - counted)
+        counted = Int(info[16])
+        #endif
     }
 }
 

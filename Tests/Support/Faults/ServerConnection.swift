@@ -9,21 +9,22 @@ struct ServerConnection {
     private typealias Server = NIOAsyncChannel<HTTPClientResponsePart, HTTPClientRequestPart>
 
     private var inbound: NIOAsyncChannelInboundStream<HTTPClientResponsePart>.AsyncIterator
-    private let outbound: NIOAsyncChannelOutboundWriter<HTTPClientRequestPart>
+    private let channel: any Channel
 
     /// Connects, does something, and closes.
     static func open<Result>(
         to server: URL, _ work: (ServerConnection) async throws -> Result
     ) async throws -> Result {
         let connection = try await ClientBootstrap(group: .singletonMultiThreadedEventLoopGroup)
+            .channelOption(.socketOption(.so_sndbuf), value: FaultProxy.bufferBytes)
             .connect(host: server.host() ?? "127.0.0.1", port: server.port ?? 80) { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHTTPClientHandlers()
                     return try Server(wrappingChannelSynchronously: channel)
                 }
             }
-        return try await connection.executeThenClose { inbound, outbound in
-            try await work(ServerConnection(inbound: inbound.makeAsyncIterator(), outbound: outbound))
+        return try await connection.executeThenClose { inbound, _ in
+            try await work(ServerConnection(inbound: inbound.makeAsyncIterator(), channel: connection.channel))
         }
     }
 
@@ -32,15 +33,20 @@ struct ServerConnection {
         var head = head
         head.headers.remove(name: "Expect")
         head.headers.replaceOrAdd(name: "Connection", value: "close")
-        try await outbound.write(.head(head))
+        try await write(.head(head))
     }
 
     func write(_ bytes: ByteBuffer) async throws {
-        try await outbound.write(.body(.byteBuffer(bytes)))
+        try await write(.body(.byteBuffer(bytes)))
     }
 
     func end() async throws {
-        try await outbound.write(.end(nil))
+        try await write(.end(nil))
+    }
+
+    /// Returns once the part is in the socket, where it stays in the stream whatever becomes of the client.
+    private func write(_ part: HTTPClientRequestPart) async throws {
+        try await channel.writeAndFlush(part)
     }
 
     /// The next part of the answer.
