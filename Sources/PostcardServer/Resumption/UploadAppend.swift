@@ -45,7 +45,12 @@ struct UploadAppend {
 private final class GatheredBytes: Sendable {
     private static let maximumBytes = 256 << 10
 
-    private let state = Mutex((bytes: ByteBuffer(), isBeingWritten: false))
+    private let state = Mutex(State())
+
+    private struct State {
+        var bytes = ByteBuffer()
+        var isBeingWritten = false
+    }
 
     enum Place {
         /// Whoever adds bytes has to see to it that they are written.
