@@ -23,7 +23,8 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     /// Since when the client is waited for: its last byte, or the time when the next was asked for.
     private var quietSince = ContinuousClock.now
-    private var isReadWanted = true
+    /// Since when nothing is read of what the client may have sent; `nil` while it is waited for.
+    private var pausedSince: ContinuousClock.Instant?
     private var silenceCheck: Scheduled<Void>?
     /// Ends of answers that are not in the socket yet.
     private var unsentEnds = 0
@@ -31,6 +32,8 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private var unsentParts = 0
     private var stalledSince = ContinuousClock.now
     private let wire = WireBytes()
+    /// Who closes a connection over TLS that asks for nothing.
+    private weak var watch: ConnectionWatch?
     /// Why what came is not taken for a request.
     private var refusal = EarlyRefusal(problem: .malformedRequest, bytes: [])
     /// Who wants to know that the connection is closed, where closing has to wait.
@@ -48,10 +51,10 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         quietSince = .now
         checkSilence(context: context, after: options.idleTimeout)
         let pipeline = context.pipeline.syncOperations
-        guard let decoder = try? pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self) else {
-            isStream = true
-            return
-        }
+        let decoder = try? pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
+        isStream = decoder == nil
+        beWatched(on: isStream ? context.channel.parent : context.channel)
+        guard let decoder else { return }
         do {
             try pipeline.addHandler(wire, position: .before(decoder))
             try pipeline.addHandler(RequestGuard(), position: .after(decoder))
@@ -60,8 +63,15 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         }
     }
 
+    private func beWatched(on connection: (any Channel)?) {
+        guard let connection, connection.eventLoop.inEventLoop else { return }
+        watch = try? connection.pipeline.syncOperations.handler(type: ConnectionWatch.self)
+        watch?.served()
+    }
+
     func handlerRemoved(context: ChannelHandlerContext) {
         silenceCheck?.cancel()
+        watch?.left()
     }
 
     func channelInactive(context: ChannelHandlerContext) {
@@ -79,11 +89,14 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     // MARK: - What comes in
 
     func read(context: ChannelHandlerContext) {
-        if !isReadWanted {
-            quietSince = .now
-            rate.readingGoesOn(at: quietSince)
+        if let since = pausedSince {
+            let now = ContinuousClock.now
+            // The client is not to blame for that time. Bytes that are no message yet do not end its silence: a head
+            // that trickles in is over when the time for one is.
+            quietSince = min(quietSince.advanced(by: since.duration(to: now)), now)
+            rate.readingGoesOn(at: now)
+            pausedSince = nil
         }
-        isReadWanted = true
         context.read()
     }
 
@@ -109,8 +122,9 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        isReadWanted = false
-        rate.readingStops(at: .now)
+        let now = ContinuousClock.now
+        pausedSince = pausedSince ?? now
+        rate.readingStops(at: now)
         context.fireChannelReadComplete()
         // Who is behind this handler no longer sees what comes in, and so may not ask for more.
         if state.isDropping { context.read() }
@@ -141,7 +155,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     /// Whether nothing has come for so long, though it would have been read.
     func isQuiet(for time: Duration) -> Bool {
-        isReadWanted && quietSince.duration(to: .now) >= time
+        pausedSince == nil && quietSince.duration(to: .now) >= time
     }
 
     @discardableResult
@@ -315,7 +329,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         guard unsentParts == 0 else { return judgeStall(context: context) }
         let quiet = quietSince.duration(to: .now)
         switch state.silence {
-        case .inBody where isReadWanted:
+        case .inBody where pausedSince == nil:
             judgeSender(quiet: quiet, context: context)
         case .betweenRequests where quiet >= options.idleTimeout, .afterLastAnswer where quiet >= options.drainTimeout:
             closeNow(context: context)

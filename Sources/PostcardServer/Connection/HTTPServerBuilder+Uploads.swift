@@ -45,11 +45,12 @@ extension HTTPServerBuilder {
         let tls = try certificate.configuration()
         return HTTPServerBuilder { responder in
             let streams = HTTP2ChannelConfiguration(
-                idleTimeout: options.idleTimeout, streamConfiguration: configuration(options, onEarlyRefusal))
-            return TimedHandshake(
+                idleTimeout: options.idleTimeout, gracefulCloseTimeout: options.drainTimeout,
+                streamConfiguration: configuration(options, onEarlyRefusal))
+            return WatchedConnection(
                 base: try HTTP2UpgradeChannel(
                     tlsConfiguration: tls, configuration: streams, responder: onUploadConnection(responder)),
-                timeout: options.idleTimeout)
+                options: options)
         }
     }
 

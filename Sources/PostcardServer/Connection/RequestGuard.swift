@@ -70,7 +70,7 @@ final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
 
     /// Why a request is refused by its head, whatever it asks for.
     private static func refusal(of head: HTTPRequestHead) -> UploadProblem? {
-        let hosts = Set(head.headers["Host"])
+        let hosts = head.headers["Host"]
         guard hosts.count <= 1 else { return .severalHosts }
         guard hosts.count == 1 || isOld(head) else { return .missingHost }
         let codings = head.headers["Transfer-Encoding"]

@@ -85,11 +85,23 @@ struct Archive<Store: UploadStore>: Sendable {
     func file(_ request: Request, id: String?, index: String?, logger: Logger) async throws -> Response {
         let record = try await find(id, logger)
         guard let index = index.flatMap({ Int($0) }), record.files.indices.contains(index),
-            let content = try await reading(logger, { try await store.openFile(index, of: record.id) })
+            let content = try await reading(logger, { try await open(index, of: record) })
         else {
             throw UploadProblem.fileNotFound
         }
         return FileAnswer(file: record.files[index], content: content).response(to: request)
+    }
+
+    /// - Throws: ``UploadStoreError`` where it is not as long as it was when it was received: what its digest says would
+    ///   not hold.
+    private func open(_ index: Int, of record: UploadRecord) async throws -> (any StoredFile)? {
+        guard let content = try await store.openFile(index, of: record.id) else { return nil }
+        let size = record.files[index].size
+        guard content.size == size else {
+            throw UploadStoreError(
+                .unavailable, "File \(index) of upload \(record.id) has \(content.size) bytes, and had \(size).")
+        }
+        return content
     }
 
     private func find(_ id: String?, _ logger: Logger) async throws -> UploadRecord {

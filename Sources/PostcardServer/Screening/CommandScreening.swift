@@ -12,7 +12,8 @@ import SystemPackage
 ///
 /// The program is started once for each file, with the file's path as its last argument. Its exit status is the
 /// verdict: 0 accepts the file, 1 refuses it for the reason that the first line of its output gives, and any other is
-/// a failure, after which the form is refused with 503. The file is only to be read.
+/// a failure, after which the form is refused with 503. The file is only to be read: one that the
+/// program accepts after it took the file away or changed it is refused with 503 as well.
 public struct CommandScreening: Sendable, Hashable {
     /// The program and its options as a shell takes them.
     public var command: String
@@ -33,10 +34,15 @@ public struct CommandScreening: Sendable, Hashable {
         defer { files.remove() }
         let path: FilePath
         if let known = file.path { path = known } else { path = try await copy(file.content, to: files) }
-        let output = try await onFileThread { try files.make().path }
+        let (output, before) = try await onFileThread { (try files.make().path, FileState(path)) }
         let status = try await status(of: path, output: output)
         switch status {
-        case 0: return .accepted
+        case 0:
+            // What it was asked about would not be what is kept.
+            guard try await onFileThread({ FileState(path) }) == before else {
+                throw ScreeningError("The command accepted a file that it took away or changed.")
+            }
+            return .accepted
         case 1: return .refused(reason: try await Self.reason(in: output))
         default: throw ScreeningError("The command ended with status \(status).")
         }
@@ -69,6 +75,20 @@ public struct CommandScreening: Sendable, Hashable {
             defer { group.cancelAll() }
             guard let status = try await group.next() else { throw CancellationError() }
             return status
+        }
+    }
+
+    /// What of a file is not the same where it was replaced or written to.
+    private struct FileState: Equatable {
+        private let number: UInt64?
+        private let size: UInt64?
+        private let modified: Date?
+
+        init(_ path: FilePath) {
+            let attributes = try? FileManager.default.attributesOfItem(atPath: path.string)
+            number = attributes?[.systemFileNumber] as? UInt64
+            size = attributes?[.size] as? UInt64
+            modified = attributes?[.modificationDate] as? Date
         }
     }
 

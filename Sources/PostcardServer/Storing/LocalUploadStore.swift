@@ -145,6 +145,10 @@ public final class LocalUploadStore: UploadStore {
         try await onFileThread { [layout] in
             if let file = try LocalFile(layout.file(index, of: id)) { return file }
             guard let record = try layout.record(id), record.files.indices.contains(index) else { return nil }
+            // Only what has content has a file.
+            guard record.files[index].size == 0 else {
+                throw UploadStoreError(.unavailable, "File \(index) of upload \(id) is gone from its folder.")
+            }
             return EmptyFile()
         }
     }

@@ -52,6 +52,7 @@ extension KeptBody {
             var chunk = chunk
             // Once bytes were left out, more of them are no longer the beginning.
             let isBeginning = length == Int64(first.count)
+            if first.count > 2 * maximumEndBytes { first = Array(first.prefix(maximumEndBytes)) }
             length += Int64(chunk.readableBytes)
             if isBeginning, first.count < maximumEndBytes {
                 let count = min(maximumEndBytes - first.count, chunk.readableBytes)
@@ -60,13 +61,24 @@ extension KeptBody {
                 }
             }
             guard chunk.readableBytes > 0 else { return }
-            keep(chunk)
-            recentBytes += chunk.readableBytes
+            keepEnd(of: chunk, maximumEndBytes: maximumEndBytes)
             while let oldest = recent.first, recentBytes - oldest.readableBytes >= maximumEndBytes {
                 recentBytes -= oldest.readableBytes
                 recent.removeFirst()
             }
             shrinkLast(to: maximumEndBytes)
+        }
+
+        private mutating func keepEnd(of chunk: ByteBuffer, maximumEndBytes: Int) {
+            guard chunk.readableBytes > maximumEndBytes else {
+                keep(chunk)
+                recentBytes += chunk.readableBytes
+                return
+            }
+            // Uncopied, the bytes that are to be kept would hold on to all that was read with them.
+            recent.removeAll()
+            recent.append(ByteBuffer(bytes: chunk.readableBytesView.suffix(maximumEndBytes)))
+            recentBytes = maximumEndBytes
         }
 
         private mutating func keep(_ chunk: ByteBuffer) {

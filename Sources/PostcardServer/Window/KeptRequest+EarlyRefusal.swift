@@ -11,9 +11,9 @@ extension KeptRequest {
     /// Describes what was no request as far as it looks like one.
     init(_ refusal: EarlyRefusal, scheme: String) {
         let lines = String(decoding: refusal.bytes, as: UTF8.self).replacing("\r\n", with: "\n")
-            .split(separator: "\n", omittingEmptySubsequences: false)
+            .replacing("\r", with: "\n").split(separator: "\n", omittingEmptySubsequences: false)
         let words = lines.first?.split(separator: " ", maxSplits: 2) ?? []
-        let fields = lines.dropFirst().prefix { !$0.isEmpty }.map(Self.field)
+        let fields = Self.fields(lines.dropFirst().prefix { !$0.isEmpty })
         func value(_ name: String) -> String? { fields.first { $0.name.lowercased() == name }?.value }
         self.init(
             received: Date(), duration: .zero, method: words.first.map(String.init) ?? "", scheme: scheme,
@@ -22,16 +22,30 @@ extension KeptRequest {
             notes: .none)
     }
 
+    private static func fields(_ lines: ArraySlice<Substring>) -> [(name: String, value: String)] {
+        var fields: [(name: String, value: String)] = []
+        for line in lines {
+            let isFolded = line.first == " " || line.first == "\t"
+            // A line that goes on with a secret is one, whatever it looks like.
+            let isSecret = isFolded && fields.last?.value == Secrets.mask
+            fields.append(isSecret ? ("", Secrets.mask) : field(line))
+        }
+        return fields
+    }
+
     /// A line that is no header field is one without a value.
     private static func field(_ line: Substring) -> (name: String, value: String) {
         let halves = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-        let name = String(halves[0])
-        guard halves.count == 2 else {
-            let word = name.prefix { $0 != " " && $0 != "\t" }
-            return Secrets.isSecret(word) ? (String(word), Secrets.mask) : (name, "")
-        }
-        let value = halves[1].trimmingPrefix { $0 == " " || $0 == "\t" }
-        return (name, Secrets.isSecret(name) ? Secrets.mask : String(value))
+        let name = halves[0]
+        let word = name.trimmingPrefix(while: isBlank).prefix { !isBlank($0) }
+        let isSecret = Secrets.isSecret(word)
+        guard halves.count == 2 else { return isSecret ? (String(word), Secrets.mask) : (String(name), "") }
+        let value = String(halves[1].trimmingPrefix(while: isBlank))
+        return (String(name), isSecret ? Secrets.mask : Secrets.masked(path: value))
+    }
+
+    private static func isBlank(_ character: Character) -> Bool {
+        character == " " || character == "\t"
     }
 }
 #endif

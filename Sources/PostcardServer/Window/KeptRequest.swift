@@ -60,7 +60,10 @@ extension KeptRequest {
     ) {
         let head = request.head
         let fields = head.headerFields.map { field in
-            (field.name.rawName, Secrets.isSecret(field.name.canonicalName) ? Secrets.mask : field.value)
+            (
+                field.name.rawName,
+                Secrets.isSecret(field.name.canonicalName) ? Secrets.mask : Secrets.masked(path: field.value)
+            )
         }
         self.init(
             received: received, duration: duration, method: head.method.rawValue, scheme: scheme,

@@ -1,12 +1,19 @@
 #if Server
+import Foundation
+
 /// What of a request is not shown to those who look at it: values that let somebody in.
 enum Secrets {
     /// What stands in a secret's place.
     static let mask = "***"
 
-    private static let names: Set<String> = ["authorization", "proxy-authorization", "cookie", "set-cookie"]
+    private static let names: Set<String> = [
+        "authorization", "proxy-authorization", "authentication", "x-auth", "cookie", "set-cookie", "auth", "key",
+        "sig",
+        "code", "pwd",
+    ]
     private static let pieces = [
         "token", "secret", "password", "passwd", "api-key", "apikey", "api_key", "signature",
+        "session", "jwt", "csrf", "access-key", "credential",
     ].map { Array($0.utf8) }
 
     /// Whether the value of a header field or of a query's parameter lets somebody in.
@@ -24,14 +31,15 @@ enum Secrets {
         }
     }
 
-    /// A path, with the values of secret parameters in its query masked.
+    /// A path, or a field's value that holds one, with the values of secret parameters in its query masked.
     static func masked(path: String) -> String {
         let path = maskingResumption(path)
         let halves = path.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         guard halves.count == 2 else { return path }
         let parameters = halves[1].split(separator: "&", omittingEmptySubsequences: false).map { parameter in
             let pair = parameter.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            return pair.count == 2 && isSecret(pair[0]) ? "\(pair[0])=\(mask)" : String(parameter)
+            let name = String(pair[0]).removingPercentEncoding ?? String(pair[0])
+            return pair.count == 2 && isSecret(name) ? "\(pair[0])=\(mask)" : String(parameter)
         }
         return halves[0] + "?" + parameters.joined(separator: "&")
     }

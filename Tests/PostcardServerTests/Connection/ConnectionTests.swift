@@ -130,6 +130,32 @@ struct ConnectionTests {
         }
     }
 
+    @Test(
+        "A head that trickles in is over when the time for one is",
+        arguments: [
+            ("GET /health HTTP/1.1\r\nHost: a\r\nX: ", "a"), ("GET /health HTTP/1.1\r\nHost: a\r\n", "X: a\r\n"),
+            ("POST /uploads?", "a"), ("", "\r\n"),
+            ("GET /health HTTP/1.1\r\nHost: a\r\n\r\nGET /health HTTP/1.1\r\nX: ", "a"),
+        ])
+    func slowHead(beginning: String, piece: String) async throws {
+        try await withReceiver {
+            $0.connections.idleTimeout = .milliseconds(300)
+        } _: { receiver in
+            let port = receiver.port
+            try await onThread {
+                let socket = try RawSocket(port: port)
+                try socket.send(beginning)
+                // Sending fails once the connection is closed; a server that never closes ends the loop otherwise.
+                #expect(throws: (any Error).self) {
+                    for _ in 0..<400 {
+                        try socket.send(piece)
+                        if socket.hasReceived(within: 50), try socket.receive().isEmpty { throw Errno.connectionReset }
+                    }
+                }
+            }
+        }
+    }
+
     @Test("Requests sent ahead of their answers are answered in order on one connection")
     func pipelining() async throws {
         try await withReceiver { receiver in

@@ -79,6 +79,20 @@ struct SecureConnectionTests {
         }
     }
 
+    @Test(arguments: ["", #"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"#])
+    func `a client that asks for nothing over HTTP/2, and answers nothing, is closed`(beginning: String) async throws {
+        try await withSecureReceiver {
+            $0.connections.idleTimeout = .milliseconds(200)
+            $0.connections.drainTimeout = .milliseconds(200)
+        } _: { receiver, certificate in
+            // It speaks TLS and nothing above it, and stays until the server closes.
+            let client = "openssl s_client -quiet -alpn h2 -connect 127.0.0.1:\(receiver.port) -CAfile '\(certificate)'"
+            let ending = try await Program.run(
+                "bash", ["-c", "printf '\(beginning)' | timeout 30 \(client); test ${PIPESTATUS[1]} != 124"])
+            #expect(ending.status == 0, "\(ending.messages)")
+        }
+    }
+
     @Test func `a certificate that cannot be used is refused by name`() async throws {
         try await withTemporaryDirectory { directory in
             var receiver = Receiver(directory: directory)

@@ -50,6 +50,19 @@ struct ArchiveTests {
         }
     }
 
+    @Test("A file that is gone from its folder, or was cut, is not given out as what it was", arguments: [true, false])
+    func damagedFile(isGone: Bool) async throws {
+        try await withReceiver { receiver in
+            let record = try await post("content", to: receiver)
+            let path = receiver.directory.appending(record.id.text).appending("0").string
+            try FileManager.default.removeItem(atPath: path)
+            if !isGone { try Data("cont".utf8).write(to: URL(filePath: path)) }
+            let answer = try await get(record.files[0].url, receiver)
+            #expect(answer.status == 503)
+            #expect(!answer.text.contains(record.files[0].sha256))
+        }
+    }
+
     @Test(
         "A query that makes no sense is refused",
         arguments: ["limit=0", "limit=1001", "limit=x", "limit=-1", "limit=", "after=x", "after=../../etc"])

@@ -66,7 +66,8 @@ struct ScreeningTests {
     @Test(arguments: [
         ("grep -qv EICAR", 422, "file-refused"), ("false", 422, "file-refused"), ("true", 201, nil),
         ("test -s", 201, nil), ("sh -c 'exit 2'", 503, "screening-failed"),
-        ("/no/such/program", 503, "screening-failed"),
+        ("/no/such/program", 503, "screening-failed"), ("rm", 503, "screening-failed"),
+        ("sh -c 'echo more >> \"$0\"'", 503, "screening-failed"),
     ])
     func `a command's exit status is the verdict`(command: String, status: Int, code: String?) async throws {
         try await withReceiver {

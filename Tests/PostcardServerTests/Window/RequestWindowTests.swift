@@ -107,6 +107,12 @@ struct RequestWindowTests {
         ),
         ("POST /uploads HTTP/1.1\r\nX-Token: s3cret\r\n\r\n", 400, "malformed-request"),
         (
+            "POST /uploads HTTP/1.1\r\nX-Token: a\r\nAuthorization:\r\n Bearer s3cret\r\nno field\r\n\r\n", 400,
+            "malformed-request"
+        ),
+        ("POST /uploads HTTP/1.1\r\nX-Token: a\r\nCookie : s3cret\r\n\r\n", 400, "malformed-request"),
+        ("POST /uploads HTTP/1.1\r\nX-Token: a\r\nX: y\rAuthorization: s3cret\r\n\r\n", 400, "malformed-request"),
+        (
             "POST /uploads HTTP/1.1\r\nX-Token: s3cret\r\nX-Long: " + String(repeating: "x", count: 100_000)
                 + "\r\n\r\n", 431, "request-head-too-large"
         ),
@@ -191,6 +197,7 @@ struct RequestWindowTests {
         "Secrets in an address are masked, and nothing else",
         arguments: [
             ("/uploads", "/uploads"), ("/u?token=a&b=c", "/u?token=***&b=c"),
+            ("/u?to%6ben=a&sig=b&code=c&author=d", "/u?to%6ben=***&sig=***&code=***&author=d"),
             ("/u?b=c&Access_Token=x=y", "/u?b=c&Access_Token=***"),
             ("/u?token", "/u?token"), ("/u?", "/u?"), ("/u?a=token=b", "/u?a=token=b"),
         ])

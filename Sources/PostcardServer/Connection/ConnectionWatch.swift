@@ -1,0 +1,90 @@
+#if Server
+import HummingbirdCore
+import Logging
+import NIOCore
+import NIOSSL
+import NIOTLS
+
+/// Has a watch kept over the connections of a server that speaks TLS.
+struct WatchedConnection<Base: ServerChildChannel>: ServerChildChannel {
+    let base: Base
+    let options: ConnectionOptions
+
+    func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Base.Value> {
+        let value = base.setup(channel: channel, logger: logger)
+        do {
+            let pipeline = channel.pipeline.syncOperations
+            let tls = try pipeline.handler(type: NIOSSLServerHandler.self)
+            try pipeline.addHandler(ConnectionWatch(options: options), position: .after(tls))
+        } catch {
+            return channel.eventLoop.makeFailedFuture(error)
+        }
+        return value
+    }
+
+    func handle(value: Base.Value, logger: Logger) async {
+        await base.handle(value: value, logger: logger)
+    }
+}
+
+/// Closes a connection over TLS whose handshake does not end, or on which nothing is asked for.
+///
+/// What judges a silent client otherwise is in place only behind the handshake, for HTTP/1.1, or for each stream of
+/// HTTP/2. Between streams a client is told that the connection ends, and one that does not answer to that would be
+/// kept for ever.
+final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = ByteBuffer
+
+    private let options: ConnectionOptions
+    private var deadline: Scheduled<Void>?
+    private var context: ChannelHandlerContext?
+    /// How many handlers serve it: one for HTTP/1.1, one for each stream of HTTP/2.
+    private var servants = 0
+
+    init(options: ConnectionOptions) {
+        self.options = options
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        close(after: options.idleTimeout)
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        deadline?.cancel()
+        self.context = nil
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if case TLSUserEvent.handshakeCompleted? = event as? TLSUserEvent, servants == 0 { waitForRequest() }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    /// A handler serves the connection or one of its streams.
+    func served() {
+        servants += 1
+        deadline?.cancel()
+    }
+
+    /// A handler serves it no longer.
+    func left() {
+        servants -= 1
+        if servants == 0 { waitForRequest() }
+    }
+
+    /// Gives the client the time in which it is told that the connection ends, and that in which it may answer.
+    private func waitForRequest() {
+        close(after: options.idleTimeout + options.drainTimeout)
+    }
+
+    private func close(after delay: Duration) {
+        deadline?.cancel()
+        deadline = context?.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(delay)) { [self] in
+            context?.close(promise: nil)
+        }
+    }
+}
+
+@available(*, unavailable)
+extension ConnectionWatch: Sendable {}
+#endif
