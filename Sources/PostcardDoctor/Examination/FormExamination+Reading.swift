@@ -27,8 +27,8 @@ extension FormExamination {
             return readContent(frame, start: start)
         case .header(let frame, let delimiterStart):
             return readHeader(frame, delimiterStart: delimiterStart)
-        case .epilogue(let frame, let start, let foundPart):
-            readEpilogue(frame, start: start, foundPart: foundPart)
+        case .epilogue(let frame, let start, let content):
+            readEpilogue(frame, start: start, holding: content)
             return false
         case .lost:
             position = window.count
@@ -166,7 +166,7 @@ extension FormExamination {
         let next = window.offset(of: delimiter.next)
         phase =
             delimiter.isClose
-            ? .epilogue(frame, start: next, foundPart: false) : .header(frame, delimiterStart: start)
+            ? .epilogue(frame, start: next, holding: .noDelimiter) : .header(frame, delimiterStart: start)
         position = delimiter.next
         searched = position
     }
@@ -267,25 +267,27 @@ extension FormExamination {
 
     // MARK: - Behind the close delimiter
 
-    private mutating func readEpilogue(_ frame: Frame, start: Int64, foundPart: Bool) {
-        var foundPart = foundPart
+    private mutating func readEpilogue(_ frame: Frame, start: Int64, holding content: EpilogueContent) {
+        var content = content
         let end = window.isLast ? window.count : max(window.count - Self.lookahead, position)
         var from = position
-        while !foundPart, from < end,
+        while content != .part, from < end,
             let found = frame.search.firstIndex(
                 in: window.bytes, from: from, end: min(end + frame.delimiter.count, window.count))
         {
             from = found + 1
-            guard window.beginsPart(behind: window.skippingBlanks(from: found + frame.delimiter.count)) else {
+            let next = found + frame.delimiter.count
+            guard window.beginsPart(behind: window.skippingBlanks(from: next)) else {
+                if window.holds("--", at: next) { content = .closeDelimiter }
                 continue
             }
-            foundPart = true
+            content = .part
             add(
                 Finding(
                     .doctor(.partsAfterCloseDelimiter), at: window.offset(of: found), length: frame.delimiter.count,
                     "Another part follows the close delimiter, where no server looks for one."))
         }
-        phase = .epilogue(frame, start: start, foundPart: foundPart)
+        phase = .epilogue(frame, start: start, holding: content)
         position = end
     }
 }

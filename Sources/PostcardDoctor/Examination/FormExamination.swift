@@ -48,9 +48,17 @@ public struct FormExamination: Sendable {
         /// Behind a delimiter's line, which begins at an offset.
         case header(Frame, delimiterStart: Int64)
         /// Behind the close delimiter's line.
-        case epilogue(Frame, start: Int64, foundPart: Bool)
+        case epilogue(Frame, start: Int64, holding: EpilogueContent)
         /// Nothing looks like a delimiter.
         case lost
+    }
+
+    /// What was found behind the close delimiter's line.
+    enum EpilogueContent {
+        case noDelimiter
+        /// The form is closed again: what closed it first may be content.
+        case closeDelimiter
+        case part
     }
 
     /// What the receiver's parser makes of the form.

@@ -90,6 +90,8 @@ struct MenderTests {
             "--YY\r\n\(header)\"a\"\r\n\r\n1\r\n--XX\r\n\(header)\"b\"\r\n\r\n2\r\n--XX--\r\n",
             // The close delimiter of another form.
             "--XX\r\n\(header)\"a\"\r\n\r\n1\r\n--YY--\r\n",
+            // A text that quotes the close delimiter.
+            "--XX\r\n\(header)\"a\"\r\n\r\n1\r\n--XX--\r\n2\r\n--XX--\r\n",
         ])
     func meant(body: String) {
         var examination = FormExamination(contentType: "multipart/form-data; boundary=XX")
