@@ -28,14 +28,22 @@ final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
     private var current = Asked()
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        guard case .head(var head) = unwrapInboundIn(data) else {
+        switch unwrapInboundIn(data) {
+        case .head(let head):
+            headRead(head, context: context)
+        case .end(let trailers?) where !trailers.isEmpty:
+            context.fireErrorCaught(RequestRefusal(problem: .trailerFields))
+        case .body, .end:
             context.fireChannelRead(data)
-            return
         }
+    }
+
+    private func headRead(_ head: HTTPRequestHead, context: ChannelHandlerContext) {
         if let problem = Self.refusal(of: head) {
             context.fireErrorCaught(RequestRefusal(problem: problem))
             return
         }
+        var head = head
         let isOld = Self.isOld(head)
         unanswered.append(Asked(isHead: head.method == .HEAD, isOld: isOld))
         if isOld {

@@ -22,8 +22,12 @@ extension UploadProblem {
         fix: "Send a Host header field with the server's name.")
 
     static let severalHosts = UploadProblem(
-        status: 400, code: "malformed-request", detail: "The request has several Hosts that differ.",
+        status: 400, code: "malformed-request", detail: "The request has several Hosts.",
         fix: "Send one Host header field.")
+
+    static let trailerFields = UploadProblem(
+        status: 400, code: "malformed-request", detail: "Fields follow the body, where nobody heeds them.",
+        fix: "Send all header fields before the body.")
 
     static let unknownTransferEncoding = UploadProblem(
         status: 501, code: "unsupported-transfer-encoding", detail: "The body has a Transfer-Encoding beside chunked.",

@@ -72,6 +72,27 @@ struct RequestGuardTests {
         }
     }
 
+    @Test("Fields behind a chunked body are refused, whatever they say", arguments: ["X-Sum: 1", "Authorization: b"])
+    func trailerFields(field: String) async throws {
+        try await withReceiver { receiver in
+            let size = String(Form.small.utf8.count, radix: 16)
+            let chunks = "\(size)\r\n\(Form.small)\r\n0\r\n\(field)\r\n\r\n"
+            let answer = try await receiver.exchange(Form.chunked(chunks))
+            #expect(answer.status == 400)
+            #expect(answer.problem?.code == "malformed-request")
+            #expect(try receiver.records.isEmpty)
+            #expect(try receiver.incoming.isEmpty)
+        }
+    }
+
+    @Test("Two Hosts are refused, though they are the same")
+    func sameHosts() async throws {
+        try await withReceiver { receiver in
+            let answer = try await receiver.exchange("GET /health HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n")
+            #expect(answer.problem?.code == "malformed-request")
+        }
+    }
+
     @Test("A client that stops reading loses the connection, and a shutdown does not wait for it for ever")
     func stalledReader() async throws {
         var stalled: RawSocket?
