@@ -82,11 +82,12 @@ extension ResumableReception {
         if let announced = append.contentLength, count != announced { throw UploadProblem.endedEarly(at: count) }
     }
 
-    private func judge(_ writing: UploadAppend, _ count: Int, of upload: UnfinishedUpload) throws(Excess) {
+    // Untyped: the compiler of Swift 6.3 ends in an assertion when it optimizes a typed one of this nested type.
+    private func judge(_ writing: UploadAppend, _ count: Int, of upload: UnfinishedUpload) throws {
         let end = writing.offset + Int64(count)
-        if let length = upload.facts.length, end > length { throw .ofLength }
-        guard end <= reception.options.limits.maximumBodyBytes else { throw .ofMaximum }
-        guard !uploads.isFull(for: end - upload.bytes, options) else { throw .ofAll }
+        if let length = upload.facts.length, end > length { throw Excess.ofLength }
+        guard end <= reception.options.limits.maximumBodyBytes else { throw Excess.ofMaximum }
+        guard !uploads.isFull(for: end - upload.bytes, options) else { throw Excess.ofAll }
     }
 
     private static func problem(of error: any Error, at count: Int64) -> any Error {
