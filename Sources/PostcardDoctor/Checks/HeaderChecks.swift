@@ -25,8 +25,10 @@ struct HeaderChecks {
     private var control: Finding? {
         for (what, value) in values {
             guard let index = value.bytes.firstIndex(where: { $0 < 0x20 || $0 == 0x7F }) else { continue }
+            // A value that has been put right is longer than what stands there.
+            let offset = value.isExact ? value.offset + Int64(index) : value.offset
             return Finding(
-                .doctor(.controlInName), at: value.offset + Int64(index), length: 1, part: partIndex,
+                .doctor(.controlInName), at: offset, length: 1, part: partIndex,
                 "The \(what) holds a control character.")
         }
         return nil

@@ -101,6 +101,17 @@ struct MenderTests {
 
     private static let header = "Content-Disposition: form-data; name="
 
+    @Test("What is found in a name that is put right has its place in the body")
+    func place() {
+        let name = String(repeating: "\"", count: 100) + "\u{1}"
+        let body = Array("--XX\r\n\(Self.header)\"a\"; filename=\"\(name).jpg\"\r\n\r\n1\r\n--XX--\r\n".utf8)
+        var examination = FormExamination(contentType: "multipart/form-data; boundary=XX")
+        examination.read(body.span.bytes)
+        let findings = examination.finish().problems
+        #expect(findings.contains { $0.code == .doctor(.controlInName) })
+        #expect(findings.allSatisfy { $0.offset <= body.count })
+    }
+
     @Test("What no mend brings back is still told by the length")
     func cutOff() {
         var request = SampleRequest.pictures
