@@ -42,6 +42,14 @@ extension BackgroundAccount {
     }
 }
 
+extension URLSessionTask {
+    /// The upload that a task carries, by what a relaunched app finds of it.
+    var uploadID: UUID? {
+        get { taskDescription.flatMap(UUID.init(uuidString:)) }
+        set { taskDescription = newValue?.uuidString }
+    }
+}
+
 extension BackgroundAccount.Entry {
     var upload: BackgroundUpload {
         BackgroundUpload(

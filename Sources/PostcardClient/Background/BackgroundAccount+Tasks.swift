@@ -37,7 +37,7 @@ extension BackgroundAccount {
             defer { carriage.isBodyTaken = true }
             return !carriage.isBodyTaken
         }
-        guard isFirst == true, let id = task.taskDescription.flatMap(UUID.init(uuidString:)) else {
+        guard isFirst == true, let id = task.uploadID else {
             return FormInputStream(nil)
         }
         return InputStream(url: folder.body(id)) ?? FormInputStream(nil)
@@ -45,7 +45,7 @@ extension BackgroundAccount {
     #endif
 
     private func change(_ task: URLSessionTask, _ body: (inout Carriage) -> Bool) -> Bool? {
-        guard let id = task.taskDescription.flatMap(UUID.init(uuidString:)) else { return nil }
+        guard let id = task.uploadID else { return nil }
         return state.withLock { state in
             state.carry(task, id)
             guard case .carried(var carriage) = state.entries[id]?.phase,
@@ -60,7 +60,7 @@ extension BackgroundAccount {
 
     /// The task has ended, with a response or an error.
     func completed(_ task: URLSessionTask, _ response: HTTPURLResponse?, _ error: (any Error)?) {
-        guard let id = task.taskDescription.flatMap(UUID.init(uuidString:)) else { return }
+        guard let id = task.uploadID else { return }
         let found = state.withLock { state -> (UploadManifest, Carriage)? in
             if state.isClosed { return nil }
             state.carry(task, id)

@@ -154,7 +154,7 @@ extension BackgroundAccount {
 
     /// Takes a task that went on while the program was gone.
     func adopt(_ task: URLSessionTask) {
-        guard let id = task.taskDescription.flatMap(UUID.init(uuidString:)) else { return }
+        guard let id = task.uploadID else { return }
         if upload(id) == nil { remake(id, from: task) }
         state.withLock { $0.carry(task, id) }
         ring()

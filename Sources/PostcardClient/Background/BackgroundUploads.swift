@@ -254,7 +254,7 @@ extension BackgroundUploads {
         #else
         let task = session.uploadTask(with: request, fromFile: account.folder.body(id))
         #endif
-        task.taskDescription = id.uuidString
+        task.uploadID = id
         do {
             if try account.begin(task, id) { task.resume() } else { task.cancel() }
             return .success(())

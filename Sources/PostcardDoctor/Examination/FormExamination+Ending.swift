@@ -13,8 +13,8 @@ extension FormExamination {
             } else {
                 finishOpenPart(frame, start: start, isWhole: isWhole)
             }
-        case .epilogue(let frame, let start, let content):
-            noteEpilogue(from: start, holding: content, frame)
+        case .epilogue(_, let start, let content):
+            noteEpilogue(from: start, holding: content)
         case .header, .opening, .lost:
             break
         }
@@ -85,17 +85,17 @@ extension FormExamination {
         add(Finding(problem), under: .form(.contentLengthMismatch))
     }
 
-    private mutating func noteEpilogue(from start: Int64, holding content: EpilogueContent, _ frame: Frame) {
+    private mutating func noteEpilogue(from start: Int64, holding content: EpilogueContent) {
         if content == .part { return }
         if start < bodySize {
             let count = bodySize - start
+            let isClosedAgain = content == .closeDelimiter
             add(
                 Finding(
                     .doctor(.epilogue), at: start, length: Int(min(count, 64)),
-                    content == .closeDelimiter
-                        ? "\(count) bytes follow the close delimiter's line, and close the form again: the first may be content."
-                        : "\(count) bytes follow the close delimiter's line.",
-                    edits: content == .closeDelimiter ? nil : [Edit(at: start, length: count, [])]))
+                    "\(count) bytes follow the close delimiter's line"
+                        + (isClosedAgain ? ", and close the form again: the first may be content." : "."),
+                    edits: isClosedAgain ? nil : [Edit(at: start, length: count, [])]))
         } else if window.lineBreak(before: window.count) == nil, !findings.holds(.doctor(.wrongCloseDelimiter)) {
             add(
                 Finding(

@@ -38,10 +38,10 @@ extension KeptRequest {
         let halves = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         let name = halves[0]
         let word = name.trimmingPrefix(while: isBlank).prefix { !isBlank($0) }
-        let isSecret = Secrets.isSecret(word)
-        guard halves.count == 2 else { return isSecret ? (String(word), Secrets.mask) : (String(name), "") }
-        let value = String(halves[1].trimmingPrefix(while: isBlank))
-        return (String(name), isSecret ? Secrets.mask : Secrets.masked(path: value))
+        guard halves.count == 2 else {
+            return Secrets.isSecret(word) ? (String(word), Secrets.mask) : (String(name), "")
+        }
+        return (String(name), Secrets.masked(String(halves[1].trimmingPrefix(while: isBlank)), of: word))
     }
 
     private static func isBlank(_ character: Character) -> Bool {

@@ -60,10 +60,7 @@ extension KeptRequest {
     ) {
         let head = request.head
         let fields = head.headerFields.map { field in
-            (
-                field.name.rawName,
-                Secrets.isSecret(field.name.canonicalName) ? Secrets.mask : Secrets.masked(path: field.value)
-            )
+            (field.name.rawName, Secrets.masked(field.value, of: field.name.canonicalName))
         }
         self.init(
             received: received, duration: duration, method: head.method.rawValue, scheme: scheme,

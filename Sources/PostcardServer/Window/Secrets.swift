@@ -7,9 +7,8 @@ enum Secrets {
     static let mask = "***"
 
     private static let names: Set<String> = [
-        "authorization", "proxy-authorization", "authentication", "x-auth", "cookie", "set-cookie", "auth", "key",
-        "sig",
-        "code", "pwd",
+        "authorization", "proxy-authorization", "authentication", "x-auth", "cookie", "set-cookie",
+        "auth", "key", "sig", "code", "pwd",
     ]
     private static let pieces = [
         "token", "secret", "password", "passwd", "api-key", "apikey", "api_key", "signature",
@@ -31,7 +30,12 @@ enum Secrets {
         }
     }
 
-    /// A path, or a field's value that holds one, with the values of secret parameters in its query masked.
+    /// A header field's value, masked where it is secret, or where the address that it holds is.
+    static func masked(_ value: String, of name: some StringProtocol) -> String {
+        isSecret(name) ? mask : masked(path: value)
+    }
+
+    /// A path, or a text that holds one, with the values of secret parameters in its query masked.
     static func masked(path: String) -> String {
         let path = maskingResumption(path)
         let halves = path.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
