@@ -99,7 +99,7 @@ struct RequestGuardTests {
         try await withReceiver {
             $0.connections.idleTimeout = .seconds(1)
         } _: { receiver in
-            let body = Form.fileHeader + String(repeating: "x", count: 60_000_000) + Form.end
+            let body = Form.fileHeader + String(repeating: "x", count: 24_000_000) + Form.end
             let answer = try await receiver.exchange(Form.request(body: body))
             let record = try UploadRecord(json: Data(answer.body.utf8))
             let socket = try RawSocket(port: receiver.port)
