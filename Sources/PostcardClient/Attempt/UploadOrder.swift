@@ -35,13 +35,15 @@ extension UploadClient {
         let start = ContinuousClock.now
         tell?(.preparing)
         let order = try order()
-        let log = UploadLog(logger)
+        // Drawing one costs as much as reading a small file, and few want it.
+        lazy var id = UUID().uuidString
+        let log = UploadLog(logger, id: id)
         var fields = order.headerFields
         let sendsKey = retryPolicy.isOn || resumption != nil || !interceptors.isEmpty
         if let key = key ?? (sendsKey ? IdempotencyKey() : nil) {
             key.add(to: &fields)
         }
-        if let requestIDField, !fields.contains(requestIDField) { fields[requestIDField] = log.id }
+        if let requestIDField, !fields.contains(requestIDField) { fields[requestIDField] = id }
         let layout = try layout(of: order.form)
         if let expectContinueAbove, layout.contentLength ?? .max > expectContinueAbove {
             fields[.expect] = "100-continue"

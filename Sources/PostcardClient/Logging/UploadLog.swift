@@ -10,22 +10,22 @@ import Foundation
 
 /// What is logged of an upload: never the value of a field, and of header fields only values that are no secrets.
 struct UploadLog: Sendable {
-    /// By which the lines of one upload belong together.
-    let id: String
-
     private let logger: Logger?
 
-    init(_ logger: Logger?) {
-        id = UUID().uuidString
+    /// - Parameters:
+    ///   - logger: Where the lines go, if anywhere.
+    ///   - id: By which the lines of one upload belong together.
+    init(_ logger: Logger?, id: @autoclosure () -> String) {
         var logger = logger
-        logger?[metadataKey: "upload-id"] = "\(id)"
+        logger?[metadataKey: "upload-id"] = "\(id())"
         self.logger = logger
     }
 
     /// - Parameter isSecret: Whether whoever knows the request's path could change what the server has.
     func sending(_ request: UploadRequest, attempt: Int, isSecret: Bool = false) {
+        guard let logger, logger.logLevel <= .debug else { return }
         let url = isSecret ? "\(request.url.scheme ?? "")://\(request.url.address)/…" : request.url.withoutSecrets
-        logger?.debug(
+        logger.debug(
             "Sending a form",
             metadata: [
                 "attempt": "\(attempt)", "method": "\(request.method)", "url": "\(url)",

@@ -24,7 +24,7 @@ struct FileSource: Sendable {
         path = url.path
         self.partIndex = partIndex
         let file = try OpenFile(path: path, partIndex: partIndex)
-        stamp = FormFileStamp(try file.status())
+        stamp = FormFileStamp(file.openingStatus)
         firstBytes = try file.bytes(at: 0, count: MediaType.firstBytesCount)
         // What the system makes up while it is read, such as the files of /proc, has no size to lay out.
         if firstBytes.count > stamp.length { throw .sizeUnknown(path, partIndex: partIndex) }
@@ -33,12 +33,12 @@ struct FileSource: Sendable {
     /// Opens the file for reading, provided it is still what it was.
     func open() throws(FormError) -> OpenFile {
         let file = try OpenFile(path: path, partIndex: partIndex)
-        try check(file)
+        try stamp.check(file, file.openingStatus)
         return file
     }
 
     /// Throws where the file's size or modification time has changed.
     func check(_ file: OpenFile) throws(FormError) {
-        try stamp.check(file)
+        try stamp.check(file, try file.status())
     }
 }

@@ -30,16 +30,18 @@ package struct FormFileStamp: Sendable, Hashable, Codable {
     ///
     /// - Throws: ``FormError`` where it is missing, unreadable, or no regular file.
     package init(path: String, partIndex: Int) throws(FormError) {
-        self.init(try OpenFile(path: path, partIndex: partIndex).status())
+        self.init(try OpenFile(path: path, partIndex: partIndex).openingStatus)
     }
 
     /// Throws where there is no such file any more, or another one.
     package func check(path: String, partIndex: Int) throws(FormError) {
-        try check(OpenFile(path: path, partIndex: partIndex))
+        let file = try OpenFile(path: path, partIndex: partIndex)
+        try check(file, file.openingStatus)
     }
 
-    func check(_ file: OpenFile) throws(FormError) {
-        let now = FormFileStamp(try file.status())
+    /// Throws where a status of the file says that it has changed.
+    func check(_ file: OpenFile, _ status: Stat) throws(FormError) {
+        let now = FormFileStamp(status)
         if now.length != length {
             throw .changed(
                 file.path, "it had \(length) bytes and now has \(now.length)", partIndex: file.partIndex)

@@ -227,7 +227,8 @@ extension FormLayout {
             if case .memory(let bytes, let partIndex) = content.source, holdsDelimiter(bytes) {
                 throw .boundaryInContent(boundary, partIndex: partIndex)
             }
-            try append(.framing(head.bytes), length: Int64(head.bytes.count))
+            let bytes = head.bytes
+            try append(.framing(bytes), length: Int64(bytes.count))
             try append(content.source, length: content.length)
             parts.append(layout)
         }

@@ -260,7 +260,7 @@ public final class FormReader {
     /// Copies the first bytes and gives back the others.
     private func take(from bytes: Data, into buffer: UnsafeMutableRawBufferPointer) -> Data {
         let count = min(bytes.count, buffer.count)
-        bytes.copyBytes(to: buffer, count: count)
+        bytes.withUnsafeBytes { buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[..<count])) }
         return bytes.dropFirst(count)
     }
 

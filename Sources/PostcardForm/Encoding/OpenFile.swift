@@ -5,6 +5,8 @@ final class OpenFile {
     let path: String
     let partIndex: Int
     private let descriptor: FileDescriptor
+    /// What the file was when it was opened.
+    let openingStatus: Stat
 
     init(path: String, partIndex: Int) throws(FormError) {
         self.path = path
@@ -15,7 +17,13 @@ final class OpenFile {
         } catch {
             throw .file(path, error as? Errno ?? .ioError, partIndex: partIndex)
         }
-        if let kind = Self.description(ofIrregular: try status().type) {
+        do {
+            openingStatus = try descriptor.stat()
+        } catch {
+            try? descriptor.close()
+            throw .file(path, error, partIndex: partIndex)
+        }
+        if let kind = Self.description(ofIrregular: openingStatus.type) {
             throw .notRegular(path, kind: kind, partIndex: partIndex)
         }
     }
@@ -24,6 +32,7 @@ final class OpenFile {
         try? descriptor.close()
     }
 
+    /// What the file is now.
     func status() throws(FormError) -> Stat {
         do {
             return try descriptor.stat()
