@@ -18,6 +18,12 @@ final class TokenRefresh: Sendable {
         var refreshing: Refreshing?
         /// Those who gave up before they began to wait.
         var gone: Set<UUID> = []
+
+        /// The token, unless it is refused, or another one is being got.
+        func token(unless isRefused: (String) -> Bool) -> String? {
+            guard refreshing == nil, let token, !isRefused(token) else { return nil }
+            return token
+        }
     }
 
     /// A task that gets a token, and those who wait for it.
@@ -34,35 +40,33 @@ final class TokenRefresh: Sendable {
 
     /// The token; the next one while it is being got, or where there is none.
     func token() async throws -> String {
-        let token = state.withLock { $0.refreshing == nil ? $0.token : nil }
-        if let token { return token }
-        return try await nextToken()
+        try await token { _ in false }
     }
 
     /// Gets another token, unless somebody has got one already.
     ///
     /// - Parameter isRefused: Whether a token is the one that was refused.
     func replace(where isRefused: (String) -> Bool) async throws {
-        let isReplaced = state.withLock { state in
-            state.refreshing == nil && state.token.map { !isRefused($0) } ?? false
-        }
-        if !isReplaced { _ = try await nextToken() }
+        _ = try await token(unless: isRefused)
     }
 
-    /// Waits for the task that gets a token, which there then is if there was none.
-    private func nextToken() async throws -> String {
+    private func token(unless isRefused: (String) -> Bool) async throws -> String {
+        if let token = state.withLock({ $0.token(unless: isRefused) }) { return token }
         let id = UUID()
         defer { state.withLock { _ = $0.gone.remove(id) } }
         return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { wait(as: id, $0) }
+            try await withCheckedThrowingContinuation { wait(as: id, unless: isRefused, $0) }
         } onCancel: {
             leave(id)
         }
     }
 
-    private func wait(as id: UUID, _ continuation: Continuation) {
-        let isGone = state.withLock { state in
-            if state.gone.contains(id) { return true }
+    /// Waits for the task that gets a token, which there then is if there was none.
+    private func wait(as id: UUID, unless isRefused: (String) -> Bool, _ continuation: Continuation) {
+        let result = state.withLock { state -> Result<String, any Error>? in
+            if state.gone.contains(id) { return .failure(CancellationError()) }
+            // Got by another since it was looked for.
+            if let token = state.token(unless: isRefused) { return .success(token) }
             if state.refreshing == nil {
                 let refreshing = UUID()
                 state.refreshing = Refreshing(id: refreshing)
@@ -70,9 +74,9 @@ final class TokenRefresh: Sendable {
                 state.refreshing?.task = Task { await self.run(refreshing, insteadOf: refused) }
             }
             state.refreshing?.waiting[id] = continuation
-            return false
+            return nil
         }
-        if isGone { continuation.resume(throwing: CancellationError()) }
+        if let result { continuation.resume(with: result) }
     }
 
     /// Lets one go who waits; the task ends with the last of them.

@@ -1,0 +1,26 @@
+import Synchronization
+import Testing
+
+@testable import PostcardClient
+
+@Suite struct TokenRefreshTests {
+    /// Whoever finds a token being got, and begins to wait when it is there, must not get another.
+    @Test(arguments: 0..<50)
+    func `one token is got for all, whenever they come`(round: Int) async throws {
+        let refused = Mutex<[String?]>([])
+        let tokens = TokenRefresh("expired") { token in
+            refused.withLock { $0.append(token) }
+            return "fresh"
+        }
+        try await withThrowingTaskGroup { group in
+            for _ in 0..<100 {
+                group.addTask {
+                    try await tokens.replace { $0 == "expired" }
+                    #expect(try await tokens.token() == "fresh")
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(refused.withLock { $0 } == ["expired"])
+    }
+}
