@@ -151,7 +151,9 @@ public final class UploadItem: Identifiable {
     /// Sends it again, where it failed or was cancelled. What the server has accepted is never sent again.
     public func retry() {
         switch state {
-        case .failed, .cancelled: break
+        case .failed(let error):
+            if (error as? UploadError)?.delivery == .accepted { return }
+        case .cancelled: break
         case .waiting, .preparing, .waitingForNetwork, .sending, .awaitingAnswer, .retrying, .done: return
         }
         state = .waiting

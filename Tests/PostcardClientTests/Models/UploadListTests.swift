@@ -137,6 +137,29 @@ import Testing
     }
 
     @Test(arguments: Carrier.allCases)
+    func `what the server has accepted is not sent again, though it failed then`(carrier: Carrier) async throws {
+        try await RawServer.run { connection in
+            while try await connection.readRequest() != nil { try await connection.respond("201 Created") }
+        } while: { server in
+            var client = UploadClient(transport: carrier.transport())
+            client.verification = UploadVerification { parts, _ in parts }
+            await Self.retryAccepted(client, to: server.url)
+            #expect(server.requests.heads.count == 1)
+        }
+    }
+
+    private static func retryAccepted(_ client: UploadClient, to url: URL) async {
+        let list = UploadList(client: client)
+        let item = list.add(form(0), to: url)
+        await list.finish()
+        #expect((item.error as? UploadError)?.code == .altered)
+        item.retry()
+        list.retryFailed()
+        await list.finish()
+        #expect(name(item.state) == "failed")
+    }
+
+    @Test(arguments: Carrier.allCases)
     func `a list begins as many as there is room for, and the next when one ends`(carrier: Carrier) async throws {
         try await RawServer.run { connection in
             while try await connection.readRequest() != nil { try await connection.respond("201 Created") }
