@@ -160,7 +160,9 @@ extension UploadRun {
             }
             delay = wait
         case .passOn:
-            guard failures < policy.maximumAttempts, policy.mayPass(error) else { throw error }
+            guard failures < policy.maximumAttempts, policy.mayPass(error) || error.isStillUnderWay else {
+                throw error
+            }
             var generator = SystemRandomNumberGenerator()
             delay = policy.delay(after: failures, retryAfter: error.response?.retryAfter(), using: &generator)
         }

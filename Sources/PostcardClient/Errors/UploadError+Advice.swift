@@ -11,17 +11,21 @@ extension UploadError {
     /// can be done about a connection. `nil` where ``message`` says it all.
     public var advice: String? {
         switch code {
-        case .refused: response.flatMap { Self.advice(on: $0) }
+        case .refused:
+            response.flatMap { Self.advice(on: $0) }.map { delivery == .answerLost ? "\($0) \(Self.asking)" : $0 }
         case .connectionLost, .timedOut, .deadlinePassed:
             delivery == .answerLost
-                ? "The form may have arrived. Ask the server before it is sent again, or let retries carry an "
-                    + "Idempotency-Key that the server heeds."
+                ? Self.asking
                 : "No server has the whole form. Send it again when the network is better, or set a retry policy."
         case .connectionFailed, .connectTimedOut:
             "Nothing was sent. Check the address and the network; a retry policy covers short interruptions."
         default: nil
         }
     }
+
+    private static let asking =
+        "The form may have arrived. Ask the server before it is sent again, or let retries carry an Idempotency-Key "
+        + "that the server heeds."
 
     private static func advice(on response: UploadResponse) -> String? {
         switch response.status.code {

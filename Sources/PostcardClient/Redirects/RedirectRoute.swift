@@ -32,7 +32,9 @@ struct RedirectRoute: Sendable {
     ///   is to go.
     mutating func follow(_ response: UploadResponse) throws(UploadError) {
         guard (300..<400).contains(response.status.code), let location = response.headerFields[.location] else {
-            throw .refused(response, by: request.url)
+            var error = UploadError.refused(response, by: request.url)
+            error.delivery = response.delivery(of: request.body)
+            throw error
         }
         func refused(_ reason: String) -> UploadError {
             .refused(response, by: request.url, pointingTo: location, reason)

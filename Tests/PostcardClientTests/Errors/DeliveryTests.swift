@@ -56,4 +56,39 @@ import Testing
             #expect(error.delivery == .refused)
         }
     }
+
+    @Test(arguments: Carrier.allCases, ["500 Internal Server Error", "502 Bad Gateway", "504 Gateway Timeout"])
+    func `where nobody knows what became of a form that went out whole, it may have arrived`(
+        carrier: Carrier, status: String
+    ) async throws {
+        try await Answers.run([(status, [:]), ("413 Content Too Large", [:])]) { server in
+            let client = UploadClient(
+                transport: carrier.transport(), retryPolicy: RetryPolicy(maximumAttempts: 2, firstDelay: .zero))
+            let error = try await #require(throws: UploadError.self) {
+                try await client.upload(MultipartForm(), to: server.url)
+            }
+            #expect(error.response?.status.code == 413)
+            #expect(error.delivery == .answerLost)
+            #expect(error.advice?.contains("The form may have arrived.") == true)
+        }
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `a server that fails before it has the whole form has none`(carrier: Carrier) async throws {
+        let folder = try TemporaryFolder()
+        var form = MultipartForm()
+        form.append(fileAt: try folder.sparseFile("large.bin", size: 64 << 20), named: "file")
+        let sent = form
+        try await RawServer.run { connection in
+            _ = try await connection.readHead()
+            try await connection.respond("502 Bad Gateway", ["Connection": "close"])
+            _ = try await connection.readToEnd()
+        } while: { server in
+            let error = try await #require(throws: UploadError.self) {
+                try await UploadClient(transport: carrier.transport()).upload(sent, to: server.url)
+            }
+            #expect(error.response?.status.code == 502)
+            #expect(error.delivery == .refused)
+        }
+    }
 }

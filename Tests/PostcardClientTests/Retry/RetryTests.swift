@@ -70,6 +70,26 @@ import Testing
     }
 
     @Test(arguments: Carrier.allCases)
+    func `a server that is still at work on the form whose answer was lost is asked again`(
+        carrier: Carrier
+    ) async throws {
+        try await Answers.run([nil, ("409 Conflict", [:]), ("201 Created", [:])]) { server in
+            let client = UploadClient(transport: carrier.transport(), retryPolicy: Self.policy(3))
+            let response = try await client.upload(MultipartForm(), to: server.url)
+            #expect(response.attempts == 3)
+            #expect(Set(server.requests.heads.map { $0["Idempotency-Key"] }).count == 1)
+        }
+        try await Answers.run([("409 Conflict", [:]), ("201 Created", [:])]) { server in
+            let client = UploadClient(transport: carrier.transport(), retryPolicy: Self.policy(3))
+            let error = try await #require(throws: UploadError.self) {
+                try await client.upload(MultipartForm(), to: server.url)
+            }
+            #expect(error.delivery == .refused)
+            #expect(server.requests.heads.count == 1)
+        }
+    }
+
+    @Test(arguments: Carrier.allCases)
     func `nothing is tried again unless asked for, and no key is sent`(carrier: Carrier) async throws {
         try await Answers.run([("503 Service Unavailable", [:]), ("201 Created", [:])]) { server in
             await #expect(throws: UploadError.self) {
