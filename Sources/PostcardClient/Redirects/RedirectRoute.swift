@@ -92,10 +92,12 @@ extension HTTPFields {
     /// The fields that may be shown to a stranger: what is sent, what is understood, and the key that has a retry
     /// recognized, which names this upload and nobody.
     var harmless: HTTPFields {
-        filter { field in
-            let name = field.name.canonicalName
-            return ["accept", "accept-language", "user-agent", "idempotency-key"].contains(name)
-                || name.hasPrefix("content-") || name.hasPrefix("upload-")
-        }
+        filter { Self.harmlessNames.contains($0.name.canonicalName) }
     }
+
+    private static let harmlessNames: Set<String> = [
+        "accept", "accept-language", "content-digest", "content-encoding", "content-language", "content-type", "expect",
+        "idempotency-key", "repr-digest", "upload-complete", "upload-draft-interop-version", "upload-incomplete",
+        "upload-length", "upload-offset", "user-agent",
+    ]
 }
