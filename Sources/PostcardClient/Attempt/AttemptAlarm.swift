@@ -40,7 +40,7 @@ final class AttemptAlarm: Sendable {
         }
         let task = Task.detached {
             do {
-                try await ContinuousClock().sleep(until: time)
+                try await ContinuousClock().sleepLong(until: time)
                 self.ring()
             } catch {
                 // Another rings earlier.

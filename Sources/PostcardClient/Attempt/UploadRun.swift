@@ -81,7 +81,7 @@ struct UploadRun: Sendable {
                 course.earlierErrors.append(error)
                 log.retrying(after: delay, attempt: number + 1)
                 tell?(.retrying(UploadRetry(after: error, nextAttempt: number + 1, delay: delay)))
-                try await Task.sleep(for: delay)
+                try await ContinuousClock().sleepLong(until: .now.advanced(by: delay))
             }
         }
     }
@@ -219,7 +219,7 @@ extension UploadRun {
             defer { group.cancelAll() }
             group.addTask { try await work() }
             group.addTask {
-                try await ContinuousClock().sleep(until: start.advanced(by: total))
+                try await ContinuousClock().sleepLong(until: start.advanced(by: total))
                 throw UploadError.deadlinePassed(request.url, after: total, lastError: error)
             }
             guard let value = try await group.next() else { throw CancellationError() }

@@ -1,4 +1,5 @@
 import HTTPTypes
+import PostcardForm
 
 #if canImport(FoundationEssentials)
 package import FoundationEssentials
@@ -7,13 +8,20 @@ package import Foundation
 #endif
 
 extension UploadResponse {
+    /// A number that everything can be reckoned with.
+    private static let longestRetryAfter: Int64 = 999_999_999
+
     /// How long the server asks to wait (RFC 9110 §10.2.3): seconds, or a date, which is counted from the
     /// response's own `Date` where it has one, because clocks differ.
+    ///
+    /// Seconds without end count as many years.
     ///
     /// - Parameter now: The time by this machine's clock.
     package func retryAfter(now: Date = Date()) -> Duration? {
         guard let value = headerFields[.retryAfter] else { return nil }
-        if let seconds = Int64(value.utf8.count < 10 ? value : "") { return seconds < 0 ? nil : .seconds(seconds) }
+        if !value.isEmpty, value.utf8.allSatisfy(\.isDigit) {
+            return .seconds(min(Int64(value) ?? .max, Self.longestRetryAfter))
+        }
         guard let date = Date(httpDate: value) else { return nil }
         let sent = headerFields[.date].flatMap(Date.init(httpDate:)) ?? now
         return .seconds(max(0, date.timeIntervalSince(sent)))

@@ -68,6 +68,35 @@ import Testing
         }
     }
 
+    @Test(arguments: Carrier.allCases)
+    func `a time of any length is as good as none`(carrier: Carrier) async throws {
+        let longest = Duration.seconds(Int64.max)
+        try await Answers.run([("503 Service Unavailable", [:]), ("201 Created", [:])]) { server in
+            var client = UploadClient(
+                transport: carrier.transport(), retryPolicy: RetryPolicy(maximumAttempts: 2, firstDelay: .zero),
+                idleTimeout: longest)
+            client.totalTimeout = longest
+            client.connectTimeout = longest
+            client.progressInterval = longest
+            client.interceptors = [Patient(delay: .zero)]
+            let response = try await client.upload(MultipartForm(), to: server.url) { _ in }
+            #expect(response.attempts == 2)
+        }
+        try await Answers.run([("503 Service Unavailable", [:])]) { server in
+            var client = UploadClient(transport: carrier.transport())
+            client.interceptors = [Patient(delay: longest)]
+            let events = client.events(of: MultipartForm(), to: server.url)
+            for try await event in events {
+                if case .retrying = event { break }
+            }
+        }
+    }
+
+    private struct Patient: UploadInterceptor {
+        let delay: Duration
+        func decide(after error: UploadError, of attempt: UploadAttempt) -> UploadDecision { .retry(after: delay) }
+    }
+
     @Test func `the time includes what interceptors take`() async throws {
         struct Endless: UploadInterceptor {
             func adapt(_ request: inout UploadRequest, attempt: Int) async throws {
