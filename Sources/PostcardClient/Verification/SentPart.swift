@@ -15,6 +15,9 @@ public struct SentPart: Sendable, Hashable {
     /// The SHA-256 of its content, in lower-case hexadecimal.
     public let sha256: String
 
+    /// Whether it is certain to be a text in UTF-8: what a caller gave as one, without a type of its own.
+    let isText: Bool
+
     /// Whether it is a file rather than a text field.
     public var isFile: Bool { filename != nil }
 }

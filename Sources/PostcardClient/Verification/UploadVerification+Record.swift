@@ -11,8 +11,8 @@ extension UploadVerification {
     /// Compares with the record that `postcard serve` answers: the size and the SHA-256 of every file, and the
     /// texts, in the order in which they were sent.
     ///
-    /// A text that its own header gives another charset is the receiver's to read and is not compared. An answer
-    /// that is no such record ends the upload with ``UploadError/Code/decoding``.
+    /// Where a field was sent with a type of its own, such as another charset, and the record shows that it is not
+    /// UTF-8, its bytes are not known and not compared. An answer that is no such record ends the upload with ``UploadError/Code/decoding``.
     public static let record = UploadVerification { parts, response in
         try response.decode(Record.self).differences(from: parts)
     }
@@ -43,7 +43,7 @@ extension UploadVerification {
                 }
                 guard let field = fields.popFirst() else { return true }
                 // Bytes that are not UTF-8 are U+FFFD in a record.
-                if field.value.unicodeScalars.contains("\u{FFFD}") { return false }
+                if !part.isText, field.value.unicodeScalars.contains("\u{FFFD}") { return false }
                 return SHA256.hash(data: Data(field.value.utf8)).hexadecimal != part.sha256
             }
         }

@@ -106,7 +106,30 @@ import Testing
         Alteration(testDescription: "another text", named: ["the field \"소개\", part 1"], parts: [0]) {
             $0.fields[0].value = "초코\r\n두 살"
         },
+        Alteration(testDescription: "a text that came broken", named: ["the field \"소개\", part 1"], parts: [0]) {
+            $0.fields[0].value = "초\u{FFFD}\n두 살"
+        },
     ]
+
+    @Test(arguments: Carrier.allCases)
+    func `of a text in another charset the receiver's record says nothing`(carrier: Carrier) async throws {
+        var form = MultipartForm()
+        let latin1 = try MediaType("text/plain; charset=iso-8859-1")
+        form.append(FormPart(name: "name", contentType: latin1, content: .bytes(Data([0x63, 0x61, 0x66, 0xE9]))))
+        let sent = form
+        let record = Record(fields: [.init(name: "name", value: "caf\u{FFFD}")], files: [])
+        try await RawServer.run { connection in
+            _ = try await connection.readRequest()
+            try await connection.respond("201 Created", body: try record.json)
+        } while: { server in
+            try await Self.client(carrier).upload(sent, to: server.url)
+        }
+    }
+
+    /// Wants everything tried again, whatever happened.
+    private struct Stubborn: UploadInterceptor {
+        func decide(after error: UploadError, of attempt: UploadAttempt) -> UploadDecision { .retry(after: .zero) }
+    }
 
     @Test(arguments: Carrier.allCases, alterations)
     func `what the receiver has otherwise is named, and nothing is sent again`(
@@ -123,8 +146,11 @@ import Testing
                 try await connection.respond("201 Created", body: answer)
             }
         } while: { server in
+            var client = Self.client(carrier)
+            client.interceptors = [Stubborn()]
+            let stubborn = client
             let error = try await #require(throws: UploadError.self) {
-                try await Self.client(carrier).upload(sent, to: server.url)
+                try await stubborn.upload(sent, to: server.url)
             }
             #expect(error.code == .altered)
             for name in alteration.named { #expect(error.message.contains(name), "\(error.message)") }
