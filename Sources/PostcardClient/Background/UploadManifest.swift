@@ -112,7 +112,11 @@ extension UploadResponse {
 extension HTTPField.Name {
     /// Whether its value lets somebody in, and is therefore not written to disk.
     fileprivate var isSecret: Bool {
-        let words = ["authorization", "cookie", "token", "secret", "password", "api-key", "apikey"]
-        return words.contains { canonicalName.contains($0) }
+        if self == .idempotencyKey { return false }
+        let words = [
+            "authentication", "authorization", "cookie", "credential", "passw", "secret", "session", "signature",
+            "token",
+        ]
+        return ["auth", "key"].contains { canonicalName.hasSuffix($0) } || words.contains { canonicalName.contains($0) }
     }
 }

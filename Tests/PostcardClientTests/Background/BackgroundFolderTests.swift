@@ -49,6 +49,19 @@ import Testing
         ("gone", nil, "cannot be read"),
     ]
 
+    @Test(arguments: [
+        ("Authorization", true), ("Proxy-Authorization", true), ("Cookie", true), ("X-Api-Key", true),
+        ("Ocp-Apim-Subscription-Key", true), ("X-CSRF-Token", true), ("X-Amz-Signature", true), ("X-Session-Id", true),
+        ("X-Auth", true), ("Idempotency-Key", false), ("X-Author", false), ("Accept", false), ("X-Request-ID", false),
+    ])
+    func `header fields that let somebody in are not kept`(name: String, isSecret: Bool) throws {
+        let field = HTTPField(name: try #require(HTTPField.Name(name)), value: "a")
+        let manifest = UploadManifest(
+            id: UUID(), url: directory, method: .post, contentType: "", headerFields: HTTPFields([field]),
+            bodyLength: 0, filenames: [], added: Date())
+        #expect(manifest.withheldFields == (isSecret ? [name] : []))
+    }
+
     @Test(arguments: damages)
     func `a manifest that cannot be read is named and left as it is, and the others are found`(
         damage: (what: String, text: String?, reason: String)
