@@ -23,6 +23,9 @@ import FoundationNetworking
 /// Linux there is nobody who goes on when the program ends: an upload under way then is ``BackgroundUpload/State/lost(mayHaveArrived:)``
 /// and can be begun anew.
 ///
+/// Nobody is asked about the redirects that the system follows, which may pass on header fields of the app's own to
+/// another origin: send secrets to places that do not redirect.
+///
 /// The folder should be one of the app's own and not one that it shares with extensions: iOS ends an app that is
 /// suspended while it holds a lock in a shared folder. Secret header fields, such as `Authorization`, are handed
 /// to the system and not written to the folder. The URL and the form are.

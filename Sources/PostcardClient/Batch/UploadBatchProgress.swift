@@ -3,7 +3,7 @@ public struct UploadBatchProgress: Sendable {
     /// How far each upload under way is, by its index.
     public internal(set) var items: [Int: UploadProgress] = [:]
 
-    /// The number of uploads that ended with an answer of 2xx.
+    /// The number of uploads that ended with an answer that is accepted.
     public internal(set) var succeeded = 0
 
     /// The number of uploads that ended otherwise, cancelled ones included.

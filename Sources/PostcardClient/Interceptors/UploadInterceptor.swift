@@ -16,6 +16,9 @@
 /// An upload that goes on after a cut (``ResumptionPolicy``) takes several requests: interceptors adapt the one that the
 /// caller asked for, and all of them carry its header fields. A signature of the method or the path does not fit them.
 ///
+/// An interceptor may take its time and has to heed the cancellation of its task, by which an upload ends that is
+/// cancelled or whose time is over.
+///
 /// ``BearerTokenInterceptor`` is one for tokens that expire. Of a place on another origin to which a server redirects,
 /// interceptors are not asked, so that what they add stays with those for whom it is meant.
 public protocol UploadInterceptor: Sendable {

@@ -11,8 +11,9 @@ extension UploadClient {
     /// ```
     ///
     /// Each part of the form becomes a child, in the form's order, whose unit is the byte. `progress` counts their
-    /// content, and one unit more for the server's answer; it carries the throughput in bytes a second and the time that is left. Cancelling it cancels the upload.
-    /// It never falls: while a retry sends again what was sent, it stands still.
+    /// content, and one unit more for the server's answer; it carries the throughput in bytes a second and the time that
+    /// is left. Cancelling it cancels the upload. It never falls: while a retry sends again what was sent, it stands
+    /// still.
     ///
     /// - Parameters:
     ///   - form: The form.
@@ -20,7 +21,7 @@ extension UploadClient {
     ///   - method: POST unless given.
     ///   - headerFields: Further header fields.
     ///   - progress: One of its own for each upload, which may be the child of another.
-    /// - Returns: The answer, whose status is 2xx.
+    /// - Returns: The answer, whose status is one of ``acceptedStatuses``.
     /// - Throws: What ``upload(_:to:method:headerFields:progress:)`` throws; `CancellationError` where the progress is
     ///   cancelled.
     @discardableResult

@@ -19,7 +19,9 @@ public struct URLSessionTransport: UploadTransport {
     /// Makes a transport.
     ///
     /// - Parameter configuration: The session's; later changes of it do nothing. Timeouts are
-    ///   ``UploadClient/idleTimeout``'s business: the configuration's own can only shorten it.
+    ///   ``UploadClient/idleTimeout``'s business: the configuration's own can only shorten it. Its
+    ///   `httpAdditionalHeaders` go with every request, to another origin behind a redirect too: credentials belong
+    ///   into the upload's header fields or an interceptor, which see to that.
     public init(configuration: URLSessionConfiguration = URLSessionTransport.configuration()) {
         connections = URLSessionConnections(configuration)
     }
