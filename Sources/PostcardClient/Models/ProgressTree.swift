@@ -19,8 +19,12 @@ struct ProgressTree {
         root.setUserInfoObject(progress.timeRemaining.map { $0 / .seconds(1) }, forKey: .estimatedTimeRemainingKey)
     }
 
-    /// The server has answered.
+    /// The server has answered, perhaps before it had all of the form: what is left of the children would come on top.
     func finish() {
+        for child in children ?? [] where !child.isFinished {
+            child.totalUnitCount = max(child.totalUnitCount, child.completedUnitCount, 1)
+            child.completedUnitCount = child.totalUnitCount
+        }
         root.completedUnitCount = root.totalUnitCount
     }
 

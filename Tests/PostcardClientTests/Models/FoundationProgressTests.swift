@@ -49,6 +49,27 @@ import Testing
         }
     }
 
+    /// Not by URLSession, which sends the form to its end.
+    @Test func `an answer that comes before the form has gone out ends it at 1 as well`() async throws {
+        let folder = try TemporaryFolder()
+        var form = MultipartForm()
+        form.append(fileAt: try folder.sparseFile("large.bin", size: 64 << 20), named: "file")
+        form.append(SendingTests.stream(of: 3, length: nil), named: "log", filename: "log.txt")
+        let sent = form
+        try await RawServer.run { connection in
+            _ = try await connection.readHead()
+            try await connection.respond("201 Created", ["Connection": "close"])
+            _ = try await connection.readToEnd()
+        } while: { server in
+            let progress = Progress(totalUnitCount: 1)
+            let response = try await UploadClient(transport: Carrier.asyncHTTP.transport())
+                .upload(sent, to: server.url, reportingTo: progress)
+            #expect(response.bytesSent < 64 << 20)
+            #expect(progress.fractionCompleted == 1)
+            #expect(progress.isFinished)
+        }
+    }
+
     @Test(arguments: Carrier.allCases)
     func `cancelling the progress, or the one above it, cancels the upload`(carrier: Carrier) async throws {
         let arrived = Gate()
