@@ -74,7 +74,8 @@ public struct UploadClient: Sendable {
     /// them unless set.
     public var rateLimit: RateLimit?
 
-    /// Compares what the server says it has received with what was sent; nothing is compared unless set.
+    /// Compares what the server says it has received with what was sent; nothing is compared unless set, and an answer
+    /// of an accepted status then counts though it came before the whole form had gone out.
     public var verification: UploadVerification?
 
     /// The size of a body, in bytes, above which the server is asked whether it wants it before it goes out; nobody

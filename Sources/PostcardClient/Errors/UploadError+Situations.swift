@@ -44,7 +44,7 @@ extension UploadError {
         let message =
             switch phase {
             case .connecting: "No connection to \(url.address) came about within \(seconds)"
-            case .sending: "\(url.address) took no more of the form for \(seconds)"
+            case .sending: "Nothing more of the form went to \(url.address) for \(seconds)"
             case .waiting: "\(url.address) took the whole form and did not answer for \(seconds)"
             case .receiving: "\(url.address) began to answer and sent nothing more for \(seconds)"
             }

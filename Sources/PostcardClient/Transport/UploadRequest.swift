@@ -9,7 +9,7 @@ public import Foundation
 
 /// One request as a transport sends it.
 public struct UploadRequest: Sendable {
-    /// Where it goes: `http` or `https`, with a host.
+    /// Where it goes: `http` or `https`, with a host, and without the user name and password that were given in it.
     public let url: URL
 
     /// Its method.
@@ -34,7 +34,8 @@ public struct UploadRequest: Sendable {
     /// Makes a request.
     ///
     /// - Parameters:
-    ///   - url: Where it goes.
+    ///   - url: Where it goes. A user name and password in it become an `Authorization` of Basic (RFC 7617), unless the
+    ///     header fields have one, whatever the transport would make of them.
     ///   - method: Its method.
     ///   - headerFields: Its header fields. Those that the form decides are set, whatever is given: its
     ///     `Content-Type` comes from the body, so that the two cannot disagree on the boundary.
@@ -49,8 +50,12 @@ public struct UploadRequest: Sendable {
         }
         guard let host = url.host(), !host.isEmpty else { throw .invalidURL(url, "it names no host") }
         if let port = url.port, !(1...65535).contains(port) { throw .invalidURL(url, "there is no port \(port)") }
-        self.url = url
+        self.url = url.withoutCredentials
         self.method = method
+        var headerFields = headerFields
+        if let credentials = url.basicCredentials, !headerFields.contains(.authorization) {
+            headerFields[.authorization] = credentials
+        }
         fields = Self.fitting(headerFields, body)
         self.body = body
         self.maximumResponseBytes = maximumResponseBytes
@@ -66,6 +71,21 @@ public struct UploadRequest: Sendable {
 }
 
 extension URL {
+    fileprivate var withoutCredentials: URL {
+        guard user() != nil || password() != nil,
+            var components = URLComponents(url: self, resolvingAgainstBaseURL: true)
+        else { return self }
+        components.user = nil
+        components.password = nil
+        return components.url ?? self
+    }
+
+    fileprivate var basicCredentials: String? {
+        guard let user = user(percentEncoded: false) else { return nil }
+        let credentials = "\(user):\(password(percentEncoded: false) ?? "")"
+        return "Basic \(Data(credentials.utf8).base64EncodedString())"
+    }
+
     /// The host and port that a connection goes to, for messages.
     var address: String {
         let host = host() ?? ""

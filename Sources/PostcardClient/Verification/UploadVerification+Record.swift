@@ -12,7 +12,8 @@ extension UploadVerification {
     /// texts, in the order in which they were sent.
     ///
     /// Where a field was sent with a type of its own, such as another charset, and the record shows that it is not
-    /// UTF-8, its bytes are not known and not compared. An answer that is no such record ends the upload with ``UploadError/Code/decoding``.
+    /// UTF-8, its bytes are not known and not compared. An answer that is no such record ends the upload with
+    /// ``UploadError/Code/decoding``.
     public static let record = UploadVerification { parts, response in
         try response.decode(Record.self).differences(from: parts)
     }

@@ -28,8 +28,8 @@ public struct UploadVerification: Sendable {
     /// }
     /// ```
     ///
-    /// - Parameter differing: Finds the parts that the server does not have as they were sent. What it throws ends
-    ///   the upload unchanged.
+    /// - Parameter differing: Finds the parts that the server does not have as they were sent. What it throws is
+    ///   the ``UploadError/underlying`` of the error with the code ``UploadError/Code/decoding`` that ends the upload.
     public init(
         findingDifferences differing: @escaping @Sendable ([SentPart], UploadResponse) throws -> [SentPart]
     ) {
@@ -44,13 +44,21 @@ public struct UploadVerification: Sendable {
 
     /// Holds an answer to the form that it is about.
     ///
-    /// - Throws: ``UploadError`` with the code ``UploadError/Code/altered``; what the comparison throws.
+    /// - Throws: ``UploadError`` with the code ``UploadError/Code/altered``, or ``UploadError/Code/decoding`` where the
+    ///   comparison fails: the server has the form all the same.
     func verify(_ response: UploadResponse, to request: UploadRequest) throws {
         guard let digests = request.body?.observer as? ContentDigests else { return }
         guard let parts = digests.sentParts else {
             throw UploadError.answeredEarly(response, by: request.url)
         }
-        let differing = try differing(parts, response)
+        let differing: [SentPart]
+        do {
+            differing = try self.differing(parts, response)
+        } catch let error as UploadError {
+            throw error
+        } catch {
+            throw UploadError.decoding(response, as: "what it has received", error)
+        }
         if !differing.isEmpty { throw UploadError.altered(differing, response, by: request.url) }
     }
 }

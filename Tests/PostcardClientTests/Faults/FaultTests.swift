@@ -144,7 +144,7 @@ import Testing
         var client = UploadClient(
             transport: carrier.transport(),
             retryPolicy: RetryPolicy(maximumAttempts: fault.retries + 1, firstDelay: .zero),
-            idleTimeout: stalls ? .seconds(2) : .seconds(60))
+            idleTimeout: stalls ? .seconds(10) : .seconds(60))
         client.connectTimeout = .seconds(100)
         let (witness, gone) = Witness.make()
         do {

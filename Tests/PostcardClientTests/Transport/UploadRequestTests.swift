@@ -35,6 +35,29 @@ import Testing
     }
 
     @Test(arguments: Carrier.allCases)
+    func `a user name and password in the URL go out as Basic, unless there is another authorization`(
+        carrier: Carrier
+    ) async throws {
+        try await RawServer.run { connection in
+            while let head = try await connection.readHead() {
+                try await connection.respond("200 OK", body: head["Authorization"] ?? "")
+            }
+        } while: { server in
+            let address = server.url.absoluteString.replacing("http://", with: "http://%EC%B4%88%EC%BD%94:a%3Ab@")
+            let url = try #require(URL(string: address))
+            for (fields, expected) in [
+                ([:], "Basic \(Data("초코:a:b".utf8).base64EncodedString())"),
+                ([.authorization: "Bearer abc"], "Bearer abc"),
+            ] as [(HTTPFields, String)] {
+                let request = try UploadRequest(
+                    url: url, method: .get, headerFields: fields, body: nil, maximumResponseBytes: 1_000)
+                #expect(request.url == server.url)
+                #expect(try await carrier.transport().send(request) { _ in }.text == expected)
+            }
+        }
+    }
+
+    @Test(arguments: Carrier.allCases)
     func `a request without a body can be cancelled while its answer is awaited`(carrier: Carrier) async throws {
         let (began, begin) = AsyncStream.makeStream(of: Void.self)
         try await RawServer.run { connection in

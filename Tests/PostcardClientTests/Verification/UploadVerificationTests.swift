@@ -178,6 +178,24 @@ import Testing
         }
     }
 
+    @Test(arguments: Carrier.allCases)
+    func `a comparison that fails leaves no doubt that the server has the form`(carrier: Carrier) async throws {
+        try await RawServer.run { connection in
+            _ = try await connection.readRequest()
+            try await connection.respond("201 Created", body: "thanks")
+        } while: { server in
+            var client = Self.client(carrier)
+            client.verification = UploadVerification { _, _ in throw CocoaError(.fileReadCorruptFile) }
+            let verifying = client
+            let error = try await #require(throws: UploadError.self) {
+                try await verifying.upload(MultipartForm(), to: server.url)
+            }
+            #expect(error.code == .decoding)
+            #expect(error.delivery == .accepted)
+            #expect((error.underlying as? CocoaError)?.code == .fileReadCorruptFile)
+        }
+    }
+
     @Test func `an answer that comes before the form has gone out cannot be about all of it`() async throws {
         let folder = try TemporaryFolder()
         var form = MultipartForm()
