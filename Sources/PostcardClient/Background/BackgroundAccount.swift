@@ -44,6 +44,8 @@ final class BackgroundAccount: Sendable {
 
     var problems: [BackgroundUploadError] { state.withLock { $0.problems } }
 
+    var isClosed: Bool { state.withLock { $0.isClosed } }
+
     /// Every upload, oldest first.
     var uploads: [BackgroundUpload] {
         state.withLock { $0.entries.values.map(\.upload) }
@@ -201,7 +203,10 @@ extension BackgroundAccount {
     ///
     /// - Returns: The task to cancel, where one is under way.
     func remove(_ id: UUID) throws(BackgroundUploadError) -> URLSessionTask? {
-        let entry = state.withLock { $0.isClosed ? nil : $0.entries.removeValue(forKey: id) }
+        let entry = try state.withLock { state throws(BackgroundUploadError) in
+            if state.isClosed { throw BackgroundUploadError.closed }
+            return state.entries.removeValue(forKey: id)
+        }
         try folder.remove(id)
         ring()
         if case .carried(let carriage) = entry?.phase { return carriage.task }

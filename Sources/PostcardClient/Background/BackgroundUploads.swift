@@ -116,6 +116,18 @@ public final class BackgroundUploads: Sendable {
         _ form: MultipartForm, to url: URL, method: HTTPRequest.Method = .post, headerFields: HTTPFields = HTTPFields()
     ) async throws -> BackgroundUpload.ID {
         let id = UUID()
+        try await add(form, as: id, to: url, method: method, headerFields: headerFields)
+        return id
+    }
+
+    /// Does so under an identity that the caller has written down before, and by which it finds the upload again
+    /// also where the program ends in here. An upload that is there under the identity stays as it is.
+    package func add(
+        _ form: MultipartForm, as id: BackgroundUpload.ID, to url: URL, method: HTTPRequest.Method,
+        headerFields: HTTPFields
+    ) async throws {
+        if account.isClosed { throw BackgroundUploadError.closed }
+        guard account.upload(id) == nil else { return }
         let manifest = try await write(id, form, to: url, method: method, headerFields: headerFields)
         account.add(manifest)
         do {
@@ -124,7 +136,6 @@ public final class BackgroundUploads: Sendable {
             _ = try? account.remove(id)
             throw error
         }
-        return id
     }
 
     private func write(
@@ -156,10 +167,18 @@ public final class BackgroundUploads: Sendable {
     ///   not there, or the object was closed; `CancellationError` where it was cancelled, or the task was that
     ///   waits: the upload then goes on.
     public func response(of id: BackgroundUpload.ID) async throws -> UploadResponse {
+        try await response(of: id) { _ in }
+    }
+
+    /// Waits until an upload has ended, and tells on the way how many bytes of its body were sent.
+    package func response(
+        of id: BackgroundUpload.ID, progress: @Sendable (_ bytesSent: Int64) -> Void
+    ) async throws -> UploadResponse {
         for await _ in account.changes() {
             guard let upload = account.upload(id) else { throw BackgroundUploadError.unknown(id) }
             switch upload.state {
-            case .waiting, .sending: continue
+            case .waiting: continue
+            case .sending(let bytesSent): progress(bytesSent)
             case .done(let response): return response
             case .failed(let error): throw error
             case .cancelled: throw CancellationError()
@@ -251,6 +270,8 @@ extension BackgroundUploads {
     }
 
     private func begin(_ id: UUID, _ request: URLRequest) -> Result<Void, BackgroundUploadError> {
+        // A session that was let go of takes no task; what is in the folder is begun by the next object.
+        if account.isClosed { return .success(()) }
         #if canImport(FoundationNetworking)
         // A task that is given a file may stand still for ever on Linux: the delegate gives the file as a stream.
         let task = session.uploadTask(withStreamedRequest: request)
@@ -264,25 +285,6 @@ extension BackgroundUploads {
         } catch {
             task.cancel()
             return .failure(error)
-        }
-    }
-}
-
-/// The list of background uploads whenever something changed.
-public struct BackgroundUploadUpdates: AsyncSequence, Sendable {
-    let account: BackgroundAccount
-
-    public func makeAsyncIterator() -> Iterator {
-        Iterator(account: account, changes: account.changes().makeAsyncIterator())
-    }
-
-    /// Gives one list after the other. It belongs to one task.
-    public struct Iterator: AsyncIteratorProtocol {
-        let account: BackgroundAccount
-        var changes: AsyncStream<Void>.Iterator
-
-        public mutating func next() async -> [BackgroundUpload]? {
-            await changes.next(isolation: #isolation) == nil ? nil : account.uploads
         }
     }
 }

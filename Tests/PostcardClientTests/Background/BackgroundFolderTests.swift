@@ -125,6 +125,11 @@ import Testing
         await first.close()
         let closed = #expect(throws: BackgroundUploadError.self) { try first.cancel(id) }
         #expect(closed?.code == .closed)
+        #expect(throws: BackgroundUploadError.self) { try first.remove(id) }
+        let url = try #require(URL(string: "http://127.0.0.1:1/"))
+        let refused = await #expect(throws: BackgroundUploadError.self) { try await first.add(form, to: url) }
+        #expect(refused?.code == .closed)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == ["lock"])
         await #expect(throws: BackgroundUploadError.self) { try await first.response(of: id) }
         for await _ in first.updates { Issue.record("a closed object has nothing to tell") }
         await (try uploads()).close()

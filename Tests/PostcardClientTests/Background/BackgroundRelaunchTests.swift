@@ -7,9 +7,8 @@ import Testing
 
 @testable import PostcardClient
 
-/// A program that ends in the middle, and another that comes after it. One at a time: each blocks one of the threads that
-/// its server needs as well.
-@Suite(.serialized) struct BackgroundRelaunchTests {
+/// A program that ends in the middle, and another that comes after it.
+@Suite struct BackgroundRelaunchTests {
     private static func form(_ picture: URL) -> MultipartForm {
         var form = MultipartForm()
         form.append("초코", named: "name")
@@ -29,19 +28,23 @@ import Testing
     private static func killInTheMiddle(of folder: TemporaryFolder, to url: URL, token: String) async throws {
         let picture = try folder.file("a.jpg", size: 30_000_000).path
         let (directory, address) = (folder.url.appending(component: "uploads").path, url.absoluteString)
-        await #expect(processExitsWith: .signal(SIGKILL)) {
-            [
-                picture = picture as String, directory = directory as String, address = address as String,
-                token = token as String
-            ] in
-            let uploads = try await BackgroundUploads(identifier: "test", directory: URL(filePath: directory))
-            var form = MultipartForm()
-            form.append(fileAt: URL(filePath: picture), named: "petImage")
-            let url = try #require(URL(string: address))
-            try await uploads.add(
-                form, to: url, headerFields: token.isEmpty ? HTTPFields() : [.authorization: token])
-            for await list in uploads.updates {
-                if case .sending(let bytesSent) = list.first?.state, bytesSent > 5_000_000 { kill(getpid(), SIGKILL) }
+        await BlockingTurn.take {
+            await #expect(processExitsWith: .signal(SIGKILL)) {
+                [
+                    picture = picture as String, directory = directory as String, address = address as String,
+                    token = token as String
+                ] in
+                let uploads = try await BackgroundUploads(identifier: "test", directory: URL(filePath: directory))
+                var form = MultipartForm()
+                form.append(fileAt: URL(filePath: picture), named: "petImage")
+                let url = try #require(URL(string: address))
+                try await uploads.add(
+                    form, to: url, headerFields: token.isEmpty ? HTTPFields() : [.authorization: token])
+                for await list in uploads.updates {
+                    if case .sending(let bytesSent) = list.first?.state, bytesSent > 5_000_000 {
+                        kill(getpid(), SIGKILL)
+                    }
+                }
             }
         }
         try FileManager.default.removeItem(at: URL(filePath: picture))
@@ -135,15 +138,17 @@ import Testing
             try await connection.respond("201 Created", body: "taken")
         } while: { server in
             let (directory, address) = (folder.url.appending(component: "uploads").path, server.url.absoluteString)
-            await #expect(processExitsWith: .signal(SIGKILL)) {
-                [picture = picture as String, directory = directory as String, address = address as String] in
-                let uploads = try await BackgroundUploads(identifier: "test", directory: URL(filePath: directory))
-                var form = MultipartForm()
-                form.append(fileAt: URL(filePath: picture), named: "petImage")
-                let url = try #require(URL(string: address))
-                let id = try await uploads.add(form, to: url)
-                _ = try await uploads.response(of: id)
-                kill(getpid(), SIGKILL)
+            await BlockingTurn.take {
+                await #expect(processExitsWith: .signal(SIGKILL)) {
+                    [picture = picture as String, directory = directory as String, address = address as String] in
+                    let uploads = try await BackgroundUploads(identifier: "test", directory: URL(filePath: directory))
+                    var form = MultipartForm()
+                    form.append(fileAt: URL(filePath: picture), named: "petImage")
+                    let url = try #require(URL(string: address))
+                    let id = try await uploads.add(form, to: url)
+                    _ = try await uploads.response(of: id)
+                    kill(getpid(), SIGKILL)
+                }
             }
             let uploads = try await Self.uploads(in: URL(filePath: directory), restartsLost: true)
             let upload = try #require(uploads.uploads.first)
@@ -178,11 +183,13 @@ import Testing
     @Test func `another process that has the folder is named as the reason`() async throws {
         let folder = try TemporaryFolder()
         let held = try await Self.uploads(in: folder.url)
-        await #expect(processExitsWith: .success) { [path = folder.path as String] in
-            let error = await #expect(throws: BackgroundUploadError.self) {
-                try await BackgroundUploads(identifier: "test", directory: URL(filePath: path))
+        await BlockingTurn.take {
+            await #expect(processExitsWith: .success) { [path = folder.path as String] in
+                let error = await #expect(throws: BackgroundUploadError.self) {
+                    try await BackgroundUploads(identifier: "test", directory: URL(filePath: path))
+                }
+                #expect(error?.code == .folderInUse)
             }
-            #expect(error?.code == .folderInUse)
         }
         await held.close()
     }

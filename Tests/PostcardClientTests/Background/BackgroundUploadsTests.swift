@@ -77,6 +77,25 @@ import Testing
         }
     }
 
+    @Test func `what is added a second time under one identity is sent once`() async throws {
+        let folder = try TemporaryFolder()
+        let form = try Self.form(in: folder)
+        try await RawServer.run { connection in
+            _ = try await connection.readRequest()
+            try await connection.respond("201 Created")
+        } while: { server in
+            let uploads = try await Self.uploads(in: folder)
+            let id = UUID()
+            for _ in 0..<2 {
+                try await uploads.add(form, as: id, to: server.url, method: .post, headerFields: HTTPFields())
+                _ = try await uploads.response(of: id)
+            }
+            #expect(uploads.uploads.map(\.id) == [id])
+            #expect(server.requests.heads.count == 1)
+            await uploads.close()
+        }
+    }
+
     @Test func `a later object finds the answer, the refusal and what was cancelled`() async throws {
         let folder = try TemporaryFolder()
         let form = try Self.form(in: folder)
