@@ -186,8 +186,8 @@ let package = Package(
         .testTarget(
             name: "PostcardCommandTests",
             dependencies: [
-                "PostcardAsyncHTTP", "PostcardClient", "PostcardDoctor", "PostcardForm", "PostcardSamples",
-                "PostcardServer", "PostcardTestSupport", "postcard",
+                "PostcardAsyncHTTP", "PostcardClient", "PostcardDoctor", "PostcardForm", "PostcardQueue",
+                "PostcardSamples", "PostcardServer", "PostcardTestSupport", "postcard",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
                 .product(name: "HTTPTypes", package: "swift-http-types"),

@@ -19,11 +19,12 @@ public import Foundation
 ///
 /// ``enqueue(_:to:method:headerFields:files:conditions:)`` returns when the form is on disk. ``run(_:options:)`` sends
 /// what is in the queue, until its task is cancelled. An upload carries the same `Idempotency-Key` in every attempt of
-/// every process, so that a server that heeds it stores the form once.
+/// every process, so that a server that heeds it stores the form once. In an app ``run(in:options:)`` does so by uploads
+/// that go on without it.
 ///
 /// The queue is a directory with an SQLite database. Several processes may put uploads into it and look at it; one at
 /// a time sends. Header fields are kept as they are, secrets included, in files that only their owner may read: give
-/// secrets to the client's interceptors instead.
+/// secrets to the client's interceptors instead, where it is a client that sends.
 public final class UploadQueue: Sendable {
     let directory: QueueDirectory
     let database: QueueDatabase
@@ -111,7 +112,8 @@ public final class UploadQueue: Sendable {
         noteChange()
     }
 
-    /// Gives an upload up. One that is on its way is ended; if the server has taken it by then, it is done.
+    /// Gives an upload up. One that is on its way is ended by who runs the queue, or by the next run where it goes on
+    /// in the background; if the server has taken it by then, it is done.
     ///
     /// - Throws: ``UploadQueueError`` where there is none, or where it is done.
     public func cancel(_ id: QueuedUpload.ID) throws(UploadQueueError) {

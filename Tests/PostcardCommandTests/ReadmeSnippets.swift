@@ -3,6 +3,7 @@ import Hummingbird
 import PostcardClient
 import PostcardDoctor
 import PostcardForm
+import PostcardQueue
 import PostcardServer
 import Testing
 
@@ -25,6 +26,14 @@ private func app(photos: [URL], url: URL) async throws -> Pet {
     }
     let pet = try response.decode(Pet.self)
     return pet
+}
+
+private func queued(_ form: MultipartForm, to url: URL, in folder: URL) async throws {
+    let uploads = try await BackgroundUploads(
+        identifier: "com.example.pets", directory: folder.appending(path: "uploads"))
+    let queue = try UploadQueue(directory: folder.appending(path: "queue"))
+    try queue.enqueue(form, to: url, files: .copied)
+    try await queue.run(in: uploads)
 }
 
 private actor Account {

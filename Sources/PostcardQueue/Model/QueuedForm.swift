@@ -67,14 +67,19 @@ extension QueuedForm.Part {
         case .copy(let name):
             content = .file((folder ?? URL(filePath: "")).appending(path: name))
         }
-        var fields = HTTPFields()
-        for field in headerFields {
-            if let name = HTTPField.Name(field.name) { fields.append(HTTPField(name: name, value: field.value)) }
-        }
-        var part = FormPart(name: name, headerFields: fields, content: content)
+        var part = FormPart(name: name, headerFields: HTTPFields(headerFields), content: content)
         part.filename = filename
         part.contentType = try contentType.map { value throws(FormError) in try MediaType(value) }
         return part
+    }
+}
+
+extension HTTPFields {
+    init(_ fields: [QueuedForm.HeaderField]) {
+        self.init()
+        for field in fields {
+            if let name = HTTPField.Name(field.name) { append(HTTPField(name: name, value: field.value)) }
+        }
     }
 }
 #endif

@@ -3,7 +3,7 @@ public import PostcardClient
 
 /// How a queue is run.
 public struct QueueOptions: Sendable {
-    /// The most uploads on their way at a time.
+    /// The most uploads on their way at a time, or in the hands of the system where it carries them on.
     public var concurrency: Int
 
     /// Whether, when and how often a failed upload is tried again. It takes the place of the client's own policy,
@@ -11,7 +11,7 @@ public struct QueueOptions: Sendable {
     public var retryPolicy: RetryPolicy
 
     /// Whether and how an upload that was cut goes on where it stopped, in this process or a later one; `nil` for
-    /// uploads that begin anew. It takes the place of the client's own.
+    /// uploads that begin anew. It takes the place of the client's own; uploads in the background always begin anew.
     public var resumption: ResumptionPolicy?
 
     /// Whether running ends when nothing is left that can be done.

@@ -1,5 +1,4 @@
 #if Queue
-import PostcardClient
 import Synchronization
 
 #if canImport(FoundationEssentials)
@@ -11,16 +10,13 @@ import Foundation
 /// One run of a queue: looks what is to be done whenever something has changed.
 struct QueueRun {
     private let queue: UploadQueue
-    private let client: UploadClient
+    private let carrier: QueueCarrier
     private let options: QueueOptions
     private let ledger = Ledger()
 
-    init(_ queue: UploadQueue, _ client: UploadClient, _ options: QueueOptions) {
+    init(_ queue: UploadQueue, _ carrier: QueueCarrier, _ options: QueueOptions) {
         self.queue = queue
-        var client = client
-        client.retryPolicy = .never
-        client.resumption = options.resumption
-        self.client = client
+        self.carrier = carrier
         self.options = options
     }
 
@@ -57,9 +53,11 @@ struct QueueRun {
         }
     }
 
-    func run() async throws {
+    /// - Parameter sendings: What goes on from earlier runs, however many they are.
+    func run(resuming sendings: [any QueueSending]) async throws {
         try await withThrowingTaskGroup { group in
             defer { group.cancelAll() }
+            for sending in sendings { begin(sending, in: &group) }
             var alarm: ContinuousClock.Instant?
             for await _ in queue.changes.stream() {
                 try ledger.checkFailure()
@@ -85,24 +83,27 @@ struct QueueRun {
     /// - Returns: Whether anything waits for its time.
     private func sendNext(in group: inout ThrowingTaskGroup<Void, any Error>) throws -> Bool {
         while ledger.active.count < options.concurrency {
-            let isUnmetered = options.isNetworkUnmetered()
-            let claimed = try queue.database.writeHastily { try $0.claimUpload(isUnmetered: isUnmetered, at: Date()) }
-            guard let claimed else { return try queue.database.read { try $0.nextDue() } != nil }
-            let cancellation = ledger.begin(claimed.upload.id)
-            queue.sights.note()
-            let sending = QueueSending(claimed, queue: queue, client: client, options: options)
-            group.addTask { [queue, ledger] in
-                var failure: (any Error)?
-                do {
-                    try await sending.run(until: cancellation)
-                } catch {
-                    failure = error
-                }
-                ledger.end(claimed.upload.id, failure: failure)
-                queue.noteChange()
+            guard let next = try carrier.claimNext(in: queue, options, excluding: ledger.active) else {
+                return try queue.database.read { try $0.nextDue() } != nil
             }
+            begin(next, in: &group)
         }
         return true
+    }
+
+    private func begin(_ sending: any QueueSending, in group: inout ThrowingTaskGroup<Void, any Error>) {
+        let cancellation = ledger.begin(sending.id)
+        queue.sights.note()
+        group.addTask { [queue, ledger] in
+            var failure: (any Error)?
+            do {
+                try await sending.run(until: cancellation)
+            } catch {
+                failure = error
+            }
+            ledger.end(sending.id, failure: failure)
+            queue.noteChange()
+        }
     }
 
     /// Ends what somebody has cancelled while it was on its way.

@@ -11,8 +11,8 @@ import Foundation
 /// All that is needed to send an upload.
 struct ClaimedUpload: Sendable {
     let upload: QueuedUpload
-    let headerFields: [QueuedForm.HeaderField]
-    let idempotencyKey: String
+    /// Those of the request, the `Idempotency-Key` among them.
+    let headerFields: HTTPFields
     let form: QueuedForm
     let folder: String?
     /// Where the server keeps what it has of the form, where it resumes uploads.
@@ -25,10 +25,11 @@ struct ClaimedUpload: Sendable {
         failures = row["failures"]
         folder = row["folder"]
         resource = (row["resource"] as String?).flatMap { URL(string: $0) }
-        idempotencyKey = row["idempotencyKey"]
         let decoder = JSONDecoder()
         do {
-            headerFields = try decoder.decode([QueuedForm.HeaderField].self, from: row["headerFields"])
+            var fields = HTTPFields(try decoder.decode([QueuedForm.HeaderField].self, from: row["headerFields"]))
+            if let name = HTTPField.Name("Idempotency-Key") { fields[name] = row["idempotencyKey"] }
+            headerFields = fields
             form = try decoder.decode(QueuedForm.self, from: row["form"])
         } catch {
             throw DatabaseError(

@@ -47,7 +47,11 @@ extension Database {
     }
 
     /// Takes the next upload that may be sent, and marks it as on its way.
-    func claimUpload(isUnmetered: Bool, at now: Date) throws -> ClaimedUpload? {
+    ///
+    /// - Parameter active: Those whose attempts have not ended yet, whatever has been decided about them since.
+    func claimUpload(
+        isUnmetered: Bool, excluding active: Set<QueuedUpload.ID>, at now: Date
+    ) throws -> ClaimedUpload? {
         try execute(
             sql: "UPDATE upload SET schedule = 0 WHERE schedule = 1 AND due <= ?",
             arguments: [now.timeIntervalSince1970])
@@ -56,7 +60,9 @@ extension Database {
                 self,
                 sql: """
                     SELECT id, priority FROM upload INDEXED BY upload_ready
-                    WHERE schedule = 0 AND unmetered = ? ORDER BY priority DESC, id LIMIT 1
+                    WHERE schedule = 0 AND unmetered = ?
+                        AND id NOT IN (\(active.map(String.init).joined(separator: ", ")))
+                    ORDER BY priority DESC, id LIMIT 1
                     """, arguments: [unmetered])
         }
         let next = candidates.min { left, right in
@@ -70,11 +76,13 @@ extension Database {
                     sent = CASE WHEN resource IS NULL THEN 0 ELSE sent END
                 WHERE id = ?
                 """, arguments: [id])
-        guard
-            let row = try Row.fetchOne(
-                self, sql: "SELECT * FROM upload JOIN request USING (id) WHERE id = ?", arguments: [id])
-        else { return nil }
-        return try ClaimedUpload(row)
+        return try claimedUpload(id)
+    }
+
+    func claimedUpload(_ id: QueuedUpload.ID) throws -> ClaimedUpload? {
+        try Row.fetchOne(
+            self, sql: "SELECT * FROM upload JOIN request USING (id) WHERE id = ?", arguments: [id]
+        ).map(ClaimedUpload.init)
     }
 
     /// When the next upload whose time has not come may be sent.
@@ -94,9 +102,13 @@ extension Database {
         try String.fetchSet(self, sql: "SELECT folder FROM request WHERE folder IS NOT NULL")
     }
 
-    /// Puts back what was on its way when a process ended: nobody else sends.
+    /// Puts back what was on its way when a process ended: nobody else sends, but for a background session.
     func recoverUploads() throws {
-        try execute(sql: "UPDATE upload SET state = 'waiting', schedule = 0 WHERE state = 'sending'")
+        try execute(
+            sql: """
+                UPDATE upload SET state = 'waiting', schedule = 0
+                WHERE state = 'sending' AND id NOT IN (SELECT id FROM handover)
+                """)
     }
 
     func noteProgress(of id: QueuedUpload.ID, bytesSent: Int64) throws {
@@ -111,13 +123,15 @@ extension Database {
             arguments: [resource?.absoluteString, id])
     }
 
-    /// Ends an upload that the server took; whatever was decided meanwhile, it is there.
+    /// Ends an upload that the server took; whatever was decided meanwhile, it is there. One that was cleared is
+    /// gone.
     func finishUpload(_ id: QueuedUpload.ID, with response: QueuedUpload.Response) throws {
         try execute(
             sql: """
                 UPDATE upload SET state = 'done', schedule = NULL, sent = total, reason = NULL, resource = NULL
                 WHERE id = ?
                 """, arguments: [id])
+        guard changesCount == 1 else { return }
         try execute(
             sql: "INSERT OR REPLACE INTO response (id, status, contentType, body) VALUES (?, ?, ?, ?)",
             arguments: [id, response.status, response.contentType, response.body])

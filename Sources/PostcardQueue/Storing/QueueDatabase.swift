@@ -8,7 +8,7 @@ struct QueueDatabase: Sendable {
     let pool: DatabasePool
 
     /// The version of the tables that this code knows.
-    static let version = 2
+    static let version = 3
 
     /// By which a file is known for a queue's database: "Post".
     private static let application: Int32 = 0x506F_7374
@@ -33,11 +33,9 @@ struct QueueDatabase: Sendable {
             try pool.write { db in
                 let found = try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0
                 guard found <= Self.version else { throw UploadQueueError.newer(path, version: found) }
-                switch found {
-                case 0: try Self.makeTables(in: db)
-                case 1: try Self.addResources(to: db)
-                default: break
-                }
+                if found == 0 { try Self.makeTables(in: db) }
+                if found == 1 { try Self.addResources(to: db) }
+                if found < 3 { try Self.addHandovers(to: db) }
             }
         } catch {
             throw Self.error(error, at: path)
@@ -159,13 +157,22 @@ struct QueueDatabase: Sendable {
                     body BLOB NOT NULL
                 );
                 PRAGMA application_id = \(application);
-                PRAGMA user_version = \(version);
                 """)
     }
 
     /// From version 1 to 2, which knows where a server keeps what it has of a form.
     private static func addResources(to db: Database) throws {
-        try db.execute(sql: "ALTER TABLE upload ADD COLUMN resource TEXT; PRAGMA user_version = 2")
+        try db.execute(sql: "ALTER TABLE upload ADD COLUMN resource TEXT")
+    }
+
+    /// From version 2 to 3, which knows what was handed to a background session. It does not refer to the upload, which
+    /// may be cleared before what was handed over is removed.
+    private static func addHandovers(to db: Database) throws {
+        try db.execute(
+            sql: """
+                CREATE TABLE handover (id INTEGER PRIMARY KEY, identity TEXT NOT NULL);
+                PRAGMA user_version = \(version);
+                """)
     }
 }
 

@@ -45,7 +45,10 @@ import Testing
         #expect(try await receiver.end().records.count == 1)
     }
 
-    @Test func `a queue of the version before is opened and sent`() async throws {
+    @Test(arguments: [
+        (1, "ALTER TABLE upload DROP COLUMN resource; DROP TABLE handover"), (2, "DROP TABLE handover"),
+    ])
+    func `a queue of an older version is opened and sent`(version: Int, older: String) async throws {
         let folder = try TemporaryFolder()
         let receiver = try await ReceivingServer()
         let id: QueuedUpload.ID
@@ -56,7 +59,7 @@ import Testing
         do {
             let database = try DatabaseQueue(path: folder.url.appending(path: "queue.sqlite").path)
             try await database.write { db in
-                try db.execute(sql: "ALTER TABLE upload DROP COLUMN resource; PRAGMA user_version = 1")
+                try db.execute(sql: "\(older); PRAGMA user_version = \(version)")
             }
         }
         let queue = try UploadQueue(directory: folder.url)

@@ -1,0 +1,69 @@
+#if Queue
+import PostcardClient
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// An attempt by a background session, which goes on without the process.
+///
+/// The database knows the identity before the session does: whenever the process ends, the next one finds the attempt by
+/// it, at whatever step it was, and goes on there.
+struct BackgroundSending: QueueSending {
+    let claimed: ClaimedUpload
+    let queue: UploadQueue
+    let uploads: BackgroundUploads
+    let identity: UUID
+    let retryPolicy: RetryPolicy
+
+    func response() async throws -> UploadResponse {
+        let upload = claimed.upload
+        switch uploads[identity]?.state {
+        case nil:
+            try await uploads.add(
+                try form(), as: identity, to: upload.url, method: upload.method, headerFields: claimed.headerFields)
+        case .lost:
+            try queue.database.writeHastily { try $0.restartUpload(id) }
+            try await uploads.restart(identity, headerFields: claimed.headerFields)
+        case .waiting, .sending, .done, .failed, .cancelled:
+            break
+        }
+        return try await uploads.response(of: identity) { noteProgress(bytesSent: $0) }
+    }
+
+    func interrupted() async throws {
+        if Task.isCancelled { return try leave() }
+        do {
+            try uploads.cancel(identity)
+            // The server may have taken it by then.
+            return try finish(with: try await uploads.response(of: identity))
+        } catch let error as UploadQueueError {
+            throw error
+        } catch let error as BackgroundUploadError where error.code == .closed {
+            throw error
+        } catch {
+            if Task.isCancelled { return }
+        }
+        // It may also be in the background uploads that somebody gave it up.
+        try queue.database.write { db in
+            if try db.sendingUploads().contains(id) { try db.cancelUpload(id) }
+        }
+        try settled()
+    }
+
+    /// Lets go of the attempt: what was handed over goes on, and the next run finds it.
+    private func leave() throws {
+        guard uploads[identity] == nil else { return }
+        try queue.database.write { db in
+            try db.returnUpload(id)
+            try db.endHandover(of: id, as: identity)
+        }
+    }
+
+    func settled() throws {
+        try queue.removeHandover(of: id, as: identity, from: uploads)
+    }
+}
+#endif
