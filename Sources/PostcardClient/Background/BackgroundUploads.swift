@@ -28,7 +28,7 @@ import FoundationNetworking
 ///
 /// The folder should be one of the app's own and not one that it shares with extensions: iOS ends an app that is
 /// suspended while it holds a lock in a shared folder. Secret header fields, such as `Authorization`, are handed
-/// to the system and not written to the folder. The URL and the form are.
+/// to the system and not written to the folder. The URL, with a password that is in it, and the form are.
 public final class BackgroundUploads: Sendable {
     private let account: BackgroundAccount
     private let events = BackgroundEvents()
@@ -149,10 +149,13 @@ public final class BackgroundUploads: Sendable {
             IdempotencyKey(id).add(to: &fields)
             let request = try UploadRequest(
                 url: url, method: method, headerFields: fields, body: nil, maximumResponseBytes: 0)
-            return try await account.folder.create(id, layout) { length in
+            var kept = request.headerFields
+            // One that comes from the URL is made of it each time.
+            if !fields.contains(.authorization) { kept[.authorization] = nil }
+            return try await account.folder.create(id, layout) { [kept] length in
                 UploadManifest(
                     id: id, url: url, method: method, contentType: layout.contentType,
-                    headerFields: request.headerFields, bodyLength: length,
+                    headerFields: kept, bodyLength: length,
                     filenames: layout.parts.compactMap(\.filename), added: Date())
             }
         } catch let error as FormError {
@@ -224,8 +227,9 @@ public final class BackgroundUploads: Sendable {
         calls.async { task.cancel() }
     }
 
-    /// Lets go of the folder, so that another object may take it. On Apple platforms the uploads go on, and the
-    /// next object finds them; elsewhere they end here.
+    /// Lets go of the folder, so that another object may take it. On Apple platforms the uploads go on, and the object
+    /// that the next run of the app makes finds them: until they have ended the system keeps this run's session, and
+    /// there is one of an identifier at a time. Elsewhere they end here.
     public func close() async {
         await withCheckedContinuation { continuation in
             // Behind all that the session has told so far.

@@ -96,6 +96,25 @@ import Testing
         }
     }
 
+    @Test func `a user name and password in the URL go along whenever the upload is begun`() async throws {
+        let folder = try TemporaryFolder()
+        let form = try Self.form(in: folder)
+        try await RawServer.run { connection in
+            while try await connection.readRequest() != nil {
+                try await connection.respond("503 Service Unavailable")
+            }
+        } while: { server in
+            let uploads = try await Self.uploads(in: folder)
+            let address = server.url.absoluteString.replacing("http://", with: "http://choco:secret@")
+            let id = try await uploads.add(form, to: try #require(URL(string: address)))
+            _ = try? await uploads.response(of: id)
+            try await uploads.restart(id)
+            _ = try? await uploads.response(of: id)
+            let expected = "Basic \(Data("choco:secret".utf8).base64EncodedString())"
+            #expect(server.requests.heads.map { $0["Authorization"] } == [expected, expected])
+        }
+    }
+
     @Test func `a later object finds the answer, the refusal and what was cancelled`() async throws {
         let folder = try TemporaryFolder()
         let form = try Self.form(in: folder)
