@@ -1,0 +1,94 @@
+import Foundation
+import PostcardForm
+import PostcardQueue
+
+/// A queue in which 100,000 forms wait, opened over and over.
+struct LongQueue {
+    private static let count = 100_000
+    private static let rounds = 5
+    private static let maximumOpening = Duration.seconds(1)
+    private static let maximumPick = Duration.milliseconds(5)
+    private static let maximumPeakBytes = 64 << 20
+
+    let folder: URL
+
+    /// Fills the queue, runs all rounds, prints a table, and says whether every goal was met.
+    func compare() throws -> Bool {
+        let clock = ContinuousClock()
+        let filling = try clock.measure { try fill() }
+        let perForm = filling / Self.count / .milliseconds(1)
+        show("\(Self.count) forms enqueued, \(decimal(perForm, 3)) ms each without waiting for a disk\n")
+        show(
+            heading([
+                "round", "opened, ms", "started, ms", "1,000 listed, ms", "median pick, ms", "worst, ms", "peak MiB",
+            ]))
+        let measurements = try (1...Self.rounds).map { number in
+            try forgetPages()
+            let measurement = try measure()
+            show(row(["\(number)"] + measurement.cells))
+            return measurement
+        }
+        let opening = median(measurements.map { $0.opening + $0.starting })
+        let pick = median(measurements.map(\.worstPick))
+        let peak = measurements.map(\.peakBytes).max() ?? .max
+        let goals = [
+            ("opened and started in \(milliseconds(opening)) ms of 1,000", opening < Self.maximumOpening),
+            ("the next picked in \(milliseconds(pick)) ms of 5 at worst", pick < Self.maximumPick),
+            ("\(mebibytes(peak)) MiB of 64", peak <= Self.maximumPeakBytes),
+        ]
+        show("")
+        for (goal, isMet) in goals { show("\(goal): \(isMet ? "met" : "MISSED")") }
+        return goals.allSatisfy(\.1)
+    }
+
+    private var directory: URL { folder.appending(path: "queue") }
+
+    /// Puts the forms in where no disk is waited for, if there is such a place: each is durable when it has been put in.
+    private func fill() throws {
+        let memory = URL(filePath: "/dev/shm")
+        let place = FileManager.default.isWritableFile(atPath: memory.path) ? memory : folder
+        let filled = place.appending(path: folder.lastPathComponent + "-filling")
+        defer { try? FileManager.default.removeItem(at: filled) }
+        let picture = folder.appending(path: "picture.jpg")
+        try Data(repeating: 1, count: 20_000).write(to: picture)
+        var form = MultipartForm()
+        form.append("초코", named: "name")
+        form.append("Greetings from Jeju", named: "message")
+        form.append(fileAt: picture, named: "petImage")
+        guard let url = URL(string: "http://127.0.0.1:1/uploads") else { throw Failure("There is no such URL.") }
+        do {
+            let queue = try UploadQueue(directory: filled)
+            for index in 0..<(Self.count + Self.rounds * Measurement.sent) {
+                try queue.enqueue(form, to: url, conditions: UploadConditions(priority: index % 10 == 7 ? 1 : 0))
+            }
+        }
+        try FileManager.default.copyItem(at: filled, to: directory)
+    }
+
+    /// Lets the system forget what it has read of the database, as after a start of the machine.
+    private func forgetPages() throws {
+        #if os(Linux)
+        for name in try FileManager.default.contentsOfDirectory(atPath: directory.path) {
+            let descriptor = open(directory.appending(path: name).path, O_RDONLY | O_CLOEXEC)
+            guard descriptor >= 0 else { continue }
+            fsync(descriptor)
+            _ = posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED)
+            close(descriptor)
+        }
+        #endif
+    }
+
+    /// One round in a process of its own, which keeps its peak for good.
+    private func measure() throws -> Measurement {
+        let process = Process()
+        let output = Pipe()
+        process.executableURL = Bundle.main.executableURL
+        process.arguments = [directory.path]
+        process.standardOutput = output
+        try process.run()
+        let line = try output.fileHandleForReading.readToEnd() ?? Data()
+        process.waitUntilExit()
+        guard process.terminationStatus == 0 else { throw Failure("A round ended with \(process.terminationStatus).") }
+        return try JSONDecoder().decode(Measurement.self, from: line)
+    }
+}
