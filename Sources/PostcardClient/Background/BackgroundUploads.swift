@@ -122,13 +122,16 @@ public final class BackgroundUploads: Sendable {
 
     /// Does so under an identity that the caller has written down before, and by which it finds the upload again
     /// also where the program ends in here. An upload that is there under the identity stays as it is.
+    ///
+    /// - Parameter needsUnmeteredNetwork: Whether the system waits for a network that is not metered, where it tells.
     package func add(
         _ form: MultipartForm, as id: BackgroundUpload.ID, to url: URL, method: HTTPRequest.Method,
-        headerFields: HTTPFields
+        headerFields: HTTPFields, needsUnmeteredNetwork: Bool = false
     ) async throws {
         if account.isClosed { throw BackgroundUploadError.closed }
         guard account.upload(id) == nil else { return }
-        let manifest = try await write(id, form, to: url, method: method, headerFields: headerFields)
+        let manifest = try await write(
+            id, form, to: url, method: method, headerFields: headerFields, needsUnmeteredNetwork: needsUnmeteredNetwork)
         account.add(manifest)
         do {
             try await start(manifest, adding: headerFields)
@@ -139,7 +142,8 @@ public final class BackgroundUploads: Sendable {
     }
 
     private func write(
-        _ id: UUID, _ form: MultipartForm, to url: URL, method: HTTPRequest.Method, headerFields: HTTPFields
+        _ id: UUID, _ form: MultipartForm, to url: URL, method: HTTPRequest.Method, headerFields: HTTPFields,
+        needsUnmeteredNetwork: Bool
     ) async throws -> UploadManifest {
         let layout: FormLayout
         do {
@@ -156,7 +160,8 @@ public final class BackgroundUploads: Sendable {
                 UploadManifest(
                     id: id, url: url, method: method, contentType: layout.contentType,
                     headerFields: kept, bodyLength: length,
-                    filenames: layout.parts.compactMap(\.filename), added: Date())
+                    filenames: layout.parts.compactMap(\.filename), added: Date(),
+                    needsUnmeteredNetwork: needsUnmeteredNetwork)
             }
         } catch let error as FormError {
             throw UploadError.form(error)

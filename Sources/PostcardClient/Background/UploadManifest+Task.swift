@@ -22,7 +22,8 @@ extension UploadManifest {
         }
         self.init(
             id: id, url: url, method: method, contentType: contentType, headerFields: fields,
-            bodyLength: max(task.countOfBytesExpectedToSend, 0), filenames: [], added: Date())
+            bodyLength: max(task.countOfBytesExpectedToSend, 0), filenames: [], added: Date(),
+            needsUnmeteredNetwork: request.needsUnmeteredNetwork)
         attempts = 1
         state = .started
     }
@@ -40,9 +41,29 @@ extension UploadManifest {
                 maximumResponseBytes: 0)
             var urlRequest = URLRequest(request)
             urlRequest.setValue(contentType, forHTTPHeaderField: "Content-Type")
+            urlRequest.needsUnmeteredNetwork = needsUnmeteredNetwork ?? false
             return urlRequest
         } catch {
             throw .notRestartable(id, error.message)
+        }
+    }
+}
+
+extension URLRequest {
+    /// Whether it waits for a network that is not metered. Linux does not know them apart.
+    fileprivate var needsUnmeteredNetwork: Bool {
+        get {
+            #if canImport(FoundationNetworking)
+            false
+            #else
+            !allowsExpensiveNetworkAccess
+            #endif
+        }
+        set {
+            #if !canImport(FoundationNetworking)
+            allowsExpensiveNetworkAccess = !newValue
+            allowsConstrainedNetworkAccess = !newValue
+            #endif
         }
     }
 }

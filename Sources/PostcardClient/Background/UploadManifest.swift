@@ -20,6 +20,8 @@ struct UploadManifest: Codable, Sendable {
     let bodyLength: Int64
     let filenames: [String]
     let added: Date
+    /// Whether the system must wait for a network that is not metered; where nothing is said it need not.
+    let needsUnmeteredNetwork: Bool?
     var attempts = 0
     var state = State.ready
 
@@ -48,7 +50,7 @@ struct UploadManifest: Codable, Sendable {
 
     init(
         id: UUID, url: URL, method: HTTPRequest.Method, contentType: String, headerFields: HTTPFields,
-        bodyLength: Int64, filenames: [String], added: Date
+        bodyLength: Int64, filenames: [String], added: Date, needsUnmeteredNetwork: Bool? = nil
     ) {
         self.id = id
         self.url = url
@@ -59,6 +61,7 @@ struct UploadManifest: Codable, Sendable {
         self.bodyLength = bodyLength
         self.filenames = filenames
         self.added = added
+        self.needsUnmeteredNetwork = needsUnmeteredNetwork
     }
 
     /// The header fields to send: those kept, and in place of or beside them those given anew.

@@ -23,7 +23,8 @@ struct BackgroundSending: QueueSending {
         switch uploads[identity]?.state {
         case nil:
             try await uploads.add(
-                try form(), as: identity, to: upload.url, method: upload.method, headerFields: claimed.headerFields)
+                try form(), as: identity, to: upload.url, method: upload.method, headerFields: claimed.headerFields,
+                needsUnmeteredNetwork: upload.conditions.needsUnmeteredNetwork)
         case .lost:
             try queue.database.writeHastily { try $0.restartUpload(id) }
             try await uploads.restart(identity, headerFields: claimed.headerFields)

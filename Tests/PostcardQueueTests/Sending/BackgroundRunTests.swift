@@ -75,6 +75,27 @@ import Testing
         #expect(try await server.end().records.count == 6)
     }
 
+    @Test func `an upload waits for a network that is not metered, and the system is told so, too`() async throws {
+        let server = try await ReceivingServer()
+        let file = try folder.file("a.jpg", size: 2_000_000)
+        try await FaultProxy.run([.stall(atByte: 1)], before: server.url) { proxy in
+            let id = try queue.enqueue(
+                Self.form("photos", file), to: proxy.uploads,
+                conditions: UploadConditions(needsUnmeteredNetwork: true))
+            let uploads = try await uploads()
+            var options = Self.draining
+            options.isNetworkUnmetered = { false }
+            try await queue.run(in: uploads, options: options)
+            #expect(try queue.upload(id)?.state == .waiting)
+            options.isNetworkUnmetered = { true }
+            try await run(in: uploads, options: options) { $0[0].bytesSent > 0 }
+            let manifest = folder.url.appending(path: "background/\(try handedOver[0])/manifest.json")
+            #expect(try String(contentsOf: manifest, encoding: .utf8).contains("\"needsUnmeteredNetwork\" : true"))
+            await uploads.close()
+        }
+        #expect(try await server.end().records.isEmpty)
+    }
+
     @Test func `a group goes in its order, and one that failed holds it back`() async throws {
         let server = try await ReceivingServer()
         let missing = try folder.file("a.jpg", size: 10)
