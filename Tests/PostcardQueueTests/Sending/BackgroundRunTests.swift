@@ -204,6 +204,7 @@ import Testing
             let uploads = try await uploads()
             let running = Task { [queue] in try await queue.run(in: uploads, options: Self.draining) }
             for try await list in queue.updates() where list[0].bytesSent > 0 { break }
+            await proxy.waitForBody(of: 1)
             try queue.cancel(id)
             try queue.retry(id)
             try await running.value
@@ -223,6 +224,7 @@ import Testing
             let id = try queue.enqueue(Self.form("1", file), to: proxy.uploads)
             let uploads = try await uploads()
             try await run(in: uploads) { $0[0].bytesSent > 0 }
+            await proxy.waitForBody(of: 1)
             #expect(try queue.upload(id)?.state == .sending)
             try FileManager.default.removeItem(at: file)
             try await queue.run(in: uploads, options: Self.draining)
@@ -242,6 +244,7 @@ import Testing
             let id = try queue.enqueue(Self.form("1", file), to: proxy.uploads)
             let uploads = try await uploads()
             try await run(in: uploads) { $0[0].bytesSent > 0 }
+            await proxy.waitForBody(of: 1)
             let client = UploadClient(transport: AsyncHTTPTransport())
             try await queue.run(client, options: Self.draining)
             #expect(try queue.upload(id)?.state == .sending)
@@ -266,6 +269,7 @@ import Testing
             let first = try await uploads()
             let running = Task { [queue] in try await queue.run(in: first) }
             for try await list in queue.updates() where list[0].bytesSent > 0 { break }
+            await proxy.waitForBody(of: 1)
             await first.close()
             let error = await #expect(throws: BackgroundUploadError.self) { try await running.value }
             #expect(error?.code == .closed)
@@ -291,6 +295,7 @@ import Testing
             let uploads = try await uploads()
             let running = Task { [queue] in try await queue.run(in: uploads, options: Self.draining) }
             for try await list in queue.updates() where list[0].bytesSent > 0 { break }
+            await proxy.waitForBody(of: 1)
             try uploads.cancel(try #require(uploads.uploads.first).id)
             try await running.value
             #expect(try queue.upload(id)?.state == .cancelled)
