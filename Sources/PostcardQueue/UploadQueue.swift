@@ -97,7 +97,8 @@ public final class UploadQueue: Sendable {
         try database.read { db in try Self.upload(id, in: db) }.map(progress.applied(to:))
     }
 
-    /// Lets an upload that failed or was cancelled go again, as if it had just been enqueued.
+    /// Lets an upload that failed or was cancelled go again, as if it had just been enqueued. One whose reason says that
+    /// the server has taken it, and that its answer was found wanting, is then there twice.
     ///
     /// - Throws: ``UploadQueueError`` where there is none, or where it is not ended, or where its copies are gone.
     public func retry(_ id: QueuedUpload.ID) throws(UploadQueueError) {

@@ -71,7 +71,9 @@ extension BackgroundAccount.Entry {
             return .done(UploadResponse(answer, attempts: manifest.attempts, bytesSent: manifest.bodyLength))
         case .failed(let code, let message, let answer):
             let response = answer.map { UploadResponse($0, attempts: manifest.attempts, bytesSent: 0) }
-            return .failed(UploadError(UploadError.Code(rawValue: code), message, response: response))
+            var error = UploadError(UploadError.Code(rawValue: code), message, response: response)
+            if error.code == .refused, let response { error.delivery = response.delivery(of: nil) }
+            return .failed(error)
         }
     }
 }

@@ -99,7 +99,7 @@ extension BackgroundUploadError {
     }
 
     static func unknown(_ id: BackgroundUpload.ID) -> BackgroundUploadError {
-        BackgroundUploadError(.unknownUpload, "There is no upload \(id); it may have been removed", id: id)
+        BackgroundUploadError(.unknownUpload, "There is no upload \(id); it may have been removed.", id: id)
     }
 
     static func notRestartable(_ id: BackgroundUpload.ID, _ reason: String) -> BackgroundUploadError {

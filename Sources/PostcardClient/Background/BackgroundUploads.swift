@@ -69,7 +69,7 @@ public final class BackgroundUploads: Sendable {
             // The program ended between making the task and beginning it.
             if task.state == .suspended { calls.async { task.resume() } }
         }
-        for manifest in account.lost {
+        for manifest in account.lost where manifest.isFollowed != true {
             let mayHaveArrived = if case .started = manifest.state { true } else { false }
             guard restartsLost || !mayHaveArrived, manifest.withheldFields.isEmpty else { continue }
             // One that cannot be begun stays lost, and problems says why.
@@ -116,35 +116,42 @@ public final class BackgroundUploads: Sendable {
         _ form: MultipartForm, to url: URL, method: HTTPRequest.Method = .post, headerFields: HTTPFields = HTTPFields()
     ) async throws -> BackgroundUpload.ID {
         let id = UUID()
-        try await add(form, as: id, to: url, method: method, headerFields: headerFields)
+        let manifest = try await write(id, form, to: url, method: method, headerFields: headerFields)
+        try await begin(manifest, adding: headerFields)
         return id
     }
 
     /// Does so under an identity that the caller has written down before, and by which it finds the upload again
-    /// also where the program ends in here. An upload that is there under the identity stays as it is.
+    /// also where the program ends in here. An upload that is there under the identity stays as it is, and one that is
+    /// lost is the caller's to begin anew.
     ///
     /// - Parameter needsUnmeteredNetwork: Whether the system waits for a network that is not metered, where it tells.
     package func add(
         _ form: MultipartForm, as id: BackgroundUpload.ID, to url: URL, method: HTTPRequest.Method,
         headerFields: HTTPFields, needsUnmeteredNetwork: Bool = false
     ) async throws {
-        if account.isClosed { throw BackgroundUploadError.closed }
         guard account.upload(id) == nil else { return }
         let manifest = try await write(
-            id, form, to: url, method: method, headerFields: headerFields, needsUnmeteredNetwork: needsUnmeteredNetwork)
+            id, form, to: url, method: method, headerFields: headerFields,
+            needsUnmeteredNetwork: needsUnmeteredNetwork, isFollowed: true)
+        try await begin(manifest, adding: headerFields)
+    }
+
+    private func begin(_ manifest: UploadManifest, adding headerFields: HTTPFields) async throws {
         account.add(manifest)
         do {
             try await start(manifest, adding: headerFields)
         } catch {
-            _ = try? account.remove(id)
+            _ = try? account.remove(manifest.id)
             throw error
         }
     }
 
     private func write(
         _ id: UUID, _ form: MultipartForm, to url: URL, method: HTTPRequest.Method, headerFields: HTTPFields,
-        needsUnmeteredNetwork: Bool
+        needsUnmeteredNetwork: Bool? = nil, isFollowed: Bool? = nil
     ) async throws -> UploadManifest {
+        if account.isClosed { throw BackgroundUploadError.closed }
         let layout: FormLayout
         do {
             layout = try form.layout()
@@ -161,7 +168,7 @@ public final class BackgroundUploads: Sendable {
                     id: id, url: url, method: method, contentType: layout.contentType,
                     headerFields: kept, bodyLength: length,
                     filenames: layout.parts.compactMap(\.filename), added: Date(),
-                    needsUnmeteredNetwork: needsUnmeteredNetwork)
+                    needsUnmeteredNetwork: needsUnmeteredNetwork, isFollowed: isFollowed)
             }
         } catch let error as FormError {
             throw UploadError.form(error)

@@ -22,6 +22,8 @@ struct UploadManifest: Codable, Sendable {
     let added: Date
     /// Whether the system must wait for a network that is not metered; where nothing is said it need not.
     let needsUnmeteredNetwork: Bool?
+    /// Whether somebody follows the upload by an identity of their own, and it is theirs to begin it anew.
+    let isFollowed: Bool?
     var attempts = 0
     var state = State.ready
 
@@ -50,7 +52,8 @@ struct UploadManifest: Codable, Sendable {
 
     init(
         id: UUID, url: URL, method: HTTPRequest.Method, contentType: String, headerFields: HTTPFields,
-        bodyLength: Int64, filenames: [String], added: Date, needsUnmeteredNetwork: Bool? = nil
+        bodyLength: Int64, filenames: [String], added: Date, needsUnmeteredNetwork: Bool? = nil,
+        isFollowed: Bool? = nil
     ) {
         self.id = id
         self.url = url
@@ -62,6 +65,7 @@ struct UploadManifest: Codable, Sendable {
         self.filenames = filenames
         self.added = added
         self.needsUnmeteredNetwork = needsUnmeteredNetwork
+        self.isFollowed = isFollowed
     }
 
     /// The header fields to send: those kept, and in place of or beside them those given anew.

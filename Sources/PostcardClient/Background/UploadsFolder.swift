@@ -8,7 +8,7 @@ import SystemPackage
 /// lock                 held by the process that uses the folder
 /// ID/manifest.json     what is uploaded and how it went
 /// ID/body              the form's bytes, until the server has taken them
-/// .new-ID/             an upload that is still being written
+/// .new-ID/             an upload that is still being written, or is being removed
 /// ```
 struct UploadsFolder: Sendable {
     let url: URL
@@ -69,7 +69,7 @@ struct UploadsFolder: Sendable {
         let version: Int
     }
 
-    /// Removes what a program left half-written that ended in the middle of ``create(_:_:)``.
+    /// Removes what a program left half-written or half-removed that ended in the middle of it.
     func sweep() {
         for name in (try? FileManager.default.contentsOfDirectory(atPath: url.path)) ?? []
         where name.hasPrefix(Self.newPrefix) {
@@ -133,12 +133,17 @@ struct UploadsFolder: Sendable {
     }
 
     func remove(_ id: UUID) throws(BackgroundUploadError) {
+        let folder = folder(id)
+        let removed = url.appending(component: Self.newPrefix + id.uuidString)
+        // It goes whole or not at all; what is left of it when the program ends here is swept.
+        guard rename(folder.path, removed.path) == 0 else {
+            if errno == ENOENT { return }
+            throw .folder(folder, "remove", Errno(rawValue: errno))
+        }
         do {
-            try FileManager.default.removeItem(at: folder(id))
-        } catch CocoaError.fileNoSuchFile {
-            return
+            try FileManager.default.removeItem(at: removed)
         } catch {
-            throw .folder(folder(id), "remove", error)
+            throw .folder(removed, "remove", error)
         }
     }
 

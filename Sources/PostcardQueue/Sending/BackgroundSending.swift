@@ -47,9 +47,15 @@ struct BackgroundSending: QueueSending {
         } catch {
             if Task.isCancelled { return }
         }
-        // It may also be in the background uploads that somebody gave it up.
         try queue.database.write { db in
-            if try db.sendingUploads().contains(id) { try db.cancelUpload(id) }
+            guard try db.sendingUploads().contains(id) else { return }
+            if claimed.upload.state == .sending {
+                // It was in the background uploads that somebody gave it up.
+                try db.cancelUpload(id)
+            } else {
+                // What ended here was decided before it was retried.
+                try db.returnUpload(id)
+            }
         }
         try settled()
     }
@@ -59,12 +65,12 @@ struct BackgroundSending: QueueSending {
         guard uploads[identity] == nil else { return }
         try queue.database.write { db in
             try db.returnUpload(id)
-            try db.endHandover(of: id, as: identity)
+            try db.endHandover(as: identity)
         }
     }
 
     func settled() throws {
-        try queue.removeHandover(of: id, as: identity, from: uploads)
+        try queue.removeHandover(as: identity, from: uploads)
     }
 }
 #endif

@@ -3,7 +3,8 @@ public import PostcardClient
 
 /// How a queue is run.
 public struct QueueOptions: Sendable {
-    /// The most uploads on their way at a time, or in the hands of the system where it carries them on.
+    /// The most uploads on their way at a time, or in the hands of the system where it carries them on:
+    /// there also those for which it waits until there is a network that is not metered.
     public var concurrency: Int
 
     /// Whether, when and how often a failed upload is tried again. It takes the place of the client's own policy,

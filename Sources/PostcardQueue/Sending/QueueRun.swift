@@ -60,11 +60,13 @@ struct QueueRun {
             for sending in sendings { begin(sending, in: &group) }
             var alarm: ContinuousClock.Instant?
             for await _ in queue.changes.stream() {
+                // Asked before all else: what ends from here on is seen by the next look.
+                let isIdle = ledger.active.isEmpty
                 try ledger.checkFailure()
                 try saveProgress()
                 try endCancelled()
                 let hasMore = try sendNext(in: &group)
-                if options.endsWhenEmpty, !hasMore, ledger.active.isEmpty { return }
+                if options.endsWhenEmpty, isIdle, !hasMore { return }
                 let now = ContinuousClock.now
                 if let next = try nextLook(now), alarm.map({ $0 <= now || next < $0 }) ?? true {
                     alarm = next
@@ -80,13 +82,15 @@ struct QueueRun {
 
     /// Begins as many uploads as there are places for.
     ///
-    /// - Returns: Whether anything waits for its time.
+    /// - Returns: Whether anything was begun, or waits for its time.
     private func sendNext(in group: inout ThrowingTaskGroup<Void, any Error>) throws -> Bool {
+        var hasBegun = false
         while ledger.active.count < options.concurrency {
             guard let next = try carrier.claimNext(in: queue, options, excluding: ledger.active) else {
-                return try queue.database.read { try $0.nextDue() } != nil
+                return try hasBegun || queue.database.read { try $0.nextDue() } != nil
             }
             begin(next, in: &group)
+            hasBegun = true
         }
         return true
     }
@@ -122,10 +126,13 @@ struct QueueRun {
         }
     }
 
+    /// In seconds: the machine's time may be set meanwhile.
+    private static let longestWait = 86_400.0
+
     /// When to look again without anything having happened: as something is due, or others may have done something.
     private func nextLook(_ now: ContinuousClock.Instant) throws -> ContinuousClock.Instant? {
         let due = try queue.database.read { try $0.nextDue() }
-            .map { Duration.seconds(max(0, $0.timeIntervalSinceNow)) + .milliseconds(1) }
+            .map { Duration.seconds(min(max(0, $0.timeIntervalSinceNow), Self.longestWait)) + .milliseconds(1) }
         return [due, options.pollInterval].compactMap { $0 }.min().map { now + $0 }
     }
 }

@@ -96,11 +96,17 @@ extension QueueSending {
     /// What an error says, where another attempt may go better.
     private func passing(_ error: any Error) -> String? {
         switch error {
-        case let error as UploadError: retryPolicy.mayPass(error) ? error.message : nil
+        case let error as UploadError: retryPolicy.mayPass(error) || isStillUnderWay(error) ? error.message : nil
         // A disk without room, a body that is gone: the queue has the form still.
         case let error as BackgroundUploadError: error.message
         default: nil
         }
+    }
+
+    /// Whether the server is still at work on what an earlier attempt has sent
+    /// (draft-ietf-httpapi-idempotency-key-header).
+    private func isStillUnderWay(_ error: UploadError) -> Bool {
+        claimed.upload.attempts > 1 && error.response?.status == .conflict
     }
 }
 

@@ -50,7 +50,9 @@ extension UploadQueue {
     /// There are no interceptors here: header fields are those that the form was enqueued with.
     ///
     /// - Parameters:
-    ///   - uploads: What carries them. It may hold other uploads too; the queue removes its own as they end.
+    ///   - uploads: What carries them, with the identifier and folder of the run before: what others have is not found
+    ///     here, is sent a second time, and stays there. It may hold other uploads too. Leave the queue's own alone: it
+    ///     removes them as they end, and sends anew what somebody else has removed.
     ///   - options: How many at a time, and the like. Uploads are not resumed: the policy for that is not used.
     /// - Throws: ``UploadQueueError`` where another process sends from the queue, or where the database fails;
     ///   `BackgroundUploadError` where the background uploads were closed; `CancellationError`.

@@ -13,6 +13,8 @@ struct Handover: Sendable {
     let id: QueuedUpload.ID
     /// By which the background session has it.
     let identity: UUID
+    /// Whether it is the upload's last attempt; no other has begun since.
+    let isCurrent: Bool
     /// What has become of the upload since; `nil` where it was cleared.
     let kind: QueuedUpload.State.Kind?
 }
@@ -21,12 +23,12 @@ extension Database {
     /// Notes under which identity an upload is going to be handed over.
     func beginHandover(of id: QueuedUpload.ID, as identity: UUID) throws {
         try execute(
-            sql: "INSERT OR REPLACE INTO handover (id, identity) VALUES (?, ?)", arguments: [id, identity.uuidString])
+            sql: "INSERT INTO handover (identity, id, isCurrent) VALUES (?, ?, 1)",
+            arguments: [identity.uuidString, id])
     }
 
-    func endHandover(of id: QueuedUpload.ID, as identity: UUID) throws {
-        try execute(
-            sql: "DELETE FROM handover WHERE id = ? AND identity = ?", arguments: [id, identity.uuidString])
+    func endHandover(as identity: UUID) throws {
+        try execute(sql: "DELETE FROM handover WHERE identity = ?", arguments: [identity.uuidString])
     }
 
     func handovers() throws -> [Handover] {
@@ -38,12 +40,16 @@ extension Database {
                     resultCode: .SQLITE_CORRUPT, message: "the handover of upload \(row["id"] as Int64) cannot be read")
             }
             let state: String? = row["state"]
-            return Handover(id: row["id"], identity: identity, kind: state.flatMap(QueuedUpload.State.Kind.init))
+            return Handover(
+                id: row["id"], identity: identity, isCurrent: row["isCurrent"],
+                kind: state.flatMap(QueuedUpload.State.Kind.init))
         }
     }
 
     /// Marks an upload as on its way again, which it is, though it was cancelled and retried.
-    func resumeUpload(_ id: QueuedUpload.ID) throws {
+    func resumeUpload(_ id: QueuedUpload.ID, as identity: UUID) throws {
+        try execute(
+            sql: "UPDATE handover SET isCurrent = identity = ? WHERE id = ?", arguments: [identity.uuidString, id])
         try execute(
             sql: """
                 UPDATE upload SET state = 'sending', schedule = NULL

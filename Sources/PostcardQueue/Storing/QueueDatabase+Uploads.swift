@@ -76,6 +76,7 @@ extension Database {
                     sent = CASE WHEN resource IS NULL THEN 0 ELSE sent END
                 WHERE id = ?
                 """, arguments: [id])
+        try execute(sql: "UPDATE handover SET isCurrent = 0 WHERE id = ?", arguments: [id])
         return try claimedUpload(id)
     }
 
@@ -107,7 +108,7 @@ extension Database {
         try execute(
             sql: """
                 UPDATE upload SET state = 'waiting', schedule = 0
-                WHERE state = 'sending' AND id NOT IN (SELECT id FROM handover)
+                WHERE state = 'sending' AND id NOT IN (SELECT id FROM handover WHERE isCurrent)
                 """)
     }
 

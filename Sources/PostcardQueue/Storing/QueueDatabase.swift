@@ -165,12 +165,17 @@ struct QueueDatabase: Sendable {
         try db.execute(sql: "ALTER TABLE upload ADD COLUMN resource TEXT")
     }
 
-    /// From version 2 to 3, which knows what was handed to a background session. It does not refer to the upload, which
-    /// may be cleared before what was handed over is removed.
+    /// From version 2 to 3, which knows what was handed to a background session: perhaps several times over, where an
+    /// earlier attempt could not be removed there. It does not refer to the upload, which may be cleared before.
     private static func addHandovers(to db: Database) throws {
         try db.execute(
             sql: """
-                CREATE TABLE handover (id INTEGER PRIMARY KEY, identity TEXT NOT NULL);
+                CREATE TABLE handover (
+                    identity TEXT PRIMARY KEY,
+                    id INTEGER NOT NULL,
+                    isCurrent INTEGER NOT NULL
+                );
+                CREATE INDEX handover_id ON handover (id);
                 PRAGMA user_version = \(version);
                 """)
     }

@@ -34,6 +34,7 @@ import Testing
                     picture = picture as String, directory = directory as String, address = address as String,
                     token = token as String
                 ] in
+                alarm(120)
                 let uploads = try await BackgroundUploads(identifier: "test", directory: URL(filePath: directory))
                 var form = MultipartForm()
                 form.append(fileAt: URL(filePath: picture), named: "petImage")

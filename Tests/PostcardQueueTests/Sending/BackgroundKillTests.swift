@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTypes
+import PostcardAsyncHTTP
 import PostcardForm
 import PostcardTestSupport
 import Testing
@@ -47,6 +48,8 @@ import Testing
 
     /// Goes as far as a step, as a run of the queue does, and is killed.
     private static func die(at step: Step, in folder: URL) async throws {
+        // A step that is never reached must not hold up the tests for ever.
+        alarm(120)
         let queue = try queue(in: folder)
         let uploads = try await uploads(in: folder)
         let identity = UUID()
@@ -64,7 +67,8 @@ import Testing
             _ = try await UploadsFolder(folder.appending(path: "background")).create(identity, layout) { length in
                 UploadManifest(
                     id: identity, url: sending.claimed.upload.url, method: .post, contentType: layout.contentType,
-                    headerFields: sending.claimed.headerFields, bodyLength: length, filenames: [], added: Date())
+                    headerFields: sending.claimed.headerFields, bodyLength: length, filenames: [], added: Date(),
+                    isFollowed: true)
             }
         case .underWay:
             async let _ = sending.response()
@@ -119,8 +123,65 @@ import Testing
         #expect(try await server.end().records.count == 1)
     }
 
+    @Test(arguments: [Step.written, .underWay], [false, true])
+    func `what was cancelled while nobody ran the queue is not sent again`(
+        step: Step, isCleared: Bool
+    ) async throws {
+        let folder = try TemporaryFolder()
+        let server = try await ReceivingServer()
+        let file = try folder.file("a.jpg", size: 2_000_000)
+        try await FaultProxy.run([.stall(atByte: 1_000_000)], before: server.url) { proxy in
+            let queue = try Self.queue(in: folder.url)
+            let id = try queue.enqueue(Self.form(file), to: proxy.uploads)
+            await BlockingTurn.take {
+                await #expect(processExitsWith: .signal(SIGKILL)) {
+                    [path = folder.path as String, step = step.rawValue as String] in
+                    try await Self.die(at: try #require(Step(rawValue: step)), in: URL(filePath: path))
+                }
+            }
+            // The proxy may read what was sent after its sender is gone.
+            if step == .underWay { await proxy.waitForBody(of: 1) }
+            try queue.cancel(id)
+            if isCleared { try queue.clear() }
+            let uploads = try await Self.uploads(in: folder.url)
+            try await queue.run(in: uploads, options: Self.options)
+            #expect(try queue.upload(id)?.state == (isCleared ? nil : .cancelled))
+            #expect(proxy.seen.count == (step == .underWay ? 1 : 0))
+            #expect(uploads.uploads.isEmpty)
+            #expect(try queue.database.read { try $0.handovers() }.isEmpty)
+            await uploads.close()
+        }
+        #expect(try await server.end().records.isEmpty)
+    }
+
     @Test(arguments: [false, true])
-    func `what was cancelled while nobody ran the queue is not sent again`(isCleared: Bool) async throws {
+    func `one that was cancelled when the server had taken it is done, and is not sent again`(
+        isRetried: Bool
+    ) async throws {
+        let folder = try TemporaryFolder()
+        let server = try await ReceivingServer()
+        let queue = try Self.queue(in: folder.url)
+        let id = try queue.enqueue(Self.form(try folder.file("a.jpg", size: 1000)), to: server.uploads)
+        await BlockingTurn.take {
+            await #expect(processExitsWith: .signal(SIGKILL)) { [path = folder.path as String] in
+                try await Self.die(at: .answered, in: URL(filePath: path))
+            }
+        }
+        try queue.cancel(id)
+        if isRetried { try queue.retry(id) }
+        let uploads = try await Self.uploads(in: folder.url)
+        try await queue.run(in: uploads, options: Self.options)
+        let upload = try #require(try queue.upload(id))
+        #expect(upload.state.name == "done" && upload.attempts == 1)
+        #expect(uploads.uploads.isEmpty)
+        await uploads.close()
+        #expect(try await server.end().records.count == 1)
+    }
+
+    @Test(arguments: [false, true])
+    func `one that was cancelled and retried does not depend on the attempt before`(
+        isRunInTheBackground: Bool
+    ) async throws {
         let folder = try TemporaryFolder()
         let server = try await ReceivingServer()
         let file = try folder.file("a.jpg", size: 2_000_000)
@@ -132,37 +193,27 @@ import Testing
                     try await Self.die(at: .underWay, in: URL(filePath: path))
                 }
             }
-            // The proxy may read what was sent after its sender is gone.
             await proxy.waitForBody(of: 1)
             try queue.cancel(id)
-            if isCleared { try queue.clear() }
+            try queue.retry(id)
+            // A client takes it, and is killed.
+            _ = try queue.database.write { try $0.claimUpload(isUnmetered: true, excluding: [], at: Date()) }
             let uploads = try await Self.uploads(in: folder.url)
+            // The one who cancelled it had come as far as the session.
+            for upload in uploads.uploads {
+                try await uploads.restart(upload.id)
+                try uploads.cancel(upload.id)
+            }
+            if !isRunInTheBackground {
+                try await queue.run(UploadClient(transport: AsyncHTTPTransport()), options: Self.options)
+                #expect(try queue.upload(id)?.state.name == "done")
+            }
             try await queue.run(in: uploads, options: Self.options)
-            #expect(try queue.upload(id)?.state == (isCleared ? nil : .cancelled))
-            #expect(proxy.seen.count == 1)
+            #expect(try queue.upload(id)?.state.name == "done")
             #expect(uploads.uploads.isEmpty)
             #expect(try queue.database.read { try $0.handovers() }.isEmpty)
             await uploads.close()
         }
-        #expect(try await server.end().records.isEmpty)
-    }
-
-    @Test func `one that was cancelled when the server had taken it is done`() async throws {
-        let folder = try TemporaryFolder()
-        let server = try await ReceivingServer()
-        let queue = try Self.queue(in: folder.url)
-        let id = try queue.enqueue(Self.form(try folder.file("a.jpg", size: 1000)), to: server.uploads)
-        await BlockingTurn.take {
-            await #expect(processExitsWith: .signal(SIGKILL)) { [path = folder.path as String] in
-                try await Self.die(at: .answered, in: URL(filePath: path))
-            }
-        }
-        try queue.cancel(id)
-        let uploads = try await Self.uploads(in: folder.url)
-        try await queue.run(in: uploads, options: Self.options)
-        #expect(try queue.upload(id)?.state.name == "done")
-        #expect(uploads.uploads.isEmpty)
-        await uploads.close()
         #expect(try await server.end().records.count == 1)
     }
 
@@ -177,6 +228,7 @@ import Testing
         for _ in 0..<kills {
             await BlockingTurn.take {
                 await #expect(processExitsWith: .signal(SIGKILL)) { [path = folder.path as String] in
+                    alarm(120)
                     Task.detached {
                         // When it ends is the test's chance and not what it waits for.
                         try await Task.sleep(for: .milliseconds(Int.random(in: 0..<150)))
