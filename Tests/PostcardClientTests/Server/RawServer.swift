@@ -1,6 +1,7 @@
 import Foundation
 import NIOCore
 import NIOPosix
+import PostcardTestSupport
 import Testing
 
 /// A server that speaks plain TCP: what it reads and answers is a script's to say, byte by byte.
@@ -24,7 +25,7 @@ struct RawServer: Sendable {
         let listener = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
             .childChannelOption(.allowRemoteHalfClosure, value: true)
             .childChannelOption(.autoRead, value: false)
-            .bind(host: "127.0.0.1", port: 0) { $0.eventLoop.makeSucceededFuture($0) }
+            .bind(host: "127.0.0.1", port: 0) { ConnectionHold.add(to: $0) }
         let port = listener.channel.localAddress?.port ?? 0
         let url = try #require(URL(string: "http://127.0.0.1:\(port)/uploads"))
         let server = RawServer(url: url, requests: RequestLog())
@@ -68,7 +69,7 @@ struct RawServer: Sendable {
                     isOutboundHalfClosureEnabled: true, inboundType: ByteBuffer.self, outboundType: ByteBuffer.self))
         }.get()
         try await connection.executeThenClose { inbound, outbound in
-            try await channel.setOption(.autoRead, value: true).get()
+            try await ConnectionHold.end(on: channel)
             try await script(RawConnection(inbound, outbound, log: log))
         }
     }

@@ -74,15 +74,13 @@ package struct FaultProxy: Sendable {
     ) async throws -> Result {
         let listener = try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup)
             .childChannelOption(.allowRemoteHalfClosure, value: true)
+            .childChannelOption(.autoRead, value: false)
             .childChannelOption(.socketOption(.so_rcvbuf), value: bufferBytes)
             .childChannelOption(.maxMessagesPerRead, value: 1)
             .childChannelOption(
                 .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: Int(bufferBytes) / 4)
             )
-            // At once, or the end of a connection that is closed as soon as it stands would be missed.
-            .bind(host: "127.0.0.1", port: 0) { channel in
-                channel.eventLoop.makeCompletedFuture { try ProxyConnection.Client(serving: channel) }
-            }
+            .bind(host: "127.0.0.1", port: 0) { ConnectionHold.add(to: $0) }
         guard let port = listener.channel.localAddress?.port, let url = URL(string: "http://127.0.0.1:\(port)") else {
             throw ProgramFailure("The proxy has no port.")
         }
@@ -102,11 +100,11 @@ package struct FaultProxy: Sendable {
         }
     }
 
-    private func serve(_ connections: NIOAsyncChannelInboundStream<ProxyConnection.Client>) async throws {
+    private func serve(_ connections: NIOAsyncChannelInboundStream<any Channel>) async throws {
         try await withThrowingDiscardingTaskGroup { group in
-            for try await client in connections {
+            for try await channel in connections {
                 // That a connection breaks is what the proxy is for.
-                group.addTask { try? await ProxyConnection(self, requests).serve(client) }
+                group.addTask { try? await ProxyConnection(self, requests).serve(channel) }
             }
         }
     }

@@ -6,7 +6,7 @@ import NIOPosix
 
 /// One connection of a client to the proxy, with a connection to the server for each of its requests.
 struct ProxyConnection {
-    typealias Client = NIOAsyncChannel<HTTPServerRequestPart, HTTPServerResponsePart>
+    private typealias Client = NIOAsyncChannel<HTTPServerRequestPart, HTTPServerResponsePart>
     typealias Inbound = NIOAsyncChannelInboundStream<HTTPServerRequestPart>.AsyncIterator
     typealias Outbound = NIOAsyncChannelOutboundWriter<HTTPServerResponsePart>
 
@@ -24,9 +24,18 @@ struct ProxyConnection {
         case close
     }
 
-    func serve(_ client: Client) async throws {
-        let channel = client.channel
-        try await client.executeThenClose { inbound, outbound in
+    func serve(_ channel: any Channel) async throws {
+        let connection = try await channel.eventLoop.submit {
+            try channel.pipeline.syncOperations.configureHTTPServerPipeline(
+                withPipeliningAssistance: false, withErrorHandling: false)
+            return try Client(
+                wrappingChannelSynchronously: channel,
+                configuration: Client.Configuration(
+                    backPressureStrategy: .init(lowWatermark: 1, highWatermark: 1),
+                    isOutboundHalfClosureEnabled: true))
+        }.get()
+        try await connection.executeThenClose { inbound, outbound in
+            try await ConnectionHold.end(on: channel)
             var inbound = inbound.makeAsyncIterator()
             let wire = WireCount(channel, requests)
             do {
@@ -170,18 +179,6 @@ struct ProxyConnection {
                 .head(HTTPResponseHead(version: .http1_1, status: status, headers: fields)),
                 .body(.byteBuffer(ByteBuffer(string: answer.body))), .end(nil),
             ])
-    }
-}
-
-extension ProxyConnection.Client {
-    /// Reads requests from a connection as fast as they are taken.
-    init(serving channel: any Channel) throws {
-        try channel.pipeline.syncOperations.configureHTTPServerPipeline(
-            withPipeliningAssistance: false, withErrorHandling: false)
-        try self.init(
-            wrappingChannelSynchronously: channel,
-            configuration: Configuration(
-                backPressureStrategy: .init(lowWatermark: 1, highWatermark: 1), isOutboundHalfClosureEnabled: true))
     }
 }
 
