@@ -19,7 +19,7 @@ final class UploadTurn: Sendable {
 
     /// For how long nothing may come on the connection of a request that was ended, and how long it may last in any
     /// case.
-    private static let (quiet, patience) = (Duration.milliseconds(50), Duration.seconds(10))
+    private static let (quiet, patience) = (Duration.milliseconds(200), Duration.seconds(10))
 
     init(on channel: (any Channel)?) {
         self.channel = channel
