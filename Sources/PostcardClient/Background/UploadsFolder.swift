@@ -84,7 +84,7 @@ struct UploadsFolder: Sendable {
     func create(
         _ id: UUID, _ layout: FormLayout, manifest: (Int64) -> UploadManifest
     ) async throws -> UploadManifest {
-        let new = url.appending(component: Self.newPrefix + id.uuidString)
+        let new = newFolder(id)
         try Self.makeFolder(new)
         do {
             let length = try await Self.write(new.appending(component: "body")) { try await layout.write(to: $0) }
@@ -134,7 +134,7 @@ struct UploadsFolder: Sendable {
 
     func remove(_ id: UUID) throws(BackgroundUploadError) {
         let folder = folder(id)
-        let removed = url.appending(component: Self.newPrefix + id.uuidString)
+        let removed = newFolder(id)
         // It goes whole or not at all; what is left of it when the program ends here is swept.
         guard rename(folder.path, removed.path) == 0 else {
             if errno == ENOENT { return }
@@ -148,6 +148,10 @@ struct UploadsFolder: Sendable {
     }
 
     private static let newPrefix = ".new-"
+
+    private func newFolder(_ id: UUID) -> URL {
+        url.appending(component: Self.newPrefix + id.uuidString)
+    }
 
     private func folder(_ id: UUID) -> URL {
         url.appending(component: id.uuidString)

@@ -88,6 +88,16 @@ import Testing
         kill(getpid(), SIGKILL)
     }
 
+    /// Runs a program of its own that is killed at a step.
+    private static func runKilled(at step: Step, in folder: TemporaryFolder) async {
+        await BlockingTurn.take {
+            await #expect(processExitsWith: .signal(SIGKILL)) {
+                [path = folder.path as String, step = step.rawValue as String] in
+                try await BackgroundKillTests.die(at: try #require(Step(rawValue: step)), in: URL(filePath: path))
+            }
+        }
+    }
+
     @Test(arguments: Step.allCases)
     func `whatever a killed program had done, the next one goes on there`(step: Step) async throws {
         let folder = try TemporaryFolder()
@@ -98,12 +108,7 @@ import Testing
             let queue = try Self.queue(in: folder.url)
             let id = try queue.enqueue(
                 Self.form(file), to: proxy.uploads, headerFields: [.authorization: "Bearer abc"])
-            await BlockingTurn.take {
-                await #expect(processExitsWith: .signal(SIGKILL)) {
-                    [path = folder.path as String, step = step.rawValue as String] in
-                    try await Self.die(at: try #require(Step(rawValue: step)), in: URL(filePath: path))
-                }
-            }
+            await Self.runKilled(at: step, in: folder)
             // The proxy may read what was sent after its sender is gone.
             if step == .underWay { await proxy.waitForBody(of: 1) }
             #expect(try queue.upload(id)?.state.name == (step == .finished || step == .removed ? "done" : "sending"))
@@ -133,12 +138,7 @@ import Testing
         try await FaultProxy.run([.stall(atByte: 1_000_000)], before: server.url) { proxy in
             let queue = try Self.queue(in: folder.url)
             let id = try queue.enqueue(Self.form(file), to: proxy.uploads)
-            await BlockingTurn.take {
-                await #expect(processExitsWith: .signal(SIGKILL)) {
-                    [path = folder.path as String, step = step.rawValue as String] in
-                    try await Self.die(at: try #require(Step(rawValue: step)), in: URL(filePath: path))
-                }
-            }
+            await Self.runKilled(at: step, in: folder)
             // The proxy may read what was sent after its sender is gone.
             if step == .underWay { await proxy.waitForBody(of: 1) }
             try queue.cancel(id)
@@ -162,11 +162,7 @@ import Testing
         let server = try await ReceivingServer()
         let queue = try Self.queue(in: folder.url)
         let id = try queue.enqueue(Self.form(try folder.file("a.jpg", size: 1000)), to: server.uploads)
-        await BlockingTurn.take {
-            await #expect(processExitsWith: .signal(SIGKILL)) { [path = folder.path as String] in
-                try await Self.die(at: .answered, in: URL(filePath: path))
-            }
-        }
+        await Self.runKilled(at: .answered, in: folder)
         try queue.cancel(id)
         if isRetried { try queue.retry(id) }
         let uploads = try await Self.uploads(in: folder.url)
@@ -188,11 +184,7 @@ import Testing
         try await FaultProxy.run([.stall(atByte: 1_000_000)], before: server.url) { proxy in
             let queue = try Self.queue(in: folder.url)
             let id = try queue.enqueue(Self.form(file), to: proxy.uploads)
-            await BlockingTurn.take {
-                await #expect(processExitsWith: .signal(SIGKILL)) { [path = folder.path as String] in
-                    try await Self.die(at: .underWay, in: URL(filePath: path))
-                }
-            }
+            await Self.runKilled(at: .underWay, in: folder)
             await proxy.waitForBody(of: 1)
             try queue.cancel(id)
             try queue.retry(id)

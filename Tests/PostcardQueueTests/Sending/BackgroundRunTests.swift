@@ -16,19 +16,6 @@ import Testing
         queue = try UploadQueue(directory: folder.url.appending(path: "queue"))
     }
 
-    private static var draining: QueueOptions {
-        QueueOptions(
-            retryPolicy: RetryPolicy(maximumAttempts: 5, firstDelay: .milliseconds(1), maximumDelay: .milliseconds(5)),
-            endsWhenEmpty: true)
-    }
-
-    private static func form(_ text: String, _ file: URL? = nil) -> MultipartForm {
-        var form = MultipartForm()
-        form.append(text, named: "name")
-        if let file { form.append(fileAt: file, named: "image") }
-        return form
-    }
-
     private func uploads(rules: FormRules? = nil) async throws -> BackgroundUploads {
         try await BackgroundUploads(
             identifier: "test", directory: folder.url.appending(path: "background"), rules: rules)
@@ -53,6 +40,12 @@ import Testing
         await #expect(throws: CancellationError.self) { try await Self.end(of: running) }
     }
 
+    /// Waits until the proxy has some of the first upload.
+    private func waitUntilUnderWay(to proxy: FaultProxy) async throws {
+        for try await list in queue.updates() where list[0].bytesSent > 0 { break }
+        await proxy.waitForBody(of: 1)
+    }
+
     /// Waits for a run, which does not outlast a test that is out of time.
     private static func end(of running: Task<Void, any Error>) async throws {
         try await withTaskCancellationHandler {
@@ -65,11 +58,11 @@ import Testing
     @Test func `a queue is emptied, and nothing of it is left in the background uploads`() async throws {
         let server = try await ReceivingServer()
         let file = try folder.file("a.jpg", size: 300_000)
-        for index in 0..<5 { try queue.enqueue(Self.form("\(index)", file), to: server.uploads, files: .copied) }
+        for index in 0..<5 { try queue.enqueue(QueuedForms.form("\(index)", file), to: server.uploads, files: .copied) }
         try FileManager.default.removeItem(at: file)
         let uploads = try await uploads()
-        let own = try await uploads.add(Self.form("the app's own"), to: server.uploads)
-        try await queue.run(in: uploads, options: Self.draining)
+        let own = try await uploads.add(QueuedForms.form("the app's own"), to: server.uploads)
+        try await queue.run(in: uploads, options: QueueOptions.draining)
         for upload in try queue.uploads() {
             guard case .done(let response) = upload.state else { Issue.record("\(upload.state)"); continue }
             #expect(response.status == 201 && response.body.contains(Data("a.jpg".utf8)))
@@ -89,10 +82,10 @@ import Testing
         let file = try folder.file("a.jpg", size: 2_000_000)
         try await FaultProxy.run([.stall(atByte: 1)], before: server.url) { proxy in
             let id = try queue.enqueue(
-                Self.form("photos", file), to: proxy.uploads,
+                QueuedForms.form("photos", file), to: proxy.uploads,
                 conditions: UploadConditions(needsUnmeteredNetwork: true))
             let uploads = try await uploads()
-            var options = Self.draining
+            var options = QueueOptions.draining
             options.isNetworkUnmetered = { false }
             try await queue.run(in: uploads, options: options)
             #expect(try queue.upload(id)?.state == .waiting)
@@ -109,14 +102,14 @@ import Testing
         let server = try await ReceivingServer()
         let missing = try folder.file("a.jpg", size: 10)
         let conditions = UploadConditions(group: "g")
-        let first = try queue.enqueue(Self.form("1", missing), to: server.uploads, conditions: conditions)
-        let second = try queue.enqueue(Self.form("2"), to: server.uploads, conditions: conditions)
+        let first = try queue.enqueue(QueuedForms.form("1", missing), to: server.uploads, conditions: conditions)
+        let second = try queue.enqueue(QueuedForms.form("2"), to: server.uploads, conditions: conditions)
         try FileManager.default.removeItem(at: missing)
         let uploads = try await uploads()
-        try await queue.run(in: uploads, options: Self.draining)
+        try await queue.run(in: uploads, options: QueueOptions.draining)
         #expect(try queue.upload(second)?.state == .waiting)
         try queue.cancel(first)
-        try await queue.run(in: uploads, options: Self.draining)
+        try await queue.run(in: uploads, options: QueueOptions.draining)
         #expect(try queue.upload(second)?.state.name == "done")
         await uploads.close()
     }
@@ -127,14 +120,14 @@ import Testing
         let vanishing = try folder.file("b.jpg", size: 100)
         let changing = try folder.file("c.jpg", size: 100)
         let nobody = try #require(URL(string: "http://127.0.0.1:1/uploads"))
-        let unreached = try queue.enqueue(Self.form("nobody"), to: nobody)
-        let refused = try queue.enqueue(Self.form("large", large), to: server.uploads)
-        let vanished = try queue.enqueue(Self.form("gone", vanishing), to: server.uploads)
-        let changed = try queue.enqueue(Self.form("changed", changing), to: server.uploads)
+        let unreached = try queue.enqueue(QueuedForms.form("nobody"), to: nobody)
+        let refused = try queue.enqueue(QueuedForms.form("large", large), to: server.uploads)
+        let vanished = try queue.enqueue(QueuedForms.form("gone", vanishing), to: server.uploads)
+        let changed = try queue.enqueue(QueuedForms.form("changed", changing), to: server.uploads)
         try FileManager.default.removeItem(at: vanishing)
         try Data(repeating: 2, count: 101).write(to: changing)
         let uploads = try await uploads()
-        try await queue.run(in: uploads, options: Self.draining)
+        try await queue.run(in: uploads, options: QueueOptions.draining)
         for (id, attempts, reason) in [
             (unreached, 5, "127.0.0.1:1"), (refused, 1, "413"), (vanished, 1, "b.jpg"), (changed, 1, "c.jpg"),
         ] {
@@ -158,14 +151,14 @@ import Testing
             }
         } while: { proxy in
             let uploads = try await uploads()
-            var options = Self.draining
+            var options = QueueOptions.draining
             options.concurrency = 1
-            let busy = try queue.enqueue(Self.form("1"), to: proxy.uploads)
+            let busy = try queue.enqueue(QueuedForms.form("1"), to: proxy.uploads)
             try await queue.run(in: uploads, options: options)
             let done = try #require(try queue.upload(busy))
             #expect(done.state.name == "done" && done.attempts == 2)
             #expect(proxy.seen.count == 2 && Set(proxy.seen.map { $0["Idempotency-Key"] }).count == 1)
-            let refused = try queue.enqueue(Self.form("2"), to: proxy.uploads)
+            let refused = try queue.enqueue(QueuedForms.form("2"), to: proxy.uploads)
             try await queue.run(in: uploads, options: options)
             guard case .failed(let reason) = try queue.upload(refused)?.state else {
                 Issue.record("A form that was refused has to fail.")
@@ -186,7 +179,7 @@ import Testing
         try await FaultProxy.run(before: server.url) { _ in
             .stall(atByte: 1)
         } while: { proxy in
-            let ids = try (0..<3).map { try queue.enqueue(Self.form("\($0)", file), to: proxy.uploads) }
+            let ids = try (0..<3).map { try queue.enqueue(QueuedForms.form("\($0)", file), to: proxy.uploads) }
             let uploads = try await uploads()
             let running = Task { [queue] in try await queue.run(in: uploads, options: QueueOptions(concurrency: 2)) }
             var updates = queue.updates().makeAsyncIterator()
@@ -209,11 +202,10 @@ import Testing
         let server = try await ReceivingServer()
         let file = try folder.file("a.jpg", size: 3_000_000)
         try await FaultProxy.run([.stall(atByte: 1)], before: server.url) { proxy in
-            let id = try queue.enqueue(Self.form("1", file), to: proxy.uploads)
+            let id = try queue.enqueue(QueuedForms.form("1", file), to: proxy.uploads)
             let uploads = try await uploads()
-            let running = Task { [queue] in try await queue.run(in: uploads, options: Self.draining) }
-            for try await list in queue.updates() where list[0].bytesSent > 0 { break }
-            await proxy.waitForBody(of: 1)
+            let running = Task { [queue] in try await queue.run(in: uploads, options: QueueOptions.draining) }
+            try await waitUntilUnderWay(to: proxy)
             try queue.cancel(id)
             try queue.retry(id)
             try await Self.end(of: running)
@@ -230,13 +222,13 @@ import Testing
         let server = try await ReceivingServer()
         let file = try folder.file("a.jpg", size: 2_000_000)
         try await FaultProxy.run([.slow(bytesPerSecond: 400_000)], before: server.url) { proxy in
-            let id = try queue.enqueue(Self.form("1", file), to: proxy.uploads)
+            let id = try queue.enqueue(QueuedForms.form("1", file), to: proxy.uploads)
             let uploads = try await uploads()
             try await run(in: uploads) { $0[0].bytesSent > 0 }
             await proxy.waitForBody(of: 1)
             #expect(try queue.upload(id)?.state == .sending)
             try FileManager.default.removeItem(at: file)
-            try await queue.run(in: uploads, options: Self.draining)
+            try await queue.run(in: uploads, options: QueueOptions.draining)
             let upload = try #require(try queue.upload(id))
             #expect(upload.state.name == "done" && upload.attempts == 1)
             #expect(proxy.seen.count == 1)
@@ -250,19 +242,19 @@ import Testing
         let server = try await ReceivingServer()
         let file = try folder.file("a.jpg", size: 2_000_000)
         try await FaultProxy.run([.stall(atByte: 1)], before: server.url) { proxy in
-            let id = try queue.enqueue(Self.form("1", file), to: proxy.uploads)
+            let id = try queue.enqueue(QueuedForms.form("1", file), to: proxy.uploads)
             let uploads = try await uploads()
             try await run(in: uploads) { $0[0].bytesSent > 0 }
             await proxy.waitForBody(of: 1)
             let client = UploadClient(transport: AsyncHTTPTransport())
-            try await queue.run(client, options: Self.draining)
+            try await queue.run(client, options: QueueOptions.draining)
             #expect(try queue.upload(id)?.state == .sending)
             #expect(proxy.seen.count == 1)
             try queue.cancel(id)
             try queue.retry(id)
-            try await queue.run(client, options: Self.draining)
+            try await queue.run(client, options: QueueOptions.draining)
             #expect(try queue.upload(id)?.state.name == "done")
-            try await queue.run(in: uploads, options: Self.draining)
+            try await queue.run(in: uploads, options: QueueOptions.draining)
             #expect(uploads.uploads.isEmpty)
             await uploads.close()
         }
@@ -274,11 +266,10 @@ import Testing
         let file = try folder.file("a.jpg", size: 2_000_000)
         try await FaultProxy.run([.stall(atByte: 1)], before: server.url) { proxy in
             let id = try queue.enqueue(
-                Self.form("1", file), to: proxy.uploads, headerFields: [.authorization: "Bearer abc"])
+                QueuedForms.form("1", file), to: proxy.uploads, headerFields: [.authorization: "Bearer abc"])
             let first = try await uploads()
             let running = Task { [queue] in try await queue.run(in: first) }
-            for try await list in queue.updates() where list[0].bytesSent > 0 { break }
-            await proxy.waitForBody(of: 1)
+            try await waitUntilUnderWay(to: proxy)
             await first.close()
             let error = await #expect(throws: BackgroundUploadError.self) { try await Self.end(of: running) }
             #expect(error?.code == .closed)
@@ -286,7 +277,7 @@ import Testing
             // Its bytes are in the folder.
             try FileManager.default.removeItem(at: file)
             let second = try await uploads()
-            try await queue.run(in: second, options: Self.draining)
+            try await queue.run(in: second, options: QueueOptions.draining)
             let upload = try #require(try queue.upload(id))
             #expect(upload.state.name == "done" && upload.attempts == 2)
             #expect(proxy.seen.map { $0["Authorization"] } == ["Bearer abc", "Bearer abc"])
@@ -300,11 +291,10 @@ import Testing
         let server = try await ReceivingServer()
         let file = try folder.file("a.jpg", size: 2_000_000)
         try await FaultProxy.run([.stall(atByte: 1)], before: server.url) { proxy in
-            let id = try queue.enqueue(Self.form("1", file), to: proxy.uploads)
+            let id = try queue.enqueue(QueuedForms.form("1", file), to: proxy.uploads)
             let uploads = try await uploads()
-            let running = Task { [queue] in try await queue.run(in: uploads, options: Self.draining) }
-            for try await list in queue.updates() where list[0].bytesSent > 0 { break }
-            await proxy.waitForBody(of: 1)
+            let running = Task { [queue] in try await queue.run(in: uploads, options: QueueOptions.draining) }
+            try await waitUntilUnderWay(to: proxy)
             try uploads.cancel(try #require(uploads.uploads.first).id)
             try await Self.end(of: running)
             #expect(try queue.upload(id)?.state == .cancelled)

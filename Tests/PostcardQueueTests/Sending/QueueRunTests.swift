@@ -10,19 +10,6 @@ import Testing
 @Suite struct QueueRunTests {
     private static var client: UploadClient { UploadClient(transport: AsyncHTTPTransport()) }
 
-    private static var draining: QueueOptions {
-        QueueOptions(
-            retryPolicy: RetryPolicy(maximumAttempts: 5, firstDelay: .milliseconds(1), maximumDelay: .milliseconds(5)),
-            endsWhenEmpty: true)
-    }
-
-    private static func form(_ text: String, _ file: URL? = nil) -> MultipartForm {
-        var form = MultipartForm()
-        form.append(text, named: "name")
-        if let file { form.append(fileAt: file, named: "image") }
-        return form
-    }
-
     /// The values of the field `name` of every record, the first that came first.
     private static func received(by server: ReceivingServer) async throws -> [String] {
         struct Listing: Decodable {
@@ -44,10 +31,10 @@ import Testing
         let server = try await ReceivingServer()
         let file = try folder.file("a.jpg", size: 300_000)
         for index in 0..<5 {
-            try queue.enqueue(Self.form("\(index)", file), to: server.uploads, files: .copied)
+            try queue.enqueue(QueuedForms.form("\(index)", file), to: server.uploads, files: .copied)
         }
         try FileManager.default.removeItem(at: file)
-        var options = Self.draining
+        var options = QueueOptions.draining
         options.concurrency = 1
         try await queue.run(Self.client, options: options)
         let uploads = try queue.uploads()
@@ -68,13 +55,14 @@ import Testing
         let server = try await ReceivingServer()
         let later = Date(timeIntervalSinceNow: 0.3)
         try queue.enqueue(
-            Self.form("late"), to: server.uploads, conditions: UploadConditions(notBefore: later, priority: 9))
-        try queue.enqueue(Self.form("a"), to: server.uploads)
-        try queue.enqueue(Self.form("g1"), to: server.uploads, conditions: UploadConditions(group: "g"))
-        try queue.enqueue(Self.form("g2"), to: server.uploads, conditions: UploadConditions(priority: 8, group: "g"))
-        try queue.enqueue(Self.form("high"), to: server.uploads, conditions: UploadConditions(priority: 1))
-        try queue.enqueue(Self.form("b"), to: server.uploads)
-        var options = Self.draining
+            QueuedForms.form("late"), to: server.uploads, conditions: UploadConditions(notBefore: later, priority: 9))
+        try queue.enqueue(QueuedForms.form("a"), to: server.uploads)
+        try queue.enqueue(QueuedForms.form("g1"), to: server.uploads, conditions: UploadConditions(group: "g"))
+        try queue.enqueue(
+            QueuedForms.form("g2"), to: server.uploads, conditions: UploadConditions(priority: 8, group: "g"))
+        try queue.enqueue(QueuedForms.form("high"), to: server.uploads, conditions: UploadConditions(priority: 1))
+        try queue.enqueue(QueuedForms.form("b"), to: server.uploads)
+        var options = QueueOptions.draining
         options.concurrency = 1
         try await queue.run(Self.client, options: options)
         let received = try await Self.received(by: server)
@@ -87,8 +75,8 @@ import Testing
         let queue = try UploadQueue(directory: folder.url)
         let server = try await ReceivingServer()
         let id = try queue.enqueue(
-            Self.form("photos"), to: server.uploads, conditions: UploadConditions(needsUnmeteredNetwork: true))
-        var options = Self.draining
+            QueuedForms.form("photos"), to: server.uploads, conditions: UploadConditions(needsUnmeteredNetwork: true))
+        var options = QueueOptions.draining
         options.isNetworkUnmetered = { false }
         try await queue.run(Self.client, options: options)
         #expect(try queue.upload(id)?.state == .waiting)
@@ -105,13 +93,13 @@ import Testing
         let file = try folder.file("a.jpg", size: 100_000)
         let vanishing = try folder.file("b.jpg", size: 100)
         let changing = try folder.file("c.jpg", size: 100)
-        let unreached = try queue.enqueue(Self.form("nobody"), to: nobody)
-        let tooLarge = try queue.enqueue(Self.form("large", file), to: server.uploads)
-        let vanished = try queue.enqueue(Self.form("gone", vanishing), to: server.uploads)
-        let changed = try queue.enqueue(Self.form("changed", changing), to: server.uploads)
+        let unreached = try queue.enqueue(QueuedForms.form("nobody"), to: nobody)
+        let tooLarge = try queue.enqueue(QueuedForms.form("large", file), to: server.uploads)
+        let vanished = try queue.enqueue(QueuedForms.form("gone", vanishing), to: server.uploads)
+        let changed = try queue.enqueue(QueuedForms.form("changed", changing), to: server.uploads)
         try FileManager.default.removeItem(at: vanishing)
         try Data(repeating: 2, count: 101).write(to: changing)
-        try await queue.run(Self.client, options: Self.draining)
+        try await queue.run(Self.client, options: QueueOptions.draining)
         for (id, attempts, reason) in [
             (unreached, 5, "127.0.0.1:1"), (tooLarge, 1, "413"), (vanished, 1, "b.jpg"), (changed, 1, "c.jpg"),
         ] {
@@ -129,14 +117,15 @@ import Testing
         let server = try await ReceivingServer()
         let missing = try folder.file("a.jpg", size: 10)
         let first = try queue.enqueue(
-            Self.form("1", missing), to: server.uploads, conditions: UploadConditions(group: "g"))
-        let second = try queue.enqueue(Self.form("2"), to: server.uploads, conditions: UploadConditions(group: "g"))
+            QueuedForms.form("1", missing), to: server.uploads, conditions: UploadConditions(group: "g"))
+        let second = try queue.enqueue(
+            QueuedForms.form("2"), to: server.uploads, conditions: UploadConditions(group: "g"))
         try FileManager.default.removeItem(at: missing)
-        try await queue.run(Self.client, options: Self.draining)
+        try await queue.run(Self.client, options: QueueOptions.draining)
         #expect(try queue.upload(first)?.state.name == "failed")
         #expect(try queue.upload(second)?.state == .waiting)
         try queue.cancel(first)
-        try await queue.run(Self.client, options: Self.draining)
+        try await queue.run(Self.client, options: QueueOptions.draining)
         #expect(try queue.upload(second)?.state.name == "done")
     }
 
@@ -148,8 +137,8 @@ import Testing
         try await FaultProxy.run(before: server.url) { _ in
             .stall(atByte: 1)
         } while: { proxy in
-            let cancelled = try queue.enqueue(Self.form("1", file), to: proxy.uploads)
-            let interrupted = try queue.enqueue(Self.form("2", file), to: proxy.uploads)
+            let cancelled = try queue.enqueue(QueuedForms.form("1", file), to: proxy.uploads)
+            let interrupted = try queue.enqueue(QueuedForms.form("2", file), to: proxy.uploads)
             let running = Task { try await queue.run(Self.client) }
             var updates = queue.updates().makeAsyncIterator()
             while let uploads = try await updates.next(),
@@ -176,7 +165,7 @@ import Testing
             }
         }
         #expect(error?.code == .inUse)
-        try await other.run(Self.client, options: Self.draining)
+        try await other.run(Self.client, options: QueueOptions.draining)
     }
 
     @Test func `the list follows the queue`() async throws {
@@ -185,8 +174,8 @@ import Testing
         let server = try await ReceivingServer()
         let list = await UploadQueueList(queue)
         let following = Task { await list.follow() }
-        try queue.enqueue(Self.form("1"), to: server.uploads)
-        try await queue.run(Self.client, options: Self.draining)
+        try queue.enqueue(QueuedForms.form("1"), to: server.uploads)
+        try await queue.run(Self.client, options: QueueOptions.draining)
         while await !list.uploads.contains(where: { $0.state.name == "done" }) { await Task.yield() }
         following.cancel()
         await following.value
