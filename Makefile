@@ -15,8 +15,8 @@ demo: set-up
 
 test: set-up-tests lint
 	swift build --build-tests
-	swift test --skip-build --parallel --quiet --filter "$(SENDING)"
-	swift test --skip-build --parallel --quiet --skip "$(SENDING)"
+	Scripts/run-tests --filter "$(SENDING)"
+	Scripts/run-tests --skip "$(SENDING)"
 	Scripts/check-consumer
 
 set-up:

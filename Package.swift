@@ -182,7 +182,8 @@ let package = Package(
             dependencies: ["PostcardResumption", .product(name: "HTTPTypes", package: "swift-http-types")],
             swiftSettings: settings),
         .testTarget(
-            name: "PostcardDoctorTests", dependencies: ["PostcardDoctor", "PostcardForm"], swiftSettings: settings),
+            name: "PostcardDoctorTests", dependencies: ["PostcardDoctor", "PostcardForm", "PostcardTestSupport"],
+            swiftSettings: settings),
         .testTarget(
             name: "PostcardCommandTests",
             dependencies: [

@@ -1,10 +1,14 @@
 import Foundation
 import PostcardDoctor
 import PostcardForm
+import PostcardTestSupport
 import Testing
 
 @Suite("Mended requests, to servers that others wrote")
 struct ReceiverTests {
+    private static let receivers = URL(filePath: #filePath).deletingLastPathComponent()
+        .appending(path: "../../Receivers").standardized
+
     /// What a server says it received.
     private struct Received: Decodable {
         let fields: [Field]
@@ -38,27 +42,30 @@ struct ReceiverTests {
     }
 
     @Test("Every body whose mend is certain is accepted, and read as it was meant", arguments: ["go", "php", "python"])
-    func accepted(receiver: String) throws {
-        let folder = FileManager.default.temporaryDirectory.appending(path: "postcard-mended-\(UUID().uuidString)")
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let requests = folder.appending(path: "requests")
+    func accepted(receiver: String) async throws {
+        let folder = try TemporaryFolder()
+        let requests = folder.url.appending(path: "requests")
         try FileManager.default.createDirectory(at: requests, withIntermediateDirectories: true)
         let cases = MenderTests.certain
         for (index, request) in cases.enumerated() {
             try Data(MenderTests.mended(request.request.bytes)).write(
                 to: requests.appending(path: String(1000 + index)))
         }
-        let server = try RunningReceiver(receiver, folder: folder.appending(path: "server"))
-        defer { server.stop() }
-        let posted = try server.post(requests)
-        #expect(posted.count == cases.count)
-        for line in posted {
+        let server = try await RunningServer(
+            [receiver, folder.path + "/server"], of: Self.receivers.appending(path: "start"))
+        let port = try #require(server.address.split(separator: ":").last.map(String.init))
+        let posted = try await Program.run(Self.receivers.appending(path: "post").path, [port, requests.path])
+        #expect(posted.status == 0, "\(posted.messages)")
+        let lines = posted.text.split(separator: "\n")
+        #expect(lines.count == cases.count)
+        for line in lines {
             let answer = try JSONDecoder().decode(Posted.self, from: Data(line.utf8))
             let request = cases[(Int(answer.file) ?? 1000) - 1000]
             #expect(answer.status == 200, "\(request.name): \(line)")
             guard let received = answer.answer else { continue }
             expect(received, from: receiver, of: request)
         }
+        _ = await server.terminate()
     }
 
     /// Fields and files by themselves, because PHP does not tell their common order.
@@ -78,48 +85,5 @@ struct ReceiverTests {
     /// A name without what servers write in their own ways: escaped quotes, and PHP's underscores.
     private static func plain(_ name: String) -> String {
         name.replacing("%22", with: "\"").replacing(" ", with: "_").replacing(".", with: "_")
-    }
-}
-
-/// A receiver of `Tests/Receivers`, running.
-private struct RunningReceiver {
-    private let process: Process
-    private let port: String
-    private static let folder = URL(filePath: #filePath).deletingLastPathComponent()
-        .appending(path: "../../Receivers").standardized
-
-    struct NotStarted: Error {}
-
-    init(_ name: String, folder: URL) throws {
-        process = Process()
-        process.executableURL = Self.folder.appending(path: "start")
-        process.arguments = [name, folder.path]
-        let output = Pipe()
-        process.standardOutput = output
-        try process.run()
-        var line: [UInt8] = []
-        while let byte = try output.fileHandleForReading.read(upToCount: 1)?.first, byte != UInt8(ascii: "\n") {
-            line.append(byte)
-        }
-        guard let colon = line.lastIndex(of: UInt8(ascii: ":")) else { throw NotStarted() }
-        port = String(decoding: line[(colon + 1)...], as: UTF8.self)
-    }
-
-    /// Posts every file of a folder. Gives the answers, one line each.
-    func post(_ requests: URL) throws -> [String] {
-        let post = Process()
-        post.executableURL = Self.folder.appending(path: "post")
-        post.arguments = [port, requests.path]
-        let output = Pipe()
-        post.standardOutput = output
-        try post.run()
-        let answers = try output.fileHandleForReading.readToEnd() ?? Data()
-        post.waitUntilExit()
-        return String(decoding: answers, as: UTF8.self).split(separator: "\n").map(String.init)
-    }
-
-    func stop() {
-        process.terminate()
-        process.waitUntilExit()
     }
 }

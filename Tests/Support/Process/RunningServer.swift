@@ -7,8 +7,13 @@ package final class RunningServer: Sendable {
     package let address: String
     private let process: Mutex<Process>
     private let ended: AsyncStream<Int32>
+    private let folder: TemporaryFolder
 
     /// Starts a program and waits for the address that its first line ends in.
+    ///
+    /// What it says on standard error goes to a file, and into the error where it does not start. It has nothing of this
+    /// process's own: were it left behind by tests that crash, it would hold their output open, and whoever reads that
+    /// to its end would never hear of the crash.
     package init(_ arguments: [String], of program: URL = Program.url) async throws {
         let process = Process()
         process.executableURL = program
@@ -16,6 +21,11 @@ package final class RunningServer: Sendable {
         process.standardInput = FileHandle.nullDevice
         let output = Pipe()
         process.standardOutput = output
+        folder = try TemporaryFolder()
+        let messages = try folder.file("messages", [])
+        let messagesHandle = try FileHandle(forWritingTo: messages)
+        defer { try? messagesHandle.close() }
+        process.standardError = messagesHandle
         let (ended, end) = AsyncStream.makeStream(of: Int32.self)
         self.ended = ended
         process.terminationHandler = {
@@ -24,7 +34,10 @@ package final class RunningServer: Sendable {
         }
         try process.run()
         let line = try await Self.firstLine(of: output.fileHandleForReading)
-        guard let address = line.split(separator: " ").last else { throw ProgramFailure("The server did not start.") }
+        guard let address = line.split(separator: " ").last else {
+            let reason = String(decoding: try Data(contentsOf: messages), as: UTF8.self)
+            throw ProgramFailure("The server did not start: \(reason)")
+        }
         self.address = String(address)
         self.process = Mutex(process)
     }
