@@ -2,7 +2,6 @@ import Foundation
 import HTTPTypes
 import PostcardForm
 import PostcardTestSupport
-import Synchronization
 import Testing
 
 @testable import PostcardClient
@@ -51,31 +50,33 @@ import Testing
         try FileManager.default.removeItem(at: URL(filePath: picture))
     }
 
-    /// A server that reads the first form in part only, and later ones whole.
-    private static func runServer(_ work: @escaping @Sendable (RawServer) async throws -> Void) async throws {
-        let isFirst = Mutex(true)
-        try await RawServer.run(
-            { connection in
-                let wasFirst = isFirst.withLock { isFirst in
-                    defer { isFirst = false }
-                    return isFirst
-                }
-                if wasFirst {
-                    _ = try await connection.readHead()
-                    _ = try await connection.readToEnd()
-                } else {
-                    _ = try await connection.readRequest()
-                    try await connection.respond("201 Created", body: "taken")
-                }
-            }, while: work)
+    /// Has a process be killed in the middle of an upload, and then does something with the server, which reads the
+    /// first form in part only, and later ones whole.
+    private static func killInTheMiddle(
+        of folder: TemporaryFolder, token: String = "", then work: @escaping @Sendable (RawServer) async throws -> Void
+    ) async throws {
+        let firstArrived = Gate()
+        try await RawServer.run { connection in
+            if connection.number == 0 {
+                _ = try await connection.readHead()
+                firstArrived.open()
+                _ = try await connection.readToEnd()
+            } else {
+                _ = try await connection.readRequest()
+                try await connection.respond("201 Created", body: "taken")
+            }
+        } while: { server in
+            try await killInTheMiddle(of: folder, to: server.url, token: token)
+            await firstArrived.wait()
+            try await work(server)
+        }
     }
 
     @Test func `after a kill the next program finds the upload lost, and sends the same form under the same key`()
         async throws
     {
         let folder = try TemporaryFolder()
-        try await Self.runServer { server in
-            try await Self.killInTheMiddle(of: folder, to: server.url, token: "")
+        try await Self.killInTheMiddle(of: folder) { server in
             let uploads = try await Self.uploads(in: folder.url.appending(component: "uploads"))
             let upload = try #require(uploads.uploads.first)
             #expect(uploads.uploads.count == 1)
@@ -100,8 +101,7 @@ import Testing
 
     @Test func `what was lost is begun anew at once where that is asked for`() async throws {
         let folder = try TemporaryFolder()
-        try await Self.runServer { server in
-            try await Self.killInTheMiddle(of: folder, to: server.url, token: "")
+        try await Self.killInTheMiddle(of: folder) { server in
             let uploads = try await Self.uploads(
                 in: folder.url.appending(component: "uploads"), restartsLost: true)
             let upload = try #require(uploads.uploads.first)
@@ -112,8 +112,7 @@ import Testing
 
     @Test func `a secret is not on disk, and has to be given again`() async throws {
         let folder = try TemporaryFolder()
-        try await Self.runServer { server in
-            try await Self.killInTheMiddle(of: folder, to: server.url, token: "Bearer abc")
+        try await Self.killInTheMiddle(of: folder, token: "Bearer abc") { server in
             let directory = folder.url.appending(component: "uploads")
             let uploads = try await Self.uploads(in: directory, restartsLost: true)
             let upload = try #require(uploads.uploads.first)

@@ -2,7 +2,7 @@ import Synchronization
 
 /// Lets nobody through until it is opened.
 final class Gate: Sendable {
-    private let state = Mutex<(isOpen: Bool, waiting: [CheckedContinuation<Void, Never>])>((false, []))
+    private let state = Mutex<(isOpen: Bool, waiting: [AsyncStream<Never>.Continuation])>((false, []))
 
     func open() {
         let waiting = state.withLock { state in
@@ -10,16 +10,17 @@ final class Gate: Sendable {
             defer { state.waiting = [] }
             return state.waiting
         }
-        for continuation in waiting { continuation.resume() }
+        for waiter in waiting { waiter.finish() }
     }
 
+    /// Returns once it is open, or when the task is cancelled.
     func wait() async {
-        await withCheckedContinuation { continuation in
-            let isOpen = state.withLock { state in
-                if !state.isOpen { state.waiting.append(continuation) }
-                return state.isOpen
-            }
-            if isOpen { continuation.resume() }
+        let (opened, waiter) = AsyncStream.makeStream(of: Never.self)
+        let isOpen = state.withLock { state in
+            if !state.isOpen { state.waiting.append(waiter) }
+            return state.isOpen
         }
+        if isOpen { waiter.finish() }
+        for await _ in opened {}
     }
 }

@@ -4,6 +4,9 @@ import Synchronization
 
 /// A connection to the raw server, read and answered by a script.
 final class RawConnection {
+    /// Which it is, from 0, in the order in which they were accepted. Their scripts may begin in another.
+    let number: Int
+
     private var inbound: NIOAsyncChannelInboundStream<ByteBuffer>.AsyncIterator
     private let outbound: NIOAsyncChannelOutboundWriter<ByteBuffer>
     private let log: RequestLog
@@ -11,8 +14,9 @@ final class RawConnection {
 
     init(
         _ inbound: NIOAsyncChannelInboundStream<ByteBuffer>, _ outbound: NIOAsyncChannelOutboundWriter<ByteBuffer>,
-        log: RequestLog
+        number: Int, log: RequestLog
     ) {
+        self.number = number
         self.inbound = inbound.makeAsyncIterator()
         self.outbound = outbound
         self.log = log

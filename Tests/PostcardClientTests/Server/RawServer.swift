@@ -49,9 +49,11 @@ struct RawServer: Sendable {
         _ script: @escaping @Sendable (RawConnection) async throws -> Void
     ) async throws {
         try await withThrowingDiscardingTaskGroup { group in
+            var number = 0
             for try await channel in connections {
                 // A connection that breaks is for the script's test to judge, not the server's end.
-                group.addTask { try? await serve(channel, log: log, script) }
+                group.addTask { [number] in try? await serve(channel, number, log: log, script) }
+                number += 1
             }
             group.cancelAll()
         }
@@ -60,7 +62,8 @@ struct RawServer: Sendable {
     /// Reads nothing from a connection before there is somebody to take it: one that comes as the server ends
     /// would otherwise be wrapped and let fall, which NIO does not allow.
     private static func serve(
-        _ channel: any Channel, log: RequestLog, _ script: @escaping @Sendable (RawConnection) async throws -> Void
+        _ channel: any Channel, _ number: Int, log: RequestLog,
+        _ script: @escaping @Sendable (RawConnection) async throws -> Void
     ) async throws {
         let connection = try await channel.eventLoop.submit {
             try NIOAsyncChannel(
@@ -70,7 +73,7 @@ struct RawServer: Sendable {
         }.get()
         try await connection.executeThenClose { inbound, outbound in
             try await ConnectionHold.end(on: channel)
-            try await script(RawConnection(inbound, outbound, log: log))
+            try await script(RawConnection(inbound, outbound, number: number, log: log))
         }
     }
 }
