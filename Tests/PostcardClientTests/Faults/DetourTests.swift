@@ -7,7 +7,7 @@ import Synchronization
 import Testing
 
 /// Uploads to `postcard serve` through a proxy that points elsewhere, or asks who is there.
-@Suite(.timeLimit(.minutes(2))) struct DetourTests {
+@Suite(.timeLimit(.minutes(10))) struct DetourTests {
     private static func pointing(_ status: Int, to place: String) -> Fault {
         .answer(Fault.Answer(status, ["Location": place]))
     }
@@ -22,7 +22,7 @@ import Testing
     func `a form that is sent on to another place is stored there, once`(carrier: Carrier, redirect: Fault) async throws
     {
         let folder = try TemporaryFolder()
-        let form = try FaultTests.form(in: folder, size: 32 << 20)
+        let form = try FaultTests.form(in: folder, size: FaultTests.large)
         let receiver = try await ReceivingServer()
         let proxy = try await FaultProxy.run([redirect], before: receiver.url) { proxy in
             let response = try await UploadClient(transport: carrier.transport()).upload(form, to: proxy.uploads)

@@ -9,7 +9,7 @@ import PostcardTestSupport
 import Testing
 
 /// Uploads of 200 MB to `postcard serve` through nginx.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct NginxTests {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct NginxTests {
     private static let size: UInt64 = 200_000_000
 
     /// nginx in front of a server.

@@ -8,7 +8,7 @@ import PostcardTestSupport
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct ResumptionTests {
+@Suite(.timeLimit(.minutes(10))) struct ResumptionTests {
     private static let size = 3_000_000
 
     static func client(

@@ -9,7 +9,7 @@ import Testing
 @testable import PostcardQueue
 
 /// A program that is killed, and another that comes after it.
-@Suite(.timeLimit(.minutes(5))) struct BackgroundKillTests {
+@Suite(.timeLimit(.minutes(10))) struct BackgroundKillTests {
     /// How far an upload got before the program was killed.
     enum Step: String, CaseIterable {
         /// The database knows the identity, and nothing was handed over.

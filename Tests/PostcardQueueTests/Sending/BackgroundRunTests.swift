@@ -7,7 +7,7 @@ import PostcardQueue
 import PostcardTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(3))) struct BackgroundRunTests {
+@Suite(.timeLimit(.minutes(10))) struct BackgroundRunTests {
     private let folder: TemporaryFolder
     private let queue: UploadQueue
 

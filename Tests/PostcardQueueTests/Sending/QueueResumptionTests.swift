@@ -7,7 +7,7 @@ import PostcardQueue
 import PostcardTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct QueueResumptionTests {
+@Suite(.timeLimit(.minutes(10))) struct QueueResumptionTests {
     private static func form(_ file: URL) -> MultipartForm {
         var form = MultipartForm()
         form.append("초코", named: "name")

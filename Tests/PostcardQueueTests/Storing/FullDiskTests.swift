@@ -5,7 +5,7 @@ import PostcardQueue
 import PostcardTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)), .enabled("A small disk cannot be mounted here.") { await SmallDisk.isPossible() })
+@Suite(.timeLimit(.minutes(10)), .enabled("A small disk cannot be mounted here.") { await SmallDisk.isPossible() })
 struct FullDiskTests {
     private static let url = "http://127.0.0.1:1/uploads"
 

@@ -5,7 +5,7 @@ import PostcardTestSupport
 import SystemPackage
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct ConnectionTests {
     @Test("A client that waits for 100 Continue is asked for its body and then answered")
     func continueThenBody() async throws {

@@ -5,7 +5,7 @@ import PostcardTestSupport
 import SystemPackage
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct SecureConnectionTests {
     private func withSecureReceiver(
         _ configure: (inout Receiver) -> Void = { _ in },

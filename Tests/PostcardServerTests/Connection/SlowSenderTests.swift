@@ -2,7 +2,7 @@ import Foundation
 import PostcardServer
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct SlowSenderTests {
     @Test func `a sender who is never silent and too slow is refused once the grace is over`() async throws {
         try await withReceiver {

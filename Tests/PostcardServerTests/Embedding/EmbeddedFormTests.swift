@@ -6,7 +6,7 @@ import PostcardServer
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct EmbeddedFormTests {
     private struct Pet: Decodable, Sendable {
         var name: String

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PostcardServer
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct LiveEventsTests {
     @Test("What is received and deleted is told as it happens, with the request that did it")
     func events() async throws {

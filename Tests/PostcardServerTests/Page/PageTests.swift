@@ -5,7 +5,7 @@ import Testing
 
 /// Chromium uses the page as people do; what is expected of it stands in `Tests/Browser/check.py`.
 @Suite(
-    .timeLimit(.minutes(3)), .serialized, .enabled(if: Chromium.canRun, "There is no Chromium, or no Python for it"))
+    .timeLimit(.minutes(10)), .serialized, .enabled(if: Chromium.canRun, "There is no Chromium, or no Python for it"))
 struct PageTests {
     private static let script = Chromium.repository.appending(path: "Tests/Browser/check.py").path(
         percentEncoded: false)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PostcardServer
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct WebPageTests {
     @Test(
         "The page comes in the language that is liked best",

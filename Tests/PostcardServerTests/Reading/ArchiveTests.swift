@@ -4,7 +4,7 @@ import PostcardTestSupport
 import SystemPackage
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct ArchiveTests {
     private struct Listing: Decodable {
         struct Record: Decodable { let id: String }

@@ -1,7 +1,7 @@
 import PostcardServer
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct HeldBytesTests {
     @Test func `text beyond what all forms may hold is refused for a moment, and room is given back`() async throws {
         try await withReceiver({ $0.uploads.maximumHeldBytes = 1000 }) { receiver in

@@ -6,7 +6,7 @@ import SystemPackage
 import Testing
 
 /// What brought other receivers down, sent to a running one.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(10)))
 struct HostileRequestTests {
     struct Attack: Sendable, CustomTestStringConvertible {
         let name: String

@@ -5,7 +5,7 @@ import PostcardTestSupport
 import SystemPackage
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct IdempotencyTests {
     private static func request(_ keys: String..., body: String = Form.small, fields: [String] = []) -> String {
         Form.request(body: body, fields: keys.map { "Idempotency-Key: \($0)" } + fields)

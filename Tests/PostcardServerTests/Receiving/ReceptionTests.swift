@@ -6,7 +6,7 @@ import PostcardTestSupport
 import SystemPackage
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct ReceptionTests {
     @Test("A form of curl with Korean text, Korean filenames and repeated names becomes its record")
     func koreanForm() async throws {

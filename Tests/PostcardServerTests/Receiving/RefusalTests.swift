@@ -176,7 +176,7 @@ struct Refusal: Sendable, CustomTestStringConvertible {
     ]
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct RefusalTests {
     @Test("A refusal is a problem with its code, and leaves nothing behind", arguments: Refusal.all)
     func refusal(refusal: Refusal) async throws {

@@ -28,7 +28,7 @@ private struct FailingStore: UploadStore {
     func delete(_ id: UploadID) async throws -> Bool { throw error }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct StoreFailureTests {
     @Test(
         "A store that fails is a refusal that says whether to try again",

@@ -6,7 +6,7 @@ import Synchronization
 import SystemPackage
 import Testing
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(10)))
 struct CutUploadTests {
     /// The request that begins or goes on with an upload, up to its body.
     private static func head(_ line: String, _ fields: [String], contentLength: Int) -> String {

@@ -6,7 +6,7 @@ import PostcardServer
 import SystemPackage
 import Testing
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(10)))
 struct InteroperationTests {
     private static func expect(_ record: UploadRecord, of form: LargeForm) {
         #expect(record.files.count == 1)

@@ -3,7 +3,7 @@ import PostcardServer
 import PostcardTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(10)))
 struct KeptAnswerTests {
     /// Deletes the first record that appears, at once.
     private static func deleteRecord(of receiver: RunningReceiver) async throws -> Int {

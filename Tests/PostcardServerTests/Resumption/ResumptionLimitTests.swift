@@ -5,7 +5,7 @@ import PostcardTestSupport
 import SystemPackage
 import Testing
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(10)))
 struct ResumptionLimitTests {
     @Test func `as many uploads are kept as may be, and a form that needs no keeping is taken all the same`()
         async throws

@@ -5,7 +5,7 @@ import PostcardServer
 import SystemPackage
 import Testing
 
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(10)))
 struct ResumptionRefusalTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String

@@ -3,7 +3,7 @@ import PostcardServer
 import PostcardTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct AccessTests {
     private static func request(_ line: String, _ authorization: String?) -> String {
         let fields = ["Host: a", "Connection: close"] + (authorization.map { ["Authorization: \($0)"] } ?? [])

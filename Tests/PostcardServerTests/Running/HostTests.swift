@@ -2,7 +2,7 @@ import PostcardServer
 import PostcardTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct HostTests {
     private static let cases: [(host: String, isAllowed: Bool)] = [
         ("localhost", true), ("LOCALHOST:8080", true), ("localhost.:80", true), ("app.localhost", true),

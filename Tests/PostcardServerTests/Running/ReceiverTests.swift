@@ -2,7 +2,7 @@ import PostcardServer
 import SystemPackage
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct ReceiverTests {
     @Test("A port that is taken is an error that says so in the system's words")
     func takenPort() async throws {

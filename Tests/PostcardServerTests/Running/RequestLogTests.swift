@@ -29,7 +29,7 @@ private struct CapturedLog: LogHandler {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct RequestLogTests {
     @Test func `each request is one line, whatever becomes of it`() async throws {
         let lines = CapturedLog.Lines()

@@ -5,7 +5,7 @@ import Synchronization
 import SystemPackage
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct ScreeningTests {
     private static let twoFiles =
         "--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"clean.bin\"\r\n\r\nclean\r\n"

@@ -52,7 +52,7 @@ enum SmallDisk {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)), .enabled(if: SmallDisk.isPossible, "A small disk cannot be mounted here."))
+@Suite(.timeLimit(.minutes(10)), .enabled(if: SmallDisk.isPossible, "A small disk cannot be mounted here."))
 struct FullDiskTests {
     private static func form(bytes: Int) -> String {
         Form.request(body: Form.fileHeader + String(repeating: "x", count: bytes) + Form.end)

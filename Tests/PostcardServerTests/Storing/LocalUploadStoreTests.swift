@@ -4,7 +4,7 @@ import PostcardServer
 import SystemPackage
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct LocalUploadStoreTests {
     private func entries(_ path: FilePath) throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: path.string).sorted()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PostcardServer
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct SharedDirectorySyncTests {
     private static func syncAtOnce(_ sync: SharedDirectorySync) async -> [Bool] {
         await withTaskGroup { group in

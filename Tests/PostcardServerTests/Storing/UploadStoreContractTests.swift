@@ -4,7 +4,7 @@ import PostcardServerTesting
 import SystemPackage
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct UploadStoreContractTests {
     @Test(arguments: UploadStoreCheck.allCases)
     func `the local store keeps every promise and leaves no temporary file`(check: UploadStoreCheck) async throws {

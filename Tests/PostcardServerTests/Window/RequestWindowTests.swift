@@ -4,7 +4,7 @@ import Testing
 
 @testable import PostcardServer
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct RequestWindowTests {
     private func requests(_ receiver: RunningReceiver) async throws -> [[String: Any]] {
         let listing = try await receiver.curl("\(receiver.url)/requests").output

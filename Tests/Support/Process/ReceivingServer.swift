@@ -8,10 +8,13 @@ package final class ReceivingServer: Sendable {
     private let folder: TemporaryFolder
     private let server: RunningServer
 
-    /// - Parameter options: What stands on the command line beside the port and the directory.
+    /// Senders may be as slow as a busy machine makes them.
+    ///
+    /// - Parameter options: What else stands on the command line.
     package init(_ options: String...) async throws {
         folder = try TemporaryFolder()
-        server = try await RunningServer(["serve", "--port", "0", "--directory", folder.path] + options)
+        let patience = ["--minimum-rate", "0", "--idle-timeout", "600"]
+        server = try await RunningServer(["serve", "--port", "0", "--directory", folder.path] + patience + options)
         guard let url = URL(string: server.address) else { throw ProgramFailure("\(server.address) is no URL.") }
         uploads = url.appending(path: "uploads")
     }
