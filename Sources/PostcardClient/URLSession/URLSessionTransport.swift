@@ -12,7 +12,8 @@ public import Foundation
 /// on Linux always in chunks, because URLSession there ignores the length of a stream.
 ///
 /// On Linux all sessions of a program share one queue, and a form's own stream is waited for on it: while such a
-/// stream has nothing to give, other transfers of URLSession wait too. `AsyncHTTPTransport` has neither limit.
+/// stream has nothing to give, other transfers of URLSession wait too. And URLSession there keeps a processor busy
+/// while it awaits an answer. `AsyncHTTPTransport` does neither.
 public struct URLSessionTransport: UploadTransport {
     private let connections: URLSessionConnections
 
