@@ -2,7 +2,7 @@ import Foundation
 import PostcardTestSupport
 import Testing
 
-@Suite("postcard explain")
+@Suite("postcard explain", .timeLimit(.minutes(10)))
 struct ExplainTests {
     private static let form = "--XX\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n초코\r\n--XX--\r\n"
 

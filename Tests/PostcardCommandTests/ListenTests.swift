@@ -3,7 +3,7 @@ import PostcardTestSupport
 import Synchronization
 import Testing
 
-@Suite("postcard explain --listen")
+@Suite("postcard explain --listen", .timeLimit(.minutes(10)))
 struct ListenTests {
     private static let form = "--XX\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n초코\r\n--XX--\r\n"
 

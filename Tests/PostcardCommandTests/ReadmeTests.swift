@@ -2,7 +2,7 @@ import Foundation
 import PostcardTestSupport
 import Testing
 
-@Suite("The README")
+@Suite("The README", .timeLimit(.minutes(10)))
 struct ReadmeTests {
     private let folder = URL(filePath: #filePath).deletingLastPathComponent()
     private let readme: String

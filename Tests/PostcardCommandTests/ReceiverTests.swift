@@ -5,7 +5,7 @@ import PostcardSamples
 import PostcardTestSupport
 import Testing
 
-@Suite("postcard send, to servers that others wrote")
+@Suite("postcard send, to servers that others wrote", .timeLimit(.minutes(10)))
 struct ReceiverTests {
     private let folder: TemporaryFolder
 

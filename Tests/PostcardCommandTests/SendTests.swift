@@ -3,7 +3,7 @@ import PostcardSamples
 import PostcardTestSupport
 import Testing
 
-@Suite("postcard send")
+@Suite("postcard send", .timeLimit(.minutes(10)))
 struct SendTests {
     private let folder: TemporaryFolder
 

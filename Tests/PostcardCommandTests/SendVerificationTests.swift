@@ -3,7 +3,7 @@ import PostcardSamples
 import PostcardTestSupport
 import Testing
 
-@Suite struct SendVerificationTests {
+@Suite(.timeLimit(.minutes(10))) struct SendVerificationTests {
     private let folder: TemporaryFolder
 
     init() throws {

@@ -3,7 +3,7 @@ import PostcardTestSupport
 import Testing
 
 /// What other programs do to `postcard serve`. Each script can be run by itself, for longer.
-@Suite("postcard serve, among strangers", .serialized)
+@Suite("postcard serve, among strangers", .serialized, .timeLimit(.minutes(10)))
 struct SenderTests {
     private let folder: TemporaryFolder
 

@@ -8,7 +8,7 @@ import PostcardSamples
 import PostcardTestSupport
 import Testing
 
-@Suite("postcard serve")
+@Suite("postcard serve", .timeLimit(.minutes(10)))
 struct ServeTests {
     private let folder: TemporaryFolder
 

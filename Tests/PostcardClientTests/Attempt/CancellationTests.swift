@@ -3,7 +3,7 @@ import PostcardClient
 import PostcardForm
 import Testing
 
-@Suite struct CancellationTests {
+@Suite(.timeLimit(.minutes(10))) struct CancellationTests {
     /// One reading of a stream, over when nobody holds it any more.
     private final class Reading: Sendable {
         let chunk = Data(count: 10_000)

@@ -4,7 +4,7 @@ import PostcardClient
 import PostcardForm
 import Testing
 
-@Suite struct TimeTests {
+@Suite(.timeLimit(.minutes(10))) struct TimeTests {
     /// A server that takes everything and never answers.
     private static func silent<Result: Sendable>(
         while work: @escaping @Sendable (RawServer) async throws -> Result

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PostcardClient
 
-@Suite struct BackgroundFolderTests {
+@Suite(.timeLimit(.minutes(10))) struct BackgroundFolderTests {
     private let temporary: TemporaryFolder
     private let directory: URL
     private let form: MultipartForm

@@ -7,7 +7,7 @@ import Testing
 @testable import PostcardClient
 
 /// A program that ends in the middle, and another that comes after it.
-@Suite struct BackgroundRelaunchTests {
+@Suite(.timeLimit(.minutes(10))) struct BackgroundRelaunchTests {
     private static func form(_ picture: URL) -> MultipartForm {
         var form = MultipartForm()
         form.append("초코", named: "name")
@@ -27,8 +27,8 @@ import Testing
     private static func killInTheMiddle(of folder: TemporaryFolder, to url: URL, token: String) async throws {
         let picture = try folder.file("a.jpg", size: 30_000_000).path
         let (directory, address) = (folder.url.appending(component: "uploads").path, url.absoluteString)
-        await BlockingTurn.take {
-            await #expect(processExitsWith: .signal(SIGKILL)) {
+        try await BlockingTurn.take {
+            try await #require(processExitsWith: .signal(SIGKILL)) {
                 [
                     picture = picture as String, directory = directory as String, address = address as String,
                     token = token as String
@@ -50,15 +50,17 @@ import Testing
         try FileManager.default.removeItem(at: URL(filePath: picture))
     }
 
-    /// Has a process be killed in the middle of an upload, and then does something with the server, which reads the
+    /// Does something with a server once a process has been killed in the middle of an upload to it. The server reads the
     /// first form in part only, and later ones whole.
-    private static func killInTheMiddle(
-        of folder: TemporaryFolder, token: String = "", then work: @escaping @Sendable (RawServer) async throws -> Void
+    private static func withServer(
+        afterKillIn folder: TemporaryFolder, token: String = "",
+        _ work: @escaping @Sendable (RawServer) async throws -> Void
     ) async throws {
         let firstArrived = Gate()
         try await RawServer.run { connection in
             if connection.number == 0 {
-                _ = try await connection.readHead()
+                defer { firstArrived.open() }
+                guard try await connection.readHead() != nil else { return }
                 firstArrived.open()
                 _ = try await connection.readToEnd()
             } else {
@@ -67,6 +69,7 @@ import Testing
             }
         } while: { server in
             try await killInTheMiddle(of: folder, to: server.url, token: token)
+            // The server may read what was sent after its sender is gone.
             await firstArrived.wait()
             try await work(server)
         }
@@ -76,7 +79,7 @@ import Testing
         async throws
     {
         let folder = try TemporaryFolder()
-        try await Self.killInTheMiddle(of: folder) { server in
+        try await Self.withServer(afterKillIn: folder) { server in
             let uploads = try await Self.uploads(in: folder.url.appending(component: "uploads"))
             let upload = try #require(uploads.uploads.first)
             #expect(uploads.uploads.count == 1)
@@ -101,7 +104,7 @@ import Testing
 
     @Test func `what was lost is begun anew at once where that is asked for`() async throws {
         let folder = try TemporaryFolder()
-        try await Self.killInTheMiddle(of: folder) { server in
+        try await Self.withServer(afterKillIn: folder) { server in
             let uploads = try await Self.uploads(
                 in: folder.url.appending(component: "uploads"), restartsLost: true)
             let upload = try #require(uploads.uploads.first)
@@ -112,7 +115,7 @@ import Testing
 
     @Test func `a secret is not on disk, and has to be given again`() async throws {
         let folder = try TemporaryFolder()
-        try await Self.killInTheMiddle(of: folder, token: "Bearer abc") { server in
+        try await Self.withServer(afterKillIn: folder, token: "Bearer abc") { server in
             let directory = folder.url.appending(component: "uploads")
             let uploads = try await Self.uploads(in: directory, restartsLost: true)
             let upload = try #require(uploads.uploads.first)
@@ -138,9 +141,10 @@ import Testing
             try await connection.respond("201 Created", body: "taken")
         } while: { server in
             let (directory, address) = (folder.url.appending(component: "uploads").path, server.url.absoluteString)
-            await BlockingTurn.take {
-                await #expect(processExitsWith: .signal(SIGKILL)) {
+            try await BlockingTurn.take {
+                try await #require(processExitsWith: .signal(SIGKILL)) {
                     [picture = picture as String, directory = directory as String, address = address as String] in
+                    alarm(120)
                     let uploads = try await BackgroundUploads(identifier: "test", directory: URL(filePath: directory))
                     var form = MultipartForm()
                     form.append(fileAt: URL(filePath: picture), named: "petImage")
@@ -185,6 +189,7 @@ import Testing
         let held = try await Self.uploads(in: folder.url)
         await BlockingTurn.take {
             await #expect(processExitsWith: .success) { [path = folder.path as String] in
+                alarm(120)
                 let error = await #expect(throws: BackgroundUploadError.self) {
                     try await BackgroundUploads(identifier: "test", directory: URL(filePath: path))
                 }

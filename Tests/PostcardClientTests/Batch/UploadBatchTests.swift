@@ -6,7 +6,7 @@ import PostcardTestSupport
 import Synchronization
 import Testing
 
-@Suite struct UploadBatchTests {
+@Suite(.timeLimit(.minutes(10))) struct UploadBatchTests {
     private static func form(_ number: Int) -> MultipartForm {
         var form = MultipartForm()
         form.append("\(number)", named: "number")

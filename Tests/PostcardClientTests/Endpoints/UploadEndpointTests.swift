@@ -5,7 +5,7 @@ import PostcardForm
 import Synchronization
 import Testing
 
-@Suite struct UploadEndpointTests {
+@Suite(.timeLimit(.minutes(10))) struct UploadEndpointTests {
     struct Query: Encodable, Sendable {
         var tags = ["a b", "c+d"]
         var owner = ["name": "초코&=?"]

@@ -5,7 +5,7 @@ import PostcardForm
 import PostcardTestSupport
 import Testing
 
-@Suite struct DeliveryTests {
+@Suite(.timeLimit(.minutes(10))) struct DeliveryTests {
     @Test(arguments: Carrier.allCases)
     func `a form that did not go out whole never arrived`(carrier: Carrier) async throws {
         let folder = try TemporaryFolder()

@@ -5,7 +5,7 @@ import PostcardForm
 import PostcardTestSupport
 import Testing
 
-@Suite struct ConnectionTests {
+@Suite(.timeLimit(.minutes(10))) struct ConnectionTests {
     private static func largeForm(in folder: TemporaryFolder) throws -> MultipartForm {
         var form = MultipartForm()
         form.append(fileAt: try folder.sparseFile("large.bin", size: 64 << 20), named: "file")

@@ -6,7 +6,7 @@ import PostcardForm
 import PostcardTestSupport
 import Testing
 
-@Suite struct FormFailureTests {
+@Suite(.timeLimit(.minutes(10))) struct FormFailureTests {
     private struct Broken: Error {}
 
     @Test func `a file that is missing is named before anything is sent`() async throws {
@@ -68,13 +68,13 @@ import Testing
         let sent = form
         let (finished, finish) = AsyncStream.makeStream(of: Void.self)
         try await RawServer.run { connection in
+            defer { finish.finish() }
             guard let head = try await connection.readHead() else { return }
             let handle = try FileHandle(forWritingTo: file)
             try handle.truncate(atOffset: 1_000)
             try handle.close()
             let body = try? await connection.readBody(of: head)
             #expect(body == nil)
-            finish.finish()
         } while: { server in
             let error = try await #require(throws: UploadError.self) {
                 try await UploadClient(transport: carrier.transport()).upload(sent, to: server.url)

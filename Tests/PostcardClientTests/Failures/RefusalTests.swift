@@ -5,7 +5,7 @@ import PostcardForm
 import PostcardTestSupport
 import Testing
 
-@Suite struct RefusalTests {
+@Suite(.timeLimit(.minutes(10))) struct RefusalTests {
     /// A refusal as a server writes it, and what a person is told.
     struct Refusal: Sendable, CustomTestStringConvertible {
         let status: String

@@ -5,7 +5,7 @@ import PostcardForm
 import Synchronization
 import Testing
 
-@Suite struct BearerTokenInterceptorTests {
+@Suite(.timeLimit(.minutes(10))) struct BearerTokenInterceptorTests {
     /// Gives numbered tokens, and counts.
     private final class Account: Sendable {
         private let tokens = Mutex(0)

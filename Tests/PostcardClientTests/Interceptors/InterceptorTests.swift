@@ -5,7 +5,7 @@ import PostcardForm
 import Synchronization
 import Testing
 
-@Suite struct InterceptorTests {
+@Suite(.timeLimit(.minutes(10))) struct InterceptorTests {
     /// Numbers each attempt in a header field, and decides as it is told.
     private struct Numbering: UploadInterceptor {
         let decision: UploadDecision

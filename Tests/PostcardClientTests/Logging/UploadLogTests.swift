@@ -6,7 +6,7 @@ import PostcardForm
 import Synchronization
 import Testing
 
-@Suite struct UploadLogTests {
+@Suite(.timeLimit(.minutes(10))) struct UploadLogTests {
     /// Keeps what is logged, as text.
     private final class Lines: Sendable {
         private let lines = Mutex<[(text: String, id: String)]>([])

@@ -5,7 +5,7 @@ import PostcardTestSupport
 import Synchronization
 import Testing
 
-@Suite struct RateLimitTests {
+@Suite(.timeLimit(.minutes(10))) struct RateLimitTests {
     /// A clock that sleeps until it is cancelled, and says when it begins to.
     private struct EndlessClock: Clock {
         let inner = ContinuousClock()

@@ -5,7 +5,7 @@ import PostcardTestSupport
 import Synchronization
 import Testing
 
-@Suite struct ProgressPropertyTests {
+@Suite(.timeLimit(.minutes(10))) struct ProgressPropertyTests {
     /// Chance that a failing test can be given again: SplitMix64.
     private struct Chance: RandomNumberGenerator {
         var state: UInt64

@@ -7,7 +7,7 @@ import Testing
 
 @testable import PostcardClient
 
-@Suite struct ProgressTests {
+@Suite(.timeLimit(.minutes(10))) struct ProgressTests {
     /// Keeps every progress that was told.
     final class Journal: Sendable {
         private let entries = Mutex<[UploadProgress]>([])

@@ -7,7 +7,7 @@ import Testing
 
 @testable import PostcardClient
 
-@Suite struct UploadEventsTests {
+@Suite(.timeLimit(.minutes(10))) struct UploadEventsTests {
     /// An event by its name.
     private static func name(_ event: UploadEvent) -> String {
         switch event {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PostcardClient
 
-@Suite struct RedirectTests {
+@Suite(.timeLimit(.minutes(10))) struct RedirectTests {
     private static func form(in folder: TemporaryFolder) throws -> MultipartForm {
         var form = MultipartForm()
         form.append("초코", named: "name")

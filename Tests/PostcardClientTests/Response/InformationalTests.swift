@@ -5,7 +5,7 @@ import PostcardForm
 import Testing
 
 /// Answers of 1xx, of which any number may come before the one that counts (RFC 9110 §15.2).
-@Suite struct InformationalTests {
+@Suite(.timeLimit(.minutes(10))) struct InformationalTests {
     @Test(arguments: Carrier.allCases, [("100 Continue", 1), ("102 Processing", 1), ("103 Early Hints", 100)])
     func `what comes before the answer is no answer`(carrier: Carrier, answer: (status: String, count: Int))
         async throws

@@ -6,7 +6,7 @@ import PostcardTestSupport
 import Synchronization
 import Testing
 
-@Suite struct RetryTests {
+@Suite(.timeLimit(.minutes(10))) struct RetryTests {
     private static func policy(_ attempts: Int) -> RetryPolicy {
         RetryPolicy(maximumAttempts: attempts, firstDelay: .zero)
     }

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Lets nobody through until it is opened.
+/// Lets nobody through until it is opened, but those whose task is cancelled.
 final class Gate: Sendable {
     private let state = Mutex<(isOpen: Bool, waiting: [AsyncStream<Never>.Continuation])>((false, []))
 

@@ -5,7 +5,7 @@ import PostcardForm
 import PostcardTestSupport
 import Testing
 
-@Suite struct SendingTests {
+@Suite(.timeLimit(.minutes(10))) struct SendingTests {
     /// A form by a name that says what is odd about it.
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String

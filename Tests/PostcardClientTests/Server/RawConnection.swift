@@ -4,7 +4,8 @@ import Synchronization
 
 /// A connection to the raw server, read and answered by a script.
 final class RawConnection {
-    /// Which it is, from 0, in the order in which they were accepted. Their scripts may begin in another.
+    /// Which it is, from 0, in the order in which they came. Where two come at once their scripts may begin in another
+    /// order.
     let number: Int
 
     private var inbound: NIOAsyncChannelInboundStream<ByteBuffer>.AsyncIterator

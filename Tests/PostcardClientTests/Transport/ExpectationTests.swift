@@ -6,7 +6,7 @@ import PostcardForm
 import PostcardTestSupport
 import Testing
 
-@Suite struct ExpectationTests {
+@Suite(.timeLimit(.minutes(10))) struct ExpectationTests {
     private static func form(in folder: TemporaryFolder) throws -> MultipartForm {
         var form = MultipartForm()
         form.append("초코", named: "name")

@@ -3,7 +3,7 @@ import HTTPTypes
 import PostcardClient
 import Testing
 
-@Suite struct UploadRequestTests {
+@Suite(.timeLimit(.minutes(10))) struct UploadRequestTests {
     @Test(arguments: Carrier.allCases)
     func `a request without a body is a head alone, and its answer is given back`(carrier: Carrier) async throws {
         try await RawServer.run { connection in

@@ -6,7 +6,7 @@ import PostcardForm
 import PostcardTestSupport
 import Testing
 
-@Suite struct UploadVerificationTests {
+@Suite(.timeLimit(.minutes(10))) struct UploadVerificationTests {
     /// A receiver's record, as far as it says which bytes came.
     struct Record: Encodable, Sendable {
         struct Field: Encodable {

@@ -2,7 +2,7 @@ import Foundation
 import PostcardTestSupport
 import Testing
 
-@Suite struct QueueCommandTests {
+@Suite(.timeLimit(.minutes(10))) struct QueueCommandTests {
     private struct Item: Decodable {
         struct Response: Decodable {
             let status: Int

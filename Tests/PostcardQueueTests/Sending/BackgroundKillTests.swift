@@ -89,9 +89,9 @@ import Testing
     }
 
     /// Runs a program of its own that is killed at a step.
-    private static func runKilled(at step: Step, in folder: TemporaryFolder) async {
-        await BlockingTurn.take {
-            await #expect(processExitsWith: .signal(SIGKILL)) {
+    private static func runKilled(at step: Step, in folder: TemporaryFolder) async throws {
+        try await BlockingTurn.take {
+            try await #require(processExitsWith: .signal(SIGKILL)) {
                 [path = folder.path as String, step = step.rawValue as String] in
                 try await BackgroundKillTests.die(at: try #require(Step(rawValue: step)), in: URL(filePath: path))
             }
@@ -108,7 +108,7 @@ import Testing
             let queue = try Self.queue(in: folder.url)
             let id = try queue.enqueue(
                 Self.form(file), to: proxy.uploads, headerFields: [.authorization: "Bearer abc"])
-            await Self.runKilled(at: step, in: folder)
+            try await Self.runKilled(at: step, in: folder)
             // The proxy may read what was sent after its sender is gone.
             if step == .underWay { await proxy.waitForBody(of: 1) }
             #expect(try queue.upload(id)?.state.name == (step == .finished || step == .removed ? "done" : "sending"))
@@ -138,7 +138,7 @@ import Testing
         try await FaultProxy.run([.stall(atByte: 1_000_000)], before: server.url) { proxy in
             let queue = try Self.queue(in: folder.url)
             let id = try queue.enqueue(Self.form(file), to: proxy.uploads)
-            await Self.runKilled(at: step, in: folder)
+            try await Self.runKilled(at: step, in: folder)
             // The proxy may read what was sent after its sender is gone.
             if step == .underWay { await proxy.waitForBody(of: 1) }
             try queue.cancel(id)
@@ -162,7 +162,7 @@ import Testing
         let server = try await ReceivingServer()
         let queue = try Self.queue(in: folder.url)
         let id = try queue.enqueue(Self.form(try folder.file("a.jpg", size: 1000)), to: server.uploads)
-        await Self.runKilled(at: .answered, in: folder)
+        try await Self.runKilled(at: .answered, in: folder)
         try queue.cancel(id)
         if isRetried { try queue.retry(id) }
         let uploads = try await Self.uploads(in: folder.url)
@@ -184,7 +184,7 @@ import Testing
         try await FaultProxy.run([.stall(atByte: 1_000_000)], before: server.url) { proxy in
             let queue = try Self.queue(in: folder.url)
             let id = try queue.enqueue(Self.form(file), to: proxy.uploads)
-            await Self.runKilled(at: .underWay, in: folder)
+            try await Self.runKilled(at: .underWay, in: folder)
             await proxy.waitForBody(of: 1)
             try queue.cancel(id)
             try queue.retry(id)
@@ -218,8 +218,8 @@ import Testing
         let queue = try Self.queue(in: folder.url)
         for _ in 0..<(kills * 3) { try queue.enqueue(Self.form(file), to: server.uploads, files: .copied) }
         for _ in 0..<kills {
-            await BlockingTurn.take {
-                await #expect(processExitsWith: .signal(SIGKILL)) { [path = folder.path as String] in
+            try await BlockingTurn.take {
+                try await #require(processExitsWith: .signal(SIGKILL)) { [path = folder.path as String] in
                     alarm(120)
                     Task.detached {
                         // When it ends is the test's chance and not what it waits for.

@@ -7,7 +7,7 @@ import PostcardQueue
 import PostcardTestSupport
 import Testing
 
-@Suite struct QueueRunTests {
+@Suite(.timeLimit(.minutes(10))) struct QueueRunTests {
     private static var client: UploadClient { UploadClient(transport: AsyncHTTPTransport()) }
 
     /// The values of the field `name` of every record, the first that came first.
@@ -176,7 +176,10 @@ import Testing
         let following = Task { await list.follow() }
         try queue.enqueue(QueuedForms.form("1"), to: server.uploads)
         try await queue.run(Self.client, options: QueueOptions.draining)
-        while await !list.uploads.contains(where: { $0.state.name == "done" }) { await Task.yield() }
+        while await !list.uploads.contains(where: { $0.state.name == "done" }) {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
         following.cancel()
         await following.value
         #expect(await list.error == nil)

@@ -31,10 +31,11 @@ final class RawSocket {
             }
         }
         guard connected == 0 else { throw Errno(rawValue: errno) }
-        // A server that never closes fails the test instead of hanging it.
+        // A server that never closes or never reads fails the test instead of hanging it.
         var timeout = timeval(tv_sec: 60, tv_usec: 0)
-        setsockopt(
-            descriptor.rawValue, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
+        for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
+            setsockopt(descriptor.rawValue, SOL_SOCKET, option, &timeout, socklen_t(MemoryLayout<timeval>.size))
+        }
     }
 
     deinit {

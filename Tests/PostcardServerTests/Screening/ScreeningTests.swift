@@ -95,7 +95,9 @@ struct ScreeningTests {
     func `a command that takes too long, or that nobody waits for, is killed`(isCancelled: Bool) async throws {
         try await withTemporaryDirectory { directory in
             let pidFile = directory.appending("pid").string
-            var screening = CommandScreening("sh -c 'echo $$ > \(pidFile); while :; do sleep 1; done'")
+            // Were it left behind, it would hold the tests' standard error open.
+            var screening = CommandScreening(
+                "sh -c 'exec 2>/dev/null; echo $$ > \(pidFile); while :; do sleep 1; done'")
             screening.timeLimit = isCancelled ? .seconds(600) : .milliseconds(300)
             let file = FinishedFile(
                 name: "f", filename: "f", contentType: "a/b", sha256: "", content: MemoryStore.File(content: .init()),

@@ -35,6 +35,7 @@ package final class RunningServer: Sendable {
         try process.run()
         let line = try await Self.firstLine(of: output.fileHandleForReading)
         guard let address = line.split(separator: " ").last else {
+            Foundation.kill(process.processIdentifier, SIGKILL)
             let reason = String(decoding: try Data(contentsOf: messages), as: UTF8.self)
             throw ProgramFailure("The server did not start: \(reason)")
         }
@@ -43,7 +44,8 @@ package final class RunningServer: Sendable {
     }
 
     deinit {
-        process.withLock { if $0.isRunning { $0.terminate() } }
+        // What Foundation starts may have SIGTERM blocked.
+        process.withLock { if $0.isRunning { Foundation.kill($0.processIdentifier, SIGKILL) } }
     }
 
     /// Ends it as a power cut does.
