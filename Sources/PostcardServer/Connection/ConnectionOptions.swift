@@ -2,7 +2,8 @@
 /// How a connection is kept, and how it ends.
 public struct ConnectionOptions: Sendable, Hashable {
     /// How long a client may be silent: within a body it is then refused with 408; between two requests, and where
-    /// it reads nothing of its answer, the connection is closed. 30 seconds unless set, which is longer than a phone takes to change networks.
+    /// it reads nothing of its answer, the connection is closed. 30 seconds unless set, which is longer than a phone
+    /// takes to change networks.
     public var idleTimeout: Duration = .seconds(30)
 
     /// The slowest that a body may come in, in bytes a second: 500 unless set, a twentieth of what the slowest phone
