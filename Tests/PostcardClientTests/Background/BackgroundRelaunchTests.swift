@@ -50,24 +50,12 @@ import Testing
         try FileManager.default.removeItem(at: URL(filePath: picture))
     }
 
-    /// Does something with a server once a process has been killed in the middle of an upload to it. The server reads the
-    /// first form in part only, and later ones whole.
+    /// Does something with a server once a process has been killed in the middle of an upload to it.
     private static func withServer(
         afterKillIn folder: TemporaryFolder, token: String = "",
         _ work: @escaping @Sendable (RawServer) async throws -> Void
     ) async throws {
-        let firstArrived = Gate()
-        try await RawServer.run { connection in
-            if connection.number == 0 {
-                defer { firstArrived.open() }
-                guard try await connection.readHead() != nil else { return }
-                firstArrived.open()
-                _ = try await connection.readToEnd()
-            } else {
-                _ = try await connection.readRequest()
-                try await connection.respond("201 Created", body: "taken")
-            }
-        } while: { server in
+        try await RawServer.runLeavingFirstUnanswered { server, firstArrived in
             try await killInTheMiddle(of: folder, to: server.url, token: token)
             // The server may read what was sent after its sender is gone.
             await firstArrived.wait()

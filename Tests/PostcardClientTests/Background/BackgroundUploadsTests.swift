@@ -153,18 +153,7 @@ import Testing
     @Test func `cancelling closes the connection, and the upload can be begun anew`() async throws {
         let folder = try TemporaryFolder()
         let form = try Self.form(in: folder, size: 30_000_000)
-        let firstArrived = Gate()
-        try await RawServer.run { connection in
-            if connection.number == 0 {
-                defer { firstArrived.open() }
-                guard try await connection.readHead() != nil else { return }
-                firstArrived.open()
-                _ = try await connection.readToEnd()
-            } else {
-                _ = try await connection.readRequest()
-                try await connection.respond("201 Created")
-            }
-        } while: { server in
+        try await RawServer.runLeavingFirstUnanswered { server, firstArrived in
             let uploads = try await Self.uploads(in: folder)
             let id = try await uploads.add(form, to: server.url)
             for await list in uploads.updates {

@@ -44,6 +44,28 @@ struct RawServer: Sendable {
         }
     }
 
+    /// Runs a server that never answers on the first connection, and reads whole and takes what comes on later ones.
+    ///
+    /// - Parameter work: What is done with the server; the gate opens once the head has come that is not answered.
+    static func runLeavingFirstUnanswered(
+        while work: @escaping @Sendable (RawServer, _ firstArrived: Gate) async throws -> Void
+    ) async throws {
+        let firstArrived = Gate()
+        try await run { connection in
+            if connection.number == 0 {
+                defer { firstArrived.open() }
+                guard try await connection.readHead() != nil else { return }
+                firstArrived.open()
+                _ = try await connection.readToEnd()
+            } else {
+                _ = try await connection.readRequest()
+                try await connection.respond("201 Created", body: "taken")
+            }
+        } while: {
+            try await work($0, firstArrived)
+        }
+    }
+
     private static func serve(
         _ connections: NIOAsyncChannelInboundStream<any Channel>, log: RequestLog,
         _ script: @escaping @Sendable (RawConnection) async throws -> Void

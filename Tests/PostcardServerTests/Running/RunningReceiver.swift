@@ -79,23 +79,17 @@ private func run(_ receiver: Receiver, _ body: (RunningReceiver) async throws ->
     try await run(application, directory: receiver.directory, addresses, continuation, body)
 }
 
-extension ConnectionOptions {
-    /// For clients that a busy machine holds up.
-    fileprivate static var patient: ConnectionOptions {
-        var options = ConnectionOptions()
-        options.idleTimeout = .seconds(120)
-        options.gracePeriod = .seconds(120)
-        return options
-    }
-}
-
 /// Runs an application that somebody made with a router of their own.
 func withApplication(
     router: Router<BasicRequestContext>, _ body: (RunningReceiver) async throws -> Void
 ) async throws {
     let (addresses, continuation) = AsyncStream<String>.makeStream()
+    // A busy machine holds clients up.
+    var options = ConnectionOptions()
+    options.idleTimeout = .seconds(120)
+    options.gracePeriod = .seconds(120)
     let application = Application(
-        router: router, server: .uploads(options: .patient),
+        router: router, server: .uploads(options: options),
         configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: 0)),
         onServerRunning: { channel in
             continuation.yield("http://127.0.0.1:\(channel.localAddress?.port ?? 0)")
