@@ -18,6 +18,8 @@ test: set-up-tests lint
 	Scripts/run-tests --filter "$(SENDING)"
 	Scripts/run-tests --skip "$(SENDING)"
 	Scripts/check-consumer
+	Scripts/check-apple
+	Tests/Apple/check-seeds
 
 set-up:
 	@Scripts/set-up

@@ -22,8 +22,19 @@ let pageFiles: [Resource] = [
     "requests.js", "server.js", "texts.en.json", "texts.ko.json",
 ].map { .embedInCode("Page/Web/\($0)") }
 
+/// What an app gets beside the code: texts in its languages, and privacy manifests. They are left out on Linux, where
+/// nothing reads them, and where the accessor that SwiftPM writes for resources would need all of Foundation.
+#if os(macOS)
+func forApps(_ files: String...) -> [Resource] { files.map { .process("Resources/\($0)") } }
+let leftOut: [String] = []
+#else
+func forApps(_ files: String...) -> [Resource] { [] }
+let leftOut = ["Resources"]
+#endif
+
 let package = Package(
     name: "postcard",
+    defaultLocalization: "en",
     platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
     products: [
         .library(name: "PostcardForm", targets: ["PostcardForm"]),
@@ -66,7 +77,10 @@ let package = Package(
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
-            swiftSettings: settings),
+            exclude: leftOut, resources: forApps("PrivacyInfo.xcprivacy"), swiftSettings: settings),
+        .target(
+            name: "PostcardFiles", dependencies: [.product(name: "SystemPackage", package: "swift-system")],
+            exclude: leftOut, resources: forApps("PrivacyInfo.xcprivacy"), swiftSettings: settings),
         .target(
             name: "PostcardDoctor",
             dependencies: [
@@ -88,7 +102,7 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
-            swiftSettings: settings),
+            exclude: leftOut, resources: forApps("Localizable.xcstrings"), swiftSettings: settings),
         .target(
             name: "PostcardAsyncHTTP",
             dependencies: [
@@ -105,16 +119,17 @@ let package = Package(
         .target(
             name: "PostcardQueue",
             dependencies: [
-                "PostcardClient", "PostcardForm",
+                "PostcardClient", "PostcardFiles", "PostcardForm",
                 .product(name: "GRDB", package: "GRDB.swift", condition: forQueue),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
+            exclude: leftOut, resources: forApps("Localizable.xcstrings", "PrivacyInfo.xcprivacy"),
             swiftSettings: settings),
         .target(
             name: "PostcardServer",
             dependencies: [
-                "PostcardDoctor", "PostcardForm", "PostcardResumption",
+                "PostcardDoctor", "PostcardFiles", "PostcardForm", "PostcardResumption",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
@@ -159,8 +174,8 @@ let package = Package(
             ],
             swiftSettings: settings),
         .target(
-            name: "PostcardSamples", path: "Samples", exclude: ["draw", "drawing"], resources: [.copy("Pictures")],
-            swiftSettings: settings),
+            name: "PostcardSamples", path: "Samples", exclude: ["PetDiary.swiftpm", "draw", "drawing"],
+            resources: [.copy("Pictures")], swiftSettings: settings),
         .target(
             name: "PostcardTestSupport",
             dependencies: [
@@ -169,12 +184,33 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio", condition: forAsyncHTTP),
             ],
             path: "Tests/Support", swiftSettings: settings),
+        .target(
+            name: "PostcardTransferDaemon",
+            dependencies: [
+                "PostcardClient", "PostcardQueue", "PostcardTestSupport",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ],
+            path: "Tests/TransferDaemon", exclude: ["README.md", "carrying.py", "daemon.py", "session.py"],
+            swiftSettings: settings),
+        .executableTarget(
+            name: "PostcardBackgroundApp",
+            dependencies: [
+                "PostcardClient", "PostcardForm", "PostcardQueue", "PostcardTransferDaemon",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ],
+            path: "Tests/BackgroundApp", swiftSettings: settings),
         .testTarget(
             name: "PostcardFormTests",
             dependencies: [
                 "PostcardForm", "PostcardTestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "PostcardFilesTests",
+            dependencies: [
+                "PostcardFiles", "PostcardTestSupport", .product(name: "SystemPackage", package: "swift-system"),
             ],
             swiftSettings: settings),
         .testTarget(
@@ -225,8 +261,8 @@ let package = Package(
         .testTarget(
             name: "PostcardQueueTests",
             dependencies: [
-                "PostcardAsyncHTTP", "PostcardClient", "PostcardForm", "PostcardQueue", "PostcardTestSupport",
-                "postcard",
+                "PostcardAsyncHTTP", "PostcardBackgroundApp", "PostcardClient", "PostcardForm", "PostcardQueue",
+                "PostcardTestSupport", "PostcardTransferDaemon", "postcard",
                 .product(name: "GRDB", package: "GRDB.swift", condition: forQueue),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
@@ -234,7 +270,8 @@ let package = Package(
         .testTarget(
             name: "PostcardServerTests",
             dependencies: [
-                "PostcardForm", "PostcardResumption", "PostcardServer", "PostcardServerTesting", "PostcardTestSupport",
+                "PostcardFiles", "PostcardForm", "PostcardResumption", "PostcardServer", "PostcardServerTesting",
+                "PostcardTestSupport",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
                 .product(name: "Logging", package: "swift-log"),

@@ -49,6 +49,9 @@ public struct UploadClient: Sendable {
     /// How often interceptors may have one upload tried again, beside the retries of the policy: 5 times unless set.
     public var maximumInterceptorRetries = 5
 
+    /// The networks that uploads may use. Defaults to all of them.
+    public var networks = AllowedNetworks.all
+
     /// How long no byte may move, in either direction, before an attempt ends with
     /// ``UploadError/Code/timedOut``; `nil` for as long as it takes.
     public var idleTimeout: Duration?

@@ -1,7 +1,8 @@
-#if Queue
 import GRDB
 public import HTTPTypes
+import PostcardClient
 public import PostcardForm
+import SystemPackage
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -11,157 +12,293 @@ public import Foundation
 
 /// Uploads that outlive the process: each form is sent once, whatever ends in between.
 ///
+/// In an app the system carries them, also while the app is suspended or gone:
+///
+/// ```swift
+/// let queue = try UploadQueue(directory: folder, session: BackgroundSession(identifier: "com.example.pets"))
+/// try await queue.enqueue(form, to: url)
+/// try await queue.run()
+/// ```
+///
+/// A program of its own sends them itself:
+///
 /// ```swift
 /// let queue = try UploadQueue(directory: folder)
-/// try queue.enqueue(form, to: url)
+/// try await queue.enqueue(form, to: url)
 /// try await queue.run(UploadClient())
 /// ```
 ///
-/// ``enqueue(_:to:method:headerFields:files:conditions:)`` returns when the form is on disk. ``run(_:options:)`` sends
-/// what is in the queue, until its task is cancelled. An upload carries the same `Idempotency-Key` in every attempt of
-/// every process, so that a server that heeds it stores the form once. In an app ``run(in:options:)`` does so by uploads
-/// that go on without it.
+/// ``enqueue(_:to:method:headerFields:conditions:)`` returns when the whole form is on disk; its files may then change or
+/// go. An upload carries the same `Idempotency-Key` in every attempt of every process, so that a server that honors it
+/// stores the form once.
 ///
-/// The queue is a directory with an SQLite database. Several processes may put uploads into it and look at it; one at
-/// a time sends. Header fields are kept as they are, secrets included, in files that only their owner may read: give
-/// secrets to the client's interceptors instead, where it is a client that sends.
+/// The queue is a directory with an SQLite database and a file for each form. Only its owner can read it, also the header
+/// fields that a form was enqueued with. The directory can move, as an app's container does on every update. Several
+/// processes can enqueue and read; one at a time sends with ``run(_:options:)``.
 public final class UploadQueue: Sendable {
-    let directory: QueueDirectory
-    let database: QueueDatabase
-    /// Wakes who sends.
-    let changes = QueueChanges()
-    /// Wakes who looks on.
-    let sights = QueueChanges()
-    let progress = QueueProgress()
+    let store: QueueStore
+    let session: BackgroundSession?
+    let outbox: BackgroundOutbox?
+    private let rules: FormRules?
 
-    /// Opens a queue, or makes it.
-    ///
-    /// - Parameter directory: Where it lives.
-    /// - Throws: ``UploadQueueError`` where the directory cannot be used, or where the database in it is damaged or
-    ///   newer: it is then left as it is.
-    public init(directory: URL) throws(UploadQueueError) {
-        self.directory = try QueueDirectory(directory)
-        database = try QueueDatabase(path: self.directory.databasePath)
-    }
-
-    /// Puts a form into the queue. When this returns it is on disk and will be sent.
+    /// Opens a queue, and makes it if there is none.
     ///
     /// - Parameters:
-    ///   - form: The form. Streams are refused: they end with the process.
-    ///   - url: Where it goes, `http` or `https`.
-    ///   - method: POST unless given.
-    ///   - headerFields: Further header fields. An `Idempotency-Key` is added unless there is one.
-    ///   - files: Whether the form's files stay where they are or are copied.
-    ///   - conditions: What has to hold before it is sent.
-    /// - Returns: By which the queue knows the upload.
-    /// - Throws: `FormError` where a file cannot be read; ``UploadQueueError`` where the queue cannot take the form,
-    ///   and then holds nothing of it.
+    ///   - directory: Where it is, a directory of its own. One that others can look into is closed to them.
+    ///   - session: How the system carries uploads. Make the queue with it at every start of the app, also when the system
+    ///     starts the app in the background. Defaults to `nil`: uploads are sent by ``run(_:options:)``.
+    ///   - rules: Which fields and files forms may have. Defaults to `nil`: any.
+    /// - Throws: ``UploadQueueError`` if the directory cannot be used, if others can write to it, or if the database in it is
+    ///   damaged or newer, in which case it is left as it is.
+    public convenience init(
+        directory: URL, session: BackgroundSession? = nil, rules: FormRules? = nil
+    ) throws(UploadQueueError) {
+        #if canImport(Darwin)
+        try self.init(
+            directory: directory, session: session, service: session.map { URLSessionTransferService($0) }, rules: rules
+        )
+        #else
+        try self.init(directory: directory, session: session, service: nil, rules: rules)
+        #endif
+    }
+
+    /// Opens a queue whose uploads a transfer service carries.
+    package init(
+        directory: URL, session: BackgroundSession?, service: (any TransferService)?, rules: FormRules? = nil
+    ) throws(UploadQueueError) {
+        store = try QueueStore(directory)
+        self.session = session
+        self.rules = rules
+        if let session, let service {
+            let outbox = BackgroundOutbox(session, store, service)
+            try BackgroundSessions.shared.add(outbox)
+            self.outbox = outbox
+        } else {
+            outbox = nil
+        }
+    }
+
+    deinit {
+        outbox?.close()
+    }
+
+    /// Puts a form into the queue. When this returns, the form is on disk and will be sent.
+    ///
+    /// - Parameters:
+    ///   - form: The form. Its files and streams are copied.
+    ///   - url: Where it is sent, `http` or `https`.
+    ///   - method: The request's method. Defaults to POST.
+    ///   - headerFields: Further header fields, which are kept on disk. An `Idempotency-Key` is added if there is none.
+    ///   - conditions: When it may be sent. By default as soon as possible.
+    /// - Returns: The upload's identifier.
+    /// - Throws: `FormError` if a file cannot be read; `UploadError` if nothing can be sent to the URL or the form breaks
+    ///   the queue's rules; ``UploadQueueError`` if the queue cannot keep it. Nothing is left of the form then.
     @discardableResult
     public func enqueue(
         _ form: MultipartForm, to url: URL, method: HTTPRequest.Method = .post,
-        headerFields: HTTPFields = HTTPFields(), files: QueuedFiles = .referenced,
-        conditions: UploadConditions = UploadConditions()
-    ) throws -> QueuedUpload.ID {
-        var recording = FormRecording(form, in: directory, files: files)
+        headerFields: HTTPFields = HTTPFields(), conditions: UploadConditions = UploadConditions()
+    ) async throws -> QueuedUpload.ID {
+        let layout = try form.layout()
+        if let problem = try rules?.problems(in: layout).first { throw UploadError.brokenRule(problem) }
+        // What a request would not have is not kept either.
+        let request = try UploadRequest(
+            url: url, method: method, headerFields: headerFields, body: layout, maximumResponseBytes: 0)
+        var fields = request.headerFields
+        fields[.contentType] = nil
+        // Credentials in the URL are kept there.
+        if !headerFields.contains(.authorization) { fields[.authorization] = nil }
+        let uuid = UUID()
+        let body = try await store.folder.write(layout, for: uuid)
+        let new = NewUpload(
+            uuid: uuid, url: url, method: method, headerFields: fields, contentType: layout.contentType,
+            parts: body.parts, totalBytes: body.length, conditions: conditions)
         do {
-            let (recorded, totalBytes) = try recording.record()
-            let request = EnqueuedRequest(
-                url: url, method: method, headerFields: headerFields.withoutKey.map(QueuedForm.HeaderField.init),
-                idempotencyKey: headerFields.key ?? "\"\(UUID().uuidString)\"", form: recorded,
-                folder: recording.folder, totalBytes: totalBytes, conditions: conditions)
-            let id = try database.write { try $0.insertUpload(request, at: Date()) }
-            noteChange()
+            let id = try store.database.write { try $0.insert(new, at: Date()) }
+            store.noteChange()
             return id
         } catch {
-            if let folder = recording.folder { directory.remove(folder) }
+            store.folder.removeBody(uuid)
             throw error
         }
     }
+}
 
-    /// The uploads in the order in which they were enqueued.
+// MARK: - Reading
+
+extension UploadQueue {
+    /// The uploads in the order in which they were enqueued. One that the database holds in a way that cannot be read is
+    /// left out.
     ///
     /// - Parameters:
-    ///   - limit: The most of them.
-    ///   - id: Those behind this one.
+    ///   - limit: The most of them. Defaults to all.
+    ///   - id: Only those after this one. Defaults to all.
     public func uploads(limit: Int = .max, after id: QueuedUpload.ID = 0) throws(UploadQueueError) -> [QueuedUpload] {
-        try database.read { db in
+        try store.database.read { db in
             try Row.fetchAll(
                 db, sql: "\(QueuedUpload.columns) WHERE upload.id > ? ORDER BY upload.id LIMIT ?",
                 arguments: [id, limit]
-            ).map(QueuedUpload.init)
-        }.map(progress.applied(to:))
+            ).compactMap { try? QueuedUpload($0) }
+        }.map(store.progress.applied(to:))
     }
 
-    /// One upload; `nil` where there is none of that identifier.
+    /// One upload; `nil` if there is none with that identifier.
+    ///
+    /// - Throws: ``UploadQueueError``, also if the database holds it in a way that cannot be read.
     public func upload(_ id: QueuedUpload.ID) throws(UploadQueueError) -> QueuedUpload? {
-        try database.read { db in try Self.upload(id, in: db) }.map(progress.applied(to:))
+        try store.database.read { try $0.upload(id) }.map(store.progress.applied(to:))
     }
 
-    /// Lets an upload that failed or was cancelled go again, as if it had just been enqueued. One whose reason says that
-    /// the server has taken it, and that its answer was found wanting, is then there twice.
-    ///
-    /// - Throws: ``UploadQueueError`` where there is none, or where it is not ended, or where its copies are gone.
-    public func retry(_ id: QueuedUpload.ID) throws(UploadQueueError) {
-        try database.write { db in
-            guard let upload = try Self.upload(id, in: db) else { throw UploadQueueError.unknown(id) }
-            switch upload.state {
-            case .failed, .cancelled: try db.retryUpload(id)
-            case .retrying: try db.retryUpload(id)
-            case .waiting, .sending, .done: throw UploadQueueError.state(id, upload.state, cannot: "retried")
-            }
+    /// The identifier after which the newest uploads begin.
+    func idBeforeNewest(_ count: Int) throws(UploadQueueError) -> QueuedUpload.ID {
+        try store.database.read { db in
+            try Int64.fetchOne(
+                db, sql: "SELECT id FROM upload ORDER BY id DESC LIMIT 1 OFFSET ?", arguments: [max(count, 0)]) ?? 0
         }
-        noteChange()
     }
 
-    /// Gives an upload up. One that is on its way is ended by who runs the queue, or by the next run where it goes on
-    /// in the background; if the server has taken it by then, it is done.
+    /// Whether the whole queue is paused.
+    public var isPaused: Bool {
+        get throws(UploadQueueError) { try store.database.read { try $0.isQueuePaused } }
+    }
+
+    /// Whether the body of an upload is still on disk.
+    package func bodyExists(_ id: QueuedUpload.ID) throws -> Bool {
+        guard let record = try store.database.read({ try $0.record(id) }) else { return false }
+        return hasBody(record)
+    }
+
+    private func hasBody(_ record: UploadRecord) -> Bool {
+        guard let file = try? store.folder.openBody(record.uuid, length: record.upload.totalBytes) else { return false }
+        try? file.close()
+        return true
+    }
+}
+
+// MARK: - Changing uploads
+
+extension UploadQueue {
+    /// Sends an upload again that failed or was cancelled, as if it had just been enqueued, or does not wait any longer for
+    /// the next attempt of one that is retried. If the upload failed after the server had accepted it, as its reason then
+    /// says, it is there twice.
     ///
-    /// - Throws: ``UploadQueueError`` where there is none, or where it is done.
+    /// - Throws: ``UploadQueueError`` if there is none, if it has not ended, or if its form is no longer on disk.
+    public func retry(_ id: QueuedUpload.ID) throws(UploadQueueError) {
+        try change(id) { db, record in
+            switch record.upload.state {
+            case .failed, .cancelled, .retrying: try db.retryUpload(id)
+            case .waiting, .sending, .paused, .done:
+                throw UploadQueueError.state(id, record.upload.state.name, cannot: "retried")
+            }
+            if !hasBody(record) { throw UploadQueueError.bodyMissing(id) }
+        }
+    }
+
+    /// Cancels an upload. One that is being sent is ended by whatever sends it, or by the next run if no process sends now;
+    /// if the server has accepted it by then, it is done.
+    ///
+    /// - Throws: ``UploadQueueError`` if there is none, or if it is done.
     public func cancel(_ id: QueuedUpload.ID) throws(UploadQueueError) {
-        try database.write { db in
-            guard let upload = try Self.upload(id, in: db) else { throw UploadQueueError.unknown(id) }
-            if case .done = upload.state { throw UploadQueueError.state(id, upload.state, cannot: "cancelled") }
+        try change(id) { db, record in
+            if case .done = record.upload.state {
+                throw UploadQueueError.state(id, record.upload.state.name, cannot: "cancelled")
+            }
             try db.cancelUpload(id)
         }
-        noteChange()
     }
 
-    /// Takes every upload that is done, failed or cancelled out of the queue, with its copies.
+    /// Stops an upload until it is resumed. One of a group holds back those behind it.
+    ///
+    /// - Throws: ``UploadQueueError`` if there is none, or if it has ended.
+    public func pause(_ id: QueuedUpload.ID) throws(UploadQueueError) {
+        try change(id) { db, record in
+            if record.upload.state.isEnded {
+                throw UploadQueueError.state(id, record.upload.state.name, cannot: "paused")
+            }
+            try db.pauseUpload(id)
+        }
+    }
+
+    /// Lets a paused upload be sent again. It resumes where it stopped, if the server resumes uploads.
+    ///
+    /// - Throws: ``UploadQueueError`` if there is none, or if it is not paused.
+    public func resume(_ id: QueuedUpload.ID) throws(UploadQueueError) {
+        try change(id) { db, record in
+            guard record.upload.state == .paused else {
+                throw UploadQueueError.state(id, record.upload.state.name, cannot: "resumed")
+            }
+            try db.retryUpload(id)
+        }
+    }
+
+    private func change(
+        _ id: QueuedUpload.ID, _ work: (Database, UploadRecord) throws -> Void
+    ) throws(UploadQueueError) {
+        try store.database.write { db in
+            guard let record = try db.record(id) else { throw UploadQueueError.unknown(id) }
+            try work(db, record)
+        }
+        store.noteChange()
+    }
+}
+
+// MARK: - Changing the whole queue
+
+extension UploadQueue {
+    /// Stops sending, now and after every restart, until ``resume()``. Uploads that are being sent go back into the queue,
+    /// and new ones wait.
+    public func pause() throws(UploadQueueError) {
+        try store.database.write { try $0.setQueuePaused(true) }
+        store.noteChange()
+    }
+
+    /// Lets the queue send again. Uploads that were paused one by one stay paused.
+    public func resume() throws(UploadQueueError) {
+        try store.database.write { try $0.setQueuePaused(false) }
+        store.noteChange()
+    }
+
+    /// Sends every upload again that failed and whose form is still on disk.
+    public func retryAll() throws(UploadQueueError) {
+        try changeAll { db, record in
+            if case .failed = record.upload.state, hasBody(record) { try db.retryUpload(record.upload.id) }
+        }
+    }
+
+    /// Cancels every upload that has not ended.
+    public func cancelAll() throws(UploadQueueError) {
+        try changeAll { db, record in
+            if !record.upload.state.isEnded { try db.cancelUpload(record.upload.id) }
+        }
+    }
+
+    private func changeAll(_ work: (Database, UploadRecord) throws -> Void) throws(UploadQueueError) {
+        try store.database.write { db in
+            for id in try QueuedUpload.ID.fetchAll(db, sql: "SELECT id FROM upload WHERE state <> 'done' ORDER BY id") {
+                if let record = try? db.record(id) { try work(db, record) }
+            }
+        }
+        store.noteChange()
+    }
+
+    /// Removes every upload that is done, failed or cancelled, with its form.
     ///
     /// - Returns: How many.
     @discardableResult
     public func clear() throws(UploadQueueError) -> Int {
-        let folders = try database.write { db in
+        let (bodies, count) = try store.database.write { db in
             let ended = try Row.fetchAll(
-                db,
-                sql: """
-                    SELECT id, folder FROM upload JOIN request USING (id)
-                    WHERE state IN ('done', 'failed', 'cancelled')
-                    """)
-            for row in ended { try db.removeUpload(row["id"]) }
-            return ended.map { $0["folder"] as String? }
+                db, sql: "SELECT id, uuid FROM upload WHERE state IN ('done', 'failed', 'cancelled')")
+            var bodies: [UUID] = []
+            for row in ended {
+                try db.removeUpload(try row.decode(Int64.self, forColumn: "id"))
+                // A name that cannot be read is no body's.
+                let name = try? row.decode(String.self, forColumn: "uuid")
+                if let uuid = name.flatMap(UUID.init(uuidString:)) { bodies.append(uuid) }
+            }
+            return (bodies, ended.count)
         }
-        for case let folder? in folders { directory.remove(folder) }
-        noteChange()
-        return folders.count
-    }
-
-    func noteChange() {
-        changes.note()
-        sights.note()
-    }
-
-    static func upload(_ id: QueuedUpload.ID, in db: Database) throws -> QueuedUpload? {
-        try Row.fetchOne(db, sql: "\(QueuedUpload.columns) WHERE upload.id = ?", arguments: [id])
-            .map(QueuedUpload.init)
+        for body in bodies { store.folder.removeBody(body) }
+        store.noteChange()
+        return count
     }
 }
-
-extension HTTPFields {
-    fileprivate var key: String? { HTTPField.Name("Idempotency-Key").flatMap { self[$0] } }
-
-    fileprivate var withoutKey: HTTPFields {
-        HTTPFields(self.filter { $0.name.canonicalName != "idempotency-key" })
-    }
-}
-#endif

@@ -41,14 +41,14 @@ enum ExitStatus {
         }
     }
 
-    /// The status for a queue that cannot be used, or an upload that it does not take.
+    /// The status for a queue that cannot be used, or an upload that it does not accept.
     static func status(of error: UploadQueueError) -> ExitCode {
         switch error.code {
         case .inUse: timedOut
-        case .stream, .unknown, .state: usage
-        case .damaged, .newer: unreadableInput
+        case .unknown, .state: usage
+        case .damaged, .newer, .locked: unreadableInput
         case .unusableDirectory, .full: unwritableOutput
-        case .failed: failed
+        default: failed
         }
     }
 }

@@ -11,7 +11,7 @@ import Testing
 import FoundationNetworking
 #endif
 
-// The README's Swift, compiled. ReadmeTests checks that it is the same, line by line.
+// The README's Swift that is not in Snippets, compiled. ReadmeTests checks that it is the same, line by line.
 
 private struct Pet: Decodable {
     let id: String
@@ -29,11 +29,9 @@ private func app(photos: [URL], url: URL) async throws -> Pet {
 }
 
 private func queued(_ form: MultipartForm, to url: URL, in folder: URL) async throws {
-    let uploads = try await BackgroundUploads(
-        identifier: "com.example.pets", directory: folder.appending(path: "uploads"))
-    let queue = try UploadQueue(directory: folder.appending(path: "queue"))
-    try queue.enqueue(form, to: url, files: .copied)
-    try await queue.run(in: uploads)
+    let queue = try UploadQueue(directory: folder.appending(path: "uploads"))
+    try await queue.enqueue(form, to: url)
+    try await queue.run(UploadClient())
 }
 
 private actor Account {

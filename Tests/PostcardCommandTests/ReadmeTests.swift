@@ -11,24 +11,46 @@ struct ReadmeTests {
         readme = try String(contentsOf: folder.appending(path: "../../README.md").standardized, encoding: .utf8)
     }
 
-    /// The lines of each code block in a language.
+    /// The lines of each code block in a language, those in lists included.
     private func blocks(in language: String) -> [[String]] {
-        readme.components(separatedBy: "\n```\(language)\n").dropFirst().map { rest in
-            let end = rest.range(of: "\n```")?.lowerBound ?? rest.endIndex
-            return rest[..<end].components(separatedBy: "\n")
+        var blocks: [[String]] = []
+        var lines = readme.components(separatedBy: "\n")[...]
+        while let start = lines.firstIndex(where: { Self.withoutIndentation($0) == "```\(language)" }) {
+            let block = lines[(start + 1)...].prefix { Self.withoutIndentation($0) != "```" }
+            blocks.append(Array(block))
+            lines = lines[block.endIndex...]
+        }
+        return blocks
+    }
+
+    /// The files whose code is compiled as it is: these tests, and the snippets, whose code for apps is compiled by the check
+    /// for Apple's platforms. Each as lines without their indentation.
+    private func compiledFiles() throws -> [[String]] {
+        let snippets = folder.appending(path: "../../Snippets").standardized
+        let files = try FileManager.default.contentsOfDirectory(at: snippets, includingPropertiesForKeys: nil)
+        let sources = [folder.appending(path: "ReadmeSnippets.swift")] + files.filter { $0.pathExtension == "swift" }
+        return try sources.map { file in
+            try String(contentsOf: file, encoding: .utf8).components(separatedBy: "\n").map(Self.withoutIndentation)
         }
     }
 
-    @Test("Its Swift is what the tests compile")
+    private static func withoutIndentation(_ line: String) -> String {
+        line.drop { $0 == " " }.description
+    }
+
+    @Test("Its Swift is what the tests or the check for Apple's platforms compile")
     func swift() throws {
-        let snippets = try String(contentsOf: folder.appending(path: "ReadmeSnippets.swift"), encoding: .utf8)
-        let compiled = snippets.components(separatedBy: "\n").map { $0.drop { $0 == " " }.description }
+        let files = try compiledFiles()
         for block in blocks(in: "swift") where block.count > 1 {
-            for paragraph in block.split(separator: "") {
-                let code = paragraph.filter { !$0.hasPrefix("import ") }.map { $0.drop { $0 == " " }.description }
-                let starts = compiled.indices.filter { compiled[$0...].starts(with: code) }
-                #expect(code.isEmpty || starts.count == 1, "\(code.first ?? "")")
-                #expect(paragraph.filter { $0.hasPrefix("import ") }.allSatisfy(compiled.contains))
+            for paragraph in block.map(Self.withoutIndentation).split(separator: "") {
+                let code = paragraph.filter { !$0.hasPrefix("import ") }
+                let isCompiled = files.contains { file in
+                    file.indices.count { file[$0...].starts(with: code) } == 1
+                }
+                #expect(code.isEmpty || isCompiled, "\(code.first ?? "")")
+                for line in paragraph where line.hasPrefix("import ") {
+                    #expect(files.contains { $0.contains(line) }, "\(line)")
+                }
             }
         }
     }

@@ -37,7 +37,9 @@ extension UploadClient {
         _ request: UploadRequest, watchedBy watch: AttemptWatch, telling teller: ProgressTeller
     ) async throws -> UploadResponse {
         // A task apart, because the alarm ends it from outside. It is waited for, and so outlives nobody.
-        let task = Task { [transport] in
+        var request = request
+        request.networks = networks
+        let task = Task { [transport, request] in
             try await transport.sendMeetingExpectation(request) { teller.note($0, of: request, watchedBy: watch) }
         }
         let look: AttemptAlarm.Look = { now in

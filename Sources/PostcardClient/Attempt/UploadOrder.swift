@@ -9,7 +9,8 @@ import Foundation
 
 /// What a caller wants uploaded, and where.
 struct UploadOrder: Sendable {
-    let form: MultipartForm
+    /// Lays out what is sent.
+    let layout: @Sendable () throws(FormError) -> FormLayout
     let url: URL
     let method: HTTPRequest.Method
     let headerFields: HTTPFields
@@ -19,6 +20,25 @@ struct UploadOrder: Sendable {
     var resource: URL?
     /// Writes down where the server keeps it.
     var keepResource: (@Sendable (URL?) throws -> Void)?
+
+    init(
+        form: MultipartForm, url: URL, method: HTTPRequest.Method, headerFields: HTTPFields,
+        acceptedStatuses: Set<Int>? = nil
+    ) {
+        self.init(
+            layout: { () throws(FormError) in try form.layout() }, url: url, method: method, headerFields: headerFields)
+        self.acceptedStatuses = acceptedStatuses
+    }
+
+    init(
+        layout: @escaping @Sendable () throws(FormError) -> FormLayout, url: URL, method: HTTPRequest.Method,
+        headerFields: HTTPFields
+    ) {
+        self.layout = layout
+        self.url = url
+        self.method = method
+        self.headerFields = headerFields
+    }
 }
 
 extension UploadClient {
@@ -44,7 +64,7 @@ extension UploadClient {
             key.add(to: &fields)
         }
         if let requestIDField, !fields.contains(requestIDField) { fields[requestIDField] = id }
-        let layout = try layout(of: order.form)
+        let layout = try layout(of: order)
         if let expectContinueAbove, layout.contentLength ?? .max > expectContinueAbove {
             fields[.expect] = "100-continue"
         }
@@ -58,11 +78,11 @@ extension UploadClient {
         return try await run.response()
     }
 
-    private func layout(of form: MultipartForm) throws(UploadError) -> FormLayout {
+    private func layout(of order: UploadOrder) throws(UploadError) -> FormLayout {
         var layout: FormLayout
         let problem: FormProblem?
         do {
-            layout = try form.layout()
+            layout = try order.layout()
             problem = try rules?.problems(in: layout).first
         } catch {
             throw .form(error)

@@ -1,5 +1,5 @@
 import HTTPTypes
-import PostcardForm
+package import PostcardForm
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -96,11 +96,11 @@ extension UploadError {
         UploadError(.form, error.message, underlying: error)
     }
 
-    static func brokenRule(_ problem: FormProblem) -> UploadError {
+    package static func brokenRule(_ problem: FormProblem) -> UploadError {
         UploadError(.brokenRule, "\(problem.message) \(problem.fix)", underlying: problem)
     }
 
-    static func refused(_ response: UploadResponse, by url: URL) -> UploadError {
+    package static func refused(_ response: UploadResponse, by url: URL) -> UploadError {
         var message = "\(url.address) answered \(response.statusText)"
         if let reason = response.reason {
             message += ": \(reason)"

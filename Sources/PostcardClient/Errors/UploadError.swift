@@ -124,9 +124,11 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
 }
 
 extension UploadError: LocalizedError {
-    /// The same as ``message``, so that it is what `localizedDescription` says.
-    public var errorDescription: String? { message }
+    /// What happened, for the person who uses the app: in English or Korean on Apple platforms, without addresses and
+    /// technical details; the same as ``message`` elsewhere. This is what `localizedDescription` returns.
+    public var errorDescription: String? { localizedMessage.localized ?? message }
 
-    /// The same as ``advice``.
-    public var recoverySuggestion: String? { advice }
+    /// What to do, for the person who uses the app: in English or Korean on Apple platforms; the same as ``advice``
+    /// elsewhere.
+    public var recoverySuggestion: String? { localizedAdvice.localized ?? advice }
 }

@@ -15,7 +15,7 @@ struct ProgressTree {
     mutating func note(_ progress: UploadProgress) {
         let parts = progress.parts
         for (child, part) in zip(children ?? addChildren(for: parts), parts) { update(child, with: part) }
-        root.setUserInfoObject(progress.bytesPerSecond.map { Int($0) }, forKey: .throughputKey)
+        root.setUserInfoObject(progress.bytesPerSecond.map { Int(clamping: Int64($0)) }, forKey: .throughputKey)
         root.setUserInfoObject(progress.timeRemaining.map { $0 / .seconds(1) }, forKey: .estimatedTimeRemainingKey)
     }
 

@@ -7,7 +7,7 @@ import Foundation
 #endif
 
 extension FormPart {
-    /// The part of a picture that was encoded; where encoding gave nothing, the error that says so.
+    /// The part of an encoded picture. Throws ``PictureError`` if encoding gave nothing.
     static func picture(
         named name: String, filename: String?, as encoding: PictureEncoding, encoded: Data?
     ) throws(PictureError) -> FormPart {
@@ -17,12 +17,28 @@ extension FormPart {
             name: name, filename: pictureName.filename, contentType: pictureName.contentType, content: .bytes(encoded))
     }
 
-    /// The part of a file that a photo library gave.
+    /// The part of a file that a photo library gave, which is already copied to `file`.
     static func picked(
-        _ file: URL, named name: String, mimeTypes: [String], fileExtension: String?
+        _ file: URL, called filename: String, named name: String, mimeTypes: [String], fileExtension: String?
     ) -> FormPart {
-        let pictureName = PictureName(file.lastPathComponent, mimeTypes: mimeTypes, fileExtension: fileExtension)
+        let pictureName = PictureName(filename, mimeTypes: mimeTypes, fileExtension: fileExtension)
         return FormPart(
             name: name, filename: pictureName.filename, contentType: pictureName.contentType, content: .file(file))
+    }
+
+    /// The part of a file that the system lends for a moment, with a copy of it.
+    ///
+    /// - Throws: ``PictureError`` if the file cannot be copied.
+    static func loaded(
+        _ file: URL, named name: String, suggestedName: String?, type: OfferedType, to folder: URL?
+    ) throws(PictureError) -> FormPart {
+        let pictureName = PictureName(suggested: suggestedName, file: file.lastPathComponent, type: type)
+        do {
+            return FormPart(
+                name: name, filename: pictureName.filename, contentType: pictureName.contentType,
+                content: .file(try LoadedFile.copy(file, to: folder)))
+        } catch {
+            throw .notLoadable("The item's file", underlying: error)
+        }
     }
 }

@@ -1,35 +1,52 @@
 #if canImport(PhotosUI) && canImport(SwiftUI) && !os(tvOS)
 import CoreTransferable
-import Foundation
+public import Foundation
 public import PhotosUI
 public import PostcardForm
 public import SwiftUI
 import UniformTypeIdentifiers
 
 extension PhotosPickerItem {
-    /// The picked photo or film as a file part, as the library has it: nothing is encoded anew, and it is streamed
-    /// from disk.
+    /// The picked photo or video as a file part. It is not encoded again here, and it is streamed from disk.
+    ///
+    /// Set `preferredItemEncoding` to `.current` if the original is to be sent. By default the picker chooses an
+    /// encoding, and may convert HEIC to JPEG and HEVC to H.264 before the item is loaded.
+    ///
+    /// ```swift
+    /// PhotosPicker("Add photos", selection: $picked, matching: .images, preferredItemEncoding: .current)
+    /// ```
     ///
     /// ```swift
     /// for item in picked { form.append(try await item.formPart(named: "petImage")) }
     /// ```
     ///
-    /// The library lends a file only for a moment; this one is a copy in the temporary folder, which the system
-    /// clears. Remove it once the form was sent where many are picked.
+    /// The library lends a file only for a moment, so the part holds a copy, which belongs to the caller: remove it
+    /// after the upload.
     ///
-    /// - Parameter name: The name of the form's field.
-    /// - Throws: ``PictureError`` where the library gives no file; what loading it throws.
-    public func formPart(named name: String) async throws -> FormPart {
-        guard let picked = try await loadTransferable(type: PickedFile.self) else { throw PictureError.notLoadable }
+    /// - Parameters:
+    ///   - name: The name of the form's field.
+    ///   - folder: Where the copy goes. Defaults to `FormPart.temporaryFolder`.
+    /// - Throws: ``PictureError`` if the library gives no file, and the error of the system if loading it fails.
+    public func formPart(named name: String, in folder: URL? = nil) async throws -> FormPart {
+        guard let picked = try await loadTransferable(type: PickedFile.self) else {
+            throw PictureError.notLoadable("The picked item", underlying: nil)
+        }
+        var file = picked.url
+        if let folder {
+            file = try LoadedFile.place(in: folder, for: picked.url.lastPathComponent)
+            try FileManager.default.moveItem(at: picked.url, to: file)
+        }
         return .picked(
-            picked.url, named: name, mimeTypes: supportedContentTypes.compactMap(\.preferredMIMEType),
+            file, called: picked.filename, named: name,
+            mimeTypes: supportedContentTypes.compactMap(\.preferredMIMEType),
             fileExtension: supportedContentTypes.first?.preferredFilenameExtension)
     }
 }
 
-/// A file of the library's, copied to where it stays.
+/// A file of the library, copied to where it stays.
 private struct PickedFile: Transferable, Sendable {
     let url: URL
+    let filename: String
 
     static var transferRepresentation: some TransferRepresentation {
         FileRepresentation(importedContentType: .image) { try PickedFile(copying: $0.file) }
@@ -37,10 +54,8 @@ private struct PickedFile: Transferable, Sendable {
     }
 
     init(copying file: URL) throws {
-        let folder = FileManager.default.temporaryDirectory.appending(component: UUID().uuidString)
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        url = folder.appending(component: file.lastPathComponent)
-        try FileManager.default.copyItem(at: file, to: url)
+        filename = file.lastPathComponent
+        url = try LoadedFile.copy(file, to: nil)
     }
 }
 #endif

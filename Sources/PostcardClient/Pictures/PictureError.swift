@@ -6,26 +6,79 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A picture could not be made into a part of a form.
+/// A picture or a file could not be made into a part of a form.
 public struct PictureError: Error, Sendable, CustomStringConvertible {
+    /// The kind of failure; stable across versions.
+    public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
+        /// The kind as a word, such as `not-loadable`, for logs and for programs that read them.
+        public let rawValue: String
+
+        /// Makes a kind of failure from its word, known or not.
+        public init(rawValue: String) {
+            self.rawValue = rawValue
+        }
+
+        /// The picture in memory has no pixels, or too many for its format.
+        public static let notEncodable = Code(rawValue: "not-encodable")
+        /// The item offers no file: it is a link or a folder, for example.
+        public static let noFile = Code(rawValue: "no-file")
+        /// Loading the item's file failed; ``PictureError/underlying`` is the system's error.
+        public static let notLoadable = Code(rawValue: "not-loadable")
+        /// The item of the photo library has no file of the version and component that were asked for.
+        public static let noSuchVersion = Code(rawValue: "no-such-version")
+
+        public var description: String { rawValue }
+    }
+
+    /// The kind of failure.
+    public let code: Code
+
     /// What happened and what to do.
     public let message: String
 
+    /// The system's error, if there is one.
+    public let underlying: (any Error)?
+
     public var description: String { message }
+
+    private init(_ code: Code, _ message: String, underlying: (any Error)? = nil) {
+        self.code = code
+        self.message = message
+        self.underlying = underlying
+    }
 
     static func notEncodable(_ encoding: PictureEncoding) -> PictureError {
         PictureError(
-            message: "The picture cannot be encoded as \(encoding.contentType): it has no pixels, or too many. "
+            .notEncodable,
+            "The picture cannot be encoded as \(encoding.contentType): it has no pixels, or too many. "
                 + "Check that it was loaded.")
     }
 
-    static var notLoadable: PictureError {
+    static func noFile(offered identifiers: [String]) -> PictureError {
+        let list = identifiers.isEmpty ? "nothing" : identifiers.joined(separator: ", ")
+        return PictureError(
+            .noFile, "The item offers no file, only \(list). Ask it for its text, link or image instead.")
+    }
+
+    static func notLoadable(_ what: String, underlying: (any Error)?) -> PictureError {
+        let reason = underlying.map { ": \($0)" } ?? ""
+        return PictureError(
+            .notLoadable, "\(what) could not be loaded\(reason). Check the network and the free space, and try again.",
+            underlying: underlying)
+    }
+
+    static func noSuchVersion(_ version: PhotoVersion, _ component: PhotoComponent) -> PictureError {
         PictureError(
-            message: "The photo library gives no file of the picked item. Ask for its picture or data instead.")
+            .noSuchVersion,
+            "The photo library has no file for the \(version) version of this item (\(component)). "
+                + "Ask for another version.")
     }
 }
 
 extension PictureError: LocalizedError {
-    /// The same as ``message``.
-    public var errorDescription: String? { message }
+    /// What happened, in the user's language on Apple platforms; the same as ``message`` elsewhere.
+    public var errorDescription: String? { localizedMessage.localized ?? message }
+
+    /// What to do, in the user's language on Apple platforms; `nil` elsewhere.
+    public var recoverySuggestion: String? { localizedAdvice.localized }
 }

@@ -1,15 +1,15 @@
 import PostcardForm
 
-/// The filename and media type under which a picture goes out that comes from somewhere else than a file.
+/// The filename and media type that a picture is sent with if it does not come from a file of the caller's.
 struct PictureName: Equatable {
     let filename: String
     let contentType: MediaType?
 
-    /// For a picture that was encoded anew: what its name says of its format must be true.
+    /// The name of a picture that was encoded, so that its extension says what it is now.
     ///
     /// - Parameters:
-    ///   - filename: The name given, with the extension that its format had before, another one, or none.
-    ///   - encoding: What it is now.
+    ///   - filename: The name given, with the extension of an earlier format, another one, or none.
+    ///   - encoding: How it was encoded.
     init(_ filename: String?, encodedAs encoding: PictureEncoding) {
         let stem = Self.stem(of: filename ?? "", dropping: { MediaType.forExtension(of: $0) != nil })
         let isRight = filename.flatMap(MediaType.forExtension(of:)) == encoding.contentType
@@ -17,23 +17,76 @@ struct PictureName: Equatable {
         contentType = encoding.contentType
     }
 
-    /// For a picture out of a library, which says what it is and how its file is called.
+    /// The name of a picture from a library that names both the file and its types.
     ///
     /// - Parameters:
     ///   - file: The name of the file that the library gave.
-    ///   - mimeTypes: The types that the library names, the best first.
-    ///   - fileExtension: The extension that goes with the best of them.
+    ///   - mimeTypes: The types that the library lists, most preferred first.
+    ///   - fileExtension: The extension of the most preferred type.
     init(_ file: String, mimeTypes: [String], fileExtension: String?) {
-        // The file's own extension tells what was given; the library's types also name what it could have given.
+        // The file's own extension says what was given; the library's types also list what it could have given.
         let known = MediaType.forExtension(of: file)
         contentType = known ?? mimeTypes.lazy.compactMap { try? MediaType($0) }.first
-        let hasExtension = !Self.stem(of: file, dropping: { _ in true }).isEmpty && file.dropFirst().contains(".")
         let name = file.isEmpty ? "picture" : file
+        let hasExtension = !Self.extension(of: file).isEmpty
         filename = hasExtension || known != nil ? name : name + (fileExtension.map { ".\($0)" } ?? "")
+    }
+
+    /// The name of a file that was loaded for an item with a name of its own.
+    ///
+    /// - Parameters:
+    ///   - suggestedName: What the item is called, often without an extension, or with that of another format.
+    ///   - file: The name of the file that was loaded, which the system may have made up.
+    ///   - type: The type that was asked for.
+    init(suggested suggestedName: String?, file: String, type: OfferedType) {
+        let known = MediaType.forExtension(of: file)
+        let type = known == nil ? type : OfferedType(type, fileExtension: Self.extension(of: file))
+        contentType = known ?? type.mediaType
+
+        // A name is not a path. What is a colon on disk, Finder shows as a slash.
+        let suggestion = (suggestedName ?? "").map { $0 == "/" || $0 == ":" ? "-" : String($0) }.joined()
+        let given = suggestion.allSatisfy { $0 == "." || $0 == " " } ? file : suggestion
+        let suffix = Self.extension(of: given)
+        guard let wanted = type.fileExtension, !wanted.isEmpty, suffix.lowercased() != wanted.lowercased() else {
+            filename = given.isEmpty ? "file" : given
+            return
+        }
+        let meant = suffix.isEmpty ? nil : MediaType.forExtension(of: given)
+        if meant != nil, meant == contentType {
+            filename = given
+        } else {
+            let stem = meant == nil ? given : String(given.dropLast(suffix.count + 1))
+            filename = "\(stem.isEmpty ? "file" : stem).\(wanted)"
+        }
+    }
+
+    /// The name of an asset's file: the stem of the original, because an edited version is called "FullSizeRender".
+    ///
+    /// - Parameters:
+    ///   - original: The name of the asset's original file, such as "IMG_0001.HEIC".
+    ///   - file: The name of the file to be sent.
+    ///   - type: The type of the file to be sent.
+    init(original: String, file: String, type: OfferedType) {
+        let suffix = Self.extension(of: original)
+        let stem = suffix.isEmpty ? original : String(original.dropLast(suffix.count + 1))
+        // The extension as the camera wrote it, such as ".HEIC", is kept.
+        self.init(suggested: original == file ? original : stem, file: file, type: type)
+    }
+
+    /// The filename of a file that was imported, which is an archive if it was a folder.
+    static func imported(_ file: String, as copy: String) -> String {
+        let isArchive = Self.extension(of: copy).lowercased() == "zip"
+        return isArchive && Self.extension(of: file).lowercased() != "zip" ? "\(file).zip" : file
     }
 
     private static func stem(of filename: String, dropping isExtension: (String) -> Bool) -> String {
         guard let dot = filename.lastIndex(of: "."), isExtension(filename) else { return filename }
         return String(filename[..<dot])
+    }
+
+    /// What follows the last dot; empty if there is none but the first character.
+    private static func `extension`(of filename: String) -> String {
+        guard let dot = filename.lastIndex(of: "."), dot != filename.startIndex else { return "" }
+        return String(filename[dot...].dropFirst())
     }
 }

@@ -1,4 +1,4 @@
-import HTTPTypes
+package import HTTPTypes
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -17,11 +17,16 @@ struct IdempotencyKey: Sendable {
 
     /// Puts it among the header fields of a request, unless they have one.
     func add(to fields: inout HTTPFields) {
-        guard let name = HTTPField.Name.idempotencyKey, !fields.contains(name) else { return }
-        fields[name] = fieldValue
+        if fields.idempotencyKey == nil { fields.idempotencyKey = fieldValue }
     }
 }
 
-extension HTTPField.Name {
-    static let idempotencyKey = HTTPField.Name("Idempotency-Key")
+extension HTTPFields {
+    /// The value of `Idempotency-Key`.
+    package var idempotencyKey: String? {
+        get { HTTPField.Name("Idempotency-Key").flatMap { self[$0] } }
+        set {
+            if let name = HTTPField.Name("Idempotency-Key") { self[name] = newValue }
+        }
+    }
 }

@@ -24,6 +24,9 @@ public struct UploadRequest: Sendable {
 
     private var fields: HTTPFields
 
+    /// The networks that it may use. Transports on platforms that do not distinguish networks ignore it.
+    public var networks = AllowedNetworks.all
+
     /// Its body, of which a transport makes a reader; `nil` for a request without one, such as the GET to which a
     /// 303 (See Other) points.
     public let body: FormLayout?

@@ -1,10 +1,12 @@
 import Dispatch
-import Foundation
 import HTTPTypes
 import PostcardForm
 
 #if canImport(FoundationNetworking)
+import Foundation
 import FoundationNetworking
+#else
+package import Foundation
 #endif
 
 /// A session, ended when nobody holds it any more: a session keeps its delegate and its threads alive until it
@@ -70,6 +72,18 @@ extension URLRequest {
         }
         #else
         if let length = request.body?.contentLength { setValue("\(length)", forHTTPHeaderField: "Content-Length") }
+        allow(request.networks)
         #endif
     }
 }
+
+#if !canImport(FoundationNetworking)
+extension URLRequest {
+    /// Keeps the request off the networks that it may not use.
+    package mutating func allow(_ networks: AllowedNetworks) {
+        allowsCellularAccess = networks.cellular
+        allowsExpensiveNetworkAccess = networks.expensive
+        allowsConstrainedNetworkAccess = networks.constrained
+    }
+}
+#endif

@@ -1,10 +1,12 @@
-import Foundation
-import HTTPTypes
+package import HTTPTypes
 import PostcardForm
 import Synchronization
 
 #if canImport(FoundationNetworking)
-import FoundationNetworking
+import Foundation
+package import FoundationNetworking
+#else
+package import Foundation
 #endif
 
 /// One request of a session: its body going out, its response coming in.
@@ -178,13 +180,19 @@ final class URLSessionUpload: Sendable {
 
 extension UploadResponse {
     init(_ response: HTTPURLResponse, body: Data) {
-        var fields = HTTPFields()
+        let code = min(max(response.statusCode, 0), 999)
+        self.init(status: HTTPResponse.Status(code: code), headerFields: HTTPFields(response), body: body)
+    }
+}
+
+extension HTTPFields {
+    /// The header fields of a response.
+    package init(_ response: HTTPURLResponse) {
+        self.init()
         for (key, value) in response.allHeaderFields {
             if let key = key as? String, let name = HTTPField.Name(key), let value = value as? String {
-                fields.append(HTTPField(name: name, value: value))
+                append(HTTPField(name: name, value: value))
             }
         }
-        let code = min(max(response.statusCode, 0), 999)
-        self.init(status: HTTPResponse.Status(code: code), headerFields: fields, body: body)
     }
 }

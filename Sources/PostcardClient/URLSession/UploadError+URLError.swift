@@ -1,4 +1,4 @@
-import Foundation
+package import Foundation
 
 #if canImport(FoundationNetworking)
 import FoundationNetworking
@@ -6,7 +6,7 @@ import FoundationNetworking
 
 extension UploadError {
     /// What an error of URLSession says about an upload.
-    init(_ error: any Error, of url: URL, bytesSent: Int64) {
+    package init(_ error: any Error, of url: URL, bytesSent: Int64) {
         let reason = (error as NSError).localizedDescription
         switch (error as? URLError)?.code {
         case .cannotFindHost, .dnsLookupFailed:

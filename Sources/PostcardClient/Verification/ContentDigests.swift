@@ -83,7 +83,7 @@ extension ContentDigests.State {
             progress = .interrupted
             return
         }
-        let seen = min(Int(content.size - offset), bytes.count)
+        let seen = Int(min(content.size - offset, Int64(bytes.count)))
         content.hash.update(bufferPointer: UnsafeRawBufferPointer(rebasing: bytes[seen...]))
         content.size += Int64(bytes.count - seen)
         progress = .reading(content)

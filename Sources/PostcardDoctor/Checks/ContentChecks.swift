@@ -60,7 +60,7 @@ extension ContentChecks {
             case .surprisingNumber: "The number is written with separators for people."
             default: "The date is written for people."
             }
-        return finding(code, length: Int(content.size), message)
+        return finding(code, length: Int(clamping: content.size), message)
     }
 
     private var mojibake: Finding? {
@@ -161,7 +161,7 @@ extension ContentChecks {
         }
         guard isDataURL || (isText && (isKnown || announcedPicture != nil)) else { return nil }
         return finding(
-            .base64Content, length: min(Int(content.size), 64),
+            .base64Content, length: Int(min(content.size, 64)),
             isDataURL ? "The content is a data: URL, not bytes." : "The content is base64 text, not bytes.")
     }
 

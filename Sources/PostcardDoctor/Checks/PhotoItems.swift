@@ -16,7 +16,7 @@ enum PhotoItems {
         var boxes: [(type: String, content: ArraySlice<UInt8>)] = []
         var reader = NumberReader(bytes: bytes)
         while let size = reader.number(4), let type = reader.bytes(4), size >= 8 {
-            let content = reader.rest.prefix(Int(size) - 8)
+            let content = reader.rest.prefix(Int(clamping: size) - 8)
             boxes.append((String(decoding: type, as: UTF8.self), content))
             reader.skip(size - 8)
         }
@@ -84,9 +84,9 @@ private struct NumberReader {
     }
 
     mutating func bytes(_ count: Int64) -> ArraySlice<UInt8>? {
-        guard count <= 8, rest.count >= Int(count) else { return nil }
-        let bytes = rest.prefix(Int(count))
-        rest = rest.dropFirst(Int(count))
+        guard count <= 8, rest.count >= Int(clamping: count) else { return nil }
+        let bytes = rest.prefix(Int(clamping: count))
+        rest = rest.dropFirst(Int(clamping: count))
         return bytes
     }
 

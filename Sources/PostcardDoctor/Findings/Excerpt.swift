@@ -24,7 +24,7 @@ extension Excerpt {
     /// As much of it as is shown of a place; `nil` where the place lies outside.
     func around(_ place: Int64) -> Excerpt? {
         guard place >= offset, place <= offset + Int64(bytes.count) else { return nil }
-        let index = Int(place - offset)
+        let index = Int(clamping: place - offset)
         let range = max(index - Self.reach, 0)..<min(index + Self.reach, bytes.count)
         return Excerpt(offset: offset + Int64(range.lowerBound), bytes: Array(bytes[range]))
     }

@@ -35,7 +35,7 @@ extension Explanation {
     ///
     /// - Parameter request: The bytes of a raw HTTP/1.1 request: its head, a blank line, and its body.
     public init(request: some Sequence<UInt8>) {
-        let bytes = Array(request)
+        let bytes = ContiguousArray(request)
         var examination = RequestExamination()
         examination.read(bytes.span.bytes)
         self = examination.finish()

@@ -102,7 +102,8 @@ public struct RequestInput: Sendable {
             var output: [UInt8] = []
             trace.read(chunk, into: &output)
             state = .trace(trace)
-            if !output.isEmpty { handOn(output.span.bytes) }
+            let bytes = output[...]
+            if !bytes.isEmpty { handOn(bytes.span.bytes) }
         case .archive(var bytes):
             state = .archive([])
             chunk.withUnsafeBytes { bytes.append(contentsOf: $0) }
@@ -130,9 +131,10 @@ public struct RequestInput: Sendable {
             state = .trace(trace)
             if let entry, trace.takenEntry == nil { throw fail(.noEntry(entry, of: trace.requestCount)) }
             guard trace.takenEntry != nil else { throw fail(.noUpload(entries: 0)) }
-            handOn(output.span.bytes)
+            let bytes = output[...]
+            handOn(bytes.span.bytes)
         case .archive(let bytes):
-            let request = try chosenRequest(bytes)
+            let request = try chosenRequest(bytes)[...]
             handOn(request.span.bytes)
         case .failed(let error):
             throw error
@@ -158,7 +160,8 @@ public struct RequestInput: Sendable {
         case .curlTrace, .curlTraceASCII: state = .trace(CurlTrace(entry: entry))
         case .httpArchive: state = .archive([])
         }
-        try read(start.span.bytes, handOn: handOn)
+        let bytes = start[...]
+        try read(bytes.span.bytes, handOn: handOn)
     }
 
     private static func format(of start: [UInt8]) -> Format {

@@ -51,13 +51,14 @@ public struct Mender: Sendable {
             var pieces: [UInt8] = []
             body.read(chunk) { piece in piece.withUnsafeBytes { pieces += $0 } }
             state = .chunks(body)
-            try readBody(pieces.span.bytes, handOn)
+            let bytes = pieces[...]
+            try readBody(bytes.span.bytes, handOn)
         case .head:
             guard let head else { return }
             let count = min(head.length - headBytes.count, chunk.byteCount)
             chunk.extracting(first: count).withUnsafeBytes { headBytes += $0 }
             guard headBytes.count == head.length else { return }
-            let mended = mendedHead(head)
+            let mended = mendedHead(head)[...]
             try handOn(mended.span.bytes)
             state = head.isChunked ? .chunks(ChunkedBody()) : .body
             try read(chunk.extracting(count...), handOn: handOn)
@@ -66,7 +67,10 @@ public struct Mender: Sendable {
 
     /// Ends the input, and hands on what is put in there.
     public mutating func finish(handOn: (RawSpan) throws -> Void) rethrows {
-        for edit in bodyEdits { try handOn(edit.replacement.span.bytes) }
+        for edit in bodyEdits {
+            let replacement = edit.replacement[...]
+            try handOn(replacement.span.bytes)
+        }
         bodyEdits = []
     }
 
@@ -79,16 +83,17 @@ public struct Mender: Sendable {
                 return
             }
             if edit.offset > offset {
-                let count = Int(edit.offset - offset)
+                let count = Int(clamping: edit.offset - offset)
                 try handOn(chunk.extracting(index..<(index + count)))
                 index += count
                 offset += Int64(count)
             }
             // What is passed over may reach into the next chunk.
             let passed = offset - edit.offset
-            if passed == 0, !edit.replacement.isEmpty { try handOn(edit.replacement.span.bytes) }
+            let replacement = edit.replacement[...]
+            if passed == 0, !replacement.isEmpty { try handOn(replacement.span.bytes) }
             let skipped = min(edit.length - passed, Int64(chunk.byteCount - index))
-            index += Int(skipped)
+            index += Int(clamping: skipped)
             offset += skipped
             if passed + skipped == edit.length { bodyEdits.removeFirst() }
         }
@@ -105,7 +110,7 @@ public struct Mender: Sendable {
         for field in replaced.sorted(by: { $0.line.lowerBound < $1.line.lowerBound })
         where !touched.contains(Int64(field.line.lowerBound)) {
             // Whatever else was to be done on the line is done by writing it anew.
-            edits.removeAll { field.line.contains(Int($0.offset)) }
+            edits.removeAll { field.line.contains(Int(clamping: $0.offset)) }
             edits.append(
                 Edit(
                     in: .head, at: Int64(field.line.lowerBound), length: Int64(field.line.count),
@@ -115,7 +120,8 @@ public struct Mender: Sendable {
         if !isWritten { edits.append(Edit(in: .head, at: Int64(head.end), line)) }
         var bytes = headBytes
         for edit in Explanation.ordered(edits).reversed() {
-            bytes.replaceSubrange(Int(edit.offset)..<Int(edit.offset + edit.length), with: edit.replacement)
+            bytes.replaceSubrange(
+                Int(clamping: edit.offset)..<Int(clamping: edit.offset + edit.length), with: edit.replacement)
         }
         return bytes
     }

@@ -92,7 +92,7 @@ struct HeaderText {
     /// - Throws: ``FormProblem`` whose offset is an index of ``bytes``.
     func parsed() throws(FormProblem) -> PartHeader? {
         var parser = try FormParser(boundary: "B")
-        for piece in [Array("--B\r\n".utf8), bytes, Array("\r\n".utf8)] {
+        for piece in [Array("--B\r\n".utf8)[...], bytes[...], Array("\r\n".utf8)[...]] {
             var position = 0
             let event: FormEvent?
             do {

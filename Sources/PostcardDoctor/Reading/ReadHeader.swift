@@ -62,7 +62,7 @@ struct ReadHeader {
             let plain = disposition?.parameter("filename").map { mended.bytes[$0.value] }
             let isRepeated = plain.map { !$0.starts(with: "=?".utf8) } ?? false
             findings += header.warnings.filter { $0.code != .extendedFilename || !isRepeated }.map {
-                Finding($0, at: mended.offset(of: Int($0.offset) - 5), part: partIndex)
+                Finding($0, at: mended.offset(of: Int(clamping: $0.offset) - 5), part: partIndex)
             }
             findings += ["name", "filename"].compactMap { name in
                 disposition?.parameter(name)?.quotesInName(in: mended, partIndex)
@@ -116,7 +116,7 @@ struct HeaderMender {
 
     /// Notes a problem, and puts it right as far as reading on needs it.
     private mutating func mend(_ problem: FormProblem) -> Bool {
-        let index = Int(problem.offset)
+        let index = Int(clamping: problem.offset)
         switch problem.code {
         case .malformedHeaderField: return mendField(at: index, problem)
         case .malformedParameter: return mendDisposition(problem, isCertain: true)
@@ -149,7 +149,7 @@ struct HeaderMender {
     @discardableResult
     private mutating func note(_ problem: FormProblem) -> Bool {
         let isMissing = problem.code == .missingContentDisposition
-        let place = isMissing ? text.start : text.offset(of: Int(problem.offset))
+        let place = isMissing ? text.start : text.offset(of: Int(clamping: problem.offset))
         findings.append(Finding(problem, at: place, part: partIndex))
         return false
     }
@@ -228,7 +228,7 @@ struct HeaderMender {
             }
         }
         return Finding(
-            .form(problem.code), at: text.offset(of: Int(problem.offset)), part: partIndex, problem.message,
+            .form(problem.code), at: text.offset(of: Int(clamping: problem.offset)), part: partIndex, problem.message,
             fix: problem.fix, edits: edits)
     }
 }

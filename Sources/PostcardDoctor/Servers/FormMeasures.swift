@@ -11,12 +11,12 @@ struct FormMeasures {
         guard amount(limit.measure) > limit.maximum else { return nil }
         return switch limit.measure {
         case .bodyBytes, .textBytes, .bytesBeforeFile: (0, nil)
-        case .partCount: place(ofPart: Int(limit.maximum))
+        case .partCount: place(ofPart: Int(clamping: limit.maximum))
         case .fileBytes: largest(isFile: true).map { place(ofPart: $0) }
         case .fieldBytes: largest(isFile: false).map { place(ofPart: $0) }
         case .partHeaderBytes: partWithLargestHeader.map { place(ofPart: $0) }
-        case .fileCount: place(ofPart: indices(areFiles: true)[Int(limit.maximum)])
-        case .fieldCount: place(ofPart: indices(areFiles: false)[Int(limit.maximum)])
+        case .fileCount: place(ofPart: indices(areFiles: true)[Int(clamping: limit.maximum)])
+        case .fieldCount: place(ofPart: indices(areFiles: false)[Int(clamping: limit.maximum)])
         }
     }
 

@@ -16,12 +16,14 @@ enum InternetDate {
     static func write(_ date: Date) -> String? {
         let total = (date.timeIntervalSince1970 * 1000).rounded()
         guard writable.contains(total / 1000) else { return nil }
-        let (seconds, milliseconds) = floorDivision(Int(total), by: 1000)
-        let (days, secondOfDay) = floorDivision(seconds, by: 86400)
+        // An Int of 32 bits, as watches have it, counts neither the milliseconds nor all of the seconds.
+        let (seconds, milliseconds) = floorDivision(Int64(total), by: 1000)
+        let (wholeDays, rest) = floorDivision(seconds, by: 86400)
+        let (days, secondOfDay) = (Int(clamping: wholeDays), Int(clamping: rest))
         let (year, month, day) = civil(fromDays: days)
         let date = "\(digits(year, 4))-\(digits(month, 2))-\(digits(day, 2))"
         let (hour, minute, second) = (secondOfDay / 3600, secondOfDay / 60 % 60, secondOfDay % 60)
-        let fraction = milliseconds == 0 ? "" : ".\(digits(milliseconds, 3))"
+        let fraction = milliseconds == 0 ? "" : ".\(digits(Int(clamping: milliseconds), 3))"
         return "\(date)T\(digits(hour, 2)):\(digits(minute, 2)):\(digits(second, 2))\(fraction)Z"
     }
 
@@ -29,11 +31,11 @@ enum InternetDate {
     static func read(_ text: String) -> Date? {
         var text = Text(rest: Array(text.utf8)[...])
         guard let days = text.readDate() else { return nil }
-        if text.rest.isEmpty { return Date(timeIntervalSince1970: Double(days * 86400)) }
+        if text.rest.isEmpty { return Date(timeIntervalSince1970: Double(days) * 86400) }
         guard text.skip("T") || text.skip("t") || text.skip(" "), let time = text.readTime(),
             let offset = text.readOffset(), text.rest.isEmpty
         else { return nil }
-        return Date(timeIntervalSince1970: Double(days * 86400 + time.seconds - offset) + time.fraction)
+        return Date(timeIntervalSince1970: Double(days) * 86400 + Double(time.seconds - offset) + time.fraction)
     }
 
     private static func digits(_ number: Int, _ count: Int) -> String {
@@ -41,7 +43,9 @@ enum InternetDate {
         return String(repeating: "0", count: max(0, count - text.utf8.count)) + text
     }
 
-    private static func floorDivision(_ number: Int, by divisor: Int) -> (quotient: Int, remainder: Int) {
+    private static func floorDivision<Number: SignedInteger>(
+        _ number: Number, by divisor: Number
+    ) -> (quotient: Number, remainder: Number) {
         let (quotient, remainder) = number.quotientAndRemainder(dividingBy: divisor)
         return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
     }

@@ -6,38 +6,62 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A file as it was when the layout was made: enough to notice later that it is another one.
+/// Some bytes of a file, usually all of them, and what the file was when the layout was made: enough to notice later that
+/// it has changed.
 struct FileSource: Sendable {
     let path: String
     let partIndex: Int
     private let stamp: FormFileStamp
 
-    /// The number of the file's bytes.
-    var length: Int64 { stamp.length }
+    /// A file that stays open, for one that may only be reached once.
+    private let held: OpenFile?
 
-    /// The file's first bytes, by which its type may be told.
+    /// Where the bytes begin in the file.
+    let start: Int64
+
+    /// The number of bytes.
+    let length: Int64
+
+    /// The first bytes, by which their type may be recognized.
     let firstBytes: [UInt8]
 
     /// Looks at the file without keeping it open.
     init(_ url: URL, partIndex: Int) throws(FormError) {
         guard url.isFileURL else { throw .notFileURL(url.absoluteString, partIndex: partIndex) }
-        path = url.path
-        self.partIndex = partIndex
-        let file = try OpenFile(path: path, partIndex: partIndex)
-        stamp = FormFileStamp(file.openingStatus)
-        firstBytes = try file.bytes(at: 0, count: MediaType.firstBytesCount)
+        let file = try OpenFile(path: url.path, partIndex: partIndex)
+        try self.init(file, isHeld: false, 0..<FormFileStamp(file.openingStatus).length, partIndex: partIndex)
         // What the system makes up while it is read, such as the files of /proc, has no size to lay out.
-        if firstBytes.count > stamp.length { throw .sizeUnknown(path, partIndex: partIndex) }
+        if firstBytes.count > length { throw .sizeUnknown(path, partIndex: partIndex) }
     }
 
-    /// Opens the file for reading, provided it is still what it was.
+    /// Some bytes of a file that stays open.
+    init(in file: OpenFile, _ range: Range<Int64>, partIndex: Int) throws(FormError) {
+        try self.init(file, isHeld: true, range, partIndex: partIndex)
+    }
+
+    private init(_ file: OpenFile, isHeld: Bool, _ range: Range<Int64>, partIndex: Int) throws(FormError) {
+        path = file.path
+        self.partIndex = partIndex
+        stamp = FormFileStamp(file.openingStatus)
+        held = isHeld ? file : nil
+        start = range.lowerBound
+        length = range.upperBound - range.lowerBound
+        let count = isHeld ? min(Int64(MediaType.firstBytesCount), length) : Int64(MediaType.firstBytesCount)
+        firstBytes = try file.bytes(at: start, count: Int(clamping: count))
+    }
+
+    /// Opens the file for reading, provided it has not changed.
     func open() throws(FormError) -> OpenFile {
-        let file = try OpenFile(path: path, partIndex: partIndex)
-        try stamp.check(file, file.openingStatus)
-        return file
+        guard let held else {
+            let file = try OpenFile(path: path, partIndex: partIndex)
+            try stamp.check(file, file.openingStatus)
+            return file
+        }
+        try check(held)
+        return held
     }
 
-    /// Throws where the file's size or modification time has changed.
+    /// Throws if the file's size or modification time has changed.
     func check(_ file: OpenFile) throws(FormError) {
         try stamp.check(file, try file.status())
     }

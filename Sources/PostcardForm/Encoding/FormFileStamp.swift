@@ -12,9 +12,9 @@ import Android
 #endif
 
 /// By which a file is known to be the one that it was: its size and the time of its last change.
-package struct FormFileStamp: Sendable, Hashable, Codable {
+struct FormFileStamp: Sendable, Hashable {
     /// The number of the file's bytes.
-    package let length: Int64
+    let length: Int64
 
     private let seconds: Int64
     private let nanoseconds: Int64
@@ -24,19 +24,6 @@ package struct FormFileStamp: Sendable, Hashable, Codable {
         let time = status.st_mtim
         seconds = Int64(time.tv_sec)
         nanoseconds = Int64(time.tv_nsec)
-    }
-
-    /// Looks at a file.
-    ///
-    /// - Throws: ``FormError`` where it is missing, unreadable, or no regular file.
-    package init(path: String, partIndex: Int) throws(FormError) {
-        self.init(try OpenFile(path: path, partIndex: partIndex).openingStatus)
-    }
-
-    /// Throws where there is no such file any more, or another one.
-    package func check(path: String, partIndex: Int) throws(FormError) {
-        let file = try OpenFile(path: path, partIndex: partIndex)
-        try check(file, file.openingStatus)
     }
 
     /// Throws where a status of the file says that it has changed.

@@ -18,7 +18,7 @@ extension FormLayout {
     ///   error unchanged.
     public func data(maximumBytes: Int = 16 << 20) async throws -> Data {
         if let contentLength, contentLength > maximumBytes { throw FormError.bodyTooLarge(maximumBytes: maximumBytes) }
-        var data = Data(capacity: contentLength.map(Int.init) ?? 0)
+        var data = Data(capacity: contentLength.map { Int(clamping: $0) } ?? 0)
         for try await chunk in chunks() {
             guard chunk.count <= maximumBytes - data.count else {
                 throw FormError.bodyTooLarge(maximumBytes: maximumBytes)
@@ -43,16 +43,81 @@ extension FormLayout {
     /// - Throws: ``FormError``; a stream's own error unchanged; `Errno` where the descriptor cannot be written to.
     @discardableResult
     public func write(to descriptor: FileDescriptor) async throws -> Int64 {
+        try await writeBody(to: descriptor).length
+    }
+
+    /// Writes the body, and says where the content of each part is in it.
+    package func writeBody(
+        to descriptor: FileDescriptor
+    ) async throws -> (length: Int64, contentRanges: [Range<Int64>]) {
         let reader = try reader()
         var buffer = [UInt8](repeating: 0, count: 256 << 10)
-        while try await reader.prepare() {
-            try buffer.withUnsafeMutableBytes { buffer in
-                let count = try reader.read(into: buffer)
-                _ = try descriptor.writeAll(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-            }
-        }
-        return reader.position
+        while try await reader.prepare() { _ = try reader.write(to: descriptor, through: &buffer) }
+        return (reader.position, reader.contentRanges)
     }
+
+    /// Writes a body without streams, which needs no waiting, and says where the content of each part is in it.
+    package func writeBodyWithoutStreams(to descriptor: FileDescriptor) throws -> [Range<Int64>] {
+        let reader = try reader()
+        var buffer = [UInt8](repeating: 0, count: 256 << 10)
+        while try reader.write(to: descriptor, through: &buffer) > 0 {}
+        return reader.contentRanges
+    }
+}
+
+extension FormReader {
+    /// Writes the next bytes, as many as a buffer holds and are at hand.
+    ///
+    /// - Returns: How many; 0 at the end of a body without streams.
+    fileprivate func write(to descriptor: FileDescriptor, through buffer: inout [UInt8]) throws -> Int {
+        try buffer.withUnsafeMutableBytes { buffer in
+            let count = try read(into: buffer)
+            _ = try descriptor.writeAll(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            return count
+        }
+    }
+}
+
+extension FormLayout {
+    /// A body that was written to a file before, with the same parts at the same offsets.
+    ///
+    /// - Parameters:
+    ///   - descriptor: The open file, which is closed with the layout.
+    ///   - path: The file's path, for messages alone.
+    ///   - contentType: The value of the request's `Content-Type` header field.
+    ///   - parts: The name, filename and type of each part, and where its content is in the file.
+    /// - Throws: ``FormError`` if the file cannot be read, or does not have the parts that it should have.
+    package init(
+        written descriptor: FileDescriptor, path: String, contentType: String,
+        parts: [(part: PartLayout, content: Range<Int64>)]
+    ) throws(FormError) {
+        let file = try OpenFile(descriptor, path: path, partIndex: 0)
+        let length = FormFileStamp(file.openingStatus).length
+        var segments: [Segment] = []
+        var offset: Int64 = 0
+        func appendFraming(upTo end: Int64, partIndex: Int) throws(FormError) {
+            guard offset <= end, end <= length, end - offset <= Self.maximumFramingBytes else {
+                throw .changed(path, "its parts are not where they were", partIndex: partIndex)
+            }
+            let bytes = try file.bytes(at: offset, count: Int(clamping: end - offset))
+            segments.append(Segment(offset: offset, length: Int64(bytes.count), source: .framing(Data(bytes))))
+            offset = end
+        }
+        for (index, part) in parts.enumerated() {
+            try appendFraming(upTo: part.content.lowerBound, partIndex: index)
+            guard part.content.upperBound <= length else {
+                throw .changed(path, "it ends after \(length) bytes", partIndex: index)
+            }
+            let source = try FileSource(in: file, part.content, partIndex: index)
+            segments.append(Segment(offset: offset, length: source.length, source: .file(source)))
+            offset = part.content.upperBound
+        }
+        try appendFraming(upTo: length, partIndex: max(parts.count - 1, 0))
+        self.init(segments, parts: parts.map(\.part), contentType: contentType, contentLength: length)
+    }
+
+    /// The most bytes between two parts' contents, which are held in memory.
+    private static let maximumFramingBytes: Int64 = 1 << 20
 }
 
 /// The body of a form as a sequence of chunks, each read when it is asked for.

@@ -82,10 +82,15 @@ public struct FormLayout: Sendable {
     private init(_ builder: Builder, contentType: String) throws(FormError) {
         var builder = builder
         try builder.close()
+        self.init(
+            builder.segments, parts: builder.parts, contentType: contentType, contentLength: builder.offset)
+    }
+
+    init(_ segments: [Segment], parts: [PartLayout], contentType: String, contentLength: Int64?) {
         self.contentType = contentType
-        contentLength = builder.offset
-        parts = builder.parts
-        segments = builder.segments
+        self.contentLength = contentLength
+        self.parts = parts
+        self.segments = segments
         isReplayable = segments.allSatisfy {
             if case .stream(let stream, _) = $0.source { stream.isReplayable } else { true }
         }
@@ -146,6 +151,13 @@ public struct PartLayout: Sendable {
     public let contentType: MediaType?
     /// The number of bytes of its content; `nil` for a stream of unknown length.
     public let contentLength: Int64?
+
+    package init(name: String, filename: String?, contentType: MediaType?, contentLength: Int64?) {
+        self.name = name
+        self.filename = filename
+        self.contentType = contentType
+        self.contentLength = contentLength
+    }
 }
 
 extension MultipartForm {

@@ -233,8 +233,10 @@ public final class FormReader {
             current = .stream(stream)
             return count
         case .file(let file, let source, let offset):
-            let count = Self.alignedCount(min(Int64(buffer.count), source.length - offset), at: offset)
-            let read = try file.read(at: offset, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<Int(count)]))
+            let place = source.start + offset
+            let count = Self.alignedCount(min(Int64(buffer.count), source.length - offset), at: place)
+            let read = try file.read(
+                at: place, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<Int(clamping: count)]))
             let end = offset + Int64(read)
             if read == 0 || end == source.length {
                 try source.check(file)
@@ -288,7 +290,7 @@ extension FormReader {
         nextSegment += 1
         switch segment.source {
         case .framing(let bytes), .memory(let bytes, _):
-            current = bytes.isEmpty ? .none : .memory(bytes.dropFirst(Int(skipped)))
+            current = bytes.isEmpty ? .none : .memory(bytes.dropFirst(Int(clamping: skipped)))
         case .file(let source):
             let file = try source.open()
             current = source.length == 0 ? .none : .file(file, source, offset: skipped)
@@ -324,7 +326,7 @@ extension FormReader {
         }
         let skipped = min(stream.toSkip, Int64(chunk.count))
         stream.toSkip -= skipped
-        stream.pending = chunk.dropFirst(Int(skipped))
+        stream.pending = chunk.dropFirst(Int(clamping: skipped))
         current = .stream(stream)
     }
 }

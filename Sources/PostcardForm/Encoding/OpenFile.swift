@@ -1,22 +1,29 @@
 import SystemPackage
 
-/// A regular file open for reading; closed when nobody holds it any more.
-final class OpenFile {
+/// A regular file open for reading; closed with the object.
+final class OpenFile: Sendable {
     let path: String
     let partIndex: Int
     private let descriptor: FileDescriptor
     /// What the file was when it was opened.
     let openingStatus: Stat
 
-    init(path: String, partIndex: Int) throws(FormError) {
-        self.path = path
-        self.partIndex = partIndex
+    convenience init(path: String, partIndex: Int) throws(FormError) {
+        let descriptor: FileDescriptor
         do {
             // Without nonBlocking the open of a named pipe would wait for a writer.
             descriptor = try FileDescriptor.open(FilePath(path), .readOnly, options: [.nonBlocking, .closeOnExec])
         } catch {
             throw .file(path, error as? Errno ?? .ioError, partIndex: partIndex)
         }
+        try self.init(descriptor, path: path, partIndex: partIndex)
+    }
+
+    /// Takes over an open file.
+    init(_ descriptor: FileDescriptor, path: String, partIndex: Int) throws(FormError) {
+        self.path = path
+        self.partIndex = partIndex
+        self.descriptor = descriptor
         do {
             openingStatus = try descriptor.stat()
         } catch {

@@ -18,7 +18,7 @@ public struct Boundary: Sendable, Hashable, CustomStringConvertible {
         for _ in 0..<3 {
             var bits: UInt64 = generator.next()
             for _ in 0..<8 {
-                characters.append(alphabet[Int(bits & 63)])
+                characters.append(alphabet[Int(clamping: bits & 63)])
                 bits >>= 6
             }
         }

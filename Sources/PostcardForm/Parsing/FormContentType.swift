@@ -8,7 +8,7 @@ struct FormContentType {
     /// - Throws: ``FormProblem`` where the value is another media type, or names no boundary, two that differ, or one
     ///   that cannot be read.
     init(_ value: String, mediaType: StaticString = "multipart/form-data") throws(FormProblem) {
-        let bytes = Array(value.utf8)
+        let bytes = ContiguousArray(value.utf8)
         let header = bytes.span
         let content: HeaderParameters
         do {

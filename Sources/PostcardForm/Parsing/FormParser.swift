@@ -154,7 +154,7 @@ public struct FormParser: Sendable {
             // A byte over the limit is an error only once all before it have been read.
             let allowed = limits.maximumBodyBytes - (offset - start)
             let isWhole = Int64(bytes.count - position) <= allowed
-            let end = isWhole ? bytes.count : position + Int(max(allowed, 0))
+            let end = isWhole ? bytes.count : position + Int(clamping: max(allowed, 0))
             if let event = try nextEvent(in: bytes, at: &position, end: end) { return event }
             guard isWhole else { throw fail(bodyTooLarge) }
             return nil
@@ -270,7 +270,7 @@ extension FormParser {
         if excess > 0 {
             let problem = fail(
                 .contentTooLarge(isFile: part.isFile, maximumBytes: maximum, at: end - excess, part: part.index))
-            let rest = found.prefix(found.count - Int(excess))
+            let rest = found.prefix(found.count - Int(clamping: excess))
             if rest.count == 0 { throw problem }
             return rest
         }

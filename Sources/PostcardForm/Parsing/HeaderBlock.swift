@@ -7,7 +7,9 @@ struct HeaderBlock: Sendable {
     let offset: Int64
 
     /// The lines, each with its CRLF; at the end the blank line too.
-    private(set) var bytes: [UInt8] = []
+    ///
+    /// The `span` of a `ContiguousArray` is there on all of our platforms; that of an `Array` needs iOS 26.
+    private(set) var bytes: ContiguousArray<UInt8> = []
 
     /// Whether the blank line has been read.
     private(set) var isComplete = false
@@ -119,8 +121,8 @@ struct HeaderField: Sendable {
 extension HeaderBlock {
     /// The lines, with spaces for the line breaks within fields (RFC 9112 §5.2), so that every other byte is where it
     /// was.
-    mutating func takeUnfoldedBytes() -> [UInt8] {
-        var unfolded: [UInt8] = []
+    mutating func takeUnfoldedBytes() -> ContiguousArray<UInt8> {
+        var unfolded: ContiguousArray<UInt8> = []
         swap(&unfolded, &bytes)
         guard hasFoldedLines else { return unfolded }
         for index in unfolded.indices.dropLast() where unfolded[index] == .lineFeed && unfolded[index + 1].isBlank {

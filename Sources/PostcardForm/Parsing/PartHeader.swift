@@ -21,12 +21,12 @@ public struct PartHeader: Sendable {
     public let warnings: [FormProblem]
 
     /// The header's lines, unfolded; complete and well-formed.
-    private let bytes: [UInt8]
+    private let bytes: ContiguousArray<UInt8>
 
     /// The charset that the Content-Type names.
     var charset: String? {
         guard let contentType else { return nil }
-        let bytes = Array(contentType.utf8)
+        let bytes = ContiguousArray(contentType.utf8)
         let header = bytes.span
         guard let parameters = try? HeaderParameters(header, in: 0..<header.count).parameters,
             let charset = parameters.first(where: { header.holds("charset", in: $0.name) })

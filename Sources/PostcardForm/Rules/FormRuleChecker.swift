@@ -42,7 +42,7 @@ public struct FormRuleChecker: Sendable {
         case .bytes(.chunk(let range)):
             try bytes(chunk.extracting(range))
         case .bytes(.held(let range)):
-            try bytes(parser.heldBytes.span.bytes.extracting(range))
+            try bytes(parser.heldBytes[range].span.bytes)
         case .partEnded:
             try partEnded()
         }

@@ -100,7 +100,10 @@ extension RuleCheck {
         var chunk = [UInt8](repeating: 0, count: 16 << 10)
         var offset: Int64 = 0
         while offset < source.length {
-            let count = try chunk.withUnsafeMutableBytes { try file.read(at: offset, into: $0) }
+            let rest = Int(min(Int64(chunk.count), source.length - offset))
+            let count = try chunk.withUnsafeMutableBytes {
+                try file.read(at: source.start + offset, into: UnsafeMutableRawBufferPointer(rebasing: $0[..<rest]))
+            }
             if count == 0 { break }
             try chunk.withUnsafeBytes { try bytes(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
             offset += Int64(count)
@@ -115,7 +118,7 @@ extension PartHeader {
         guard case .framing(let data) = framing.source else {
             throw .missingContentDisposition(at: framing.offset ?? 0, part: index)
         }
-        let bytes = Array(data)
+        let bytes = ContiguousArray(data)
         // Behind the delimiter's line, which a line break comes before in all parts but the first.
         let line = bytes.starts(with: [.carriageReturn, .lineFeed]) ? 2 : 0
         let start = (bytes[line...].firstIndex(of: .lineFeed) ?? bytes.endIndex - 1) + 1

@@ -1,34 +1,33 @@
-#if Queue
+public import PostcardClient
+
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
 #else
 public import Foundation
 #endif
 
-/// What has to hold before a queued upload is sent, and before which others it goes.
+/// When a queued upload may be sent, and before which others.
 public struct UploadConditions: Sendable, Hashable {
-    /// The earliest time; at once where it is `nil`.
+    /// The earliest time to send it. Defaults to `nil`: at once.
     public var notBefore: Date?
 
-    /// Whether it waits for a network that is not metered. Where the platform does not tell, every network counts
-    /// as one that is not.
-    public var needsUnmeteredNetwork: Bool
+    /// The networks that it may use. Defaults to all. Only Apple platforms distinguish networks.
+    public var networks: AllowedNetworks
 
-    /// Uploads of a higher priority go first; of those of the same, the one that was enqueued first.
+    /// Uploads with a higher priority go first, and equal ones in the order in which they were enqueued. Defaults to 0.
     public var priority: Int
 
-    /// Uploads of one group go one after the other, in the order in which they were enqueued, whatever their
-    /// priorities. One that fails holds back those behind it, until it is retried, cancelled or cleared.
+    /// Uploads of one group go one after the other, in the order in which they were enqueued, whatever their priorities.
+    /// One that failed or is paused holds back those behind it. Defaults to `nil`: no group.
     public var group: String?
 
-    /// Makes conditions; without any, an upload goes as soon as there is a place.
+    /// Makes conditions. By default an upload is sent as soon as possible.
     public init(
-        notBefore: Date? = nil, needsUnmeteredNetwork: Bool = false, priority: Int = 0, group: String? = nil
+        notBefore: Date? = nil, networks: AllowedNetworks = .all, priority: Int = 0, group: String? = nil
     ) {
         self.notBefore = notBefore
-        self.needsUnmeteredNetwork = needsUnmeteredNetwork
+        self.networks = networks
         self.priority = priority
         self.group = group
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Queue
 /// The uploads of a queue: at once, and again whenever something has changed.
 ///
 /// ```swift
@@ -7,17 +6,20 @@
 /// }
 /// ```
 ///
-/// Changes that come faster than they are taken are one, and two elements are at least a quarter of a second apart.
-/// What another process does is seen where this one runs the queue.
+/// Changes that come faster than they are taken are one, and two elements are at least a quarter of a second apart. What
+/// another process does is seen while this one runs the queue.
 public struct QueueUpdates: AsyncSequence, Sendable {
     let queue: UploadQueue
     let limit: Int
     let start: QueuedUpload.ID
+    /// Whether the limit keeps the newest instead of the oldest.
+    var keepsNewest = false
 
     public struct AsyncIterator: AsyncIteratorProtocol {
         private let queue: UploadQueue
         private let limit: Int
         private let start: QueuedUpload.ID
+        private let keepsNewest: Bool
         private var wakes: AsyncStream<Void>.Iterator
         private var last: ContinuousClock.Instant?
 
@@ -25,7 +27,8 @@ public struct QueueUpdates: AsyncSequence, Sendable {
             queue = updates.queue
             limit = updates.limit
             start = updates.start
-            wakes = queue.sights.stream().makeAsyncIterator()
+            keepsNewest = updates.keepsNewest
+            wakes = queue.store.sights.stream().makeAsyncIterator()
         }
 
         /// The uploads as they are now; `nil` when the task is cancelled.
@@ -35,7 +38,8 @@ public struct QueueUpdates: AsyncSequence, Sendable {
             if let last { try? await Task.sleep(until: last + .milliseconds(250), clock: .continuous) }
             guard await wakes.next(isolation: #isolation) != nil else { return nil }
             last = .now
-            return try queue.uploads(limit: limit, after: start)
+            return try queue.uploads(
+                limit: limit, after: keepsNewest ? try queue.idBeforeNewest(limit) : start)
         }
     }
 
@@ -48,10 +52,9 @@ extension UploadQueue {
     /// Follows the uploads.
     ///
     /// - Parameters:
-    ///   - limit: The most uploads told of.
-    ///   - id: Those behind this one.
+    ///   - limit: The most uploads in a list. Defaults to all.
+    ///   - id: Only those after this one. Defaults to all.
     public func updates(limit: Int = .max, after id: QueuedUpload.ID = 0) -> QueueUpdates {
         QueueUpdates(queue: self, limit: limit, start: id)
     }
 }
-#endif

@@ -1,6 +1,6 @@
-#if Queue
 import GRDB
 import HTTPTypes
+import PostcardClient
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -11,8 +11,8 @@ import Foundation
 /// The steps of an upload as changes of its rows. Each is called within one write.
 extension Database {
     /// Puts an upload at the end.
-    func insertUpload(_ request: EnqueuedRequest, at now: Date) throws -> QueuedUpload.ID {
-        let conditions = request.conditions
+    func insert(_ new: NewUpload, at now: Date) throws -> QueuedUpload.ID {
+        let conditions = new.conditions
         let isBehind =
             try conditions.group.map { group in
                 try Bool.fetchOne(
@@ -22,68 +22,134 @@ extension Database {
                             WHERE sequence = ? AND state NOT IN ('done', 'cancelled'))
                         """, arguments: [group]) ?? false
             } ?? false
-        let schedule = Schedule(isBehind: isBehind, notBefore: conditions.notBefore, now: now)
+        let isEarly = conditions.notBefore.map { $0 > now } ?? false
+        let schedule = isBehind ? Schedule.behind : isEarly ? .delayed : .ready
         try execute(
             sql: """
-                INSERT INTO upload (url, method, state, schedule, due, priority, unmetered, sequence, notBefore, total,
-                    enqueued)
-                VALUES (?, ?, 'waiting', ?, ?, ?, ?, ?, ?, ?, ?)
+                INSERT INTO upload (uuid, url, method, state, schedule, due, priority, networks, sequence, notBefore,
+                    total, enqueued)
+                VALUES (?, ?, ?, 'waiting', ?, ?, ?, ?, ?, ?, ?, ?)
                 """,
             arguments: [
-                request.url.absoluteString, request.method.rawValue, schedule.rawValue,
-                conditions.notBefore?.timeIntervalSince1970 ?? 0, conditions.priority,
-                conditions.needsUnmeteredNetwork, conditions.group, conditions.notBefore?.timeIntervalSince1970,
-                request.totalBytes, now.timeIntervalSince1970,
+                new.uuid.uuidString, new.url.absoluteString, new.method.rawValue, schedule.rawValue,
+                conditions.notBefore?.timeIntervalSince1970 ?? 0, conditions.priority, conditions.networks.mask,
+                conditions.group, conditions.notBefore?.timeIntervalSince1970, new.totalBytes,
+                now.timeIntervalSince1970,
             ])
         let id = lastInsertedRowID
-        let encoder = JSONEncoder()
-        try execute(
-            sql: "INSERT INTO request (id, idempotencyKey, headerFields, form, folder) VALUES (?, ?, ?, ?, ?)",
-            arguments: [
-                id, request.idempotencyKey, try encoder.encode(request.headerFields), try encoder.encode(request.form),
-                request.folder,
-            ])
+        var fields = new.headerFields
+        fields.idempotencyKey = nil
+        try insertRequest(
+            of: id, key: new.headerFields.idempotencyKey ?? "\"\(new.uuid.uuidString)\"",
+            headerFields: fields.map { UploadRecord.Field(name: $0.name.rawName, value: $0.value) },
+            contentType: new.contentType, parts: new.parts)
         return id
     }
 
-    /// Takes the next upload that may be sent, and marks it as on its way.
-    ///
-    /// - Parameter active: Those whose attempts have not ended yet, whatever has been decided about them since.
-    func claimUpload(
-        isUnmetered: Bool, excluding active: Set<QueuedUpload.ID>, at now: Date
-    ) throws -> ClaimedUpload? {
+    func insertRequest(
+        of id: QueuedUpload.ID, key: String, headerFields: [UploadRecord.Field], contentType: String,
+        parts: [UploadRecord.Part]
+    ) throws {
+        let encoder = JSONEncoder()
         try execute(
-            sql: "UPDATE upload SET schedule = 0 WHERE schedule = 1 AND due <= ?",
-            arguments: [now.timeIntervalSince1970])
-        let candidates = try (isUnmetered ? [0, 1] : [0]).compactMap { unmetered in
-            try Row.fetchOne(
-                self,
-                sql: """
-                    SELECT id, priority FROM upload INDEXED BY upload_ready
-                    WHERE schedule = 0 AND unmetered = ?
-                        AND id NOT IN (\(active.map(String.init).joined(separator: ", ")))
-                    ORDER BY priority DESC, id LIMIT 1
-                    """, arguments: [unmetered])
-        }
-        let next = candidates.min { left, right in
-            let (first, second): (Int, Int) = (left["priority"], right["priority"])
-            return first == second ? (left["id"] as Int64) < right["id"] : first > second
-        }
-        guard let id: QueuedUpload.ID = next?["id"] else { return nil }
-        try execute(
-            sql: """
-                UPDATE upload SET state = 'sending', schedule = NULL, attempts = attempts + 1,
-                    sent = CASE WHEN resource IS NULL THEN 0 ELSE sent END
-                WHERE id = ?
-                """, arguments: [id])
-        try execute(sql: "UPDATE handover SET isCurrent = 0 WHERE id = ?", arguments: [id])
-        return try claimedUpload(id)
+            sql: "INSERT INTO request (id, idempotencyKey, headerFields, contentType, parts) VALUES (?, ?, ?, ?, ?)",
+            arguments: [id, key, try encoder.encode(headerFields), contentType, try encoder.encode(parts)])
     }
 
-    func claimedUpload(_ id: QueuedUpload.ID) throws -> ClaimedUpload? {
+    var isQueuePaused: Bool {
+        get throws { try Bool.fetchOne(self, sql: "SELECT isPaused FROM queue LIMIT 1") ?? false }
+    }
+
+    /// One upload; `nil` if there is none with that identifier.
+    func upload(_ id: QueuedUpload.ID) throws -> QueuedUpload? {
+        try Row.fetchOne(self, sql: "\(QueuedUpload.columns) WHERE upload.id = ?", arguments: [id])
+            .map(QueuedUpload.init)
+    }
+
+    func record(_ id: QueuedUpload.ID) throws -> UploadRecord? {
+        try Row.fetchOne(self, sql: "SELECT * FROM upload JOIN request USING (id) WHERE id = ?", arguments: [id])
+            .map(UploadRecord.init)
+    }
+
+    func record(named uuid: UUID) throws -> UploadRecord? {
         try Row.fetchOne(
-            self, sql: "SELECT * FROM upload JOIN request USING (id) WHERE id = ?", arguments: [id]
-        ).map(ClaimedUpload.init)
+            self, sql: "SELECT * FROM upload JOIN request USING (id) WHERE uuid = ?", arguments: [uuid.uuidString]
+        ).map(UploadRecord.init)
+    }
+
+    /// The names of the bodies that are still needed.
+    func uuids() throws -> Set<UUID> {
+        let names = try String.fetchSet(self, sql: "SELECT uuid FROM upload WHERE state <> 'done'")
+        return Set(names.compactMap(UUID.init(uuidString:)))
+    }
+
+    /// Whether a background session still has uploads, or may be given more.
+    func hasOpenUploads(of session: String) throws -> Bool {
+        try Bool.fetchOne(
+            self,
+            sql: """
+                SELECT EXISTS (SELECT 1 FROM upload INDEXED BY upload_session WHERE session = ?)
+                    OR ((SELECT isPaused FROM queue LIMIT 1) = 0
+                        AND (EXISTS (SELECT 1 FROM upload INDEXED BY upload_ready WHERE schedule = 0)
+                            OR EXISTS (SELECT 1 FROM upload INDEXED BY upload_due WHERE schedule = 1)))
+                """, arguments: [session]) ?? false
+    }
+}
+
+// MARK: - Sending in this process
+
+extension Database {
+    /// Takes the next upload that may be sent, and marks it as being sent.
+    ///
+    /// - Parameters:
+    ///   - masks: The combinations of forbidden networks with which an upload may be sent now.
+    ///   - active: Those whose attempts have not ended yet, whatever has been decided about them since.
+    func claimUpload(
+        allowedBy masks: [Int64], excluding active: Set<QueuedUpload.ID>, at now: Date
+    ) throws -> UploadRecord? {
+        if try isQueuePaused { return nil }
+        // What is no time would never be due, and would be looked at without end.
+        try execute(
+            sql: "UPDATE upload SET schedule = 0 WHERE schedule = 1 AND (due <= ? OR typeof(due) <> 'real')",
+            arguments: [now.timeIntervalSince1970])
+        while true {
+            let candidates = try masks.compactMap { mask in
+                try Row.fetchOne(
+                    self,
+                    sql: """
+                        SELECT id, priority FROM upload INDEXED BY upload_ready
+                        WHERE schedule = 0 AND networks = ?
+                            AND id NOT IN (\(active.map(String.init).joined(separator: ", ")))
+                        ORDER BY priority DESC, id LIMIT 1
+                        """, arguments: [mask])
+            }.map { row in
+                (
+                    priority: try row.decode(Int64.self, forColumn: "priority"),
+                    id: try row.decode(Int64.self, forColumn: "id")
+                )
+            }
+            let next = candidates.min { $0.priority == $1.priority ? $0.id < $1.id : $0.priority > $1.priority }
+            guard let id = next?.id else { return nil }
+            try execute(
+                sql: """
+                    UPDATE upload SET state = 'sending', schedule = NULL, session = NULL, attempts = attempts + 1,
+                        sent = CASE WHEN resource IS NULL THEN 0 ELSE sent END
+                    WHERE id = ?
+                    """, arguments: [id])
+            if let record = try readable(id) { return record }
+        }
+    }
+
+    /// Reads an upload that is about to be sent. One that cannot be read fails, so that it does not block the others.
+    private func readable(_ id: QueuedUpload.ID) throws -> UploadRecord? {
+        do {
+            if let record = try record(id) { return record }
+            try failUpload(id, because: "Its request is missing from the queue's database. Enqueue the form again.")
+        } catch {
+            try failUpload(
+                id, because: "What the queue's database holds of it cannot be read. Enqueue the form again. (\(error))")
+        }
+        return nil
     }
 
     /// When the next upload whose time has not come may be sent.
@@ -92,24 +158,16 @@ extension Database {
             .map(Date.init(timeIntervalSince1970:))
     }
 
-    /// Those that are marked as on their way.
+    /// Those that are being sent in this process.
     func sendingUploads() throws -> Set<QueuedUpload.ID> {
         try QueuedUpload.ID.fetchSet(
-            self, sql: "SELECT id FROM upload INDEXED BY upload_sending WHERE state = 'sending'")
+            self, sql: "SELECT id FROM upload INDEXED BY upload_sending WHERE state = 'sending' AND session IS NULL")
     }
 
-    /// The folders that belong to uploads.
-    func folders() throws -> Set<String> {
-        try String.fetchSet(self, sql: "SELECT folder FROM request WHERE folder IS NOT NULL")
-    }
-
-    /// Puts back what was on its way when a process ended: nobody else sends, but for a background session.
+    /// Puts back what was being sent when a process ended.
     func recoverUploads() throws {
         try execute(
-            sql: """
-                UPDATE upload SET state = 'waiting', schedule = 0
-                WHERE state = 'sending' AND id NOT IN (SELECT id FROM handover WHERE isCurrent)
-                """)
+            sql: "UPDATE upload SET state = 'waiting', schedule = 0 WHERE state = 'sending' AND session IS NULL")
     }
 
     func noteProgress(of id: QueuedUpload.ID, bytesSent: Int64) throws {
@@ -117,19 +175,85 @@ extension Database {
             sql: "UPDATE upload SET sent = ? WHERE id = ? AND state = 'sending'", arguments: [bytesSent, id])
     }
 
-    /// Notes where the server keeps what it has of a form; `nil` where it keeps nothing.
+    /// Notes where the server keeps what it has of a body; `nil` if it keeps nothing.
     func noteResource(_ resource: URL?, of id: QueuedUpload.ID) throws {
         try execute(
-            sql: "UPDATE upload SET resource = ? WHERE id = ? AND state = 'sending'",
+            sql: "UPDATE upload SET resource = ? WHERE id = ? AND state = 'sending' AND session IS NULL",
             arguments: [resource?.absoluteString, id])
     }
+}
 
-    /// Ends an upload that the server took; whatever was decided meanwhile, it is there. One that was cleared is
-    /// gone.
+// MARK: - Sending by a background session
+
+extension Database {
+    /// Takes uploads that may be handed to a background session, those of high priority first, also those whose time has
+    /// not come: the system waits for it.
+    ///
+    /// - Parameter ids: As ``transfersToClaim(excluding:limit:)`` gives them.
+    func claimTransfers(_ ids: [QueuedUpload.ID], for session: String, at now: Date) throws -> [UploadRecord] {
+        if try isQueuePaused { return [] }
+        return try ids.compactMap { id in
+            try execute(
+                sql: """
+                    UPDATE upload SET state = CASE WHEN due > ? THEN state ELSE 'sending' END, schedule = NULL,
+                        session = ?, attempts = attempts + 1, sent = 0, resource = NULL
+                    WHERE id = ? AND schedule IN (0, 1)
+                    """, arguments: [now.timeIntervalSince1970, session, id])
+            // Another process may have taken it meanwhile.
+            return changesCount == 1 ? try readable(id) : nil
+        }
+    }
+
+    /// The uploads that may be handed to a background session next.
+    ///
+    /// - Parameter held: Those that must wait although the database lets them go.
+    func transfersToClaim(excluding held: [QueuedUpload.ID], limit: Int) throws -> [QueuedUpload.ID] {
+        if try isQueuePaused { return [] }
+        return try QueuedUpload.ID.fetchAll(
+            self,
+            sql: """
+                SELECT id FROM upload
+                WHERE schedule IN (0, 1) AND id NOT IN (\(held.map(String.init).joined(separator: ", ")))
+                ORDER BY priority DESC, id LIMIT ?
+                """, arguments: [limit])
+    }
+
+    /// The transfers that a background session should have.
+    func transfers(of session: String) throws -> [Transfer.ID: QueuedUpload.ID] {
+        let rows = try Row.fetchAll(
+            self, sql: "SELECT id, uuid, attempts FROM upload INDEXED BY upload_session WHERE session = ?",
+            arguments: [session])
+        var transfers: [Transfer.ID: QueuedUpload.ID] = [:]
+        for row in rows {
+            guard let uuid = UUID(uuidString: try row.decode(String.self, forColumn: "uuid")) else { continue }
+            let attempt = Int(clamping: try row.decode(Int64.self, forColumn: "attempts"))
+            transfers[Transfer.ID(upload: uuid, attempt: max(attempt, 1))] = try row.decode(
+                Int64.self, forColumn: "id")
+        }
+        return transfers
+    }
+
+    /// Marks an upload as being sent that was handed over before its time.
+    func beginTransfer(of id: QueuedUpload.ID) throws {
+        try execute(
+            sql: """
+                UPDATE upload SET state = 'sending'
+                WHERE id = ? AND session IS NOT NULL AND state IN ('waiting', 'retrying')
+                """, arguments: [id])
+    }
+}
+
+// MARK: - What becomes of an upload
+
+extension Database {
+    /// Ends an upload that the server accepted; whatever was decided meanwhile, the server has it.
+    ///
+    /// - Returns: Whether there was such an upload.
     func finishUpload(_ id: QueuedUpload.ID, with response: QueuedUpload.Response) throws {
         try execute(
             sql: """
-                UPDATE upload SET state = 'done', schedule = NULL, sent = total, reason = NULL, resource = NULL
+                UPDATE upload SET state = 'done', schedule = NULL, session = NULL, sent = total, reason = NULL,
+                    resource = NULL
                 WHERE id = ?
                 """, arguments: [id])
         guard changesCount == 1 else { return }
@@ -139,48 +263,80 @@ extension Database {
         try releaseGroup(of: id)
     }
 
-    /// Puts off an upload that failed, or one that was interrupted.
-    func delayUpload(_ id: QueuedUpload.ID, until due: Date, because reason: String) throws {
+    /// Puts off an upload whose attempt failed.
+    ///
+    /// - Parameter isFailure: Whether the attempt counts as one that failed.
+    func delayUpload(_ id: QueuedUpload.ID, until due: Date, because reason: String, isFailure: Bool = true) throws {
         try execute(
             sql: """
-                UPDATE upload SET state = 'retrying', schedule = 1, due = ?, reason = ?, failures = failures + 1
-                WHERE id = ? AND state = 'sending'
-                """, arguments: [due.timeIntervalSince1970, reason, id])
+                UPDATE upload SET state = 'retrying', schedule = 1, due = max(?, coalesce(notBefore, 0)), reason = ?,
+                    session = NULL,
+                    failures = failures + ?
+                WHERE id = ? AND state IN ('waiting', 'sending', 'retrying')
+                """, arguments: [due.timeIntervalSince1970, reason, isFailure ? 1 : 0, id])
     }
 
-    /// Gives back an upload that was not sent to its end for no fault of its own.
+    /// Gives back an upload whose attempt was interrupted.
     func returnUpload(_ id: QueuedUpload.ID) throws {
         try execute(
-            sql: "UPDATE upload SET state = 'waiting', schedule = 0 WHERE id = ? AND state = 'sending'",
-            arguments: [id])
+            sql: """
+                UPDATE upload SET state = 'waiting', schedule = 1, due = coalesce(notBefore, 0), session = NULL
+                WHERE id = ? AND state IN ('waiting', 'sending', 'retrying')
+                """, arguments: [id])
     }
 
     func failUpload(_ id: QueuedUpload.ID, because reason: String) throws {
         try execute(
             sql: """
-                UPDATE upload SET state = 'failed', schedule = NULL, reason = ?, failures = failures + 1
-                WHERE id = ? AND state = 'sending'
+                UPDATE upload SET state = 'failed', schedule = NULL, session = NULL, reason = ?,
+                    failures = failures + 1
+                WHERE id = ? AND state IN ('waiting', 'sending', 'retrying')
                 """, arguments: [reason, id])
     }
 
     func cancelUpload(_ id: QueuedUpload.ID) throws {
-        try execute(sql: "UPDATE upload SET state = 'cancelled', schedule = NULL WHERE id = ?", arguments: [id])
+        try execute(
+            sql: "UPDATE upload SET state = 'cancelled', schedule = NULL, session = NULL WHERE id = ?", arguments: [id])
         try releaseGroup(of: id)
     }
 
-    /// Lets an ended upload go again from its beginning, with all its attempts before it; one that waits for its next
-    /// attempt goes on at once.
+    func pauseUpload(_ id: QueuedUpload.ID) throws {
+        try execute(
+            sql: "UPDATE upload SET state = 'paused', schedule = NULL, session = NULL WHERE id = ?", arguments: [id])
+    }
+
+    /// Lets an upload be sent again: from its beginning with all its attempts before it, or, if it was paused or waited for
+    /// its next attempt, from where it stopped.
     func retryUpload(_ id: QueuedUpload.ID) throws {
         try execute(
             sql: """
-                UPDATE upload SET state = 'waiting', due = 0, failures = 0, reason = NULL,
-                    sent = CASE WHEN state = 'retrying' THEN sent ELSE 0 END,
-                    resource = CASE WHEN state = 'retrying' THEN resource END,
+                UPDATE upload SET state = 'waiting', session = NULL, failures = 0, reason = NULL,
+                    due = CASE WHEN state = 'paused' THEN coalesce(notBefore, 0) ELSE 0 END,
+                    sent = CASE WHEN state IN ('retrying', 'paused') THEN sent ELSE 0 END,
+                    resource = CASE WHEN state IN ('retrying', 'paused') THEN resource END,
                     schedule = CASE WHEN sequence IS NOT NULL AND EXISTS (
                         SELECT 1 FROM upload AS other WHERE other.sequence = upload.sequence AND other.id < upload.id
-                            AND other.state NOT IN ('done', 'cancelled')) THEN 2 ELSE 0 END
+                            AND other.state NOT IN ('done', 'cancelled')) THEN 2 ELSE 1 END
                 WHERE id = ?
                 """, arguments: [id])
+        // Those of its group that were let go meanwhile wait for it again.
+        try execute(
+            sql: """
+                UPDATE upload SET schedule = 2
+                WHERE sequence = (SELECT sequence FROM upload WHERE id = ?) AND id > ? AND schedule IN (0, 1)
+                """, arguments: [id, id])
+    }
+
+    /// Stops everything, or lets it go again. Uploads keep their places.
+    func setQueuePaused(_ isPaused: Bool) throws {
+        try execute(sql: "UPDATE queue SET isPaused = ?", arguments: [isPaused])
+        guard isPaused else { return }
+        try execute(
+            sql: """
+                UPDATE upload SET state = CASE WHEN state = 'sending' THEN 'waiting' ELSE state END, schedule = 1,
+                    session = NULL
+                WHERE state = 'sending' OR session IS NOT NULL
+                """)
     }
 
     func removeUpload(_ id: QueuedUpload.ID) throws {
@@ -195,7 +351,7 @@ extension Database {
         }
     }
 
-    /// Lets the first of a group that has not ended go, where it waits for those before it.
+    /// Lets the first of a group that has not ended go, if it waits for those before it.
     private func release(_ group: String) throws {
         try execute(
             sql: """
@@ -205,14 +361,3 @@ extension Database {
                 """, arguments: [group])
     }
 }
-
-extension Schedule {
-    fileprivate init(isBehind: Bool, notBefore: Date?, now: Date) {
-        if isBehind {
-            self = .behind
-        } else {
-            self = notBefore.map { $0 > now } ?? false ? .delayed : .ready
-        }
-    }
-}
-#endif

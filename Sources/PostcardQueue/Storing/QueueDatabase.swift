@@ -1,24 +1,23 @@
-#if Queue
 import Foundation
 import GRDB
+import SystemPackage
 
-/// The queue's SQLite database: opening it, its tables, and what its errors mean.
+/// The queue's SQLite database: how it is opened, its tables, and what its errors mean.
 struct QueueDatabase: Sendable {
     let path: String
-    let pool: DatabasePool
+    private let pool: DatabasePool
 
-    /// The version of the tables that this code knows.
-    static let version = 3
+    /// The version of the tables that this code writes.
+    static let version = 4
 
-    /// By which a file is known for a queue's database: "Post".
+    /// Identifies a file as a queue's database: "Post".
     private static let application: Int32 = 0x506F_7374
 
-    /// Opens the database, or makes it.
+    /// Opens the database of a folder, and makes its tables if it is empty.
     ///
-    /// - Throws: ``UploadQueueError``, the file being left as it is where it is damaged, newer, or something else.
-    init(path: String) throws(UploadQueueError) {
-        self.path = path
-        try Self.checkHeader(of: path)
+    /// - Throws: ``UploadQueueError``. The file is left as it is if it is damaged, newer, or something else.
+    init(_ folder: QueueFolder) throws(UploadQueueError) {
+        path = folder.databasePath
         var configuration = Configuration()
         configuration.label = "Postcard queue"
         configuration.maximumReaderCount = 2
@@ -26,16 +25,27 @@ struct QueueDatabase: Sendable {
         configuration.busyMode = .timeout(30)
         configuration.prepareDatabase { db in
             // What is marked as sent must not be forgotten: the default of a pool is NORMAL.
-            try db.execute(sql: "PRAGMA synchronous = FULL")
+            // On Darwin, FULL alone leaves bytes in the drive's own cache.
+            try db.execute(
+                sql: """
+                    PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON;
+                    PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON;
+                    """)
         }
         do {
             pool = try DatabasePool(path: path, configuration: configuration)
             try pool.write { db in
                 let found = try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0
-                guard found <= Self.version else { throw UploadQueueError.newer(path, version: found) }
+                guard found <= Self.version else { throw UploadQueueError.newer(folder.databasePath, version: found) }
                 if found == 0 { try Self.makeTables(in: db) }
-                if found == 1 { try Self.addResources(to: db) }
-                if found < 3 { try Self.addHandovers(to: db) }
+                if (1..<Self.version).contains(found) { try db.migrateFromVersion(found, folder) }
+                if found < Self.version {
+                    try db.execute(
+                        sql: """
+                            PRAGMA application_id = \(Self.application);
+                            PRAGMA user_version = \(Self.version);
+                            """)
+                }
             }
         } catch {
             throw Self.error(error, at: path)
@@ -50,7 +60,7 @@ struct QueueDatabase: Sendable {
         }
     }
 
-    /// Writes all or nothing.
+    /// Writes all or nothing, and waits until it is on the disk.
     func write<Value>(_ work: (Database) throws -> Value) throws(UploadQueueError) -> Value {
         do {
             return try pool.write(work)
@@ -59,9 +69,8 @@ struct QueueDatabase: Sendable {
         }
     }
 
-    /// Writes all or nothing, without waiting for the disk: for what may be forgotten in a power cut, such as how far
-    /// an upload is.
-    func writeHastily<Value>(_ work: (Database) throws -> Value) throws(UploadQueueError) -> Value {
+    /// Writes all or nothing, without waiting for the disk: for what a power cut may undo, such as how far an upload is.
+    func writeWithoutSync<Value>(_ work: (Database) throws -> Value) throws(UploadQueueError) -> Value {
         do {
             return try pool.writeWithoutTransaction { db in
                 try db.execute(sql: "PRAGMA synchronous = NORMAL")
@@ -79,7 +88,7 @@ struct QueueDatabase: Sendable {
         }
     }
 
-    static func error(_ error: any Error, at path: String) -> UploadQueueError {
+    private static func error(_ error: any Error, at path: String) -> UploadQueueError {
         switch error {
         case let error as UploadQueueError:
             error
@@ -87,34 +96,39 @@ struct QueueDatabase: Sendable {
             .damaged(path, error.message ?? "it is damaged", underlying: error)
         case let error as DatabaseError where error.resultCode == .SQLITE_FULL:
             UploadQueueError(.full, "There is no room left for the queue's database \(path).", underlying: error)
+        case let error as DatabaseError where error.resultCode == .SQLITE_AUTH:
+            // What iOS's SQLite answers for protected files before the first unlock.
+            .locked(error)
         case let error as DatabaseError where error.resultCode == .SQLITE_CANTOPEN:
-            .unusableDirectory(path, error)
+            UploadQueueError(
+                .unusableDirectory, "The queue's database \(path) cannot be opened: \(error)", underlying: error)
+        case is RowDecodingError:
+            .damaged(path, "\(error)", underlying: error)
         default:
             UploadQueueError(.failed, "The queue's database \(path) failed: \(error)", underlying: error)
         }
     }
 
-    /// Looks at the file before SQLite does: opening another one's database would change it.
-    private static func checkHeader(of path: String) throws(UploadQueueError) {
-        guard let file = FileHandle(forReadingAtPath: path) else { return }
-        defer { try? file.close() }
-        let header: Data
+    /// Looks at the file before SQLite does, because opening the database of another program would change it.
+    static func check(_ file: FileDescriptor, at path: String) throws(UploadQueueError) {
+        var header = [UInt8](repeating: 0, count: 100)
+        let count: Int
         do {
-            header = try file.read(upToCount: 100) ?? Data()
+            count = try header.withUnsafeMutableBytes { try file.read(fromAbsoluteOffset: 0, into: $0) }
         } catch {
             throw .damaged(path, "\(error)", underlying: error)
         }
-        guard !header.isEmpty else { return }
-        guard header.count == 100, header.starts(with: Data("SQLite format 3\0".utf8)) else {
+        guard count > 0 else { return }
+        guard count == 100, header.starts(with: Data("SQLite format 3\0".utf8)) else {
             throw .damaged(path, "it is no SQLite database")
         }
         // https://www.sqlite.org/fileformat.html, 1.3: the user version and the application's identifier.
-        let found = Int(Int32(bigEndianAt: 60, of: header))
-        let maker = Int32(bigEndianAt: 68, of: header)
+        let found = Int32(bigEndian: header[60..<64])
+        let maker = Int32(bigEndian: header[68..<72])
         guard maker == application || (maker == 0 && found == 0) else {
             throw .damaged(path, "it is the database of something else")
         }
-        guard found <= version else { throw .newer(path, version: found) }
+        guard found <= version else { throw .newer(path, version: Int(found)) }
     }
 
     private static func makeTables(in db: Database) throws {
@@ -122,13 +136,15 @@ struct QueueDatabase: Sendable {
             sql: """
                 CREATE TABLE upload (
                     id INTEGER PRIMARY KEY AUTOINCREMENT,
+                    uuid TEXT NOT NULL UNIQUE,
                     url TEXT NOT NULL,
                     method TEXT NOT NULL,
                     state TEXT NOT NULL,
                     schedule INTEGER,
                     due REAL NOT NULL DEFAULT 0,
+                    session TEXT,
                     priority INTEGER NOT NULL,
-                    unmetered INTEGER NOT NULL,
+                    networks INTEGER NOT NULL,
                     sequence TEXT,
                     notBefore REAL,
                     sent INTEGER NOT NULL DEFAULT 0,
@@ -139,16 +155,12 @@ struct QueueDatabase: Sendable {
                     resource TEXT,
                     enqueued REAL NOT NULL
                 );
-                CREATE INDEX upload_ready ON upload (unmetered, priority DESC, id) WHERE schedule = 0;
-                CREATE INDEX upload_due ON upload (due) WHERE schedule = 1;
-                CREATE INDEX upload_sequence ON upload (sequence, id) WHERE sequence IS NOT NULL;
-                CREATE INDEX upload_sending ON upload (id) WHERE state = 'sending';
                 CREATE TABLE request (
                     id INTEGER PRIMARY KEY REFERENCES upload (id) ON DELETE CASCADE,
                     idempotencyKey TEXT NOT NULL,
                     headerFields BLOB NOT NULL,
-                    form BLOB NOT NULL,
-                    folder TEXT
+                    contentType TEXT NOT NULL,
+                    parts BLOB NOT NULL
                 );
                 CREATE TABLE response (
                     id INTEGER PRIMARY KEY REFERENCES upload (id) ON DELETE CASCADE,
@@ -156,35 +168,27 @@ struct QueueDatabase: Sendable {
                     contentType TEXT,
                     body BLOB NOT NULL
                 );
-                PRAGMA application_id = \(application);
                 """)
+        try makeIndexes(in: db)
     }
 
-    /// From version 1 to 2, which knows where a server keeps what it has of a form.
-    private static func addResources(to db: Database) throws {
-        try db.execute(sql: "ALTER TABLE upload ADD COLUMN resource TEXT")
-    }
-
-    /// From version 2 to 3, which knows what was handed to a background session: perhaps several times over, where an
-    /// earlier attempt could not be removed there. It does not refer to the upload, which may be cleared before.
-    private static func addHandovers(to db: Database) throws {
+    /// The tables and indexes that version 4 has added.
+    static func makeIndexes(in db: Database) throws {
         try db.execute(
             sql: """
-                CREATE TABLE handover (
-                    identity TEXT PRIMARY KEY,
-                    id INTEGER NOT NULL,
-                    isCurrent INTEGER NOT NULL
-                );
-                CREATE INDEX handover_id ON handover (id);
-                PRAGMA user_version = \(version);
+                CREATE INDEX upload_ready ON upload (networks, priority DESC, id) WHERE schedule = 0;
+                CREATE INDEX upload_due ON upload (due) WHERE schedule = 1;
+                CREATE INDEX upload_sequence ON upload (sequence, id) WHERE sequence IS NOT NULL;
+                CREATE INDEX upload_sending ON upload (id) WHERE state = 'sending';
+                CREATE INDEX upload_session ON upload (session, id) WHERE session IS NOT NULL;
+                CREATE TABLE queue (isPaused INTEGER NOT NULL);
+                INSERT INTO queue VALUES (0);
                 """)
     }
 }
 
 extension Int32 {
-    fileprivate init(bigEndianAt offset: Int, of bytes: Data) {
-        let pattern = bytes.dropFirst(offset).prefix(4).reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
-        self.init(bitPattern: pattern)
+    fileprivate init(bigEndian bytes: ArraySlice<UInt8>) {
+        self.init(bitPattern: bytes.reduce(UInt32(0)) { $0 << 8 | UInt32($1) })
     }
 }
-#endif

@@ -1,5 +1,6 @@
 #if Server
 public import Hummingbird
+import PostcardFiles
 import PostcardForm
 import SystemPackage
 

@@ -1,4 +1,5 @@
 #if Server
+import PostcardFiles
 import Synchronization
 import SystemPackage
 
@@ -18,8 +19,8 @@ final class TemporaryFiles: Sendable {
     private let folder = Mutex<Folder?>(nil)
 
     /// Makes a file. The call blocks.
-    func make() throws(UploadStoreError) -> (path: FilePath, file: DurableFile) {
-        let path = try folder.withLock { folder throws(UploadStoreError) in
+    func make() throws(FileError) -> (path: FilePath, file: DurableFile) {
+        let path = try folder.withLock { folder throws(FileError) in
             var used: Folder
             if let folder { used = folder } else { used = try Self.makeFolder() }
             let path = used.path.appending(String(used.count))
@@ -30,7 +31,7 @@ final class TemporaryFiles: Sendable {
         return (path, try DurableFile(path))
     }
 
-    private static func makeFolder() throws(UploadStoreError) -> Folder {
+    private static func makeFolder() throws(FileError) -> Folder {
         let temporary = FilePath(FileManager.default.temporaryDirectory.path(percentEncoded: false))
         let path = temporary.appending("postcard-form-\(UUID().uuidString)")
         try DurableFiles.makeDirectory(path)

@@ -1,5 +1,6 @@
 #if Server
 import NIOCore
+import PostcardFiles
 import SystemPackage
 
 /// The bytes of an upload that has come whole, as a request's body.
@@ -26,8 +27,12 @@ struct StoredBody: AsyncSequence, Sendable {
 
         private mutating func open() async throws -> LocalFile {
             if let file { return file }
-            let opened = try await onFileThread { [path] in try LocalFile(path) }
-            guard let opened else { throw UploadStoreError.file("open", path, Errno.noSuchFileOrDirectory) }
+            let opened = try await onFileThread { [path] in
+                guard let file = try LocalFile(path) else {
+                    throw FileError("open", path, Errno.noSuchFileOrDirectory)
+                }
+                return file
+            }
             file = opened
             return opened
         }

@@ -1,4 +1,5 @@
 #if Server
+import PostcardFiles
 import SystemPackage
 
 #if canImport(FoundationEssentials)
@@ -39,14 +40,15 @@ struct UnfinishedFolder: Sendable {
     var body: FilePath { path.appending("body") }
 
     /// Makes the folder, so that it is there after a power cut.
-    func make(_ facts: Facts) throws(UploadStoreError) {
+    func make(_ facts: Facts) throws(FileError) {
         try DurableFiles.makeDirectory(path)
-        do throws(UploadStoreError) {
+        do throws(FileError) {
             try write(facts, to: factsPath)
             _ = try DurableFile(body)
             try DurableFiles.synchronizeDirectory(path)
             try DurableFiles.synchronizeDirectory(path.removingLastComponent())
         } catch {
+            // Without a sync: no client knows the address of a folder that a power cut brings back, and it expires.
             try? FileManager.default.removeItem(atPath: path.string)
             throw error
         }
@@ -77,13 +79,14 @@ struct UnfinishedFolder: Sendable {
     }
 
     /// Writes what was learned of the upload.
-    func update(_ facts: Facts) throws(UploadStoreError) {
+    func update(_ facts: Facts) throws(FileError) {
         try replace(factsPath, with: facts)
     }
 
     /// Keeps the answer, and no longer the bytes.
-    func finish(_ answer: KeptAnswer) throws(UploadStoreError) {
+    func finish(_ answer: KeptAnswer) throws(FileError) {
         try replace(answerPath, with: answer)
+        // Without a sync: beside an answer, the bytes are removed again at the next start.
         try? FileManager.default.removeItem(atPath: body.string)
     }
 
@@ -91,24 +94,24 @@ struct UnfinishedFolder: Sendable {
         do {
             return try read(KeptAnswer.self, from: answerPath)
         } catch {
-            throw .file("read", answerPath, error)
+            throw .unreadable("read", answerPath, error)
         }
     }
 
     /// Removes everything.
     ///
     /// - Parameter doomed: Where what could not be removed is removed at the next start.
-    func remove(by doomed: FilePath) throws(UploadStoreError) {
-        do throws(UploadStoreError) {
+    func remove(by doomed: FilePath) throws(FileError) {
+        do throws(FileError) {
             try DurableFiles.move(path, to: doomed)
-        } catch  where error.underlying as? Errno == .noSuchFileOrDirectory {
+        } catch  where error.errno == .noSuchFileOrDirectory {
             // An earlier try got as far as this.
         }
         defer { try? FileManager.default.removeItem(atPath: doomed.string) }
         try DurableFiles.synchronizeDirectory(path.removingLastComponent())
     }
 
-    private func replace(_ path: FilePath, with value: some Encodable) throws(UploadStoreError) {
+    private func replace(_ path: FilePath, with value: some Encodable) throws(FileError) {
         let new = FilePath(path.string + ".new")
         // What a crash or a full disk left of an earlier attempt.
         try? FileManager.default.removeItem(atPath: new.string)
@@ -117,13 +120,13 @@ struct UnfinishedFolder: Sendable {
         try DurableFiles.synchronizeDirectory(self.path)
     }
 
-    private func write(_ value: some Encodable, to path: FilePath) throws(UploadStoreError) {
+    private func write(_ value: some Encodable, to path: FilePath) throws(FileError) {
         do {
             let file = try DurableFile(path)
             try file.write(JSONEncoder().encode(value).bytes)
-            try file.finish()
+            try file.synchronize()
         } catch {
-            throw error as? UploadStoreError ?? .file("write", path, error)
+            throw error as? FileError ?? FileError("write", path, error, reason: "\(error)")
         }
     }
 
@@ -137,12 +140,12 @@ final class AppendedFile: Sendable {
     private let path: FilePath
     private let descriptor: FileDescriptor
 
-    init(_ path: FilePath) throws(UploadStoreError) {
+    init(_ path: FilePath) throws(FileError) {
         self.path = path
         do {
             descriptor = try FileDescriptor.open(path, .writeOnly, options: [.closeOnExec])
         } catch {
-            throw .file("open", path, error)
+            throw FileError("open", path, error)
         }
     }
 
@@ -153,7 +156,7 @@ final class AppendedFile: Sendable {
     /// Writes behind what is there.
     ///
     /// - Parameter written: Told of every piece that is in the file, also where the rest does not fit.
-    func append(_ bytes: RawSpan, at offset: Int64, written: (Int) -> Void) throws(UploadStoreError) {
+    func append(_ bytes: RawSpan, at offset: Int64, written: (Int) -> Void) throws(FileError) {
         do {
             try bytes.withUnsafeBytes { bytes in
                 var position = 0
@@ -166,12 +169,12 @@ final class AppendedFile: Sendable {
                 }
             }
         } catch {
-            throw .file("write to", path, error)
+            throw FileError("write to", path, error)
         }
     }
 
     /// Waits until the bytes are on the disk.
-    func synchronize() throws(UploadStoreError) {
+    func synchronize() throws(FileError) {
         try DurableFiles.synchronize(descriptor, path)
     }
 }

@@ -1,6 +1,7 @@
 #if Server
 import Crypto
 import Logging
+import PostcardFiles
 import Synchronization
 import SystemPackage
 
@@ -76,6 +77,7 @@ final class UnfinishedUploads: Sendable {
                 "Could not read an upload", metadata: ["upload": "\(id.loggedText)", "error": "\(error)"])
             return nil
         }
+        // Without a sync: what a power cut brings back is removed at the next start.
         try FileManager.default.removeItem(atPath: folder.path.string)
         return nil
     }
@@ -137,7 +139,7 @@ final class UnfinishedUploads: Sendable {
     }
 
     /// Writes bytes behind those that are there. The call blocks.
-    func append(_ bytes: RawSpan, to upload: UnfinishedUpload, _ file: AppendedFile) throws(UploadStoreError) {
+    func append(_ bytes: RawSpan, to upload: UnfinishedUpload, _ file: AppendedFile) throws {
         try layout.checkRoom(for: Int64(bytes.byteCount))
         try file.append(bytes, at: upload.bytes) { count in
             upload.advance(by: count)

@@ -1,6 +1,7 @@
 #if Server && (os(macOS) || os(Linux))
 import Foundation
 import NIOCore
+import PostcardFiles
 import SystemPackage
 
 /// Screens files with a program, such as a virus scanner.

@@ -1,5 +1,6 @@
 #if Server
 import NIOPosix
+import PostcardFiles
 import Synchronization
 
 /// Threads that wait for the disk. They are more than processors, because uploads that are synced at the same time
@@ -12,7 +13,8 @@ private let fileThreads: NIOThreadPool = {
 
 /// Blocking work, such as writing to a disk, that runs on a thread made for it while its owner does something else.
 ///
-/// The work begins at once and always runs to its end; ``value()`` waits for it, and may be called once.
+/// The work begins at once and always runs to its end; ``value()`` waits for it, and may be called once. A `FileError`
+/// of the work becomes an ``UploadStoreError``, which is what the callers of a store handle.
 final class FileWork<Value: Sendable>: Sendable {
     private enum State {
         case running
@@ -25,7 +27,14 @@ final class FileWork<Value: Sendable>: Sendable {
     init(_ work: @escaping @Sendable () throws -> Value) {
         fileThreads.submit { _ in
             // The pool is never shut down.
-            self.finish(Result { try work() })
+            self.finish(
+                Result {
+                    do {
+                        return try work()
+                    } catch let error as FileError {
+                        throw UploadStoreError(error)
+                    }
+                })
         }
     }
 

@@ -1,5 +1,6 @@
 #if Server
 import NIOCore
+import PostcardFiles
 import SystemPackage
 
 /// A file of a local store, open for reading; closed when nobody holds it any more.
@@ -9,20 +10,20 @@ final class LocalFile: StoredFile {
     private let descriptor: SystemPackage.FileDescriptor
 
     /// - Returns: `nil` where there is no file at the path.
-    init?(_ path: FilePath) throws(UploadStoreError) {
+    init?(_ path: FilePath) throws(FileError) {
         self.path = path
         do {
             descriptor = try SystemPackage.FileDescriptor.open(path, .readOnly, options: [.closeOnExec])
         } catch Errno.noSuchFileOrDirectory {
             return nil
         } catch {
-            throw .file("open", path, error)
+            throw FileError("open", path, error)
         }
         do {
             size = try descriptor.stat().size
         } catch {
             try? descriptor.close()
-            throw .file("look at", path, error)
+            throw FileError("look at", path, error)
         }
     }
 
@@ -43,7 +44,7 @@ final class LocalFile: StoredFile {
                         return try descriptor.read(fromAbsoluteOffset: position, into: room)
                     }
                 } catch {
-                    throw UploadStoreError.file("read", path, error)
+                    throw FileError("read", path, error)
                 }
                 if read == 0 { break }
             }

@@ -75,7 +75,7 @@ public final class LocalUpload: PendingUpload {
         try await finishWriting()
         let batch = takeSteps()
         writing = FileWork { [folder] in
-            try folder.use { folder throws(UploadStoreError) in try folder.perform(batch, isLast: false) }
+            try folder.use { folder in try folder.perform(batch, isLast: false) }
         }
     }
 
@@ -100,7 +100,7 @@ public final class LocalUpload: PendingUpload {
         try await finishWriting()
         let rest = takeSteps()
         return try await onFileThread { [folder, files] in
-            try folder.use { folder throws(UploadStoreError) in
+            try folder.use { folder in
                 try folder.perform(rest)
                 guard folder.isKept else { return [] }
                 var finished: [FinishedFile] = []
@@ -151,7 +151,7 @@ public final class LocalUpload: PendingUpload {
     private func makeRecord(_ fields: [UploadRecord.Field]) async throws -> UploadRecord {
         let rest = takeSteps()
         return try await onFileThread { [folder, identifiers = store.identifiers, files] in
-            try folder.use { folder throws(UploadStoreError) in
+            try folder.use { folder in
                 try folder.perform(rest)
                 let (id, received) = identifiers.next()
                 let record = Self.record(id, received, fields, files, folder.contents)
@@ -165,7 +165,7 @@ public final class LocalUpload: PendingUpload {
     private func answer(with first: UploadRecord, for fields: [UploadRecord.Field]) async throws -> UploadRecord {
         let rest = takeSteps()
         let repeated = try await onFileThread { [folder, files] in
-            try folder.use { folder throws(UploadStoreError) in
+            try folder.use { folder in
                 try folder.perform(rest)
                 return Self.record(first.id, first.received, fields, files, folder.contents)
             }
@@ -191,7 +191,7 @@ public final class LocalUpload: PendingUpload {
         // What the last write failed of no longer matters.
         try? await finishWriting()
         steps.removeAll()
-        try? await onFileThread { [folder] in try folder.use { folder throws(UploadStoreError) in folder.remove() } }
+        try? await onFileThread { [folder] in try folder.use { folder in folder.remove() } }
     }
 
     private func takeSteps() -> [UploadFolder.Step] {
@@ -218,10 +218,8 @@ private final class SharedFolder: Sendable {
         self.folder = Mutex(folder)
     }
 
-    func use<Value: Sendable>(
-        _ body: (inout UploadFolder) throws(UploadStoreError) -> Value
-    ) throws(UploadStoreError) -> Value {
-        try folder.withLock { folder throws(UploadStoreError) in try body(&folder) }
+    func use<Value: Sendable>(_ body: (inout UploadFolder) throws -> Value) throws -> Value {
+        try folder.withLock { folder in try body(&folder) }
     }
 }
 #endif

@@ -1,5 +1,6 @@
 #if Server
 public import Logging
+import PostcardFiles
 import Synchronization
 public import SystemPackage
 
@@ -24,7 +25,7 @@ import Foundation
 /// does not depend on the size of its files: at most 1 MiB waits to be written, and less where there are many.
 public final class LocalUploadStore: UploadStore {
     let layout: StoreLayout
-    private let lock: FileDescriptor
+    private let lock: FileLock
     private let logger: Logger
     let identifiers: UploadIDSource
     let keys: KeyIndex
@@ -55,18 +56,10 @@ public final class LocalUploadStore: UploadStore {
             try DurableFiles.makeDirectories(layout.incoming)
             // Whoever made it before may have had no time for this.
             try DurableFiles.synchronizeDirectory(layout.directory)
-            lock = try FileDescriptor.open(
+            let file = try FileDescriptor.open(
                 layout.lock, .readWrite, options: [.create, .closeOnExec], permissions: [.ownerRead, .ownerWrite])
-        } catch {
-            throw .unusable(directory, (error as? UploadStoreError)?.underlying ?? error)
-        }
-        do {
-            guard try DurableFiles.lock(lock) else { throw UploadStoreError.inUse(directory) }
-        } catch {
-            try? lock.close()
-            throw error as? UploadStoreError ?? .unusable(directory, error)
-        }
-        do {
+            lock = try FileLock(file, layout.lock)
+            // Without a sync: what a power cut brings back is removed at the next start.
             for name in try FileManager.default.contentsOfDirectory(atPath: layout.incoming.string) {
                 try FileManager.default.removeItem(atPath: layout.incoming.appending(name).string)
             }
@@ -74,10 +67,10 @@ public final class LocalUploadStore: UploadStore {
             identifiers = UploadIDSource(after: known.max())
             keys = KeyIndex(Self.keys(of: known, layout, logger))
             unfinished = try UnfinishedUploads(layout: layout, logger: logger)
+        } catch let error as FileError where error.errno == .wouldBlock {
+            throw .inUse(directory)
         } catch {
-            DurableFiles.unlock(lock)
-            try? lock.close()
-            throw .unusable(directory, (error as? UploadStoreError)?.underlying ?? error)
+            throw .unusable(directory, error)
         }
         names = SharedDirectorySync(layout.directory)
         self.layout = layout
@@ -101,12 +94,6 @@ public final class LocalUploadStore: UploadStore {
             }
         }
         return keys
-    }
-
-    deinit {
-        // Closing alone is not enough: a process that is being started may hold a copy of the descriptor for a moment.
-        DurableFiles.unlock(lock)
-        try? lock.close()
     }
 
     /// A name for a folder that is in nobody's way: what is incomplete is gone when the store is opened again.
@@ -166,15 +153,21 @@ public final class LocalUploadStore: UploadStore {
     public func delete(_ id: UploadID) async throws -> Bool {
         let isDeleted = try await onFileThread { [layout, logger, keys, names] in
             let doomed = layout.incoming.appending(id.text)
-            do throws(UploadStoreError) {
+            do throws(FileError) {
                 // The rename is what deletes: a crash right behind it leaves something to sweep, never half a record.
                 try DurableFiles.move(layout.folder(of: id), to: doomed)
-            } catch  where error.underlying as? Errno == .noSuchFileOrDirectory {
+            } catch  where error.errno == .noSuchFileOrDirectory {
                 return false
             }
             // Removed in any case: nothing else would take it away before the next start.
             defer { Self.remove(doomed, logger) }
-            if let key = try StoreLayout.key(ofRecordIn: doomed) { keys.forget(id, under: key) }
+            do {
+                if let key = try StoreLayout.key(ofRecordIn: doomed) { keys.forget(id, under: key) }
+            } catch {
+                // The record is gone from the listing in this case too.
+                try names.synchronize()
+                throw error
+            }
             try names.synchronize()
             return true
         }

@@ -1,4 +1,5 @@
 #if Server
+import PostcardFiles
 import Synchronization
 import SystemPackage
 
@@ -8,7 +9,7 @@ final class SharedDirectorySync: Sendable {
         /// The last turn whose names are on the disk.
         var done: UInt64 = 0
         /// The turns whose names may not be: the system reports a failure once, whoever asks first.
-        var failed: [(turns: ClosedRange<UInt64>, error: UploadStoreError)] = []
+        var failed: [(turns: ClosedRange<UInt64>, error: FileError)] = []
     }
 
     private let path: FilePath
@@ -20,14 +21,14 @@ final class SharedDirectorySync: Sendable {
     }
 
     /// Returns once every name that was made before the call is on the disk. Blocks.
-    func synchronize() throws(UploadStoreError) {
+    func synchronize() throws(FileError) {
         let turn = turns.add(1, ordering: .sequentiallyConsistent).newValue
-        try state.withLock { state throws(UploadStoreError) in
+        try state.withLock { state throws(FileError) in
             if let failure = state.failed.first(where: { $0.turns.contains(turn) }) { throw failure.error }
             if turn <= state.done { return }
             // Whoever has a turn by now made their names before.
             let latest = turns.load(ordering: .sequentiallyConsistent)
-            do throws(UploadStoreError) {
+            do throws(FileError) {
                 try DurableFiles.synchronizeDirectory(path)
             } catch {
                 let first = max(state.done, state.failed.last?.turns.upperBound ?? 0) + 1

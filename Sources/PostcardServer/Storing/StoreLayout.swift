@@ -1,4 +1,5 @@
 #if Server
+import PostcardFiles
 import SystemPackage
 
 #if canImport(FoundationEssentials)
@@ -15,15 +16,19 @@ struct StoreLayout: Sendable {
     var keptFreeBytes: Int64 = 0
 
     /// - Parameter bytes: What is about to be written.
-    /// - Throws: ``UploadStoreError`` with the code ``UploadStoreError/Code/full`` where there is no room for it.
-    func checkRoom(for bytes: Int64) throws(UploadStoreError) {
+    /// - Throws: ``UploadStoreError`` with the code ``UploadStoreError/Code/full`` where there is no room for it, and
+    ///   `FileError` where the disk cannot be asked.
+    func checkRoom(for bytes: Int64) throws {
         let free = try DurableFiles.freeBytes(at: directory)
         guard bytes <= free, free - bytes >= keptFreeBytes else {
-            throw .reserved(free, directory, keeping: keptFreeBytes)
+            throw UploadStoreError.reserved(free, directory, keeping: keptFreeBytes)
         }
     }
 
-    /// What is being received, or deleted; it is emptied at the start.
+    /// What is being received, or deleted.
+    ///
+    /// It is emptied at the start, and so its names are never synced: a rename into it or out of it is durable once
+    /// the other directory is.
     var incoming: FilePath { directory.appending(".incoming") }
 
     /// Uploads that can be resumed.
@@ -50,7 +55,7 @@ struct StoreLayout: Sendable {
             return try FileManager.default.contentsOfDirectory(atPath: folder.string)
                 .first { $0.hasPrefix(keyPrefix) }.map { String($0.dropFirst(keyPrefix.count)) }
         } catch {
-            throw .file("list", folder, error)
+            throw .unreadable("list", folder, error)
         }
     }
 
@@ -59,7 +64,7 @@ struct StoreLayout: Sendable {
         do {
             return try FileManager.default.contentsOfDirectory(atPath: directory.string).compactMap { UploadID($0) }
         } catch {
-            throw .file("list", directory, error)
+            throw .unreadable("list", directory, error)
         }
     }
 
@@ -70,7 +75,7 @@ struct StoreLayout: Sendable {
         } catch let error as CocoaError where error.code == .fileReadNoSuchFile {
             return nil
         } catch {
-            throw .file("read", path, error)
+            throw .unreadable("read", path, error)
         }
     }
 }

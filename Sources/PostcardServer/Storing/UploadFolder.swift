@@ -1,6 +1,7 @@
 #if Server
 import Crypto
 import NIOCore
+import PostcardFiles
 import PostcardForm
 import SystemPackage
 
@@ -10,7 +11,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The folder of an upload that is being received. Every call blocks.
+/// The folder of an upload that is being received. Every call blocks, and throws `FileError` or ``UploadStoreError``.
 struct UploadFolder: ~Copyable {
     /// What is to be done, in the order in which it was asked for.
     enum Step {
@@ -60,7 +61,7 @@ struct UploadFolder: ~Copyable {
     }
 
     /// - Parameter isLast: Whether the record follows. Else nobody knows when, and no complete file stays open so long.
-    mutating func perform(_ steps: [Step], isLast: Bool = true) throws(UploadStoreError) {
+    mutating func perform(_ steps: [Step], isLast: Bool = true) throws {
         if isKept { try layout.checkRoom(for: 0) }
         for step in steps {
             switch step {
@@ -80,7 +81,7 @@ struct UploadFolder: ~Copyable {
     /// A form of many files has not all of them open.
     private static let maximumOpenFiles = 32
 
-    private mutating func endFile() throws(UploadStoreError) {
+    private mutating func endFile() throws(FileError) {
         guard let complete = file.take() else { return }
         synchronizeLater(complete)
         if unsynchronized.count >= Self.maximumOpenFiles { try synchronizeFiles() }
@@ -91,8 +92,8 @@ struct UploadFolder: ~Copyable {
         unsynchronized.append(file)
     }
 
-    private mutating func synchronizeFiles() throws(UploadStoreError) {
-        for file in unsynchronized { try file.finish() }
+    private mutating func synchronizeFiles() throws(FileError) {
+        for file in unsynchronized { try file.synchronize() }
         unsynchronized.removeAll()
     }
 
@@ -102,14 +103,14 @@ struct UploadFolder: ~Copyable {
     }
 
     /// A file is made with its first byte, so that a form of many empty files costs the disk nothing.
-    private mutating func append(_ buffer: ByteBuffer) throws(UploadStoreError) {
+    private mutating func append(_ buffer: ByteBuffer) throws(FileError) {
         let bytes = buffer.readableBytesSpan
         bytes.withUnsafeBytes { hash.update(bufferPointer: $0) }
         if isKept { try openFile().write(bytes) }
         size += Int64(buffer.readableBytes)
     }
 
-    private mutating func openFile() throws(UploadStoreError) -> DurableFile {
+    private mutating func openFile() throws(FileError) -> DurableFile {
         if let file { return file }
         try make()
         let opened = try DurableFile(path.appending(StoreLayout.name(ofFile: contents.count)))
@@ -117,16 +118,16 @@ struct UploadFolder: ~Copyable {
         return opened
     }
 
-    private mutating func make() throws(UploadStoreError) {
+    private mutating func make() throws(FileError) {
         guard case .nowhere = place else { return }
         try DurableFiles.makeDirectory(path)
         place = .incoming
     }
 
     /// Makes the folder a record. The order is the promise: content, names, and only then the name that all see.
-    mutating func commit(_ record: UploadRecord) throws(UploadStoreError) {
+    mutating func commit(_ record: UploadRecord) throws {
         let recordPath = path.appending(StoreLayout.recordName)
-        guard isKept else { throw .deletedMeanwhile }
+        guard isKept else { throw UploadStoreError.deletedMeanwhile }
         try make()
         // The key is a name in the folder: whatever makes the record durable makes it so too.
         if let key { _ = try DurableFile(path.appending(StoreLayout.name(of: key))) }
@@ -138,7 +139,7 @@ struct UploadFolder: ~Copyable {
         try names.synchronize()
     }
 
-    private mutating func write(_ record: UploadRecord, to path: FilePath) throws(UploadStoreError) {
+    private mutating func write(_ record: UploadRecord, to path: FilePath) throws(FileError) {
         let file = try DurableFile(path)
         try file.write(record.json().bytes)
         synchronizeLater(file)
@@ -149,6 +150,8 @@ struct UploadFolder: ~Copyable {
         unsynchronized.removeAll()
         if case .record(let id) = place {
             try? DurableFiles.move(layout.folder(of: id), to: path)
+            // A record that a power cut brings back would lack what is removed next.
+            try? names.synchronize()
             place = .incoming
         }
         guard case .incoming = place else { return }

@@ -1,4 +1,5 @@
 #if Server
+import PostcardFiles
 import SystemPackage
 
 /// Why a store could not do what it was asked.
@@ -38,13 +39,19 @@ public struct UploadStoreError: Error, Sendable, CustomStringConvertible {
 
 extension UploadStoreError {
     /// An operation on the store's files failed.
-    static func file(_ operation: String, _ path: FilePath, _ error: any Error) -> UploadStoreError {
-        switch error as? Errno {
-        case .noSpace, .diskQuotaExceeded:
-            UploadStoreError(.full, "There is no room left to \(operation) \(path): \(error)", underlying: error)
-        default:
-            UploadStoreError(.unavailable, "Could not \(operation) \(path): \(error)", underlying: error)
+    init(_ error: FileError) {
+        if error.isFull {
+            self.init(
+                .full, "There is no room left to \(error.action) \(error.path): \(error.errno)",
+                underlying: error.errno)
+        } else {
+            self.init(.unavailable, "\(error)", underlying: error.errno)
         }
+    }
+
+    /// A file or directory of the store could not be read, for a reason that may not be the system's.
+    static func unreadable(_ action: String, _ path: FilePath, _ error: any Error) -> UploadStoreError {
+        UploadStoreError(.unavailable, "Could not \(action) \(path): \(error)", underlying: error)
     }
 
     /// An upload has the key of a record with other fields or files. For stores of one's own.
@@ -67,9 +74,10 @@ extension UploadStoreError {
     }
 
     static func unusable(_ directory: FilePath, _ error: any Error) -> UploadStoreError {
-        UploadStoreError(
-            .unusableDirectory, "The directory \(directory) cannot be used to store uploads: \(error)",
-            underlying: error)
+        let cause = (error as? FileError)?.errno ?? (error as? UploadStoreError)?.underlying ?? error
+        return UploadStoreError(
+            .unusableDirectory, "The directory \(directory) cannot be used to store uploads: \(cause)",
+            underlying: cause)
     }
 }
 #endif

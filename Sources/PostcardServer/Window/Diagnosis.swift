@@ -31,7 +31,8 @@ struct Diagnosis {
     private static func findings(in request: KeptRequest) -> [Finding] {
         let body = request.notes.body
         // A piece of a form is none.
-        guard request.method != "PATCH", case .refused = request.outcome, let bytes = body.bytes, !bytes.isEmpty else {
+        guard request.method != "PATCH", case .refused = request.outcome, let bytes = body.bytes?[...], !bytes.isEmpty
+        else {
             return []
         }
         var examination = FormExamination(contentType: request.contentType ?? "")

@@ -17,7 +17,12 @@ enum OpenFiles {
         #endif
         var limit = rlimit()
         guard getrlimit(resource, &limit) == 0 else { return }
+        #if canImport(Darwin)
+        // There rlim_max may be infinite, and setrlimit refuses more than OPEN_MAX.
+        limit.rlim_cur = min(limit.rlim_max, rlim_t(OPEN_MAX))
+        #else
         limit.rlim_cur = limit.rlim_max
+        #endif
         // Where it is not allowed, fewer connections are taken.
         _ = setrlimit(resource, &limit)
     }

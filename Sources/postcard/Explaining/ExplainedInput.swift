@@ -75,7 +75,7 @@ extension FileDescriptor {
 
     /// Reads to the end, however long that is.
     func readChunks(_ body: (RawSpan) throws -> Void) throws {
-        var chunk = [UInt8](repeating: 0, count: 1 << 20)
+        var chunk = ContiguousArray<UInt8>(repeating: 0, count: 1 << 20)
         while true {
             let count = try chunk.withUnsafeMutableBytes { try read(into: $0) }
             if count == 0 { return }

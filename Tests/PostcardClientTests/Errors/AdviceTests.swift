@@ -29,9 +29,8 @@ import Testing
         #expect(try advice(on: 418) == nil)
     }
 
-    @Test func `it is what the system calls a suggestion`() throws {
+    @Test func `a failed connection says that nothing was sent`() throws {
         let error = UploadError.connectionFailed(to: try #require(URL(string: "http://a.example/")), "no")
-        #expect(error.recoverySuggestion == error.advice)
         #expect(error.advice?.hasPrefix("Nothing was sent.") == true)
     }
 }

@@ -41,8 +41,9 @@ import Testing
     }
 
     @Test func `what was picked is streamed from its file`() {
-        let file = URL(filePath: "/tmp/IMG_0001.HEIC")
-        let part = FormPart.picked(file, named: "petImage", mimeTypes: ["image/heic"], fileExtension: "heic")
+        let file = URL(filePath: "/tmp/F0A1.HEIC")
+        let part = FormPart.picked(
+            file, called: "IMG_0001.HEIC", named: "petImage", mimeTypes: ["image/heic"], fileExtension: "heic")
         #expect(part.name == "petImage")
         #expect(part.filename == "IMG_0001.HEIC")
         #expect(part.contentType == .heic)

@@ -152,7 +152,7 @@ import Testing
             parts.filter { $0.name == "image" && $0.sha256 != digest }
         }
         return try await client.upload(
-            form, to: proxy.uploads, method: .post, headerFields: HTTPFields(),
+            try form.layout(), to: proxy.uploads, method: .post, headerFields: HTTPFields(),
             resuming: kept.resources.withLock { $0.last ?? nil },
             keepingResource: { resource in kept.resources.withLock { $0.append(resource) } }, progress: { _ in })
     }

@@ -51,7 +51,7 @@ import Testing
         (["add", "http://127.0.0.1:1/", "-F", "a=@/nowhere/a.jpg"], 66, "/nowhere/a.jpg"),
         (["add", "ftp://127.0.0.1/", "-F", "a=b"], 64, "ftp"),
         (["add", "http://127.0.0.1:1/", "-F", "a=b", "--not-before", "tomorrow"], 64, "tomorrow"),
-        (["add", "http://127.0.0.1:1/", "-F", "a=@-"], 64, "stream"), (["cancel", "7"], 64, "7"),
+        (["cancel", "7"], 64, "7"), (["pause", "7"], 64, "7"), (["resume", "7"], 64, "7"),
     ])
     func `what cannot be done is said`(arguments: [String], status: Int32, message: String) async throws {
         let folder = try TemporaryFolder()
@@ -59,6 +59,28 @@ import Testing
         #expect(ending.status == status)
         #expect(ending.messages.contains(message))
         #expect(try await Self.list(folder.path).isEmpty)
+    }
+
+    @Test func `what is paused is not sent until it is resumed`() async throws {
+        let folder = try TemporaryFolder()
+        let location = ["--queue", folder.url.appending(path: "queue").path]
+        let server = try await ReceivingServer()
+        for name in ["first", "second"] {
+            let options = ["queue", "add", server.uploads.absoluteString, "-F", "name=\(name)"]
+            #expect(try await Program.run(options + location).status == 0)
+        }
+        #expect(try await Program.run(["queue", "pause", "1"] + location).status == 0)
+        #expect(try await Program.run(["queue", "pause"] + location).status == 0)
+        #expect(try await Program.run(["queue", "run", "--drain"] + location).status == 0)
+        #expect(try await Self.list(location[1]).map(\.state) == ["paused", "waiting"])
+        #expect(try await Program.run(["queue", "list"] + location).messages.contains("postcard queue resume"))
+        #expect(try await Program.run(["queue", "resume"] + location).status == 0)
+        #expect(try await Program.run(["queue", "run", "--drain"] + location).status == 0)
+        #expect(try await Self.list(location[1]).map(\.state) == ["paused", "done"])
+        #expect(try await Program.run(["queue", "resume", "1"] + location).status == 0)
+        #expect(try await Program.run(["queue", "run", "--drain"] + location).status == 0)
+        #expect(try await Self.list(location[1]).map(\.state) == ["done", "done"])
+        #expect(try await server.end().records.count == 2)
     }
 
     @Test func `a damaged database is named and left as it is`() async throws {

@@ -1,5 +1,4 @@
 import Foundation
-import GRDB
 import PostcardAsyncHTTP
 import PostcardClient
 import PostcardForm
@@ -27,7 +26,7 @@ import Testing
             request.method == "PATCH" && request["Upload-Offset"] == "0" ? .stall(atByte: cut) : .none
         } while: { proxy in
             let queue = try UploadQueue(directory: directory)
-            let id = try queue.enqueue(Self.form(file), to: proxy.uploads)
+            let id = try await queue.enqueue(Self.form(file), to: proxy.uploads)
             let options = ["queue", "run", "--drain", "--queue", directory.path]
             let sender = try RunningProgram(options)
             await proxy.waitForBody(of: cut)
@@ -42,30 +41,6 @@ import Testing
             #expect(offset > 0 && offset <= cut)
             #expect(Set(proxy.seen.map { $0["Idempotency-Key"] }).count == 1)
         }
-        #expect(try await receiver.end().records.count == 1)
-    }
-
-    @Test(arguments: [
-        (1, "ALTER TABLE upload DROP COLUMN resource; DROP TABLE handover"), (2, "DROP TABLE handover"),
-    ])
-    func `a queue of an older version is opened and sent`(version: Int, older: String) async throws {
-        let folder = try TemporaryFolder()
-        let receiver = try await ReceivingServer()
-        let id: QueuedUpload.ID
-        do {
-            let queue = try UploadQueue(directory: folder.url)
-            id = try queue.enqueue(Self.form(try folder.file("a.bin", size: 1000)), to: receiver.uploads)
-        }
-        do {
-            let database = try DatabaseQueue(path: folder.url.appending(path: "queue.sqlite").path)
-            try await database.write { db in
-                try db.execute(sql: "\(older); PRAGMA user_version = \(version)")
-            }
-        }
-        let queue = try UploadQueue(directory: folder.url)
-        try await queue.run(
-            UploadClient(transport: AsyncHTTPTransport()), options: QueueOptions(endsWhenEmpty: true))
-        #expect(try queue.upload(id)?.state.name == "done")
         #expect(try await receiver.end().records.count == 1)
     }
 }

@@ -31,7 +31,7 @@ import Testing
         let server = try await ReceivingServer()
         let file = try folder.file("a.jpg", size: 300_000)
         for index in 0..<5 {
-            try queue.enqueue(QueuedForms.form("\(index)", file), to: server.uploads, files: .copied)
+            try await queue.enqueue(QueuedForms.form("\(index)", file), to: server.uploads)
         }
         try FileManager.default.removeItem(at: file)
         var options = QueueOptions.draining
@@ -44,7 +44,7 @@ import Testing
             #expect(upload.bytesSent == upload.totalBytes && upload.attempts == 1)
         }
         #expect(try await Self.received(by: server) == ["0", "1", "2", "3", "4"])
-        let copies = folder.url.appending(path: "queue/files").path
+        let copies = folder.url.appending(path: "queue/bodies").path
         #expect(try FileManager.default.contentsOfDirectory(atPath: copies).isEmpty)
         #expect(try await server.end().records.count == 5)
     }
@@ -54,14 +54,14 @@ import Testing
         let queue = try UploadQueue(directory: folder.url)
         let server = try await ReceivingServer()
         let later = Date(timeIntervalSinceNow: 0.3)
-        try queue.enqueue(
+        try await queue.enqueue(
             QueuedForms.form("late"), to: server.uploads, conditions: UploadConditions(notBefore: later, priority: 9))
-        try queue.enqueue(QueuedForms.form("a"), to: server.uploads)
-        try queue.enqueue(QueuedForms.form("g1"), to: server.uploads, conditions: UploadConditions(group: "g"))
-        try queue.enqueue(
+        try await queue.enqueue(QueuedForms.form("a"), to: server.uploads)
+        try await queue.enqueue(QueuedForms.form("g1"), to: server.uploads, conditions: UploadConditions(group: "g"))
+        try await queue.enqueue(
             QueuedForms.form("g2"), to: server.uploads, conditions: UploadConditions(priority: 8, group: "g"))
-        try queue.enqueue(QueuedForms.form("high"), to: server.uploads, conditions: UploadConditions(priority: 1))
-        try queue.enqueue(QueuedForms.form("b"), to: server.uploads)
+        try await queue.enqueue(QueuedForms.form("high"), to: server.uploads, conditions: UploadConditions(priority: 1))
+        try await queue.enqueue(QueuedForms.form("b"), to: server.uploads)
         var options = QueueOptions.draining
         options.concurrency = 1
         try await queue.run(Self.client, options: options)
@@ -74,13 +74,15 @@ import Testing
         let folder = try TemporaryFolder()
         let queue = try UploadQueue(directory: folder.url)
         let server = try await ReceivingServer()
-        let id = try queue.enqueue(
-            QueuedForms.form("photos"), to: server.uploads, conditions: UploadConditions(needsUnmeteredNetwork: true))
+        let id = try await queue.enqueue(
+            QueuedForms.form("photos"), to: server.uploads, conditions: UploadConditions(networks: .unmetered))
         var options = QueueOptions.draining
-        options.isNetworkUnmetered = { false }
-        try await queue.run(Self.client, options: options)
-        #expect(try queue.upload(id)?.state == .waiting)
-        options.isNetworkUnmetered = { true }
+        for path in [nil, NetworkPath(isExpensive: true), NetworkPath(isConstrained: true)] {
+            options.networkPath = { path }
+            try await queue.run(Self.client, options: options)
+            #expect(try queue.upload(id)?.state == .waiting)
+        }
+        options.networkPath = { NetworkPath() }
         try await queue.run(Self.client, options: options)
         #expect(try queue.upload(id)?.state.name == "done")
     }
@@ -91,17 +93,19 @@ import Testing
         let nobody = try #require(URL(string: "http://127.0.0.1:1/uploads"))
         let server = try await ReceivingServer("--max-file", "1kB")
         let file = try folder.file("a.jpg", size: 100_000)
-        let vanishing = try folder.file("b.jpg", size: 100)
-        let changing = try folder.file("c.jpg", size: 100)
-        let unreached = try queue.enqueue(QueuedForms.form("nobody"), to: nobody)
-        let tooLarge = try queue.enqueue(QueuedForms.form("large", file), to: server.uploads)
-        let vanished = try queue.enqueue(QueuedForms.form("gone", vanishing), to: server.uploads)
-        let changed = try queue.enqueue(QueuedForms.form("changed", changing), to: server.uploads)
-        try FileManager.default.removeItem(at: vanishing)
-        try Data(repeating: 2, count: 101).write(to: changing)
+        let unreached = try await queue.enqueue(QueuedForms.form("nobody"), to: nobody)
+        let tooLarge = try await queue.enqueue(QueuedForms.form("large", file), to: server.uploads)
+        let bodies = folder.url.appending(path: "queue/bodies")
+        let known = try Set(FileManager.default.contentsOfDirectory(atPath: bodies.path))
+        let vanished = try await queue.enqueue(QueuedForms.form("gone", file), to: server.uploads)
+        let changed = try await queue.enqueue(QueuedForms.form("changed", file), to: server.uploads)
+        let new = try Set(FileManager.default.contentsOfDirectory(atPath: bodies.path)).subtracting(known).sorted()
+        try FileManager.default.removeItem(at: bodies.appending(path: new[0]))
+        try Data(repeating: 2, count: 101).write(to: bodies.appending(path: new[1]))
         try await queue.run(Self.client, options: QueueOptions.draining)
         for (id, attempts, reason) in [
-            (unreached, 5, "127.0.0.1:1"), (tooLarge, 1, "413"), (vanished, 1, "b.jpg"), (changed, 1, "c.jpg"),
+            (unreached, 5, "127.0.0.1:1"), (tooLarge, 1, "413"), (vanished, 1, "Enqueue it again"),
+            (changed, 1, "Enqueue it again"),
         ] {
             let upload = try #require(try queue.upload(id))
             guard case .failed(let because) = upload.state else { Issue.record("\(upload.state)"); continue }
@@ -115,12 +119,11 @@ import Testing
         let folder = try TemporaryFolder()
         let queue = try UploadQueue(directory: folder.url)
         let server = try await ReceivingServer()
-        let missing = try folder.file("a.jpg", size: 10)
-        let first = try queue.enqueue(
-            QueuedForms.form("1", missing), to: server.uploads, conditions: UploadConditions(group: "g"))
-        let second = try queue.enqueue(
+        let refused = try #require(URL(string: server.url.absoluteString + "/nowhere"))
+        let first = try await queue.enqueue(
+            QueuedForms.form("1"), to: refused, conditions: UploadConditions(group: "g"))
+        let second = try await queue.enqueue(
             QueuedForms.form("2"), to: server.uploads, conditions: UploadConditions(group: "g"))
-        try FileManager.default.removeItem(at: missing)
         try await queue.run(Self.client, options: QueueOptions.draining)
         #expect(try queue.upload(first)?.state.name == "failed")
         #expect(try queue.upload(second)?.state == .waiting)
@@ -137,8 +140,8 @@ import Testing
         try await FaultProxy.run(before: server.url) { _ in
             .stall(atByte: 1)
         } while: { proxy in
-            let cancelled = try queue.enqueue(QueuedForms.form("1", file), to: proxy.uploads)
-            let interrupted = try queue.enqueue(QueuedForms.form("2", file), to: proxy.uploads)
+            let cancelled = try await queue.enqueue(QueuedForms.form("1", file), to: proxy.uploads)
+            let interrupted = try await queue.enqueue(QueuedForms.form("2", file), to: proxy.uploads)
             let running = Task { try await queue.run(Self.client) }
             var updates = queue.updates().makeAsyncIterator()
             while let uploads = try await updates.next(),
@@ -174,7 +177,7 @@ import Testing
         let server = try await ReceivingServer()
         let list = await UploadQueueList(queue)
         let following = Task { await list.follow() }
-        try queue.enqueue(QueuedForms.form("1"), to: server.uploads)
+        try await queue.enqueue(QueuedForms.form("1"), to: server.uploads)
         try await queue.run(Self.client, options: QueueOptions.draining)
         while await !list.uploads.contains(where: { $0.state.name == "done" }) {
             try Task.checkCancellation()

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTypes
+import PostcardClient
 import PostcardForm
 import PostcardQueue
 import PostcardTestSupport
@@ -17,7 +18,7 @@ import Testing
         return form
     }
 
-    @Test func `what was put in is there after reopening, in order`() throws {
+    @Test func `what was put in is there after reopening, in order`() async throws {
         let folder = try TemporaryFolder()
         let file = try folder.file("a.jpg", size: 1000)
         let address = try Self.address()
@@ -25,7 +26,7 @@ import Testing
         let length = try #require(try form.layout().contentLength)
         do {
             let queue = try UploadQueue(directory: folder.url.appending(path: "queue"))
-            for _ in 0..<3 { try queue.enqueue(form, to: address) }
+            for _ in 0..<3 { try await queue.enqueue(form, to: address) }
         }
         let uploads = try UploadQueue(directory: folder.url.appending(path: "queue")).uploads()
         #expect(uploads.map(\.id) == [1, 2, 3])
@@ -33,24 +34,51 @@ import Testing
         #expect(uploads.allSatisfy { $0.attempts == 0 && $0.bytesSent == 0 && $0.method == .post })
     }
 
-    @Test func `an upload that cannot be taken leaves nothing`() throws {
+    @Test func `an upload that cannot be accepted leaves nothing`() async throws {
         let folder = try TemporaryFolder()
         let directory = folder.url.appending(path: "queue")
         let queue = try UploadQueue(directory: directory)
         var form = MultipartForm()
         form.append(Data(repeating: 1, count: 100_000), named: "large", filename: "large.bin")
         form.append(FormStream(length: 3) { AsyncStream { $0.finish() } }, named: "log", filename: "log")
-        let streamed = form
-        let error = #expect(throws: UploadQueueError.self) { try queue.enqueue(streamed, to: Self.address()) }
-        #expect(error?.code == .stream)
-        #expect(error?.message.contains("\"log\"") == true)
+        let short = form
+        await #expect(throws: FormError.self) { try await queue.enqueue(short, to: Self.address()) }
         let missing = Self.form(with: folder.url.appending(path: "missing.jpg"))
-        #expect(throws: FormError.self) { try queue.enqueue(missing, to: Self.address(), files: .copied) }
+        await #expect(throws: FormError.self) { try await queue.enqueue(missing, to: Self.address()) }
+        let file = try #require(URL(string: "file:///etc/hosts"))
+        let error = await #expect(throws: UploadError.self) { try await queue.enqueue(MultipartForm(), to: file) }
+        #expect(error?.code == .invalidURL)
         #expect(try queue.uploads().isEmpty)
-        let files = directory.appending(path: "files").path
-        #expect(
-            try !FileManager.default.fileExists(atPath: files)
-                || FileManager.default.contentsOfDirectory(atPath: files).isEmpty)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.appending(path: "bodies").path).isEmpty)
+    }
+
+    @Test func `a form that breaks the queue's rules is not accepted`() async throws {
+        let folder = try TemporaryFolder()
+        let rules = try FormRules(files: ["image": FormRules.File(maximumBytes: 10)], otherParts: .allowed)
+        let queue = try UploadQueue(directory: folder.url, rules: rules)
+        let form = Self.form(with: try folder.file("a.jpg", size: 1000))
+        let error = await #expect(throws: UploadError.self) { try await queue.enqueue(form, to: Self.address()) }
+        #expect(error?.code == .brokenRule)
+        #expect(try queue.uploads().isEmpty)
+    }
+
+    @Test func `a form is on disk once, and its files may go`() async throws {
+        let folder = try TemporaryFolder()
+        let directory = folder.url.appending(path: "queue")
+        let queue = try UploadQueue(directory: directory)
+        let photo = try folder.file("photo.jpg", size: 10_000_000)
+        let id = try await queue.enqueue(Self.form(with: photo), to: Self.address())
+        try FileManager.default.removeItem(at: photo)
+        #expect(try queue.bodyExists(id))
+        let upload = try #require(try queue.upload(id))
+        #expect(upload.parts.map(\.name) == ["name", "image"] && upload.parts.last?.filename == "photo.jpg")
+        #expect(upload.parts.last?.content.count == 10_000_000)
+        let used = try FileManager.default.subpathsOfDirectory(atPath: directory.path).reduce(0) { sum, path in
+            sum
+                + (try FileManager.default.attributesOfItem(atPath: directory.appending(path: path).path)[.size] as? Int
+                    ?? 0)
+        }
+        #expect(used <= 10_500_000)
     }
 
     @Test(arguments: [
@@ -79,11 +107,11 @@ import Testing
         #expect(try Data(contentsOf: file) == content)
     }
 
-    @Test func `a database that is damaged inside is named and left as it is`() throws {
+    @Test func `a database that is damaged inside is named and left as it is`() async throws {
         let folder = try TemporaryFolder()
         do {
             let queue = try UploadQueue(directory: folder.url)
-            try queue.enqueue(MultipartForm(), to: try Self.address())
+            try await queue.enqueue(MultipartForm(), to: try Self.address())
         }
         let file = folder.url.appending(path: "queue.sqlite")
         var content = try Data(contentsOf: file)
@@ -96,13 +124,14 @@ import Testing
         #expect(try Data(contentsOf: file) == content)
     }
 
-    @Test func `what has ended is cleared, and nothing else`() throws {
+    @Test func `what has ended is cleared, and nothing else`() async throws {
         let folder = try TemporaryFolder()
         let queue = try UploadQueue(directory: folder.url)
         let address = try Self.address()
         let file = try folder.file("a.jpg", size: 100_000)
-        let ids = try (0..<3).map { _ in try queue.enqueue(Self.form(with: file), to: address, files: .copied) }
-        let files = folder.url.appending(path: "files").path
+        var ids: [QueuedUpload.ID] = []
+        for _ in 0..<3 { ids.append(try await queue.enqueue(Self.form(with: file), to: address)) }
+        let files = folder.url.appending(path: "bodies").path
         #expect(try FileManager.default.contentsOfDirectory(atPath: files).count == 3)
         try queue.cancel(ids[1])
         #expect(try queue.clear() == 1)

@@ -23,14 +23,14 @@ struct FullDiskTests {
         let small = try folder.file("small.bin", size: 10_000)
         try await SmallDisk.with(megabytes: 4) { disk in
             let queue = try UploadQueue(directory: disk)
-            let first = try queue.enqueue(Self.form("first", small), to: url, files: .copied)
-            let error = #expect(throws: UploadQueueError.self) {
-                try queue.enqueue(Self.form("large", large), to: url, files: .copied)
+            let first = try await queue.enqueue(Self.form("first", small), to: url)
+            let error = await #expect(throws: UploadQueueError.self) {
+                try await queue.enqueue(Self.form("large", large), to: url)
             }
             #expect(error?.code == .full)
-            let last = try queue.enqueue(Self.form("last", small), to: url, files: .copied)
+            let last = try await queue.enqueue(Self.form("last", small), to: url)
             #expect(try queue.uploads().map(\.id) == [first, last])
-            let copies = try FileManager.default.contentsOfDirectory(atPath: disk.path + "/files")
+            let copies = try FileManager.default.contentsOfDirectory(atPath: disk.path + "/bodies")
             #expect(copies.count == 2)
         }
     }
@@ -40,20 +40,20 @@ struct FullDiskTests {
         let url = try #require(URL(string: Self.url))
         try await SmallDisk.with(megabytes: 4) { disk in
             let queue = try UploadQueue(directory: disk)
-            let first = try queue.enqueue(Self.form("first"), to: url)
-            let filler = disk.appending(path: "filler")
+            let first = try await queue.enqueue(Self.form("first"), to: url)
+            let filler = disk.appending(path: "../filler")
             try SmallDisk.fill(filler)
             let text = String(repeating: "x", count: 16_000)
             // The database has some room of its own.
-            let error = #expect(throws: UploadQueueError.self) {
-                for _ in 0..<1000 { try queue.enqueue(Self.form(text), to: url) }
+            let error = await #expect(throws: UploadQueueError.self) {
+                for _ in 0..<1000 { try await queue.enqueue(Self.form(text), to: url) }
             }
             #expect(error?.code == .full, "\(error?.message ?? "")")
             let before = try queue.uploads()
             #expect(before.first?.id == first && before.count < 1000)
             // Emptied rather than removed: a process that another test starts may hold it open for a moment.
             try Data().write(to: filler)
-            let last = try queue.enqueue(Self.form("last"), to: url)
+            let last = try await queue.enqueue(Self.form("last"), to: url)
             let reopened = try UploadQueue(directory: disk)
             #expect(try reopened.uploads() == before + [#require(try queue.upload(last))])
         }
@@ -78,7 +78,8 @@ private enum SmallDisk {
         try #require(try await mount(megabytes, at: folder.path))
         let result: Result<Void, any Error>
         do {
-            try await body(folder.url)
+            // The mounted folder is open to all, as a folder for temporary files is.
+            try await body(folder.url.appending(path: "queue"))
             result = .success(())
         } catch {
             result = .failure(error)

@@ -21,6 +21,12 @@ final class RawSocket {
         let kind = SOCK_STREAM
         #endif
         descriptor = FileDescriptor(rawValue: socket(AF_INET, kind, 0))
+        #if canImport(Darwin)
+        // Elsewhere each send says that a closed connection is an error and no signal.
+        var isSilent: Int32 = 1
+        setsockopt(
+            descriptor.rawValue, SOL_SOCKET, SO_NOSIGPIPE, &isSilent, socklen_t(MemoryLayout<Int32>.size))
+        #endif
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = in_port_t(port).bigEndian

@@ -13,9 +13,9 @@ struct LongQueue {
     let folder: URL
 
     /// Fills the queue, runs all rounds, prints a table, and says whether every goal was met.
-    func compare() throws -> Bool {
+    func compare() async throws -> Bool {
         let clock = ContinuousClock()
-        let filling = try clock.measure { try fill() }
+        let filling = try await clock.measure { try await fill() }
         let perForm = filling / Self.count / .milliseconds(1)
         show("\(Self.count) forms enqueued, \(decimal(perForm, 3)) ms each without waiting for a disk\n")
         show(
@@ -43,14 +43,21 @@ struct LongQueue {
 
     private var directory: URL { folder.appending(path: "queue") }
 
-    /// Puts the forms in where no disk is waited for, if there is such a place: each is durable when it has been put in.
-    private func fill() throws {
-        let memory = URL(filePath: "/dev/shm")
-        let place = FileManager.default.isWritableFile(atPath: memory.path) ? memory : folder
-        let filled = place.appending(path: folder.lastPathComponent + "-filling")
+    /// Where no disk is waited for, if there is such a place with enough room. Each form is a file of its own, which takes
+    /// 4 KiB however small it is.
+    private func quickPlace() -> URL {
+        let memory = "/dev/shm"
+        let attributes = try? FileManager.default.attributesOfFileSystem(forPath: memory)
+        let free = (attributes?[.systemFreeSize] as? NSNumber)?.int64Value ?? 0
+        return FileManager.default.isWritableFile(atPath: memory) && free > 1 << 30 ? URL(filePath: memory) : folder
+    }
+
+    /// Fills the queue where that is quick, because `enqueue` waits until each form is durable, and copies it to the disk.
+    private func fill() async throws {
+        let filled = quickPlace().appending(path: folder.lastPathComponent + "-filling")
         defer { try? FileManager.default.removeItem(at: filled) }
         let picture = folder.appending(path: "picture.jpg")
-        try Data(repeating: 1, count: 20_000).write(to: picture)
+        try Data(repeating: 1, count: 100).write(to: picture)
         var form = MultipartForm()
         form.append("초코", named: "name")
         form.append("Greetings from Jeju", named: "message")
@@ -59,19 +66,21 @@ struct LongQueue {
         do {
             let queue = try UploadQueue(directory: filled)
             for index in 0..<(Self.count + Self.rounds * Measurement.sent) {
-                try queue.enqueue(form, to: url, conditions: UploadConditions(priority: index % 10 == 7 ? 1 : 0))
+                try await queue.enqueue(
+                    form, to: url, conditions: UploadConditions(priority: index % 10 == 7 ? 1 : 0))
             }
         }
         try FileManager.default.copyItem(at: filled, to: directory)
     }
 
-    /// Lets the system forget what it has read of the database, as after a start of the machine.
+    /// Lets the system forget what it has read of the database and the forms, as after a start of the machine.
     private func forgetPages() throws {
         #if os(Linux)
-        for name in try FileManager.default.contentsOfDirectory(atPath: directory.path) {
+        // Only pages that are on the disk can be forgotten.
+        sync()
+        for name in try FileManager.default.subpathsOfDirectory(atPath: directory.path) {
             let descriptor = open(directory.appending(path: name).path, O_RDONLY | O_CLOEXEC)
             guard descriptor >= 0 else { continue }
-            fsync(descriptor)
             _ = posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED)
             close(descriptor)
         }

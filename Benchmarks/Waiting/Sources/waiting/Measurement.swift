@@ -49,9 +49,9 @@ struct Measurement: Codable {
         let (questions, asked) = AsyncStream.makeStream(of: ContinuousClock.Instant.self)
         let options = QueueOptions(
             concurrency: concurrency, resumption: nil,
-            isNetworkUnmetered: {
+            networkPath: {
                 asked.yield(.now)
-                return true
+                return NetworkPath()
             })
         let running = Task { try await queue.run(UploadClient(transport: transport), options: options) }
         var times: [ContinuousClock.Instant] = []

@@ -9,7 +9,7 @@ if let directory = CommandLine.arguments.dropFirst().first {
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     let isMet: Bool
     do {
-        isMet = try LongQueue(folder: folder).compare()
+        isMet = try await LongQueue(folder: folder).compare()
     } catch {
         print("It cannot be measured: \(error)")
         isMet = false

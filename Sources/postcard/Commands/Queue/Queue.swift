@@ -7,7 +7,8 @@ struct Queue: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Keeps uploads on disk and sends them, whatever ends in between.",
         subcommands: [
-            QueueAdd.self, QueueRunner.self, QueueList.self, QueueRetry.self, QueueCancel.self, QueueClear.self,
+            QueueAdd.self, QueueRunner.self, QueueList.self, QueueRetry.self, QueueCancel.self, QueuePause.self,
+            QueueResume.self, QueueClear.self,
         ])
 }
 

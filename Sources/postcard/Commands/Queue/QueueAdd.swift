@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import PostcardClient
 import PostcardForm
 import PostcardQueue
 
@@ -7,8 +8,8 @@ struct QueueAdd: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "add", abstract: "Puts an upload into the queue, and prints its identifier.",
         discussion: """
-            When it ends with 0 the upload is on disk. The header fields are kept with it as they are, secrets included, \
-            in files that only their owner may read.
+            When it exits with 0 the whole form is on disk, and its files may change or go. The header fields are kept with \
+            it as they are, secrets included, in files that only their owner can read.
             """)
 
     @Argument(help: "Where the form goes: an http or https URL.")
@@ -20,7 +21,7 @@ struct QueueAdd: AsyncParsableCommand {
     @OptionGroup
     var location: QueueLocation
 
-    @Flag(help: "Copy the form's files into the queue rather than read them when their turn comes.")
+    @Flag(help: ArgumentHelp("Accepted from older scripts: files are always copied.", visibility: .private))
     var copy = false
 
     @Option(help: ArgumentHelp("Not before this time, such as 2026-12-24T18:00:00Z.", valueName: "time"))
@@ -32,7 +33,7 @@ struct QueueAdd: AsyncParsableCommand {
     @Option(help: "Uploads of one group go one after the other, in the order in which they were added.")
     var group: String?
 
-    @Flag(help: "Wait for a network that is not metered, where the platform tells.")
+    @Flag(help: "Wait for a network that is not metered, on platforms that distinguish networks.")
     var unmetered = false
 
     func validate() throws {
@@ -58,12 +59,12 @@ struct QueueAdd: AsyncParsableCommand {
 
     func run() async throws {
         let conditions = UploadConditions(
-            notBefore: try earliest(), needsUnmeteredNetwork: unmetered, priority: priority, group: group)
+            notBefore: try earliest(), networks: unmetered ? .unmetered : .all, priority: priority, group: group)
         let (address, method, headerFields) = (try address(), try options.method(), try options.headerFields())
         try await CommandFailure.reporting {
-            let id = try location.open().enqueue(
+            let id = try await location.open().enqueue(
                 try options.multipartForm(), to: address, method: method, headerFields: headerFields,
-                files: copy ? .copied : .referenced, conditions: conditions)
+                conditions: conditions)
             try Terminal.writeLine("\(id)")
         }
     }

@@ -14,7 +14,8 @@ struct QueueList: AsyncParsableCommand {
 
     func run() async throws {
         try await CommandFailure.reporting {
-            let uploads = try location.open().uploads()
+            let queue = try location.open()
+            let uploads = try queue.uploads()
             if json {
                 let encoder = JSONEncoder()
                 encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -22,6 +23,7 @@ struct QueueList: AsyncParsableCommand {
                 try Terminal.writeLine("")
             } else {
                 for upload in uploads { try Terminal.writeLine(Self.line(for: upload)) }
+                if try queue.isPaused { Terminal.say("The queue is paused. postcard queue resume lets it send again.") }
             }
         }
     }
@@ -35,7 +37,7 @@ struct QueueList: AsyncParsableCommand {
             return line + "  again at \(due.formatted(.iso8601)): \(Terminal.printable(reason))"
         case .failed(let reason): return line + "  \(Terminal.printable(reason))"
         case .done(let response): return line + "  \(response.status)"
-        case .waiting, .sending, .cancelled: return line
+        case .waiting, .sending, .paused, .cancelled: return line
         }
     }
 }
@@ -71,7 +73,7 @@ private struct QueuedUploadReport: Encodable {
             (error, response) = (
                 nil, Answer(status: answer.status, body: String(decoding: answer.body, as: UTF8.self))
             )
-        case .waiting, .sending, .cancelled: (error, response) = (nil, nil)
+        case .waiting, .sending, .paused, .cancelled: (error, response) = (nil, nil)
         }
     }
 

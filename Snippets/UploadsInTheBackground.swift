@@ -1,0 +1,66 @@
+// An app whose uploads go on while it is suspended or closed: the queue, the photos, the list, and the system's wake-ups.
+
+import Foundation
+import PostcardClient
+import PostcardForm
+import PostcardQueue
+
+#if canImport(PhotosUI) && canImport(SwiftUI) && !os(tvOS) && !os(watchOS)
+import PhotosUI
+import SwiftUI
+
+private let url = URL(filePath: "/")
+
+// snippet.show
+@main struct PetDiary: App {
+    let queue = try? UploadQueue(
+        directory: .applicationSupportDirectory.appending(path: "uploads"),
+        session: BackgroundSession(identifier: "com.example.pets"))
+
+    var body: some Scene {
+        WindowGroup { if let queue { Diary(list: UploadQueueList(queue)) } else { Text("Try again later.") } }
+            .backgroundTask(.urlSession("com.example.pets")) { await queue?.handleEvents() }
+    }
+}
+struct Diary: View {
+    @State var list: UploadQueueList
+    @State private var photos: [PhotosPickerItem] = []
+
+    var body: some View {
+        VStack {
+            List(list.uploads) { upload in ProgressView(upload.state.name, value: upload.fraction) }
+            PhotosPicker("Send photos", selection: $photos, matching: .images, preferredItemEncoding: .current)
+        }
+        .task { await list.follow() }
+        .task { try? await list.queue.run() }
+        .onChange(of: photos) { Task { try await send(photos) } }
+    }
+    func send(_ photos: [PhotosPickerItem]) async throws {
+        var form = MultipartForm()
+        for photo in photos { form.append(try await photo.formPart(named: "petImage")) }
+        try await list.queue.enqueue(form, to: url)
+    }
+}
+// snippet.hide
+#else
+// Without a system that carries uploads, the queue sends them in this process, and the next run resumes what it left.
+@main
+struct Program {
+    static func main() async throws {
+        guard let url = CommandLine.arguments.dropFirst().first.flatMap({ URL(string: $0) }) else {
+            print("Usage: UploadsInTheBackground URL PHOTO...")
+            exit(64)
+        }
+        let queue = try UploadQueue(
+            directory: URL(filePath: "uploads"),
+            session: BackgroundSession(identifier: "com.example.pets"))
+        for photo in CommandLine.arguments.dropFirst(2) {
+            var form = MultipartForm()
+            form.append(fileAt: URL(filePath: photo), named: "petImage")
+            try await queue.enqueue(form, to: url)
+        }
+        try await queue.run(endsWhenEmpty: true)
+        for upload in try queue.uploads() { print(upload.id, upload.state.name) }
+    }
+}
+#endif

@@ -1,0 +1,117 @@
+import HTTPTypes
+import PostcardForm
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+package import Foundation
+#endif
+
+/// A sentence of a module's string catalog, `Resources/Localizable.xcstrings`: its key, and what its placeholders stand for.
+///
+/// The catalog is for the people who use an app: it names no addresses and gives no advice to developers. Logs get the
+/// English `message` of an error.
+package struct LocalizedText: Sendable, Equatable {
+    package let key: String
+    package let arguments: [String]
+
+    package init(key: String, arguments: [String] = []) {
+        self.key = key
+        self.arguments = arguments
+    }
+
+    #if canImport(Darwin)
+    /// The sentence in the user's language; `nil` if the bundle's catalog does not have it.
+    package func localized(in bundle: Bundle) -> String? {
+        let format = bundle.localizedString(forKey: key, value: nil, table: nil)
+        // A key that is not found is given back.
+        return format == key ? nil : filling(format)
+    }
+    #endif
+
+    /// Fills the placeholders `%1$@` to `%9$@` of a format. One without an argument is left out, and `%%` is a percent
+    /// sign. An argument is not searched for placeholders, whatever a server wrote into it.
+    package func filling(_ format: String) -> String {
+        var text = ""
+        var rest = Substring(format)
+        while let percent = rest.firstIndex(of: "%") {
+            text += rest[..<percent]
+            rest = rest[percent...].dropFirst()
+            if rest.first == "%" {
+                text += "%"
+                rest = rest.dropFirst()
+            } else if let number = rest.first?.wholeNumberValue, rest.dropFirst().hasPrefix("$@") {
+                if arguments.indices.contains(number - 1) { text += arguments[number - 1] }
+                rest = rest.dropFirst(3)
+            } else {
+                text += "%"
+            }
+        }
+        return text + rest
+    }
+}
+
+extension LocalizedText {
+    /// The sentence in the user's language; `nil` if this module's catalog does not have it, and on Linux.
+    var localized: String? {
+        #if canImport(Darwin)
+        localized(in: .module)
+        #else
+        nil
+        #endif
+    }
+}
+
+extension UploadError {
+    /// What happened, for the user.
+    var localizedMessage: LocalizedText {
+        if code == .form, let formError { return formError.localizedMessage }
+        guard code == .refused, let response else { return LocalizedText(key: "UploadError.\(code)") }
+        let status = String(response.status.code)
+        if let reason = response.reason {
+            return LocalizedText(key: "UploadError.refused.reason", arguments: [status, reason])
+        }
+        return LocalizedText(key: "UploadError.refused", arguments: [status])
+    }
+
+    /// What to do, for the user.
+    var localizedAdvice: LocalizedText {
+        // Whether the upload may have arrived matters more than why it failed.
+        if delivery == .answerLost { return LocalizedText(key: "UploadError.advice.answer-lost") }
+        if code == .form, let formError { return formError.localizedAdvice }
+        guard code == .refused, let status = response?.status.code else {
+            return LocalizedText(key: "UploadError.\(code).advice")
+        }
+        switch status {
+        case 401, 403, 413, 415, 429, 507: return LocalizedText(key: "UploadError.refused.\(status).advice")
+        case 408, 502...504: return LocalizedText(key: "UploadError.refused.busy.advice")
+        default: return LocalizedText(key: "UploadError.refused.advice")
+        }
+    }
+}
+
+extension FormError {
+    /// What happened, for the user. Only errors of files are for users; all others are the developer's.
+    var localizedMessage: LocalizedText {
+        guard isAboutFile, let path else { return LocalizedText(key: "FormError.other") }
+        let name = path.split(separator: "/").last.map(String.init) ?? path
+        return LocalizedText(key: "FormError.\(code)", arguments: [name])
+    }
+
+    /// What to do, for the user.
+    var localizedAdvice: LocalizedText {
+        LocalizedText(key: isAboutFile && path != nil ? "FormError.\(code).advice" : "FormError.other.advice")
+    }
+
+    private var isAboutFile: Bool {
+        [.fileMissing, .fileNotRegular, .fileUnreadable, .fileChanged].contains(code)
+    }
+}
+
+extension PictureError {
+    /// What happened, for the user.
+    var localizedMessage: LocalizedText { LocalizedText(key: "PictureError.\(code)") }
+
+    /// What to do, for the user.
+    var localizedAdvice: LocalizedText { LocalizedText(key: "PictureError.\(code).advice") }
+}

@@ -1,0 +1,65 @@
+#if canImport(Darwin)
+public import Foundation
+public import PostcardForm
+
+extension FormPart {
+    /// Makes a file that the user chose outside the app a part of a form, such as a URL from SwiftUI's `fileImporter`,
+    /// a document picker or a drop.
+    ///
+    /// ```swift
+    /// .fileImporter(isPresented: $isImporting, allowedContentTypes: [.image, .pdf]) { result in
+    ///     Task { form.append(try await FormPart(importing: result.get(), named: "attachment")) }
+    /// }
+    /// ```
+    ///
+    /// Such a URL is security-scoped: the app may read it only between `startAccessingSecurityScopedResource()` and
+    /// `stopAccessingSecurityScopedResource()`, and each open scope holds resources of the kernel. An upload may wait,
+    /// retry and resume for hours, so the file is copied at once; on one volume the copy is a clone. Reading is
+    /// coordinated: a file in iCloud Drive or of another file provider is downloaded first, and no other app writes to
+    /// it meanwhile. A document that is a folder, such as an `.rtfd`, becomes a ZIP archive.
+    ///
+    /// The copy belongs to the caller: remove it after the upload.
+    ///
+    /// - Parameters:
+    ///   - url: The file. A file of the app's own works as well, and needs no copy: pass it as `.file(url)`.
+    ///   - name: The name of the form's field.
+    ///   - filename: The name of the file. Defaults to the last component of `url`, with ".zip" for an archive.
+    ///   - contentType: The media type. Defaults to the one that belongs to the filename or to the first bytes.
+    ///   - folder: Where the copy goes. Defaults to ``temporaryFolder``.
+    /// - Throws: ``PictureError`` with code ``PictureError/Code/notLoadable`` if the file cannot be read, downloaded or
+    ///   copied. `CancellationError` if the task is cancelled.
+    public init(
+        importing url: URL, named name: String, filename: String? = nil, contentType: MediaType? = nil,
+        in folder: URL? = nil
+    ) async throws {
+        let result = CallbackResult<URL> { LoadedFile.remove($0) }
+        let copy: URL
+        do {
+            copy = try await result.value {
+                // Neither class is Sendable: the coordinator may be cancelled from any thread, and the system is done
+                // with the intent when it calls the accessor.
+                nonisolated(unsafe) let coordinator = NSFileCoordinator()
+                nonisolated(unsafe) let intent = NSFileAccessIntent.readingIntent(with: url, options: .forUploading)
+                // False for a URL that is not security-scoped, which can be read without.
+                let isScoped = url.startAccessingSecurityScopedResource()
+                coordinator.coordinate(with: [intent], queue: OperationQueue()) { error in
+                    defer { if isScoped { url.stopAccessingSecurityScopedResource() } }
+                    result.finish(
+                        Result {
+                            if let error { throw error }
+                            return try LoadedFile.copy(intent.url, to: folder)
+                        })
+                }
+                return { coordinator.cancel() }
+            }
+        } catch is CancellationError {
+            throw CancellationError()
+        } catch {
+            throw PictureError.notLoadable("The file \(url.lastPathComponent)", underlying: error)
+        }
+        self.init(
+            name: name, filename: filename ?? PictureName.imported(url.lastPathComponent, as: copy.lastPathComponent),
+            contentType: contentType, content: .file(copy))
+    }
+}
+#endif

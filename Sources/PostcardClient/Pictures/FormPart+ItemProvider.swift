@@ -1,0 +1,115 @@
+#if canImport(UniformTypeIdentifiers)
+public import Foundation
+public import PostcardForm
+import UniformTypeIdentifiers
+
+extension NSItemProvider {
+    /// Loads the item's file and makes it a part of a form, for pickers, drag and drop, paste and share extensions.
+    ///
+    /// ```swift
+    /// let loading = Progress(totalUnitCount: Int64(providers.count))
+    /// for provider in providers {
+    ///     form.append(try await provider.formPart(named: "petImage", reportingTo: loading))
+    /// }
+    /// ```
+    ///
+    /// The first image or movie that the item offers is loaded as it is, without encoding it again, else its first
+    /// other file. The still picture stands for a Live Photo. The part's filename is the item's name, with the extension
+    /// of what was loaded.
+    ///
+    /// The system deletes the file that it lends as soon as it has delivered it, so the part holds a copy, which on one
+    /// volume is a clone. The copy belongs to the caller: remove it after the upload. An upload that must survive the
+    /// app being closed needs it in a folder that the system does not clear.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the form's field.
+    ///   - preferred: The media types that the server accepts, most preferred first, such as `[.jpeg]`. The first one
+    ///     that the item offers is loaded. Defaults to none: what keeps most of the picture.
+    ///   - folder: Where the copy goes. Defaults to `FormPart.temporaryFolder`.
+    ///   - progress: Counts this item as one of its units, so make it with as many units as there are items. Cancelling
+    ///     it cancels loading. Defaults to none.
+    /// - Throws: ``PictureError`` with code ``PictureError/Code/noFile`` if the item offers no file, and
+    ///   ``PictureError/Code/notLoadable`` if its file cannot be loaded or copied. `CancellationError` if the task or
+    ///   `progress` is cancelled, which also ends a download from iCloud.
+    public func formPart(
+        named name: String, preferring preferred: [MediaType] = [], in folder: URL? = nil,
+        reportingTo progress: Progress? = nil
+    ) async throws -> FormPart {
+        let identifiers = registeredTypeIdentifiers
+        guard let type = OfferedType.best(of: identifiers.map(OfferedType.init), preferring: preferred) else {
+            throw PictureError.noFile(offered: identifiers)
+        }
+        let suggestedName = suggestedName
+        let result = CallbackResult<FormPart> { part in
+            if case .file(let copy) = part.content { LoadedFile.remove(copy) }
+        }
+        return try await result.value {
+            let loading = loadFileRepresentation(forTypeIdentifier: type.identifier) { file, error in
+                // The file is gone when this returns.
+                result.finish(
+                    Result {
+                        if progress?.isCancelled == true { throw CancellationError() }
+                        guard let file else { throw PictureError.notLoadable("The item's file", underlying: error) }
+                        return try .loaded(file, named: name, suggestedName: suggestedName, type: type, to: folder)
+                    })
+            }
+            progress?.addChild(loading, withPendingUnitCount: 1)
+            return { loading.cancel() }
+        }
+    }
+}
+
+extension OfferedType {
+    /// What the system knows about a type.
+    init(_ identifier: String) {
+        let type = UTType(identifier)
+        let kind: Kind =
+            switch type {
+            case nil: .unusable
+            // Packages and bundles are directories. Links are offered as bytes that no server wants.
+            case let type? where type.conforms(to: .directory) || type.conforms(to: .url): .unusable
+            case let type? where type.conforms(to: .image): .image
+            case let type? where type.conforms(to: .movie): .movie
+            case let type? where type.conforms(to: .data): .data
+            default: .unusable
+            }
+        self.init(
+            identifier, kind, mimeType: type?.preferredMIMEType, fileExtension: type?.preferredFilenameExtension)
+    }
+}
+#endif
+
+#if canImport(PhotosUI) && !os(tvOS) && !os(watchOS)
+public import Foundation
+public import PhotosUI
+public import PostcardForm
+
+extension PHPickerResult {
+    /// Loads what was picked and makes it a part of a form. See `NSItemProvider.formPart(named:)`.
+    ///
+    /// ```swift
+    /// func picker(_ picker: PHPickerViewController, didFinishPicking results: [PHPickerResult]) {
+    ///     Task {
+    ///         for result in results { form.append(try await result.formPart(named: "petImage")) }
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// The picker may convert pictures and videos to a more common format. It does not if its configuration's
+    /// `preferredAssetRepresentationMode` is `.current`.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the form's field.
+    ///   - preferred: The media types that the server accepts, most preferred first. Defaults to none.
+    ///   - folder: Where the copy goes. Defaults to `FormPart.temporaryFolder`.
+    ///   - progress: Counts this item as one of its units. Defaults to none.
+    /// - Throws: ``PictureError`` if there is no file or it cannot be loaded; `CancellationError` if the task or
+    ///   `progress` is cancelled.
+    public func formPart(
+        named name: String, preferring preferred: [MediaType] = [], in folder: URL? = nil,
+        reportingTo progress: Progress? = nil
+    ) async throws -> FormPart {
+        try await itemProvider.formPart(named: name, preferring: preferred, in: folder, reportingTo: progress)
+    }
+}
+#endif

@@ -1,0 +1,115 @@
+#if canImport(Photos) && !os(watchOS)
+public import Foundation
+public import Photos
+public import PostcardForm
+import UniformTypeIdentifiers
+
+extension PHAsset {
+    /// Makes a photo or video of the photo library a part of a form, byte for byte as the library has it. It is first
+    /// downloaded if it is only in iCloud.
+    ///
+    /// ```swift
+    /// let loading = Progress(totalUnitCount: 1)
+    /// form.append(try await asset.formPart(named: "original", reportingTo: loading))
+    /// ```
+    ///
+    /// The app needs the user's permission to read the library. A picker needs none; use `PHPickerResult.formPart` if
+    /// the user chooses what is sent.
+    ///
+    /// The part holds a copy of the file, which belongs to the caller: remove it after the upload. Of a Live Photo this
+    /// is the still picture; its video is ``PhotoComponent/pairedVideo``. The part's filename is the original's, with
+    /// the extension of what is sent.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the form's field.
+    ///   - version: The original, or the current version with all edits. Defaults to the original.
+    ///   - component: Which of the item's files. Defaults to the photo or video itself.
+    ///   - downloads: Whether to download the file if it is only in iCloud. Defaults to `true`.
+    ///   - folder: Where the copy goes. Defaults to `FormPart.temporaryFolder`.
+    ///   - progress: Counts this item as one of its units, which grows with the download from iCloud. Cancelling it
+    ///     cancels the download. Defaults to none.
+    /// - Throws: ``PictureError`` with code ``PictureError/Code/noSuchVersion`` if the item has no such file, and
+    ///   ``PictureError/Code/notLoadable`` if it cannot be read, downloaded or copied. `CancellationError` if the task
+    ///   or `progress` is cancelled.
+    public func formPart(
+        named name: String, version: PhotoVersion = .original, component: PhotoComponent = .primary,
+        downloading downloads: Bool = true, in folder: URL? = nil, reportingTo progress: Progress? = nil
+    ) async throws -> FormPart {
+        let resources = PHAssetResource.assetResources(for: self)
+        let kinds = resources.map { PhotoResource($0.type) }
+        let isVideo = mediaType == .video
+        guard let index = PhotoResource.index(of: component, version, in: kinds, isVideo: isVideo) else {
+            throw PictureError.noSuchVersion(version, component)
+        }
+        let original = PhotoResource.index(of: .primary, .original, in: kinds, isVideo: isVideo) ?? index
+        let resource = resources[index]
+        let pictureName = PictureName(
+            original: resources[original].originalFilename, file: resource.originalFilename,
+            type: OfferedType(resource.uniformTypeIdentifier))
+        let file: ReceivedFile
+        do {
+            file = try ReceivedFile(at: LoadedFile.place(in: folder, for: pictureName.filename))
+        } catch {
+            throw PictureError.notLoadable("The photo library's file", underlying: error)
+        }
+        try await resource.write(to: file, downloading: downloads, reportingTo: progress)
+        return FormPart(
+            name: name, filename: pictureName.filename, contentType: pictureName.contentType, content: .file(file.url))
+    }
+}
+
+extension PHAssetResource {
+    /// Writes the resource to a file, which is discarded if that fails.
+    ///
+    /// `writeData(for:toFile:options:)` would do the same, but cannot be cancelled: the download of a long video would
+    /// go on after the user gave up.
+    fileprivate func write(
+        to file: ReceivedFile, downloading downloads: Bool, reportingTo parent: Progress?
+    ) async throws {
+        let progress = Progress(totalUnitCount: 1000)
+        let options = PHAssetResourceRequestOptions()
+        options.isNetworkAccessAllowed = downloads
+        options.progressHandler = { @Sendable in progress.completedUnitCount = Int64($0 * 1000) }
+
+        let result = CallbackResult<Void>()
+        progress.cancellationHandler = { result.abandon(throwing: CancellationError()) }
+        defer { progress.cancellationHandler = nil }
+        parent?.addChild(progress, withPendingUnitCount: 1)
+        do {
+            try await result.value {
+                let request = PHAssetResourceManager.default().requestData(for: self, options: options) {
+                    @Sendable chunk in
+                    do { try file.append(chunk) } catch { result.abandon(throwing: error) }
+                } completionHandler: { @Sendable error in
+                    result.finish(Result { if let error { throw error } else { try file.finish() } })
+                }
+                return { PHAssetResourceManager.default().cancelDataRequest(request) }
+            }
+        } catch is CancellationError {
+            file.discard()
+            throw CancellationError()
+        } catch {
+            file.discard()
+            throw PictureError.notLoadable("The photo library's file", underlying: error)
+        }
+        progress.completedUnitCount = 1000
+    }
+}
+
+extension PhotoResource {
+    fileprivate init(_ type: PHAssetResourceType) {
+        self =
+            switch type {
+            case .photo: .photo
+            case .video: .video
+            case .audio: .audio
+            case .alternatePhoto: .alternatePhoto
+            case .fullSizePhoto: .fullSizePhoto
+            case .fullSizeVideo: .fullSizeVideo
+            case .pairedVideo: .pairedVideo
+            case .fullSizePairedVideo: .fullSizePairedVideo
+            default: .other
+            }
+    }
+}
+#endif

@@ -1,0 +1,114 @@
+public import PostcardForm
+import SystemPackage
+import Synchronization
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+extension FormPart {
+    /// The folder of the files that were loaded for parts without a folder of the caller's: "Postcard" in the app's
+    /// temporary folder.
+    ///
+    /// A loaded file is a copy that belongs to the app. Remove it after the upload. To remove what an interrupted run
+    /// left, remove this folder when the app starts, before anything is loaded:
+    ///
+    /// ```swift
+    /// try? FileManager.default.removeItem(at: FormPart.temporaryFolder)
+    /// ```
+    public static var temporaryFolder: URL {
+        FileManager.default.temporaryDirectory.appending(component: "Postcard", directoryHint: .isDirectory)
+    }
+}
+
+/// Copies of files that the system lends only for a moment.
+enum LoadedFile {
+    /// A new path in a folder, which is created if it does not exist.
+    ///
+    /// - Parameters:
+    ///   - folder: The folder. Defaults to ``FormPart/temporaryFolder``.
+    ///   - name: The name of a file whose extension the new one gets. The rest of its name is made up, so that files of
+    ///     the same name do not collide.
+    static func place(in folder: URL?, for name: String) throws -> URL {
+        let folder = folder ?? FormPart.temporaryFolder
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let dot = name.lastIndex(of: ".")
+        let suffix = dot.map { name[$0...].dropFirst() } ?? ""
+        // What is no plain extension has no place in a path.
+        let isPlain = !suffix.isEmpty && suffix.utf8.count <= 16 && suffix.allSatisfy { $0.isLetter || $0.isNumber }
+        return folder.appending(component: UUID().uuidString + (isPlain ? ".\(suffix)" : ""))
+    }
+
+    /// Copies a file. On one volume of an Apple platform the copy is a clone, which takes neither time nor space.
+    static func copy(_ file: URL, to folder: URL?) throws -> URL {
+        let copy = try place(in: folder, for: file.lastPathComponent)
+        do {
+            try FileManager.default.copyItem(at: file, to: copy)
+        } catch {
+            // A copy that failed half way, on a full disk for example.
+            remove(copy)
+            throw error
+        }
+        return copy
+    }
+
+    static func remove(_ file: URL) {
+        try? FileManager.default.removeItem(at: file)
+    }
+}
+
+/// A file that is written chunk by chunk, as a callback receives them.
+final class ReceivedFile: Sendable {
+    let url: URL
+    private let state: Mutex<State>
+
+    private enum State {
+        case open(FileDescriptor)
+        case closed
+    }
+
+    init(at url: URL) throws {
+        self.url = url
+        let options: FileDescriptor.OpenOptions = [.create, .exclusiveCreate]
+        let descriptor = try FileDescriptor.open(
+            FilePath(url.path), .writeOnly, options: options, permissions: [.ownerRead, .ownerWrite])
+        state = Mutex(.open(descriptor))
+    }
+
+    deinit {
+        state.withLock { if case .open(let descriptor) = $0 { try? descriptor.close() } }
+    }
+
+    /// Appends a chunk, unless the file is closed. An error closes it.
+    func append(_ chunk: Data) throws {
+        try state.withLock { state in
+            guard case .open(let descriptor) = state else { return }
+            do {
+                try descriptor.writeAll(chunk)
+            } catch {
+                state = .closed
+                try? descriptor.close()
+                throw error
+            }
+        }
+    }
+
+    func finish() throws {
+        try state.withLock { state in
+            guard case .open(let descriptor) = state else { return }
+            state = .closed
+            try descriptor.close()
+        }
+    }
+
+    /// Closes and removes the file.
+    func discard() {
+        state.withLock { state in
+            if case .open(let descriptor) = state { try? descriptor.close() }
+            state = .closed
+        }
+        LoadedFile.remove(url)
+    }
+}

@@ -1,0 +1,185 @@
+package import SystemPackage
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Android)
+import Android
+#endif
+
+/// A file system call that failed: what was tried, on which path, and what the system said.
+package struct FileError: Error, Sendable, CustomStringConvertible {
+    /// What was tried, as a verb: "open", "write to".
+    package let action: String
+    package let path: FilePath
+    package let errno: Errno
+    /// What the system's answer means, where its own words do not say.
+    package let reason: String?
+
+    package init(_ action: String, _ path: FilePath, _ error: any Error, reason: String? = nil) {
+        self.action = action
+        self.path = path
+        errno = error as? Errno ?? .ioError
+        self.reason = reason
+    }
+
+    /// Whether there was no room left.
+    package var isFull: Bool { errno == .noSpace || errno == .diskQuotaExceeded }
+
+    package var description: String { "Could not \(action) \(path): \(reason ?? "\(errno)")" }
+}
+
+/// Blocking file system calls needed for durability that swift-system lacks.
+package enum DurableFiles {
+    /// Makes a directory that only its owner may look into.
+    package static func makeDirectory(_ path: FilePath) throws(FileError) {
+        guard path.withPlatformString({ mkdir($0, 0o700) }) == 0 else { throw FileError("make", path, lastError) }
+    }
+
+    /// Makes a directory where there is none, and all above it that are missing, so that they survive a power cut.
+    package static func makeDirectories(_ path: FilePath) throws(FileError) {
+        let containing = path.removingLastComponent()
+        do throws(FileError) {
+            try makeDirectory(path)
+        } catch  where error.errno == .fileExists {
+            return
+        } catch  where error.errno == .noSuchFileOrDirectory && !containing.isEmpty {
+            try makeDirectories(containing)
+            try makeDirectory(path)
+        }
+        try synchronizeDirectory(containing.isEmpty ? "." : containing)
+    }
+
+    /// Renames a file or directory, and replaces whatever had the new name.
+    package static func move(_ path: FilePath, to other: FilePath) throws(FileError) {
+        let result = path.withPlatformString { old in other.withPlatformString { new in rename(old, new) } }
+        guard result == 0 else { throw FileError("rename", path, lastError) }
+    }
+
+    /// Asks the disk to begin writing a file's bytes, without waiting. It is a hint, and a failure is ignored.
+    package static func beginSynchronizing(_ descriptor: FileDescriptor) {
+        #if os(Linux) || os(Android)
+        // To give pages up the system has to write them first, and it does not wait until it has.
+        _ = posix_fadvise(descriptor.rawValue, 0, 0, POSIX_FADV_DONTNEED)
+        #endif
+    }
+
+    /// Waits until the bytes of a file, or the names in a directory, are on the disk.
+    ///
+    /// - Parameter path: The file, for the error's message.
+    package static func synchronize(_ descriptor: FileDescriptor, _ path: FilePath) throws(FileError) {
+        #if canImport(Darwin)
+        // On Darwin fsync leaves the bytes in the drive's own cache. Not every file system knows the stronger call.
+        while fcntl(descriptor.rawValue, F_FULLFSYNC) != 0 {
+            if lastError != .interrupted { break }
+        }
+        #endif
+        while fsync(descriptor.rawValue) != 0 {
+            guard lastError == .interrupted else { throw FileError("sync", path, lastError) }
+        }
+    }
+
+    /// Waits until the names in a directory are on the disk.
+    package static func synchronizeDirectory(_ path: FilePath) throws(FileError) {
+        let descriptor: FileDescriptor
+        do {
+            descriptor = try FileDescriptor.open(path, .readOnly, options: [.directory, .closeOnExec])
+        } catch {
+            throw FileError("open", path, error)
+        }
+        defer { try? descriptor.close() }
+        try synchronize(descriptor, path)
+    }
+
+    /// The bytes that a program without special rights can still write where a path is.
+    package static func freeBytes(at path: FilePath) throws(FileError) -> Int64 {
+        var room = statvfs()
+        guard path.withPlatformString({ statvfs($0, &room) }) == 0 else {
+            throw FileError("look at", path, lastError)
+        }
+        let (bytes, isOver) = UInt64(room.f_bavail).multipliedReportingOverflow(by: UInt64(room.f_frsize))
+        return isOver ? .max : Int64(clamping: bytes)
+    }
+
+    static var lastError: Errno { Errno(rawValue: errno) }
+}
+
+/// An exclusive lock on a file. It ends with the object, or with the process, however that ends.
+package final class FileLock: Sendable {
+    private let descriptor: FileDescriptor
+
+    /// Takes the lock of an open file, which is closed with the lock.
+    ///
+    /// - Parameter path: The file, for the error's message.
+    /// - Throws: ``FileError`` with the errno `wouldBlock` if another process has the lock.
+    package init(_ descriptor: FileDescriptor, _ path: FilePath) throws(FileError) {
+        while flock(descriptor.rawValue, LOCK_EX | LOCK_NB) != 0 {
+            let error = DurableFiles.lastError
+            if error == .interrupted { continue }
+            try? descriptor.close()
+            throw FileError("lock", path, error)
+        }
+        self.descriptor = descriptor
+    }
+
+    deinit {
+        // A child process that is being started shares the descriptor, and would keep the lock.
+        _ = flock(descriptor.rawValue, LOCK_UN)
+        try? descriptor.close()
+    }
+}
+
+/// A new file that is written from its beginning. It is closed with the object.
+package final class DurableFile: Sendable {
+    private let path: FilePath
+    package let descriptor: FileDescriptor
+
+    /// Makes the file, which only its owner may read.
+    ///
+    /// - Throws: ``FileError``, also if the name is taken.
+    package convenience init(_ path: FilePath) throws(FileError) {
+        do {
+            let descriptor = try FileDescriptor.open(
+                path, .writeOnly, options: [.create, .exclusiveCreate, .closeOnExec],
+                permissions: [.ownerRead, .ownerWrite])
+            self.init(descriptor, path)
+        } catch {
+            throw FileError("create", path, error)
+        }
+    }
+
+    init(_ descriptor: FileDescriptor, _ path: FilePath) {
+        self.path = path
+        self.descriptor = descriptor
+    }
+
+    deinit {
+        try? descriptor.close()
+    }
+
+    package func write(_ bytes: RawSpan) throws(FileError) {
+        do {
+            try bytes.withUnsafeBytes { bytes in
+                var written = 0
+                while written < bytes.count {
+                    written += try descriptor.write(UnsafeRawBufferPointer(rebasing: bytes[written...]))
+                }
+            }
+        } catch {
+            throw FileError("write to", path, error)
+        }
+    }
+
+    /// Asks the disk to begin writing, without waiting.
+    package func beginSynchronizing() {
+        DurableFiles.beginSynchronizing(descriptor)
+    }
+
+    /// Waits until the bytes are on the disk.
+    package func synchronize() throws(FileError) {
+        try DurableFiles.synchronize(descriptor, path)
+    }
+}

@@ -1,0 +1,219 @@
+package import SystemPackage
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Android)
+import Android
+#endif
+
+/// A directory that only its owner can use, held open.
+///
+/// Files in it are reached by plain names relative to the open directory, and links are not followed: no name, wherever it
+/// comes from, leads out of the directory. Every call blocks.
+package final class PrivateDirectory: Sendable {
+    /// Where the directory was when it was opened.
+    package let path: FilePath
+    private let descriptor: FileDescriptor
+
+    /// Opens a directory, and makes it and those above it if they are missing.
+    ///
+    /// A directory that its group or others may look into is closed to them.
+    ///
+    /// - Throws: ``FileError`` if it cannot be made or opened, belongs to another user, or can be written to by others.
+    package convenience init(_ path: FilePath) throws(FileError) {
+        try DurableFiles.makeDirectories(path)
+        do {
+            let descriptor = try FileDescriptor.open(path, .readOnly, options: [.directory, .closeOnExec])
+            try self.init(descriptor, path)
+        } catch {
+            throw error as? FileError ?? FileError("open", path, error)
+        }
+    }
+
+    private init(_ descriptor: FileDescriptor, _ path: FilePath) throws(FileError) {
+        self.descriptor = descriptor
+        self.path = path
+        let status: Stat
+        do {
+            status = try descriptor.stat()
+        } catch {
+            throw FileError("look at", path, error)
+        }
+        guard status.userID.rawValue == geteuid() else {
+            throw FileError("use", path, Errno.notPermitted, reason: "it belongs to another user")
+        }
+        guard status.permissions.isDisjoint(with: [.groupWrite, .otherWrite]) else {
+            throw FileError(
+                "use", path, Errno.notPermitted,
+                reason: "other users can write to it. Run chmod 700 on it if you trust what is in it")
+        }
+        guard fchmod(descriptor.rawValue, 0o700) == 0 else {
+            throw FileError("protect", path, DurableFiles.lastError)
+        }
+    }
+
+    deinit {
+        try? descriptor.close()
+    }
+
+    /// Opens a directory in this one, and makes it if it is missing.
+    ///
+    /// - Throws: ``FileError``, also if the name is a link.
+    package func directory(_ name: FilePath.Component) throws(FileError) -> PrivateDirectory {
+        if name.withPlatformString({ mkdirat(descriptor.rawValue, $0, 0o700) }) == 0 {
+            try synchronize()
+        } else if DurableFiles.lastError != .fileExists {
+            throw FileError("make", path.appending(name), DurableFiles.lastError)
+        }
+        return try existingDirectory(name)
+    }
+
+    /// Opens a directory in this one.
+    ///
+    /// - Throws: ``FileError``, also if the name is a link.
+    package func existingDirectory(_ name: FilePath.Component) throws(FileError) -> PrivateDirectory {
+        try PrivateDirectory(
+            try open(name, O_RDONLY | O_DIRECTORY, action: "open"), path.appending(name))
+    }
+
+    /// Opens a file for reading.
+    ///
+    /// - Throws: ``FileError`` if there is none, or if it is a link or no regular file.
+    package func open(_ name: FilePath.Component) throws(FileError) -> FileDescriptor {
+        // Without O_NONBLOCK, opening a named pipe would wait for a writer.
+        try checked(try open(name, O_RDONLY | O_NONBLOCK, action: "open"), name)
+    }
+
+    /// Makes a file, which only its owner may read.
+    ///
+    /// - Throws: ``FileError``, also if the name is taken.
+    package func create(_ name: FilePath.Component) throws(FileError) -> DurableFile {
+        DurableFile(
+            try open(name, O_WRONLY | O_CREAT | O_EXCL, action: "create"), path.appending(name))
+    }
+
+    /// Opens a file, and makes it if there is none; only its owner can read it from then on.
+    ///
+    /// - Throws: ``FileError`` if the name is a link, or a file that is not regular or has another name as well.
+    package func openOrCreate(_ name: FilePath.Component) throws(FileError) -> FileDescriptor {
+        let file = try checked(try open(name, O_RDWR | O_CREAT | O_NONBLOCK, action: "open"), name)
+        guard fchmod(file.rawValue, 0o600) == 0 else {
+            defer { try? file.close() }
+            throw FileError("protect", path.appending(name), DurableFiles.lastError)
+        }
+        return file
+    }
+
+    /// Removes a file or a link. One that is gone already is as good.
+    package func remove(_ name: FilePath.Component) throws(FileError) {
+        try unlink(name, flags: 0)
+    }
+
+    /// Removes an empty directory. One that is gone already is as good.
+    package func removeDirectory(_ name: FilePath.Component) throws(FileError) {
+        try unlink(name, flags: AT_REMOVEDIR)
+    }
+
+    /// What a name in the directory is, without following links; `nil` if there is none.
+    package func status(of name: FilePath.Component) throws(FileError) -> Stat? {
+        do {
+            return try FilePath(root: nil, components: name).stat(relativeTo: descriptor, flags: .symlinkNoFollow)
+        } catch Errno.noSuchFileOrDirectory {
+            return nil
+        } catch {
+            throw FileError("look at", path.appending(name), error)
+        }
+    }
+
+    /// When a regular file was last written to, in seconds since 1970; `nil` if the name is no regular file.
+    package func lastChange(of name: FilePath.Component) throws(FileError) -> Int64? {
+        guard let status = try status(of: name), status.type == .regular else { return nil }
+        return Int64(status.st_mtim.tv_sec)
+    }
+
+    /// The names in the directory, in no order.
+    package func names() throws(FileError) -> [FilePath.Component] {
+        // A descriptor of its own, because reading moves a position that copies of a descriptor share.
+        let copy = try open(".", O_RDONLY | O_DIRECTORY, action: "read")
+        guard let stream = fdopendir(copy.rawValue) else {
+            try? copy.close()
+            throw FileError("read", path, DurableFiles.lastError)
+        }
+        defer { closedir(stream) }
+        var names: [FilePath.Component] = []
+        while let entry = readdir(stream) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if let component = FilePath.Component(name), component.kind == .regular { names.append(component) }
+        }
+        return names
+    }
+
+    /// Waits until the names in the directory are on the disk.
+    package func synchronize() throws(FileError) {
+        try DurableFiles.synchronize(descriptor, path)
+    }
+
+    /// Takes the lock of a file in the directory.
+    ///
+    /// - Throws: ``FileError`` with the errno `wouldBlock` if another process has it.
+    package func lock(_ name: FilePath.Component) throws(FileError) -> FileLock {
+        try FileLock(try openOrCreate(name), path.appending(name))
+    }
+
+    private func open(_ name: FilePath.Component, _ flags: Int32, action: String) throws(FileError) -> FileDescriptor {
+        while true {
+            let result = name.withPlatformString {
+                openat(descriptor.rawValue, $0, flags | O_NOFOLLOW | O_CLOEXEC, 0o600)
+            }
+            if result >= 0 { return FileDescriptor(rawValue: result) }
+            let error = DurableFiles.lastError
+            if error == .interrupted { continue }
+            throw FileError(
+                action, path.appending(name), error,
+                reason: error == .tooManySymbolicLinkLevels ? "it is a link, and links are not followed here" : nil)
+        }
+    }
+
+    /// Gives a file back if it is a regular file with one name, and closes it otherwise.
+    private func checked(_ file: FileDescriptor, _ name: FilePath.Component) throws(FileError) -> FileDescriptor {
+        let path = path.appending(name)
+        do {
+            let status = try file.stat()
+            guard status.type == .regular else {
+                throw FileError("open", path, Errno.invalidArgument, reason: "it is no regular file")
+            }
+            guard status.linkCount <= Self.maximumNames, status.userID.rawValue == geteuid() else {
+                throw FileError(
+                    "open", path, Errno.notPermitted, reason: "it has another name or another owner as well")
+            }
+            return file
+        } catch {
+            try? file.close()
+            throw error as? FileError ?? FileError("look at", path, error)
+        }
+    }
+
+    /// The most names that a file may have. A second one may lead to a file outside; on Apple's platforms it may be the
+    /// system's own, which uploads the file.
+    private static var maximumNames: Int {
+        #if canImport(Darwin)
+        2
+        #else
+        1
+        #endif
+    }
+
+    private func unlink(_ name: FilePath.Component, flags: Int32) throws(FileError) {
+        guard name.withPlatformString({ unlinkat(descriptor.rawValue, $0, flags) }) == 0 else {
+            let error = DurableFiles.lastError
+            if error == .noSuchFileOrDirectory { return }
+            throw FileError("remove", path.appending(name), error)
+        }
+    }
+}

@@ -1,0 +1,210 @@
+#if canImport(Darwin)
+import Foundation
+import HTTPTypes
+import PostcardClient
+import Synchronization
+
+/// A background session of the system.
+///
+/// Nothing is decided here: tasks are made from transfers, and the delegate's calls become events.
+struct URLSessionTransferService: TransferService {
+    private let settings: BackgroundSession
+
+    /// The bytes that a request's and a response's head may have, for the hints that the system schedules by.
+    private static let headBytes: Int64 = 4096
+
+    init(_ settings: BackgroundSession) {
+        self.settings = settings
+    }
+
+    func connect(_ report: @escaping @Sendable (TransferEvent) -> Void) async throws {
+        SystemSession.of(settings).attach(settings, report)
+    }
+
+    func transfers() async throws -> [Transfer.ID: Bool] {
+        var transfers: [Transfer.ID: Bool] = [:]
+        for task in await SystemSession.of(settings).session.allTasks {
+            guard let id = task.transfer else {
+                // An older version's, whose upload is sent again.
+                task.cancel()
+                continue
+            }
+            transfers[id] = task.state == .completed
+            // The process ended between making the task and beginning it.
+            if task.state == .suspended { task.resume() }
+        }
+        return transfers
+    }
+
+    func begin(_ transfer: Transfer) async throws {
+        var request = URLRequest(
+            url: transfer.url, cachePolicy: .reloadIgnoringLocalCacheData,
+            timeoutInterval: settings.idleTimeout / .seconds(1))
+        request.httpMethod = transfer.method.rawValue
+        request.httpShouldHandleCookies = false
+        for field in transfer.headerFields { request.addValue(field.value, forHTTPHeaderField: field.name.rawName) }
+        request.allow(transfer.networks)
+        let task = SystemSession.of(settings).session.uploadTask(with: request, fromFile: transfer.body)
+        task.taskDescription = "\(transfer.id)"
+        task.earliestBeginDate = transfer.earliestBegin
+        task.countOfBytesClientExpectsToSend = transfer.length + Self.headBytes
+        task.countOfBytesClientExpectsToReceive = 2 * Self.headBytes
+        task.resume()
+    }
+
+    func cancel(_ id: Transfer.ID) async {
+        for task in await SystemSession.of(settings).session.allTasks where task.transfer == id { task.cancel() }
+    }
+
+    func disconnect() async {
+        SystemSession.of(settings).detach()
+    }
+}
+
+/// The session of an identifier, of which there is one for as long as the process lives: the system allows no second one
+/// before the first has ended all its tasks.
+final class SystemSession: NSObject, URLSessionDataDelegate {
+    private static let all = Mutex<[String: SystemSession]>([:])
+
+    private struct State {
+        var session: URLSession?
+        var report: (@Sendable (TransferEvent) -> Void)?
+        var answerChallenge:
+            (@Sendable (URLAuthenticationChallenge) async -> (URLSession.AuthChallengeDisposition, URLCredential?))?
+        /// What was reported while no queue listened.
+        var events: [TransferEvent] = []
+        /// The tasks whose servers the app has rejected.
+        var rejected: Set<Int> = []
+    }
+
+    private let state = Mutex(State())
+    private let configuration: URLSessionConfiguration
+
+    static func of(_ settings: BackgroundSession) -> SystemSession {
+        all.withLock { all in
+            if let session = all[settings.identifier] { return session }
+            let session = SystemSession(.background(settings))
+            all[settings.identifier] = session
+            return session
+        }
+    }
+
+    private init(_ configuration: URLSessionConfiguration) {
+        self.configuration = configuration
+    }
+
+    /// Made when it is first needed, because it reports events from then on.
+    var session: URLSession {
+        state.withLock { state in
+            if let session = state.session { return session }
+            let queue = OperationQueue()
+            queue.maxConcurrentOperationCount = 1
+            let session = URLSession(configuration: configuration, delegate: self, delegateQueue: queue)
+            state.session = session
+            return session
+        }
+    }
+
+    func attach(_ settings: BackgroundSession, _ report: @escaping @Sendable (TransferEvent) -> Void) {
+        let missed = state.withLock { state in
+            state.report = report
+            state.answerChallenge = settings.answerChallenge
+            defer { state.events = [] }
+            return state.events
+        }
+        for event in missed { report(event) }
+        _ = session
+    }
+
+    func detach() {
+        state.withLock { $0.report = nil }
+    }
+
+    private func report(_ event: TransferEvent) {
+        let report = state.withLock { state in
+            if state.report == nil { state.events.append(event) }
+            return state.report
+        }
+        report?(event)
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
+        totalBytesExpectedToSend: Int64
+    ) {
+        if let id = task.transfer { report(.sent(id, bytes: totalBytesSent)) }
+    }
+
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        if let id = dataTask.transfer { report(.received(id, data)) }
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        guard let id = task.transfer else { return }
+        let isRejected = state.withLock { $0.rejected.remove(task.taskIdentifier) != nil }
+        report(.ended(id, TransferEnd(of: task, error, isRejected: isRejected)))
+    }
+
+    // Without a method for the whole session, the system asks this one about the server's certificate as well.
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        guard let answer = state.withLock({ $0.answerChallenge }) else {
+            return completionHandler(.performDefaultHandling, nil)
+        }
+        let number = task.taskIdentifier
+        Task {
+            let (disposition, credential) = await answer(challenge)
+            // The system ends the task as if it had been cancelled.
+            if disposition == .cancelAuthenticationChallenge {
+                state.withLock { _ = $0.rejected.insert(number) }
+            }
+            completionHandler(disposition, credential)
+        }
+    }
+
+    func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {
+        report(.deliveredAll)
+    }
+}
+
+extension URLSessionTask {
+    fileprivate var transfer: Transfer.ID? { taskDescription.flatMap(Transfer.ID.init) }
+}
+
+extension TransferEnd {
+    /// - Parameter isRejected: Whether the app has rejected the server's certificate or its demand for credentials.
+    fileprivate init(of task: URLSessionTask, _ error: (any Error)?, isRejected: Bool) {
+        let url = task.originalRequest?.url ?? URL(filePath: "/")
+        if isRejected {
+            self = .failed(.tls(with: url, "the app rejected the server's authentication", underlying: error))
+        } else if let error {
+            self =
+                (error as? URLError)?.code == .cancelled
+                ? .cancelled : .failed(UploadError(error, of: url, bytesSent: task.countOfBytesSent))
+        } else if let response = task.response as? HTTPURLResponse {
+            self = .response(
+                status: response.statusCode, headerFields: HTTPFields(response), url: response.url,
+                method: task.currentRequest?.httpMethod.flatMap { HTTPRequest.Method($0) })
+        } else {
+            self = .failed(.connectionLost(to: url, "it gave no HTTP response"))
+        }
+    }
+}
+
+extension URLSessionConfiguration {
+    fileprivate static func background(_ settings: BackgroundSession) -> URLSessionConfiguration {
+        let configuration = URLSessionConfiguration.background(withIdentifier: settings.identifier)
+        configuration.sharedContainerIdentifier = settings.appGroup
+        configuration.isDiscretionary = settings.isDiscretionary
+        configuration.httpMaximumConnectionsPerHost = settings.maximumConnectionsPerHost
+        configuration.timeoutIntervalForRequest = settings.idleTimeout / .seconds(1)
+        configuration.timeoutIntervalForResource = settings.totalTimeout / .seconds(1)
+        configuration.httpCookieStorage = nil
+        configuration.httpShouldSetCookies = false
+        configuration.urlCache = nil
+        return configuration
+    }
+}
+#endif

@@ -1,0 +1,31 @@
+// Neither NSFileCoordinator nor NSFileAccessIntent is Sendable.
+open class NSFileCoordinator: NSObject {
+    public struct ReadingOptions: OptionSet, Sendable {
+        public let rawValue: UInt
+        public init(rawValue: UInt) { self.rawValue = rawValue }
+        public static var withoutChanges: ReadingOptions { ReadingOptions(rawValue: 1) }
+        public static var forUploading: ReadingOptions { ReadingOptions(rawValue: 8) }
+    }
+    public override init() { fatalError() }
+    open func coordinate(
+        with intents: [NSFileAccessIntent], queue: OperationQueue,
+        byAccessor accessor: @escaping @Sendable ((any Error)?) -> Void
+    ) { fatalError() }
+    open func cancel() { fatalError() }
+}
+@available(*, unavailable)
+extension NSFileCoordinator: @unchecked Sendable {}
+
+open class NSFileAccessIntent: NSObject {
+    open class func readingIntent(with url: URL, options: NSFileCoordinator.ReadingOptions = []) -> Self {
+        fatalError()
+    }
+    open var url: URL { fatalError() }
+}
+@available(*, unavailable)
+extension NSFileAccessIntent: @unchecked Sendable {}
+
+extension URL {
+    @discardableResult public func startAccessingSecurityScopedResource() -> Bool { fatalError() }
+    public func stopAccessingSecurityScopedResource() { fatalError() }
+}

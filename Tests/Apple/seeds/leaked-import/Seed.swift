@@ -1,0 +1,4 @@
+// ios: uses an internal type
+import HTTPTypes
+
+public func seededFields() -> HTTPFields { HTTPFields() }

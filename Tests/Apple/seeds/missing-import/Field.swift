@@ -1,0 +1,3 @@
+import HTTPTypes
+
+let seededField = HTTPField.Name.uploadOffset

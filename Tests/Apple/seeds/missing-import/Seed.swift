@@ -1,0 +1,2 @@
+// ios: is not available due to missing import of defining module 'HTTPTypes'
+func canonicalName() -> String { seededField.canonicalName }

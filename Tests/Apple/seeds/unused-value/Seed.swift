@@ -1,0 +1,2 @@
+// ios: warning: initialization of immutable value 'count' was never used
+func ignore() { let count = 1 }

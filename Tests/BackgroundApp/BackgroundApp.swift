@@ -1,0 +1,82 @@
+import Foundation
+import HTTPTypes
+import PostcardClient
+import PostcardForm
+import PostcardQueue
+import PostcardTransferDaemon
+
+/// An app that uploads in the background, for the tests: PostcardBackgroundApp PLAN [--launch NUMBER] [--background]
+///
+/// Opened by the user, it enqueues the plan's forms and runs the queue until nothing is left. Launched in the background,
+/// it handles the events of the session and ends, as the system suspends an app.
+@main struct BackgroundApp {
+    private let plan: BackgroundAppPlan
+    private let launch: Int
+    private let isBackground: Bool
+
+    static func main() async {
+        do {
+            let app = try BackgroundApp(Array(CommandLine.arguments.dropFirst()))
+            try await app.run()
+        } catch {
+            fail("\(error)")
+        }
+    }
+
+    private init(_ arguments: [String]) throws {
+        guard let path = arguments.first else { Self.fail("Usage: PostcardBackgroundApp PLAN", status: 64) }
+        plan = try BackgroundAppPlan(readFrom: path)
+        let number = arguments.firstIndex(of: "--launch").map { arguments.index(after: $0) }
+        launch = number.flatMap { $0 < arguments.endIndex ? Int(arguments[$0]) : nil } ?? 0
+        isBackground = arguments.contains("--background")
+    }
+
+    private func run() async throws {
+        // Every second launch has an app delegate, whose handler is there before the queue.
+        let (handled, handler) = AsyncStream.makeStream(of: Void.self)
+        let hasDelegate = isBackground && launch.isMultiple(of: 2)
+        if hasDelegate {
+            await UploadQueue.handleEvents(forSession: plan.session) { handler.yield() }
+        }
+        let queue = try makeQueue()
+        if hasDelegate {
+            try await queue.run {
+                for await _ in handled { return }
+            }
+        } else if isBackground {
+            await queue.handleEvents()
+        } else {
+            try await queue.run { try await enqueueForms(in: queue) }
+            try await queue.run(endsWhenEmpty: true)
+        }
+    }
+
+    private func makeQueue() throws -> UploadQueue {
+        var session = BackgroundSession(identifier: plan.session)
+        // Kills and force-quits use up attempts, too.
+        session.retryPolicy = RetryPolicy(
+            maximumAttempts: 1000, firstDelay: .milliseconds(1), maximumDelay: .milliseconds(50))
+        session.lossDelay = .milliseconds(200)
+        let service = DaemonTransferService(socket: plan.socket, isWakeUp: isBackground) {
+            Self.fail("The transfer daemon has ended.", status: 69)
+        }
+        return try UploadQueue(directory: URL(filePath: plan.directory), session: session, service: service)
+    }
+
+    /// Enqueues what an earlier process has not.
+    private func enqueueForms(in queue: UploadQueue) async throws {
+        let enqueued = try queue.uploads().count
+        for number in enqueued..<max(enqueued, plan.forms) {
+            var form = MultipartForm()
+            form.append(BackgroundAppPlan.name(of: number), named: "name")
+            let bytes = (0..<plan.fileBytes).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ number) }
+            form.append(Data(bytes), named: "file", filename: "\(number).bin")
+            try await queue.enqueue(form, to: plan.address(of: number))
+        }
+    }
+
+    private static func fail(_ message: String, status: Int32 = 1) -> Never {
+        try? FileHandle.standardError.write(contentsOf: Data((message + "\n").utf8))
+        exit(status)
+    }
+}

@@ -1,0 +1,136 @@
+import Foundation
+import HTTPTypes
+import PostcardClient
+import PostcardForm
+import PostcardQueue
+import PostcardTestSupport
+import Synchronization
+import Testing
+
+/// What is handed to the system, and when.
+@Suite(.timeLimit(.minutes(5))) struct HandOverTests {
+    /// A service that keeps what it is given and reports nothing.
+    private final class KeepingService: TransferService {
+        private let kept = Mutex<[Transfer]>([])
+
+        var begun: [Transfer] { kept.withLock { $0 } }
+
+        func connect(_ report: @escaping @Sendable (TransferEvent) -> Void) async throws {}
+
+        func transfers() async throws -> [Transfer.ID: Bool] {
+            Dictionary(begun.map { ($0.id, false) }, uniquingKeysWith: { first, _ in first })
+        }
+
+        func begin(_ transfer: Transfer) async throws { kept.withLock { $0.append(transfer) } }
+
+        func cancel(_ id: Transfer.ID) async { kept.withLock { $0.removeAll { $0.id == id } } }
+
+        func disconnect() async {}
+    }
+
+    private let folder: TemporaryFolder
+    private let service = KeepingService()
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    private func queue(
+        headerFields: (@Sendable (QueuedUpload) async throws -> HTTPFields)? = nil
+    ) throws -> UploadQueue {
+        var session = BackgroundSession(identifier: "org.example.\(UUID().uuidString)")
+        session.headerFields = headerFields
+        return try UploadQueue(directory: folder.url.appending(path: "queue"), session: session, service: service)
+    }
+
+    private static func address() throws -> URL { try #require(URL(string: "https://example.com/uploads")) }
+
+    private static func form() -> MultipartForm {
+        var form = MultipartForm()
+        form.append("초코", named: "name")
+        return form
+    }
+
+    @Test func `everything is handed over at once, also what is due later`() async throws {
+        let queue = try queue()
+        let later = Date(timeIntervalSinceNow: 3600)
+        for _ in 0..<120 { try await queue.enqueue(Self.form(), to: Self.address()) }
+        let last = try await queue.enqueue(
+            Self.form(), to: Self.address(),
+            conditions: UploadConditions(notBefore: later, networks: .unmetered, priority: 1))
+        try await queue.handOver()
+        #expect(service.begun.count == 121)
+        let first = try #require(service.begun.first)
+        #expect(first.networks == .unmetered)
+        #expect(first.earliestBegin.map { abs($0.timeIntervalSince(later)) < 1 } == true)
+        #expect(try queue.upload(last)?.state == .waiting)
+        #expect(service.begun.dropFirst().allSatisfy { $0.earliestBegin == nil && $0.networks == .all })
+        #expect(Set(service.begun.map { $0.headerFields.idempotencyKey }).count == 121)
+        await queue.disconnect()
+    }
+
+    @Test func `header fields are made when an upload is handed over, and not kept`() async throws {
+        let queue = try queue { _ in [.authorization: "Bearer fresh"] }
+        try await queue.enqueue(Self.form(), to: Self.address(), headerFields: [.authorization: "Bearer old"])
+        try await queue.handOver()
+        #expect(service.begun.map { $0.headerFields[.authorization] } == ["Bearer fresh"])
+        let database = try Data(contentsOf: folder.url.appending(path: "queue/queue.sqlite"))
+        #expect(database.range(of: Data("fresh".utf8)) == nil)
+        await queue.disconnect()
+    }
+
+    @Test func `an upload whose header fields cannot be made now is handed over later`() async throws {
+        let queue = try queue { _ in throw UploadError.connectionLost(to: try Self.address(), "there is no network") }
+        let id = try await queue.enqueue(Self.form(), to: Self.address())
+        try await queue.handOver()
+        let upload = try #require(try queue.upload(id))
+        guard case .retrying(let due, let reason) = upload.state else { throw ProgramFailure("It is \(upload.state).") }
+        #expect(due > Date() && reason.contains("no network") && upload.attempts == 1)
+        #expect(service.begun.isEmpty)
+        await queue.disconnect()
+    }
+
+    @Test func `a group goes one after the other, also after one was cancelled and retried`() async throws {
+        let queue = try queue()
+        let conditions = UploadConditions(group: "g")
+        let first = try await queue.enqueue(Self.form(), to: Self.address(), conditions: conditions)
+        let second = try await queue.enqueue(Self.form(), to: Self.address(), conditions: conditions)
+        try queue.cancel(first)
+        try queue.retry(first)
+        try await queue.handOver()
+        #expect(service.begun.count == 1)
+        #expect(try queue.upload(first)?.attempts == 1 && queue.upload(second)?.attempts == 0)
+        await queue.disconnect()
+    }
+
+    @Test func `what is paused, cancelled or cleared is taken back from the system`() async throws {
+        let queue = try queue()
+        var ids: [QueuedUpload.ID] = []
+        for _ in 0..<4 { ids.append(try await queue.enqueue(Self.form(), to: Self.address())) }
+        try await queue.handOver()
+        try queue.pause(ids[0])
+        try queue.cancel(ids[1])
+        try queue.cancel(ids[2])
+        try queue.clear()
+        try await queue.handOver()
+        #expect(service.begun.count == 1)
+        try queue.pause()
+        try await queue.handOver()
+        #expect(service.begun.isEmpty)
+        try queue.resume()
+        try queue.resume(ids[0])
+        try await queue.handOver()
+        #expect(service.begun.count == 2)
+        await queue.disconnect()
+    }
+
+    @Test func `two queues of a process do not share a session`() throws {
+        let session = BackgroundSession(identifier: "org.example.\(UUID().uuidString)")
+        let queue = try UploadQueue(directory: folder.url, session: session, service: service)
+        let error = #expect(throws: UploadQueueError.self) {
+            try UploadQueue(directory: folder.url, session: session, service: KeepingService())
+        }
+        #expect(error?.code == .inUse)
+        withExtendedLifetime(queue) {}
+    }
+}

@@ -1,0 +1,209 @@
+#if Queue && AsyncHTTP
+import Foundation
+import PostcardClient
+import PostcardQueue
+import PostcardTestSupport
+import PostcardTransferDaemon
+import Testing
+
+/// An app that is killed, launched, opened and quit in an order that chance decides.
+@Suite(.timeLimit(.minutes(15))) struct TransferDaemonKillTests {
+    /// How much is done; more on request: POSTCARD_DAEMON_FORMS=500 POSTCARD_DAEMON_KILLS=200 POSTCARD_DAEMON_OPENS=50
+    /// POSTCARD_DAEMON_QUITS=20 POSTCARD_DAEMON_REDIRECTS=20, and POSTCARD_DAEMON_SEED to repeat a run.
+    struct Scale: Sendable, CustomTestStringConvertible {
+        let forms = number("FORMS", 60)
+        let kills = number("KILLS", 20)
+        let opens = number("OPENS", 6)
+        let quits = number("QUITS", 3)
+        let redirects = number("REDIRECTS", 6)
+        let seed = number("SEED", Int.random(in: 0..<1_000_000_000))
+
+        var testDescription: String {
+            "\(forms) forms, \(kills) kills, \(opens) opens, \(quits) force-quits, \(redirects) redirects, seed \(seed)"
+        }
+
+        private static func number(_ name: String, _ usual: Int) -> Int {
+            ProcessInfo.processInfo.environment["POSTCARD_DAEMON_\(name)"].flatMap(Int.init) ?? usual
+        }
+    }
+
+    /// What happens to the app.
+    private enum Happening {
+        case kill, open, quit
+    }
+
+    /// What a server does with a form.
+    private enum Route: String, CaseIterable {
+        /// Moved within the origin: the system sends the form there.
+        case moved = "/moved"
+        /// Another page: the system fetches it, without the form.
+        case page = "/page"
+        /// Another origin: the system sends the form there, and it arrives; but not where it was to go.
+        case elsewhere = "/elsewhere"
+    }
+
+    private struct Record: Decodable {
+        struct Field: Decodable {
+            let name: String
+            let value: String
+        }
+        let id: String
+        let fields: [Field]
+    }
+
+    @Test(arguments: [Scale()])
+    func `each form arrives once, whatever happens to the app`(scale: Scale) async throws {
+        let folder = try TemporaryFolder()
+        let server = try await ReceivingServer()
+        try await FaultProxy.run(before: server.url) { [location = server.uploads.absoluteString] request in
+            switch Route(rawValue: request.path) {
+            case .moved: .answer(.init(307, ["Location": "/uploads"]))
+            case .page: .answer(.init(303, ["Location": "/uploads"]))
+            case .elsewhere: .answer(.init(307, ["Location": location]))
+            case nil: .none
+            }
+        } while: { proxy in
+            let routes = Self.routes(scale)
+            let addresses = routes.map { $0.map { proxy.url.appending(path: $0.rawValue) } ?? server.uploads }
+            var plan = BackgroundAppPlan(
+                directory: folder.url.appending(path: "queue").path, socket: "", session: "org.example.outbox",
+                forms: 0, fileBytes: 20_000, addresses: addresses)
+            let file = folder.url.appending(path: "plan").path
+            let program = Program.url.deletingLastPathComponent().appending(path: "PostcardBackgroundApp")
+            let daemon = try await TransferDaemon(Self.options, seed: UInt64(scale.seed), app: [program.path, file])
+            plan.socket = daemon.socket
+            try await Self.live(daemon, &plan, file, scale)
+
+            // The user opens the app, which sends what is left.
+            plan.forms = scale.forms
+            try plan.write(to: file)
+            try await daemon.waitUntilResting()
+            try await daemon.open()
+            let status = try await daemon.waitUntilResting()
+            #expect(status.failures == [])
+            #expect(status.transfers == [])
+            #expect(status[.killed] >= scale.kills && status[.forceQuits] == scale.quits)
+            #expect(status[.opens] >= scale.opens)
+            try await Self.check(plan, routes, daemon, server)
+        }
+    }
+
+    private static var options: TransferDaemon.Options {
+        var options = TransferDaemon.Options()
+        options.duplicate = 0.2
+        options.drop = 0.15
+        options.eventDelay = 0.01
+        options.relaunchDelay = 0.05
+        options.resourceTimeout = 20
+        options.rateLimit = 0.01
+        options.longestRateLimit = 0.1
+        return options
+    }
+
+    /// Where each form goes: a few by the routes, the others straight to the server.
+    private static func routes(_ scale: Scale) -> [Route?] {
+        var routes = [Route?](repeating: nil, count: scale.forms)
+        for redirect in 0..<scale.redirects {
+            routes[redirect * scale.forms / scale.redirects] = Route.allCases[redirect % Route.allCases.count]
+        }
+        return routes
+    }
+
+    /// Does to the app what chance decides, while it has more and more forms to send.
+    private static func live(
+        _ daemon: TransferDaemon, _ plan: inout BackgroundAppPlan, _ file: String, _ scale: Scale
+    ) async throws {
+        var chance = SeededChance(state: UInt64(scale.seed))
+        let happenings =
+            (Array(repeating: Happening.kill, count: scale.kills) + Array(repeating: .open, count: scale.opens)
+            + Array(repeating: .quit, count: scale.quits)).shuffled(using: &chance)
+        for (index, happening) in happenings.enumerated() {
+            // A quarter at the beginning, and something new for each process.
+            plan.forms = scale.forms / 4 + scale.forms * 3 * index / (4 * happenings.count)
+            try plan.write(to: file)
+            // Nothing happens by itself any more, such as after a force-quit: the user opens the app.
+            if try await daemon.status().isResting { try await daemon.open() }
+            let status = try await goOn(daemon, &chance)
+            switch happening {
+            case .open: try await daemon.open()
+            case .quit: try await daemon.forceQuit()
+            case .kill: try await kill(daemon, from: status, &chance)
+            }
+        }
+    }
+
+    /// Lets a few things happen, and some time pass. Now and then a process has not come as far as the queue by then.
+    private static func goOn(
+        _ daemon: TransferDaemon, _ chance: inout SeededChance
+    ) async throws -> TransferDaemon.Status {
+        if Int.random(in: 0..<5, using: &chance) > 0 { try await daemon.waitForConnection() }
+        let count = Int.random(in: 1...8, using: &chance)
+        return try await daemon.letHappen(count, then: Double.random(in: 0..<0.03, using: &chance))
+    }
+
+    /// Kills a process of the app. Now and then it is the system that crashes, and loses transfers.
+    private static func kill(
+        _ daemon: TransferDaemon, from status: TransferDaemon.Status, _ chance: inout SeededChance
+    ) async throws {
+        let share = Int.random(in: 0..<8, using: &chance) == 0 ? 0.5 : 0
+        let before = status[.killed]
+        for attempt in 0..<4 {
+            let status = try await daemon.kill(losing: share)
+            if status[.killed] > before { return }
+            // There was none. The system may launch it; if not, the user opens it.
+            if attempt > 0 { try await daemon.open() }
+            _ = try await goOn(daemon, &chance)
+        }
+        try await daemon.open()
+        try await daemon.kill()
+    }
+
+    /// Checks that each form is done and stored, or has failed with a reason and kept its body.
+    private static func check(
+        _ plan: BackgroundAppPlan, _ routes: [Route?], _ daemon: TransferDaemon, _ server: ReceivingServer
+    ) async throws {
+        let queue = try UploadQueue(
+            directory: URL(filePath: plan.directory), session: BackgroundSession(identifier: plan.session),
+            service: daemon.service())
+        let uploads = try queue.uploads()
+        #expect(uploads.count == routes.count)
+        var stored: Set<String> = []
+        for upload in uploads {
+            switch upload.state {
+            case .done(let response):
+                let record = try JSONDecoder().decode(Record.self, from: response.body)
+                let name = record.fields.first { $0.name == "name" }?.value
+                let number = try #require((0..<routes.count).first { BackgroundAppPlan.name(of: $0) == name })
+                #expect(response.status == 201)
+                #expect(routes[number] == nil || routes[number] == .moved, "\(number)")
+                #expect(stored.insert(record.id).inserted, "Two uploads have the answer \(record.id)")
+            case .failed(let reason):
+                #expect(!reason.isEmpty)
+                #expect(try queue.bodyExists(upload.id), "\(upload.id): \(reason)")
+            default:
+                Issue.record("The upload \(upload.id) has not ended: \(upload.state)")
+            }
+        }
+        let failing = routes.count { $0 == .page || $0 == .elsewhere }
+        #expect(stored.count == routes.count - failing)
+        let remains = try await server.end()
+        #expect(remains.exitStatus == 0)
+        #expect(remains.records.count == stored.count + routes.count { $0 == .elsewhere })
+        #expect(stored.isSubset(of: remains.records))
+        #expect(remains.unfinished == [])
+    }
+}
+
+/// Chance that can be repeated: SplitMix64.
+struct SeededChance: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var bits = state
+        bits = (bits ^ (bits >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        bits = (bits ^ (bits >> 27)) &* 0x94D0_49BB_1331_11EB
+        return bits ^ (bits >> 31)
+    }
+}
+#endif

@@ -1,0 +1,69 @@
+import Foundation
+import HTTPTypes
+import PostcardClient
+import PostcardForm
+import PostcardTestSupport
+import Testing
+
+@testable import PostcardQueue
+
+@Suite struct TransferOutcomeTests {
+    private static let cases: [(Int, String?, String?, TransferOutcomeMeaning)] = [
+        (201, "https://example.com/uploads", "POST", .accepted),
+        (204, "https://EXAMPLE.com:443/elsewhere", "POST", .accepted), (201, nil, nil, .accepted),
+        (413, "https://example.com/uploads", "POST", .failed), (301, "https://example.com/uploads", "POST", .failed),
+        (200, "https://example.com/page", "GET", .strayed), (201, "https://example.org/uploads", "POST", .strayed),
+        (201, "http://example.com/uploads", "POST", .strayed), (201, "https://example.com:8443/", "POST", .strayed),
+        (503, "https://example.org/uploads", "POST", .strayed),
+    ]
+
+    @Test(arguments: cases)
+    func `only an answer of the form's own server to the form's own request counts`(
+        status: Int, url: String?, method: String?, meaning: TransferOutcomeMeaning
+    ) async throws {
+        let folder = try TemporaryFolder()
+        let queue = try UploadQueue(directory: folder.url)
+        let address = try #require(URL(string: "https://example.com/uploads"))
+        let id = try await queue.enqueue(MultipartForm(), to: address)
+        let upload = try #require(try queue.upload(id))
+        let end = TransferEnd.response(
+            status: status, headerFields: HTTPFields(), url: url.flatMap { URL(string: $0) },
+            method: method.flatMap { HTTPRequest.Method($0) })
+        let found: TransferOutcomeMeaning =
+            switch TransferOutcome(end, body: Data(), of: upload) {
+            case .accepted: .accepted
+            case .failed: .failed
+            case .strayed: .strayed
+            case .interrupted: .interrupted
+            }
+        #expect(found == meaning)
+    }
+
+    @Test(arguments: [
+        "", "x", "\(UUID().uuidString)", "\(UUID().uuidString) 0", "\(UUID().uuidString) -1",
+        "\(UUID().uuidString)  1", "../../etc 1", "\(UUID().uuidString) 1 2",
+    ])
+    func `a task of something else is no transfer`(description: String) {
+        #expect(Transfer.ID(description) == nil)
+    }
+
+    @Test func `a task's description names its transfer`() {
+        let id = Transfer.ID(upload: UUID(), attempt: 7)
+        #expect(Transfer.ID(id.description) == id)
+    }
+
+    @Test(arguments: [
+        (NetworkPath?.none, 1), (NetworkPath(), 8), (NetworkPath(isCellular: true), 4),
+        (NetworkPath(isCellular: true, isExpensive: true), 2),
+        (NetworkPath(isCellular: true, isExpensive: true, isConstrained: true), 1),
+    ])
+    func `an upload waits for a network that it may use, and for one that is known`(path: NetworkPath?, count: Int) {
+        let masks = NetworkPath.allowedMasks(on: path)
+        #expect(masks.count == count && masks.contains(0))
+    }
+}
+
+/// What a transfer's end can mean.
+enum TransferOutcomeMeaning: Sendable {
+    case accepted, failed, strayed, interrupted
+}

@@ -1,0 +1,191 @@
+import Foundation
+import GRDB
+import PostcardAsyncHTTP
+import PostcardClient
+import PostcardForm
+import PostcardQueue
+import PostcardTestSupport
+import Testing
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// A queue whose folder someone else has written to: old, restored, damaged, or made to lead elsewhere. Nothing outside of it
+/// may be read or removed.
+@Suite(.timeLimit(.minutes(10))) struct TamperedQueueTests {
+    private let folder: TemporaryFolder
+    private let directory: URL
+    /// A folder that stands for everything that is not the queue's.
+    private let canary: URL
+
+    init() throws {
+        folder = try TemporaryFolder()
+        directory = folder.url.appending(path: "queue")
+        canary = folder.url.appending(path: "canary")
+        try FileManager.default.createDirectory(at: canary.appending(path: "inner"), withIntermediateDirectories: true)
+        try Data("secret".utf8).write(to: canary.appending(path: "secret"))
+        try Data("secret".utf8).write(to: canary.appending(path: "inner/0"))
+    }
+
+    private func expectCanaryUntouched() throws {
+        for name in ["secret", "inner/0"] {
+            #expect(try Data(contentsOf: canary.appending(path: name)) == Data("secret".utf8))
+        }
+    }
+
+    private static func form() -> MultipartForm {
+        var form = MultipartForm()
+        form.append("초코", named: "name")
+        return form
+    }
+
+    private func execute(_ sql: String) throws {
+        try DatabaseQueue(path: directory.appending(path: "queue.sqlite").path).write { try $0.execute(sql: sql) }
+    }
+
+    private func bodyFiles() throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: directory.appending(path: "bodies").path)
+    }
+
+    private func send(_ server: ReceivingServer) async throws -> [QueuedUpload] {
+        let queue = try UploadQueue(directory: directory)
+        try await queue.run(UploadClient(transport: AsyncHTTPTransport()), options: QueueOptions.draining)
+        let uploads = try queue.uploads()
+        // One that cannot be read fails, and is cleared without being read.
+        try queue.cancelAll()
+        try queue.clear()
+        return uploads
+    }
+
+    @Test(arguments: [
+        "UPDATE upload SET uuid = '../../canary/secret' WHERE id = 1",
+        "UPDATE upload SET uuid = '../canary' WHERE id = 1", "UPDATE upload SET uuid = '' WHERE id = 1",
+        "UPDATE upload SET uuid = '/etc/passwd' WHERE id = 1", "UPDATE upload SET uuid = x'00ff' WHERE id = 1",
+        "UPDATE upload SET url = 'file:///etc/passwd' WHERE id = 1", "UPDATE upload SET url = '' WHERE id = 1",
+        "UPDATE upload SET state = 'strange', schedule = 0 WHERE id = 1",
+        "UPDATE upload SET total = -1 WHERE id = 1", "UPDATE upload SET total = 'many' WHERE id = 1",
+        "UPDATE upload SET attempts = 9223372036854775807 WHERE id = 1",
+        "UPDATE upload SET due = 1e308, state = 'retrying', schedule = NULL WHERE id = 1",
+        "UPDATE upload SET due = 'soon', schedule = 1, state = 'retrying' WHERE id = 1",
+        "UPDATE upload SET method = 'P OST' WHERE id = 1", "UPDATE request SET headerFields = '{' WHERE id = 1",
+        "UPDATE request SET parts = '[{\"name\":\"a\",\"offset\":-1,\"length\":9223372036854775807}]' WHERE id = 1",
+        "UPDATE request SET parts = '[{\"name\":\"a\",\"offset\":5,\"length\":9223372036854775807}]' WHERE id = 1",
+        "UPDATE request SET parts = '[{\"name\":\"a\",\"offset\":500,\"length\":5}]' WHERE id = 1",
+        "UPDATE request SET parts = '[]' WHERE id = 1", "DELETE FROM request WHERE id = 1", "DELETE FROM queue",
+    ])
+    func `a row that says something else harms neither what is outside nor the other uploads`(sql: String) async throws
+    {
+        let server = try await ReceivingServer()
+        let queue = try UploadQueue(directory: directory)
+        for _ in 0..<2 { try await queue.enqueue(Self.form(), to: server.uploads) }
+        try execute(sql)
+        let uploads = try await send(server)
+        #expect(uploads.last?.state.name == "done")
+        try expectCanaryUntouched()
+        #expect(try await !server.end().records.isEmpty)
+    }
+
+    @Test(arguments: ["a link", "a link to a folder", "a second name", "a pipe", "a folder", "nothing"])
+    func `a body that is no longer the queue's own file is not sent`(kind: String) async throws {
+        let server = try await ReceivingServer()
+        let queue = try UploadQueue(directory: directory)
+        for _ in 0..<2 { try await queue.enqueue(Self.form(), to: server.uploads) }
+        // As long as the body was, so that its length does not give it away.
+        let name = try #require(try bodyFiles().sorted().first)
+        let body = directory.appending(path: "bodies/\(name)")
+        let size = try Data(contentsOf: body).count
+        let secret = canary.appending(path: "long")
+        try Data(repeating: 65, count: size).write(to: secret)
+        try FileManager.default.removeItem(at: body)
+        switch kind {
+        case "a link": try FileManager.default.createSymbolicLink(at: body, withDestinationURL: secret)
+        case "a link to a folder": try FileManager.default.createSymbolicLink(at: body, withDestinationURL: canary)
+        case "a second name": try FileManager.default.linkItem(at: secret, to: body)
+        case "a pipe": #expect(mkfifo(body.path, 0o600) == 0)
+        case "a folder": try FileManager.default.createDirectory(at: body, withIntermediateDirectories: false)
+        default: break
+        }
+        var options = QueueOptions.draining
+        options.retryPolicy.maximumAttempts = 1
+        let running = Task { try await queue.run(UploadClient(transport: AsyncHTTPTransport()), options: options) }
+        for try await uploads in queue.updates() where uploads.allSatisfy({ $0.attempts == 1 && $0.state != .sending })
+        {
+            #expect(uploads.count { $0.state.name == "done" } == 1)
+            break
+        }
+        running.cancel()
+        _ = await running.result
+        try queue.cancelAll()
+        try queue.clear()
+        #expect(try Data(contentsOf: secret).count == size)
+        try expectCanaryUntouched()
+        #expect(try await server.end().records.count == 1)
+    }
+
+    @Test func `bodies that belong to no upload are removed after a day, and nothing else is`() async throws {
+        let queue = try UploadQueue(directory: directory)
+        let bodies = directory.appending(path: "bodies")
+        let old = Date(timeIntervalSinceNow: -100_000)
+        let names = [UUID().uuidString, "notes.txt", UUID().uuidString.lowercased(), "\(UUID().uuidString).jpg"]
+        for name in names {
+            let file = bodies.appending(path: name)
+            try Data("x".utf8).write(to: file)
+            try FileManager.default.setAttributes([.modificationDate: old], ofItemAtPath: file.path)
+        }
+        let recent = UUID().uuidString
+        try Data("x".utf8).write(to: bodies.appending(path: recent))
+        let link = UUID().uuidString
+        try FileManager.default.createSymbolicLink(at: bodies.appending(path: link), withDestinationURL: canary)
+        try await queue.run(UploadClient(), options: QueueOptions.draining)
+        #expect(try Set(bodyFiles()) == Set(names.dropFirst() + [recent, link]))
+        try expectCanaryUntouched()
+    }
+
+    @Test func `a queue's files are closed to others, also those that were open to them`() async throws {
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        #expect(chmod(directory.path, 0o755) == 0)
+        let address = try #require(URL(string: "http://127.0.0.1:1/"))
+        do {
+            let queue = try UploadQueue(directory: directory)
+            try await queue.enqueue(Self.form(), to: address)
+            for name in ["queue.sqlite", "queue.sqlite-wal", "queue.sqlite-shm"] {
+                #expect(chmod(directory.appending(path: name).path, 0o644) == 0)
+            }
+            let reopened = try UploadQueue(directory: directory)
+            try await reopened.enqueue(Self.form(), to: address)
+            for path in try FileManager.default.subpathsOfDirectory(atPath: directory.path) {
+                let attributes = try FileManager.default.attributesOfItem(atPath: directory.appending(path: path).path)
+                let isFolder = attributes[.type] as? FileAttributeType == .typeDirectory
+                #expect(attributes[.posixPermissions] as? Int == (isFolder ? 0o700 : 0o600), "\(path)")
+            }
+        }
+        let attributes = try FileManager.default.attributesOfItem(atPath: directory.path)
+        #expect(attributes[.posixPermissions] as? Int == 0o700)
+    }
+
+    @Test(arguments: [0o777, 0o770, 0o720, 0o702])
+    func `a folder that others can write to is refused`(permissions: Int) throws {
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        #expect(chmod(directory.path, mode_t(permissions)) == 0)
+        let error = #expect(throws: UploadQueueError.self) { try UploadQueue(directory: directory) }
+        #expect(error?.code == .unusableDirectory && error?.message.contains("chmod 700") == true)
+    }
+
+    @Test(arguments: ["queue.sqlite", "queue.sqlite-wal", "queue.lock", "bodies"])
+    func `a link in the queue's folder is refused`(name: String) async throws {
+        do {
+            _ = try UploadQueue(directory: directory)
+        }
+        let link = directory.appending(path: name)
+        try? FileManager.default.removeItem(at: link)
+        let target = name == "bodies" ? canary : canary.appending(path: "secret")
+        try FileManager.default.createSymbolicLink(at: link, withDestinationURL: target)
+        await #expect(throws: UploadQueueError.self) {
+            try await UploadQueue(directory: directory).run(UploadClient(), options: QueueOptions.draining)
+        }
+        try expectCanaryUntouched()
+    }
+}

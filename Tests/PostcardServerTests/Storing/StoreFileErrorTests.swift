@@ -1,0 +1,31 @@
+import PostcardFiles
+import SystemPackage
+import Testing
+
+@testable import PostcardServer
+
+@Suite(.timeLimit(.minutes(10)))
+struct StoreFileErrorTests {
+    @Test(
+        arguments: [
+            (Errno.noSpace, UploadStoreError.Code.full, "There is no room left to write to /a/b: "),
+            (.diskQuotaExceeded, .full, "There is no room left to write to /a/b: "),
+            (.ioError, .unavailable, "Could not write to /a/b: "),
+            (.permissionDenied, .unavailable, "Could not write to /a/b: "),
+        ])
+    func `what fails on a file fails in the store, with what the system said`(
+        errno: Errno, code: UploadStoreError.Code, message: String
+    ) async throws {
+        let error = await #expect(throws: UploadStoreError.self) {
+            try await onFileThread { throw FileError("write to", "/a/b", errno) }
+        }
+        #expect(error?.code == code)
+        #expect(error?.message == message + "\(errno)")
+        #expect(error?.underlying as? Errno == errno)
+    }
+
+    @Test func `what fails otherwise stays what it is`() async throws {
+        await #expect(throws: UploadProblem.self) { try await onFileThread { throw UploadProblem.keyReused } }
+        await #expect(throws: CancellationError.self) { try await onFileThread { throw CancellationError() } }
+    }
+}

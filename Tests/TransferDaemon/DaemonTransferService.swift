@@ -1,0 +1,154 @@
+import Foundation
+import HTTPTypes
+import PostcardClient
+package import PostcardQueue
+import Synchronization
+
+/// A process's connection to the transfer daemon of the tests, as a background session is to the system's.
+package final class DaemonTransferService: TransferService {
+    private struct State {
+        var connection: DaemonConnection?
+        /// Which connection this is: an earlier one may be closed after a later one was opened.
+        var number = 0
+        /// The transfers whose end was reported to this process: the daemon may not know yet.
+        var reported: Set<String> = []
+        /// Where transfers go, for errors.
+        var addresses: [String: URL] = [:]
+    }
+
+    private let socket: String
+    private let isWakeUp: Bool
+    private let daemonEnded: @Sendable () -> Void
+    private let state = Mutex(State())
+
+    /// A service that is connected later.
+    ///
+    /// - Parameters:
+    ///   - socket: Where the daemon listens.
+    ///   - isWakeUp: Whether the system has launched the process for the session's events. Defaults to `false`.
+    ///   - daemonEnded: Called when the daemon ends the connection.
+    package init(socket: String, isWakeUp: Bool = false, daemonEnded: @escaping @Sendable () -> Void = {}) {
+        self.socket = socket
+        self.isWakeUp = isWakeUp
+        self.daemonEnded = daemonEnded
+    }
+
+    deinit {
+        state.withLock { $0.connection }?.close()
+    }
+
+    package func connect(_ report: @escaping @Sendable (TransferEvent) -> Void) async throws {
+        let number = state.withLock { state in
+            state = State(number: state.number + 1, addresses: state.addresses)
+            return state.number
+        }
+        let connection = try DaemonConnection(to: socket) { [weak self] in
+            self?.receive($0, report)
+        } onClose: { [weak self] in
+            self?.noteEnd(of: number)
+        }
+        state.withLock { $0.connection = connection }
+        var command = DaemonCommand("connect")
+        command.isBackground = isWakeUp
+        _ = try await connection.command(command)
+    }
+
+    package func transfers() async throws -> [Transfer.ID: Bool] {
+        let answer = try await connection().command(DaemonCommand("transfers"))
+        let (ended, reported) = (Set(answer.ended ?? []), state.withLock { $0.reported })
+        var transfers: [Transfer.ID: Bool] = [:]
+        for name in answer.transfers ?? [] where !reported.contains(name) {
+            if let id = Transfer.ID(name) { transfers[id] = ended.contains(name) }
+        }
+        return transfers
+    }
+
+    package func begin(_ transfer: Transfer) async throws {
+        let id = transfer.id.description
+        var command = DaemonCommand("begin")
+        command.id = id
+        command.url = transfer.url.absoluteString
+        command.method = transfer.method.rawValue
+        command.fields = transfer.headerFields.map { [$0.name.rawName, $0.value] }
+        command.file = transfer.body.path
+        command.length = transfer.length
+        command.delay = transfer.earliestBegin?.timeIntervalSinceNow
+        command.networks = [
+            "cellular": transfer.networks.cellular, "expensive": transfer.networks.expensive,
+            "constrained": transfer.networks.constrained,
+        ]
+        state.withLock { state in
+            state.addresses[id] = transfer.url
+            state.reported.remove(id)
+        }
+        _ = try await connection().command(command)
+    }
+
+    package func cancel(_ id: Transfer.ID) async {
+        var command = DaemonCommand("cancel")
+        command.id = id.description
+        _ = try? await connection().command(command)
+    }
+
+    package func disconnect() async {
+        guard let connection = state.withLock({ $0.connection.take() }) else { return }
+        _ = try? await connection.command(DaemonCommand("disconnect"))
+        connection.close()
+    }
+
+    private func noteEnd(of number: Int) {
+        let isUnexpected = state.withLock { state in
+            guard state.number == number else { return false }
+            return state.connection.take() != nil
+        }
+        if isUnexpected { daemonEnded() }
+    }
+
+    private func connection() throws -> DaemonConnection {
+        guard let connection = state.withLock({ $0.connection }) else { throw DaemonFailure.closed }
+        return connection
+    }
+
+    // MARK: - Events
+
+    private func receive(_ message: DaemonMessage, _ report: (TransferEvent) -> Void) {
+        if message.event == "delivered-all" { return report(.deliveredAll) }
+        guard let name = message.id, let id = Transfer.ID(name) else { return }
+        switch message.event {
+        case "sent": report(.sent(id, bytes: message.bytes ?? 0))
+        case "received": report(.received(id, message.data ?? Data()))
+        case "ended":
+            report(.ended(id, end(message)))
+            let connection = state.withLock { state in
+                state.reported.insert(name)
+                return state.connection
+            }
+            // Until then, the daemon delivers the end again to the next process.
+            var command = DaemonCommand("acknowledge")
+            command.transfer = message.number
+            connection?.notify(command)
+        default: break
+        }
+    }
+
+    private func end(_ message: DaemonMessage) -> TransferEnd {
+        switch message.end {
+        case "response":
+            let fields = (message.fields ?? []).compactMap { field in
+                HTTPField.Name(field[0]).map { HTTPField(name: $0, value: field[1]) }
+            }
+            return .response(
+                status: message.status ?? 0, headerFields: HTTPFields(fields),
+                url: message.url.flatMap(URL.init(string:)),
+                method: message.method.flatMap { HTTPRequest.Method(rawValue: $0) })
+        case "cancelled": return .cancelled
+        default:
+            let reason = message.message ?? "unknown"
+            // A process that has been launched since does not know where the transfer went.
+            let url = state.withLock { $0.addresses[message.id ?? ""] } ?? URL(filePath: "/")
+            return .failed(
+                message.code == "connection-failed"
+                    ? .connectionFailed(to: url, reason) : .connectionLost(to: url, reason))
+        }
+    }
+}

@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""A model of the system's transfer daemon, which carries the uploads of a background session while the app is gone:
+daemon.py SOCKET [--app '["program", "argument"]'] [--options '{"seed": 1, "duplicate": 0.5}']
+
+It listens on a Unix socket, for the app and for the test, and ends with the process that started it. Each line is a JSON
+object. A command has a "number", which its answer repeats; an answer may have an "error". README.md says what the model
+has of Apple's daemon, and session.py which options there are.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import socket
+import sys
+import tempfile
+import threading
+import time
+from collections import deque
+
+sys.dont_write_bytecode = True  # The folder is the package's, too.
+from session import Session  # noqa: E402
+
+
+class Peer:
+    """A connection of the app or of the test."""
+
+    def __init__(self, connection, session):
+        self.connection, self.session = connection, session
+        self.writing = threading.Lock()
+        # The events of a connected app. They are held until it asks for its transfers, unless the model is eager.
+        self.outbox = deque()
+        self.is_background = self.is_held = False
+        self.is_gone = False
+
+    def drop(self):
+        self.is_gone = True
+        try:
+            self.connection.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # It is gone already.
+
+    def write(self, message):
+        try:
+            with self.writing:
+                self.connection.sendall(json.dumps(message).encode() + b"\n")
+        except OSError:
+            self.drop()
+
+    def read(self):
+        """Answers commands until the other end closes."""
+        try:
+            with self.connection, self.connection.makefile("rb") as lines:
+                for line in lines:
+                    command = json.loads(line)
+                    try:
+                        answer = self.answer(command)
+                    except (OSError, KeyError, ValueError) as error:
+                        answer = {"error": f"{type(error).__name__}: {error}"}
+                    if "number" in command:
+                        self.write({"answer": command["number"], **(answer or {})})
+        except (OSError, ValueError):
+            pass  # The other end is gone, perhaps in the middle of a line.
+        finally:
+            with self.session.changed:
+                self.is_gone = True
+                self.session.disconnect(self)
+                self.session.changed.notify_all()
+
+    def deliver(self):
+        """Writes the app's events, one after the other, until it is gone."""
+        session = self.session
+        while True:
+            with session.changed:
+                session.changed.wait_for(lambda: self.is_gone or self.outbox and not self.is_held)
+                if self.is_gone:
+                    return
+                event = self.outbox[0]
+                delay = session.random.random() * session.options["eventDelay"]
+            time.sleep(delay)
+            self.write(event)
+            with session.changed:
+                self.outbox.popleft()
+                session.changed.notify_all()
+
+    def answer(self, command):
+        session, what = self.session, command["do"]
+        if what == "wait":
+            return self.wait(command)
+        with session.changed:
+            if what == "connect":
+                session.connect(self, command["isBackground"])
+                threading.Thread(target=self.deliver, daemon=True).start()
+                if not self.is_held:
+                    # Eager: what has waited is delivered before the process has asked for anything.
+                    session.changed.wait_for(lambda: self.is_gone or not self.outbox)
+                return {}
+            if what in ("transfers", "begin", "cancel", "acknowledge") and session.peer is not self:
+                return {"error": "The process is not connected."}
+            if what == "transfers":
+                self.is_held = False
+                session.changed.notify_all()
+                return session.list_transfers()
+            if what == "begin":
+                return session.begin(command, self.is_background)
+            if what == "cancel":
+                return session.cancel([t for t in session.transfers.values() if t.id == command["id"]])
+            if what == "acknowledge":
+                return session.acknowledge(command["transfer"])
+            if what == "disconnect":
+                return session.disconnect(self)
+            return self.control(command, what)
+
+    def control(self, command, what):
+        """What only a test asks for."""
+        session = self.session
+        if what == "open":
+            session.open_app()
+        elif what == "kill":
+            session.kill()
+            session.lose(command.get("lost", 0.0), "at-once")
+        elif what == "force-quit":
+            session.force_quit()
+        elif what == "lose":
+            session.lose(command.get("lost", 1.0), command["when"])
+        elif what == "network":
+            session.set_network(command["network"])
+        elif what != "status":
+            raise ValueError(f"There is no command {what}")
+        return session.status()
+
+    def wait(self, command):
+        """Waits until a counter has a value, or until nothing more happens by itself, and then for a while that the test's
+        chance has decided. It is an error that the time within which it is to come has passed, unless the test only lets
+        things happen."""
+        session = self.session
+        counter, least = command.get("counter"), command.get("atLeast", 0)
+        ends_at_rest = counter is None or command.get("orResting", False)
+
+        def is_reached():
+            return (command.get("orGone") and session.process is None
+                    or ends_at_rest and session.is_resting()
+                    or counter is not None and session.status()["counters"].get(counter, 0) >= least)
+
+        with session.changed:
+            if not session.changed.wait_for(is_reached, timeout=command["within"]) and not command.get("mayPass"):
+                return {**session.status(), "error": f"Nothing of it came: {counter or 'rest'} {least or ''}"}
+        time.sleep(command.get("then") or 0.0)
+        with session.changed:
+            return session.status()
+
+
+def end_with_parent(session):
+    """Ends this process when the one that started it is gone, so that a test that crashes leaves none behind."""
+    parent = os.getppid()
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    session.finish_all()
+    os._exit(0)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("socket")
+    parser.add_argument("--app", type=json.loads, default=[])
+    parser.add_argument("--options", type=json.loads, default={})
+    arguments = parser.parse_args()
+    folder = tempfile.mkdtemp(prefix="transfers-", dir=os.path.dirname(os.path.abspath(arguments.socket)))
+    session = Session(folder, arguments.app, arguments.options)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(arguments.socket)
+    listener.listen(16)
+    threading.Thread(target=end_with_parent, args=(session,), daemon=True).start()
+    threading.Thread(target=session.run, daemon=True).start()
+    print(f"Listening on {arguments.socket}", flush=True)
+    try:
+        while True:
+            peer = Peer(listener.accept()[0], session)
+            threading.Thread(target=peer.read, daemon=True).start()
+    finally:
+        session.finish_all()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)

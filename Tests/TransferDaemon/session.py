@@ -1,0 +1,375 @@
+"""What the system keeps of a background session: its transfers, the events that wait, and the app's process."""
+
+import base64
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections import Counter, deque
+
+import carrying
+
+# Each may be set by the test. Times are in seconds.
+DEFAULTS = {
+    "seed": 0,
+    # Shares of events and attempts, from 0 to 1.
+    "duplicate": 0.0,
+    "drop": 0.0,
+    # The longest time that chance holds back an event, and a launch.
+    "eventDelay": 0.0,
+    "relaunchDelay": 0.0,
+    # Whether events come before the process has asked for the session's transfers; null leaves that to chance.
+    "eager": None,
+    # How long a transfer is tried on broken connections, and how long a connection may stand still.
+    "resourceTimeout": 2.0,
+    "requestTimeout": 30.0,
+    "connectionsPerHost": 3,
+    # The first delay of transfers that a process begins after a launch in the background, and the longest.
+    "rateLimit": 0.0,
+    "longestRateLimit": 1.0,
+}
+FIRST_RETRY_SECONDS = 0.02
+LONGEST_RETRY_SECONDS = 0.5
+# Launches in a row of which none took any event; then the app is broken, and is not launched again.
+VAIN_LAUNCHES_ALLOWED = 20
+
+
+class Transfer:
+    def __init__(self, number, command, held_file, earliest):
+        self.number, self.held_file, self.earliest = number, held_file, earliest
+        self.id, self.url, self.method = command["id"], command["url"], command["method"]
+        self.fields, self.length, self.networks = command["fields"], command["length"], command["networks"]
+        # waiting, active, ended (its events wait), or gone.
+        self.state = "waiting"
+        self.connection = None
+        self.first_try = None
+        self.retry_delay = FIRST_RETRY_SECONDS
+        self.was_connected = False
+        self.is_lost = False
+        self.events = []
+
+
+class Session:
+    def __init__(self, folder, app, options):
+        self.folder, self.app_command = folder, app
+        self.options = {**DEFAULTS, **options}
+        self.random = random.Random(self.options["seed"])
+        # Guards everything below, and is notified of every change.
+        self.changed = threading.Condition(threading.RLock())
+        self.counters = Counter()
+        self.failures = []
+        self.transfers = {}
+        self.network = {"up": True, "cellular": False, "expensive": False, "constrained": False}
+        self.process = None
+        self.process_is_background = False
+        self.peer = None
+        self.was_quit = False
+        self.is_open_pending = False
+        self.relaunch_at = None
+        self.vain_launches = 0
+        self.rate_delay = 0.0
+        self.rate_until = 0.0
+        self.is_ended = False
+
+    def count(self, name):
+        self.counters[name] += 1
+        self.changed.notify_all()
+
+    # Transfers
+
+    def begin(self, command, is_background):
+        """Takes a copy of the file: from here on the app may delete it."""
+        number = self.counters["begun"]
+        held = os.path.join(self.folder, f"transfer-{number}")
+        shutil.copyfile(command["file"], held)
+        earliest = time.monotonic() + max(0.0, command.get("delay") or 0.0)
+        if is_background:
+            earliest = max(earliest, self.rate_until)
+        self.transfers[number] = Transfer(number, command, held, earliest)
+        self.count("begun")
+
+    def is_allowed(self, transfer):
+        network = self.network
+        return network["up"] and all(transfer.networks[kind] or not network[kind] for kind in (
+            "cellular", "expensive", "constrained"))
+
+    def start_transfers(self, now):
+        """Starts what may begin, and says when the next may."""
+        active = Counter(carrying.origin(t.url) for t in self.transfers.values() if t.state == "active")
+        next_time = None
+        for transfer in list(self.transfers.values()):
+            if transfer.state != "waiting" or not self.is_allowed(transfer):
+                continue
+            if transfer.earliest > now:
+                next_time = min(transfer.earliest, next_time or transfer.earliest)
+                continue
+            host = carrying.origin(transfer.url)
+            if active[host] < self.options["connectionsPerHost"]:
+                active[host] += 1
+                self.start(transfer, now)
+        return next_time
+
+    def start(self, transfer, now):
+        transfer.state = "active"
+        transfer.first_try = transfer.first_try or now
+        transfer.connection = carrying.Connection()
+        drop_at = None
+        if self.random.random() < self.options["drop"]:
+            # Half of the connections break when the server has the whole form.
+            drop_at = transfer.length if self.random.random() < 0.5 else self.random.randrange(transfer.length + 1)
+        threading.Thread(target=self.carry, args=(transfer, transfer.connection, drop_at), daemon=True).start()
+        self.count("started")
+
+    def carry(self, transfer, connection, drop_at):
+        answer, broken = None, None
+        try:
+            answer = carrying.carry(
+                transfer, connection, self.options["requestTimeout"], lambda sent: self.report_sent(transfer, sent),
+                drop_at)
+        except carrying.Broken as error:
+            broken = error
+        with self.changed:
+            if transfer.state != "active" or transfer.connection is not connection:
+                return  # It was cancelled.
+            transfer.connection = None
+            if answer:
+                self.finish(transfer, answer)
+            else:
+                self.retry(transfer, broken, time.monotonic())
+
+    def retry(self, transfer, broken, now):
+        """Tries a broken transfer again, which the app does not learn of, for as long as it may take."""
+        transfer.state = "waiting"
+        transfer.was_connected |= broken.connected
+        if not self.is_allowed(transfer):
+            # The time in which there is no network is not the server's fault.
+            transfer.first_try = None
+        elif now + transfer.retry_delay > transfer.first_try + self.options["resourceTimeout"]:
+            code = "connection-lost" if transfer.was_connected else "connection-failed"
+            return self.end(transfer, {"end": "failed", "code": code, "message": str(broken)})
+        transfer.earliest = now + transfer.retry_delay
+        transfer.retry_delay = min(2 * transfer.retry_delay, LONGEST_RETRY_SECONDS)
+        self.count("retried")
+
+    def finish(self, transfer, answer):
+        if answer.url != transfer.url:
+            self.count("redirected")
+        for start in range(0, len(answer.body), carrying.CHUNK_BYTES):
+            data = base64.b64encode(answer.body[start:start + carrying.CHUNK_BYTES]).decode()
+            transfer.events.append({"event": "received", "id": transfer.id, "data": data})
+        self.end(transfer, {
+            "end": "response", "status": answer.status, "fields": answer.fields, "url": answer.url,
+            "method": answer.method})
+
+    def end(self, transfer, end):
+        if transfer.is_lost:
+            return self.forget(transfer, "lost")
+        transfer.state = "ended"
+        transfer.events.append({"event": "ended", "id": transfer.id, "number": transfer.number, **end})
+        if self.peer:
+            self.peer.outbox.extend(self.with_duplicates(transfer.events))
+        self.count("ended")
+
+    def forget(self, transfer, counter):
+        transfer.state = "gone"
+        self.transfers.pop(transfer.number, None)
+        try:
+            os.unlink(transfer.held_file)
+        except FileNotFoundError:
+            pass
+        self.count(counter)
+
+    def cancel(self, transfers, reason=None):
+        for transfer in transfers:
+            if transfer.state in ("waiting", "active"):
+                connection, transfer.connection = transfer.connection, None
+                if connection:
+                    connection.break_now()
+                self.count("cancelled")
+                self.end(transfer, {"end": "cancelled", "reason": reason})
+
+    def lose(self, share, when):
+        """Loses transfers, of which the app learns nothing: at once, or when the server has answered."""
+        for transfer in list(self.transfers.values()):
+            if transfer.state == "gone" or self.random.random() >= share:
+                continue
+            if when == "answered" and transfer.state != "ended":
+                transfer.is_lost = True
+            else:
+                connection, transfer.connection = transfer.connection, None
+                self.forget(transfer, "lost")
+                if connection:
+                    connection.break_now()
+
+    def set_network(self, values):
+        self.network.update(values)
+        for transfer in self.transfers.values():
+            if transfer.connection and not self.is_allowed(transfer):
+                transfer.connection.break_now()
+        self.changed.notify_all()
+
+    # Events
+
+    def with_duplicates(self, events):
+        """Events as they are delivered: some come again later. Data does not: it would be appended twice."""
+        events = list(events)
+        for event in list(events):
+            if event["event"] in ("sent", "ended") and self.random.random() < self.options["duplicate"]:
+                events.append(event)
+        return events
+
+    def report_sent(self, transfer, sent):
+        """Progress is for a process that is there; the system does not keep it."""
+        with self.changed:
+            if self.peer and transfer.state == "active":
+                event = {"event": "sent", "id": transfer.id, "bytes": sent}
+                self.peer.outbox.extend(self.with_duplicates([event]))
+                self.changed.notify_all()
+
+    def connect(self, peer, is_background):
+        """A process has made the session: what has waited for it is delivered, and then that this was all."""
+        if self.peer:
+            self.peer.drop()
+        if not is_background:
+            self.note_user()
+        self.peer = peer
+        peer.is_background = is_background
+        waiting = [event for t in self.transfers.values() if t.state == "ended" for event in t.events]
+        peer.outbox = deque(self.with_duplicates(waiting))
+        if is_background:
+            peer.outbox.append({"event": "delivered-all"})
+        eager = self.options["eager"]
+        peer.is_held = not (self.random.random() < 0.5 if eager is None else eager)
+        self.count("connects")
+
+    def acknowledge(self, number):
+        """The process has been given a transfer's end; what is not acknowledged comes again."""
+        transfer = self.transfers.get(number)
+        if transfer and transfer.state == "ended":
+            self.vain_launches = 0
+            self.forget(transfer, "acknowledged")
+
+    def disconnect(self, peer):
+        if self.peer is peer:
+            self.peer = None
+            self.count("disconnects")
+
+    # The app
+
+    def note_user(self):
+        self.was_quit = False
+        self.vain_launches = 0
+        self.rate_delay = self.rate_until = 0.0
+
+    def launch(self, is_background):
+        now = time.monotonic()
+        if is_background:
+            # The limiter of new work from the background doubles with each launch, unless one delay has passed.
+            first = self.options["rateLimit"]
+            doubled = first if now >= self.rate_until else 2 * self.rate_delay
+            self.rate_delay = min(doubled, self.options["longestRateLimit"])
+            self.rate_until = now + self.rate_delay
+            self.vain_launches += 1
+            self.count("backgroundLaunches")
+        else:
+            self.note_user()
+            self.count("opens")
+        self.relaunch_at, self.is_open_pending, self.process_is_background = None, False, is_background
+        command = self.app_command + ["--launch", str(self.counters["launches"])]
+        log = open(os.path.join(self.folder, "app.log"), "wb")
+        self.process = subprocess.Popen(
+            command + (["--background"] if is_background else []), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        log.close()
+        threading.Thread(target=self.await_exit, args=(self.process,), daemon=True).start()
+        self.count("launches")
+
+    def await_exit(self, process):
+        status = process.wait()
+        with self.changed:
+            if status not in (0, -signal.SIGKILL):
+                with open(os.path.join(self.folder, "app.log"), errors="replace") as log:
+                    self.failures.append(f"The app ended with {status}: {log.read()[-4000:]}")
+            self.process = None
+            self.count("exits")
+
+    def kill(self):
+        """Kills the app's process, and returns when nothing of it is left."""
+        process, peer = self.process, self.peer
+        if process:
+            process.kill()
+            self.changed.wait_for(lambda: self.process is not process)
+            if process.returncode == -signal.SIGKILL:
+                self.count("killed")
+        if peer:
+            peer.drop()
+            self.disconnect(peer)
+
+    def force_quit(self):
+        """The user quits the app: its transfers are cancelled, and it is launched when the user opens it."""
+        self.was_quit, self.is_open_pending = True, False
+        self.kill()
+        self.cancel(list(self.transfers.values()), "force-quit")
+        self.count("forceQuits")
+
+    def open_app(self):
+        """The user opens the app. A process in the background ends first: the model has no change to the foreground."""
+        if not self.process:
+            self.launch(False)
+        elif self.process_is_background:
+            self.is_open_pending = True
+
+    def needs_launch(self):
+        if self.process or self.peer or not self.app_command or self.is_ended:
+            return False
+        if self.is_open_pending:
+            return True
+        return (not self.was_quit and self.vain_launches < VAIN_LAUNCHES_ALLOWED and bool(self.transfers)
+                and all(t.state == "ended" for t in self.transfers.values()))
+
+    def is_resting(self):
+        """Whether nothing more happens by itself."""
+        return (not self.process and not self.needs_launch()
+                and all(t.state == "ended" or not self.is_allowed(t) for t in self.transfers.values())
+                and not (self.peer and self.peer.outbox))
+
+    def launch_if_due(self, now):
+        if not self.needs_launch():
+            self.relaunch_at = None
+            return None
+        if self.relaunch_at is None:
+            self.relaunch_at = now + self.random.random() * self.options["relaunchDelay"]
+        if self.is_open_pending or now >= self.relaunch_at:
+            self.launch(not self.is_open_pending)
+            return None
+        return self.relaunch_at
+
+    def run(self):
+        """Does what is due until the end."""
+        with self.changed:
+            while not self.is_ended:
+                now = time.monotonic()
+                times = [t for t in (self.start_transfers(now), self.launch_if_due(now)) if t is not None]
+                self.changed.wait(max(0.0, min(times) - time.monotonic()) if times else None)
+
+    def finish_all(self):
+        with self.changed:
+            self.is_ended = True
+            if self.process:
+                self.process.kill()
+            self.changed.notify_all()
+
+    def status(self):
+        return {
+            "counters": {**self.counters, "progress": sum(
+                self.counters[name] for name in ("begun", "started", "ended", "acknowledged"))},
+            "isResting": self.is_resting(), "isRunning": self.process is not None,
+            "isConnected": self.peer is not None,
+            **self.list_transfers(), "failures": self.failures}
+
+    def list_transfers(self):
+        transfers = self.transfers.values()
+        return {"transfers": [t.id for t in transfers], "ended": [t.id for t in transfers if t.state == "ended"]}
