@@ -129,6 +129,11 @@ package final class TransferDaemon: Sendable {
         try await command("kill") { $0.lost = share }
     }
 
+    /// Kills a process of the app, which the user has just opened if there was none.
+    @discardableResult package func launchAndKill() async throws -> Status {
+        try await command("launch-and-kill")
+    }
+
     /// Quits the app as a user does: its transfers are cancelled, and it is launched only when the user opens it.
     @discardableResult package func forceQuit() async throws -> Status {
         try await command("force-quit")

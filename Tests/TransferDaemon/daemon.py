@@ -119,6 +119,8 @@ class Peer:
         elif what == "kill":
             session.kill()
             session.lose(command.get("lost", 0.0), "at-once")
+        elif what == "launch-and-kill":
+            session.launch_and_kill()
         elif what == "force-quit":
             session.force_quit()
         elif what == "lose":

@@ -308,6 +308,14 @@ class Session:
             peer.drop()
             self.disconnect(peer)
 
+    def launch_and_kill(self):
+        """Kills a process of the app, whatever ends by itself meanwhile: one is launched where there is none."""
+        killed = self.counters["killed"]
+        while self.counters["killed"] == killed:
+            if not self.process:
+                self.launch(False)
+            self.kill()
+
     def force_quit(self):
         """The user quits the app: its transfers are cancelled, and it is launched when the user opens it."""
         self.was_quit, self.is_open_pending = True, False
