@@ -9,6 +9,9 @@ struct UploadConnection: Sendable {
 
     let channel: any Channel
 
+    /// The client that the request counts for; `nil` where nothing tells clients apart.
+    var peer: PeerAddress? { PeerAddress(channel.remoteAddress) }
+
     /// Files that are gone when the request has been answered.
     let files = TemporaryFiles()
 

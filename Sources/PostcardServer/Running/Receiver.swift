@@ -51,6 +51,10 @@ public struct Receiver: Sendable {
     public var inspection: InspectionOptions? = InspectionOptions()
     /// How a connection is kept, and how it ends.
     public var connections = ConnectionOptions()
+    /// The most connections at once; others wait until one of them is closed. One address can have the part of them
+    /// that ``UploadOptions/clientShare`` says, and further connections of it are closed. Defaults to `nil`: half as
+    /// many as the process can open files (`RLIMIT_NOFILE`), less 32, so that each leaves room for a file.
+    public var maximumConnections: Int?
     /// Where it is set connections are of TLS, and of HTTP/2 where the client can do that.
     public var certificate: ServerCertificate?
     /// Told of every request in one line, at the level `info`, with its path and what became of it, never with names
@@ -116,9 +120,21 @@ public struct Receiver: Sendable {
             configuration: ApplicationConfiguration(address: .hostname(host, port: port)),
             services: [ExpirySweep(uploads: store.unfinished)],
             onServerRunning: { channel in
+                await limitConnections(of: channel)
                 await onRunning(url(port: channel.localAddress?.port ?? port))
             },
             logger: logger)
+    }
+
+    private func limitConnections(of server: any Channel) async {
+        let maximum = maximumConnections ?? OpenFiles.maximumConnections
+        do {
+            try await ConnectionGate.install(
+                on: server, maximum: maximum, share: PeerAddress.share(uploads.clientShare, of: maximum),
+                logger: logger)
+        } catch {
+            logger.error("Could not limit the connections", metadata: ["error": "\(error)"])
+        }
     }
 
     private var scheme: String { certificate == nil ? "http" : "https" }

@@ -28,6 +28,7 @@ struct RawStreams {
     private var received = ByteBuffer()
     private var bodies: [UInt32: String] = [:]
     private var answers: [UInt32: Answer] = [:]
+    private var interims: Set<UInt32> = []
 
     /// Opens a connection to a port of this machine, and closes it when the body returns.
     static func connect(
@@ -76,17 +77,27 @@ struct RawStreams {
 
     /// Waits for a stream's end.
     mutating func answer(on stream: UInt32) async throws -> Answer {
-        while answers[stream] == nil {
-            guard let bytes = try await inbound.next() else { throw Ended() }
-            received.writeImmutableBuffer(bytes)
-            while let frame = nextFrame() { take(frame) }
+        while true {
+            if let answer = answers[stream] { return answer }
+            try await receive()
         }
-        return answers[stream] ?? .body("")
+    }
+
+    /// Waits for the head of a response, or of an interim one.
+    mutating func interimAnswer(on stream: UInt32) async throws {
+        while !interims.contains(stream) { try await receive() }
+    }
+
+    private mutating func receive() async throws {
+        guard let bytes = try await inbound.next() else { throw Ended() }
+        received.writeImmutableBuffer(bytes)
+        while let frame = nextFrame() { take(frame) }
     }
 
     private mutating func take(_ frame: Frame) {
         switch frame.type {
         case 0: bodies[frame.stream, default: ""] += String(decoding: frame.payload, as: UTF8.self)
+        case 1: interims.insert(frame.stream)
         case 3: answers[frame.stream] = .reset(frame.payload.reduce(0) { $0 << 8 | UInt32($1) })
         default: break
         }
