@@ -108,7 +108,9 @@ extension ResumableReception {
     /// An upload that came to have more than it may is of no use any more (§4.4.2).
     private func problem(of excess: Excess, _ upload: UnfinishedUpload) async throws -> UploadProblem {
         switch excess {
-        case .ofAll: return .tooManyUnfinished(options)
+        case .ofAll:
+            return .tooManyUnfinished(
+                options, share: PeerAddress.share(reception.options.clientShare, of: options.maximumUnfinished))
         case .ofLength:
             try await uploads.remove(upload)
             return .inconsistentLength
