@@ -119,6 +119,20 @@ struct ServeTests {
         #expect(await server.terminate() == 0)
     }
 
+    @Test func `on loopback the page of another origin wants --allow-origin`() async throws {
+        let server = try await serve("--allow-origin", "https://app.example")
+        for (origin, isAllowed) in [("https://app.example", true), ("https://evil.example", false), ("null", false)] {
+            let answer = try await Program.run(
+                "curl",
+                ["-sS", "-H", "Origin: \(origin)", "-H", "Sec-Fetch-Site: cross-site", "-F", "a=b"]
+                    + ["\(server.address)/uploads"]
+            ).json()
+            #expect((answer["id"] != nil) == isAllowed)
+            #expect((answer["code"] as? String == "origin-not-allowed") == !isAllowed)
+        }
+        #expect(await server.terminate() == 0)
+    }
+
     @Test func `a receiver that is out of descriptors waits, says so, and goes on when there are some again`()
         async throws
     {
@@ -168,6 +182,7 @@ struct ServeTests {
             ["--port", "70000"], ["--max-body", "much"], ["--path", "images"], ["--max-uploads", "0"],
             ["--idle-timeout", "-1"], ["--token", "with blank"], ["--certificate", "a.pem"], ["--log-level", "loud"],
             ["--max-connections", "0"], ["--client-share", "0"], ["--client-share", "101"],
+            ["--allow-origin", "app.example"], ["--allow-origin", "https://app.example/"], ["--allow-origin", "null"],
         ]
         for arguments in wrong {
             #expect(try await Program.run(["serve"] + arguments).status == 64)

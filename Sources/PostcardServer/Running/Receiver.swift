@@ -47,6 +47,13 @@ public struct Receiver: Sendable {
     /// lets in whoever has no token: none unless set. The name in a request's `Host` is looked at there, because a
     /// page on the web can have its own name resolve to this machine (DNS rebinding).
     public var allowedHosts: Set<String> = []
+    /// The origins whose pages may post here, delete, and read the answers, such as `https://app.example`. Defaults to
+    /// none.
+    ///
+    /// Where no token is wanted for it, a request that changes something is refused if a page of another origin has the
+    /// browser send it: one with another `Sec-Fetch-Site` than `same-origin` and `none`, or without that field, one with
+    /// another `Origin` than the receiver's own. Requests without both are not a browser's.
+    public var allowedOrigins: Set<String> = []
     /// How much of the requests is kept to be looked at on the page and by `GET /requests`; nothing where it is `nil`.
     public var inspection: InspectionOptions? = InspectionOptions()
     /// How a connection is kept, and how it ends.
@@ -103,12 +110,16 @@ public struct Receiver: Sendable {
             router.add(
                 middleware: InspectionMiddleware(window: window, uploadPath: uploads.path, scheme: scheme))
         }
+        let origins = OriginPolicy(
+            allowed: Set(allowedOrigins.map { $0.lowercased() }), isSecure: certificate != nil)
+        router.add(middleware: OriginMiddleware(policy: origins))
         router.add(middleware: ProblemMiddleware())
-        if LoopbackAddress.contains(host), tokens.posting.isEmpty || tokens.reading.isEmpty {
-            router.add(
-                middleware: HostMiddleware(allowed: Set(allowedHosts.map { $0.lowercased() }), meter: meter))
-        }
-        router.add(middleware: AccessMiddleware(tokens: tokens, uploadPath: uploads.path, meter: meter))
+        let judgesHost = LoopbackAddress.contains(host) && (tokens.posting.isEmpty || tokens.reading.isEmpty)
+        router.add(
+            middleware: HostMiddleware(
+                allowed: judgesHost ? Set(allowedHosts.map { $0.lowercased() }) : nil, meter: meter))
+        router.add(
+            middleware: AccessMiddleware(tokens: tokens, origins: origins, uploadPath: uploads.path, meter: meter))
         // One table, because a path of the receiver's own may be where forms are posted.
         var routes = RouteTable<BasicRequestContext>()
         routes.addUploads(to: store, options: uploads, meter: meter, live: live, window: window)
