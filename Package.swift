@@ -139,6 +139,7 @@ let package = Package(
                 .product(name: "CoreMetrics", package: "swift-metrics", condition: forServer),
                 .product(name: "NIOCore", package: "swift-nio", condition: forServer),
                 .product(name: "NIOHTTP1", package: "swift-nio", condition: forServer),
+                .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: forServer),
                 .product(name: "NIOHTTPTypes", package: "swift-nio-extras", condition: forServer),
                 .product(name: "NIOPosix", package: "swift-nio", condition: forServer),
                 .product(name: "NIOSSL", package: "swift-nio-ssl", condition: forServer),
@@ -277,6 +278,7 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio", condition: forServer),
                 .product(name: "NIOPosix", package: "swift-nio", condition: forServer),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: forServer),
                 .product(
                     name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: forServer),
                 .product(name: "SystemPackage", package: "swift-system"),

@@ -119,6 +119,50 @@ struct ServeTests {
         #expect(await server.terminate() == 0)
     }
 
+    @Test func `on loopback the page of another origin wants --allow-origin`() async throws {
+        let server = try await serve("--allow-origin", "https://app.example")
+        for (origin, isAllowed) in [("https://app.example", true), ("https://evil.example", false), ("null", false)] {
+            let answer = try await Program.run(
+                "curl",
+                ["-sS", "-H", "Origin: \(origin)", "-H", "Sec-Fetch-Site: cross-site", "-F", "a=b"]
+                    + ["\(server.address)/uploads"]
+            ).json()
+            #expect((answer["id"] != nil) == isAllowed)
+            #expect((answer["code"] as? String == "origin-not-allowed") == !isAllowed)
+        }
+        #expect(await server.terminate() == 0)
+    }
+
+    @Test func `a receiver that is out of descriptors waits, says so, and goes on when there are some again`()
+        async throws
+    {
+        let limit = ProcessInfo.processInfo.activeProcessorCount * 4 + 80
+        let bash = URL(filePath: "/bin/bash")
+        let server = try await RunningServer(
+            [
+                "-c", #"ulimit -n "$0" && exec "$@""#, "\(limit)", Program.url.path, "serve", "--port", "0",
+                "--directory", folder.path, "--max-connections", "10000", "--client-share", "100",
+            ], of: bash)
+        let port = try #require(URL(string: server.address)?.port)
+        let connections = try await RunningServer(
+            [
+                "-c",
+                "for i in $(seq \(limit)); do exec {s}<>/dev/tcp/127.0.0.1/\(port); done; echo open; exec tail -f /dev/null",
+            ], of: bash)
+        var failures: [Int] = []
+        while failures.count < 3 {
+            try Task.checkCancellation()
+            let lines = try server.messages.matches(of: /failures=(\d+).*Could not accept connections/)
+            failures = lines.compactMap { Int($0.output.1) }
+            await Task.yield()
+        }
+        // One try each tenth of a second, and a line each second.
+        #expect(failures.allSatisfy { $0 <= 100 }, "\(failures)")
+        connections.kill()
+        let health = try await Program.run("curl", ["-sS", "--max-time", "120", server.address + "/health"])
+        #expect(health.text == "ok")
+    }
+
     @Test("It ends with 0 when it is told to end")
     func termination() async throws {
         let server = try await serve()
@@ -137,6 +181,8 @@ struct ServeTests {
         let wrong = [
             ["--port", "70000"], ["--max-body", "much"], ["--path", "images"], ["--max-uploads", "0"],
             ["--idle-timeout", "-1"], ["--token", "with blank"], ["--certificate", "a.pem"], ["--log-level", "loud"],
+            ["--max-connections", "0"], ["--client-share", "0"], ["--client-share", "101"],
+            ["--allow-origin", "app.example"], ["--allow-origin", "https://app.example/"], ["--allow-origin", "null"],
         ]
         for arguments in wrong {
             #expect(try await Program.run(["serve"] + arguments).status == 64)

@@ -1,9 +1,11 @@
 #if Server
 import Hummingbird
 
-/// Lets in who may come in. Whatever is not known to be for everybody wants a token.
+/// Lets in who may come in. Whatever is not known to be for everybody wants a token, and where there are none it is not
+/// to be another site's page that asks.
 struct AccessMiddleware<Context: RequestContext>: RouterMiddleware {
     let tokens: AccessTokens
+    let origins: OriginPolicy
     let uploadPath: String
     let meter: UploadMeter
 
@@ -16,6 +18,7 @@ struct AccessMiddleware<Context: RequestContext>: RouterMiddleware {
     ) async throws -> Response {
         if let purpose = purpose(of: request) {
             do throws(UploadProblem) {
+                if tokens.isOpen(for: purpose) { try origins.check(request) }
                 try tokens.check(request.headers[.authorization], for: purpose)
             } catch {
                 meter.refused(error)

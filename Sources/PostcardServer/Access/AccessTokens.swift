@@ -27,10 +27,17 @@ public struct AccessTokens: Sendable, Hashable {
         case reading
     }
 
+    private func tokens(for purpose: Purpose) -> Set<String> {
+        purpose == .posting ? posting : reading
+    }
+
+    /// Whether no token is wanted.
+    func isOpen(for purpose: Purpose) -> Bool { tokens(for: purpose).isEmpty }
+
     /// - Parameter authorization: The request's `Authorization`.
     /// - Throws: The refusal, where the request may not do what it asks for.
     func check(_ authorization: String?, for purpose: Purpose) throws(UploadProblem) {
-        let tokens = purpose == .posting ? posting : reading
+        let tokens = tokens(for: purpose)
         guard !tokens.isEmpty else { return }
         guard let authorization else { throw .missingToken }
         let scheme = authorization.prefix { $0 != " " }

@@ -56,8 +56,12 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         beWatched(on: isStream ? context.channel.parent : context.channel)
         guard let decoder else { return }
         do {
+            let requestGuard = RequestGuard()
+            let requests = RequestDecoder(
+                replacing: try pipeline.context(handler: decoder), requestGuard: requestGuard)
             try pipeline.addHandler(wire, position: .before(decoder))
-            try pipeline.addHandler(RequestGuard(), position: .after(decoder))
+            try pipeline.addHandler(ByteToMessageHandler(requests), position: .before(decoder))
+            try pipeline.addHandler(requestGuard, position: .after(decoder))
         } catch {
             context.fireErrorCaught(error)
         }

@@ -2,6 +2,7 @@
 import HummingbirdCore
 import Logging
 import NIOCore
+import NIOHTTP2
 import NIOSSL
 import NIOTLS
 
@@ -58,6 +59,18 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if case TLSUserEvent.handshakeCompleted? = event as? TLSUserEvent, servants == 0 { waitForRequest() }
         context.fireUserInboundEventTriggered(event)
+        if case TLSUserEvent.handshakeCompleted? = event as? TLSUserEvent { isolateStreams(of: context) }
+    }
+
+    /// What speaks HTTP/2 is in place as soon as the handshake has said so.
+    private func isolateStreams(of context: ChannelHandlerContext) {
+        let pipeline = context.pipeline.syncOperations
+        guard let connection = try? pipeline.handler(type: NIOHTTP2Handler.self) else { return }
+        do {
+            try pipeline.addHandler(StreamErrorFilter(), position: .after(connection))
+        } catch {
+            context.fireErrorCaught(error)
+        }
     }
 
     /// A handler serves the connection or one of its streams.
@@ -87,4 +100,34 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
 
 @available(*, unavailable)
 extension ConnectionWatch: Sendable {}
+
+/// Keeps a malformed request of one stream from ending the others on its connection (RFC 9113 §8.1.1).
+///
+/// NIO resets the stream and then reports the error on the connection, where Hummingbird closes at any error.
+final class StreamErrorFilter: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = HTTP2Frame
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        if !Self.isOfStream(error) { context.fireErrorCaught(error) }
+    }
+
+    /// Whether NIO has such an error only of a single stream, which it has reset by then.
+    private static func isOfStream(_ error: any Error) -> Bool {
+        switch error {
+        case is NIOHTTP2Errors.InvalidHTTP2HeaderFieldName, is NIOHTTP2Errors.InvalidHTTP2HeaderFieldValue,
+            is NIOHTTP2Errors.ForbiddenHeaderField, is NIOHTTP2Errors.PseudoHeaderAfterRegularHeader,
+            is NIOHTTP2Errors.DuplicatePseudoHeader, is NIOHTTP2Errors.UnknownPseudoHeader,
+            is NIOHTTP2Errors.UnsupportedPseudoHeader, is NIOHTTP2Errors.InvalidPseudoHeaders,
+            is NIOHTTP2Errors.InvalidPseudoHeaderValue, is NIOHTTP2Errors.EmptyPathHeader,
+            is NIOHTTP2Errors.TrailersWithoutEndStream, is NIOHTTP2Errors.ContentLengthViolated,
+            is NIOHTTP2Errors.ContentLengthHeadersMismatch, is NIOHTTP2Errors.ContentLengthHeaderNegative,
+            is NIOHTTP2Errors.ContentLengthHeaderMalformedValue, is NIOHTTP2Errors.StreamError:
+            true
+        default: false
+        }
+    }
+}
+
+@available(*, unavailable)
+extension StreamErrorFilter: Sendable {}
 #endif

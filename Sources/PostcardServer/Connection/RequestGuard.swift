@@ -26,10 +26,22 @@ final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
     private var unanswered = CircularBuffer<Asked>()
     /// The request whose answer is being written.
     private var current = Asked()
+    /// What the decoder does behind the request that is being read.
+    private var upgrade = Upgrade.none
+    private var isAtEndOfUpgrade = false
+
+    /// Whether the decoder has stopped behind a request that asked for another protocol, since this was last called.
+    func takeEndOfUpgrade() -> Bool {
+        defer { isAtEndOfUpgrade = false }
+        return isAtEndOfUpgrade
+    }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        switch unwrapInboundIn(data) {
+        let part = unwrapInboundIn(data)
+        if case .end = part { isAtEndOfUpgrade = upgrade == .stopsDecoder }
+        switch part {
         case .head(let head):
+            upgrade = Upgrade(of: head)
             headRead(head, context: context)
         case .end(let trailers?) where !trailers.isEmpty:
             context.fireErrorCaught(RequestRefusal(problem: .trailerFields))
@@ -51,6 +63,7 @@ final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
             head.headers.remove(name: "Expect")
             head.headers.replaceOrAdd(name: "Connection", value: "close")
         }
+        if upgrade == .unclear { head.headers.replaceOrAdd(name: "Connection", value: "close") }
         context.fireChannelRead(wrapInboundOut(.head(head)))
     }
 
@@ -87,6 +100,40 @@ final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
             return .unknownTransferEncoding
         }
         return nil
+    }
+}
+
+/// What the decoder makes of a request that may ask for another protocol on its connection (RFC 9110 §7.8).
+private enum Upgrade {
+    case none
+    /// It reads nothing behind the request.
+    case stopsDecoder
+    /// It may read on or not. The connection is to end with the answer.
+    case unclear
+
+    init(of head: HTTPRequestHead) {
+        // What follows CONNECT on a connection is no request.
+        guard head.method != .CONNECT else {
+            self = .unclear
+            return
+        }
+        let options = head.headers["Connection"].map { $0.lowercased() }
+        guard head.headers.contains(name: "Upgrade"), options.contains(where: { $0.contains("upgrade") }) else {
+            self = .none
+            return
+        }
+        let names = options.joined(separator: ",").split(separator: ",").map { $0.drop { $0 == " " } }
+        let isPlain = options.allSatisfy { $0.utf8.allSatisfy(Self.isPlain) }
+        let hasName = head.headers["Upgrade"].allSatisfy { !$0.isEmpty }
+        self = isPlain && hasName && names.contains("upgrade") ? .stopsDecoder : .unclear
+    }
+
+    /// Whether a byte of `Connection` leaves no doubt about where its options begin and end.
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
+        default: [UInt8(ascii: "-"), UInt8(ascii: ","), UInt8(ascii: " ")].contains(byte)
+        }
     }
 }
 

@@ -9,6 +9,12 @@ struct UploadConnection: Sendable {
 
     let channel: any Channel
 
+    /// Whether it is one stream of a connection of HTTP/2. The parent of a whole connection is what accepted it.
+    var isStream: Bool { channel.parent?.parent != nil }
+
+    /// The client that the request counts for; `nil` where nothing tells clients apart.
+    var peer: PeerAddress? { PeerAddress(channel.remoteAddress) }
+
     /// Files that are gone when the request has been answered.
     let files = TemporaryFiles()
 

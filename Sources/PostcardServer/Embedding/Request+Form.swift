@@ -48,6 +48,22 @@ extension Request {
         return headers[.contentType] ?? ""
     }
 
+    /// Waits for the first bytes of the body, because a request of which only the head is there is to cost nothing but
+    /// its connection.
+    ///
+    /// - Parameter check: Refuses the request before its body is asked for.
+    /// - Returns: `nil` where the body is empty.
+    func beginning(
+        of body: inout RequestBody.AsyncIterator, _ check: () throws -> Void
+    ) async throws -> ByteBuffer? {
+        try check()
+        if expectsContinue { try await UploadConnection.current?.askForBody() }
+        while let bytes = try await body.next(isolation: #isolation) {
+            if bytes.readableBytes > 0 { return bytes }
+        }
+        return nil
+    }
+
     /// Whether the client waits to be asked for its body (RFC 9110 §10.1.1).
     var expectsContinue: Bool { headers[.expect]?.lowercased() == "100-continue" }
 }

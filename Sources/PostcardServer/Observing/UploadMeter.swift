@@ -22,33 +22,56 @@ final class UploadMeter: Sendable {
         var refusals: [String: Int] = [:]
     }
 
-    private let counts = Mutex(Counts())
+    private struct State {
+        var counts = Counts()
+        /// How many uploads of each address are under way.
+        var peers: [PeerAddress: Int] = [:]
+    }
+
+    private let state = Mutex(State())
     private let received = Counter(label: "postcard_uploads_received")
     private let bytes = Counter(label: "postcard_upload_body_bytes")
     private let duration = Timer(label: "postcard_upload_duration")
     private let underWay = Meter(label: "postcard_uploads_under_way")
 
     /// What is counted now.
-    var current: Counts { counts.withLock { $0 } }
+    var current: Counts { state.withLock { $0.counts } }
 
-    /// An upload begins; ``ended(bodyBytes:after:)`` is to be called whatever becomes of it.
+    /// Judges whether an upload could begin now.
     ///
-    /// - Returns: `false` where as many are under way as may be.
-    func begins(maximum: Int) -> Bool {
-        let isTaken = counts.withLock { counts in
-            guard counts.underWay < maximum else { return false }
-            counts.underWay += 1
-            return true
+    /// - Throws: The refusal, where as many are under way as may be, all together or of one address.
+    func checkRoom(for peer: PeerAddress?, _ options: UploadOptions) throws(UploadProblem) {
+        if let problem = state.withLock({ Self.problem(of: $0, peer, options) }) { throw problem }
+    }
+
+    /// An upload begins; ``ended(for:bodyBytes:after:)`` is to be called whatever becomes of it.
+    ///
+    /// - Throws: The refusal, where as many are under way as may be, all together or of one address.
+    func begins(for peer: PeerAddress?, _ options: UploadOptions) throws(UploadProblem) {
+        let problem: UploadProblem? = state.withLock { state in
+            if let problem = Self.problem(of: state, peer, options) { return problem }
+            state.counts.underWay += 1
+            if let peer { state.peers[peer, default: 0] += 1 }
+            return nil
         }
-        if isTaken { underWay.increment() }
-        return isTaken
+        if let problem { throw problem }
+        underWay.increment()
+    }
+
+    private static func problem(of state: State, _ peer: PeerAddress?, _ options: UploadOptions) -> UploadProblem? {
+        let maximum = options.maximumConcurrentUploads
+        guard state.counts.underWay < maximum else { return .tooManyUploads(maximum) }
+        let share = PeerAddress.share(options.clientShare, of: maximum)
+        guard let peer, state.peers[peer, default: 0] >= share else { return nil }
+        return .tooManyUploadsOfClient(share)
     }
 
     /// An upload that began is over.
-    func ended(bodyBytes: Int64, after time: Duration) {
-        counts.withLock { counts in
-            counts.underWay -= 1
-            counts.bodyBytes += bodyBytes
+    func ended(for peer: PeerAddress?, bodyBytes: Int64, after time: Duration) {
+        state.withLock { state in
+            state.counts.underWay -= 1
+            state.counts.bodyBytes += bodyBytes
+            if let peer, let rest = state.peers[peer] { state.peers[peer] = rest > 1 ? rest - 1 : nil }
         }
         underWay.decrement()
         bytes.increment(by: bodyBytes)
@@ -56,22 +79,22 @@ final class UploadMeter: Sendable {
     }
 
     func received(_ upload: CommittedUpload) {
-        counts.withLock { counts in
+        state.withLock { state in
             guard !upload.isRepetition else {
-                counts.repeated += 1
+                state.counts.repeated += 1
                 return
             }
-            counts.received += 1
-            counts.files += upload.record.files.count
+            state.counts.received += 1
+            state.counts.files += upload.record.files.count
         }
         guard !upload.isRepetition else { return }
         received.increment()
     }
 
     func refused(_ problem: UploadProblem) {
-        counts.withLock { counts in
-            counts.refused += 1
-            counts.refusals[problem.code, default: 0] += 1
+        state.withLock { state in
+            state.counts.refused += 1
+            state.counts.refusals[problem.code, default: 0] += 1
         }
         Counter(label: "postcard_uploads_refused", dimensions: [("code", problem.code)]).increment()
     }

@@ -62,6 +62,16 @@ extension UploadProblem {
         return problem
     }
 
+    static func tooManyUploadsOfClient(_ share: Int) -> UploadProblem {
+        var problem = UploadProblem(
+            status: 429, code: "too-many-uploads-of-client",
+            detail: "The receiver accepts \(share) forms at once from one address, and has as many from yours.",
+            fix: "Send fewer forms at once. Behind a proxy, start the receiver with --client-share 100.")
+        problem.limit = Limit(name: "clientShare", value: Int64(share))
+        problem.retryAfterSeconds = 5
+        return problem
+    }
+
     static func tooMuchHeld(maximum: Int) -> UploadProblem {
         var problem = UploadProblem(
             status: 503, code: "too-much-text",

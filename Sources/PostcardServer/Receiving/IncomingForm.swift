@@ -32,15 +32,22 @@ struct IncomingForm {
 
     /// Reads a body to its end.
     ///
+    /// - Parameters:
+    ///   - beginning: The first bytes of the body.
+    ///   - rest: The bytes behind them.
     /// - Throws: ``FormProblem`` or ``UploadProblem`` for what is wrong with the form, and whatever the body or the
     ///   upload throw.
-    mutating func receive(_ body: RequestBody, into upload: some PendingUpload) async throws {
-        for try await chunk in body {
+    mutating func receive(
+        _ beginning: ByteBuffer?, _ rest: inout RequestBody.AsyncIterator, into upload: some PendingUpload
+    ) async throws {
+        var next = beginning
+        while let chunk = next {
             var position = 0
             while let event = try parser.nextEvent(in: chunk.readableBytesSpan, at: &position) {
                 try checker?.check(event, in: chunk.readableBytesSpan, readBy: parser)
                 try await take(event, of: chunk, into: upload)
             }
+            next = try await rest.next(isolation: #isolation)
         }
         try parser.finish()
         try checker?.formEnded(at: parser.offset)

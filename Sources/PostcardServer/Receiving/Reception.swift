@@ -50,20 +50,32 @@ struct Reception<Store: UploadStore>: Sendable {
     ) async throws -> CommittedUpload {
         let parser = try parser(for: request)
         let key = try key ?? IdempotencyKey(of: request, scope: options.keyScope)
-        guard meter.begins(maximum: options.maximumConcurrentUploads) else {
-            throw UploadProblem.tooManyUploads(options.maximumConcurrentUploads)
-        }
-        let start = ContinuousClock.now
+        let peer = UploadConnection.current?.peer
         var form = IncomingForm(
             parser: parser, rules: options.rules, maximumRecordBytes: options.maximumRecordBytes, held: held)
+        var body = request.body.makeAsyncIterator()
+        let beginning: ByteBuffer?
+        do {
+            beginning = try await request.beginning(of: &body) { try meter.checkRoom(for: peer, options) }
+        } catch {
+            throw form.problem(for: error)
+        }
+        try meter.begins(for: peer, options)
+        let start = ContinuousClock.now
         defer {
             held.giveBack(form.recordBytes)
-            meter.ended(bodyBytes: form.bodyBytes, after: start.duration(to: .now))
+            meter.ended(for: peer, bodyBytes: form.bodyBytes, after: start.duration(to: .now))
         }
         do {
             let announced = request.headers[.contentLength].flatMap { Int64($0) }
             let upload = try await store.beginUpload(under: key, announcedBytes: announced)
-            return try await fill(upload, with: &form, from: request, logger: logger)
+            do {
+                try await form.receive(beginning, &body, into: upload)
+            } catch {
+                await upload.discard()
+                throw form.problem(for: error)
+            }
+            return try await finish(upload, with: form, logger: logger)
         } catch let error as UploadStoreError {
             let problem = UploadProblem.store(error)
             if problem.status.kind == .serverError {
@@ -73,14 +85,10 @@ struct Reception<Store: UploadStore>: Sendable {
         }
     }
 
-    private func fill(
-        _ upload: some PendingUpload, with form: inout IncomingForm, from request: Request, logger: Logger
+    private func finish(
+        _ upload: some PendingUpload, with form: IncomingForm, logger: Logger
     ) async throws -> CommittedUpload {
         do {
-            if request.expectsContinue {
-                try await UploadConnection.current?.askForBody()
-            }
-            try await form.receive(request.body, into: upload)
             if let screen = options.screen {
                 try await Self.pass(try await upload.finishedFiles(), by: screen, logger: logger)
             }

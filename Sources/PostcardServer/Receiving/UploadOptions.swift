@@ -32,8 +32,18 @@ public struct UploadOptions: Sendable {
     /// are screened one after the other, in their order; none is unless this is set.
     public var screen: (@Sendable (FinishedFile) async throws -> ScreeningVerdict)?
 
-    /// How many forms may come in at once: 2,000 unless set, so that a thousand slow senders leave room. Whoever comes then is asked to come again.
+    /// How many forms may come in at once: 2,000 unless set, so that a thousand slow senders leave
+    /// room. Clients are asked to try again later when all are taken.
+    ///
+    /// A form counts from the first byte of its body until it is answered.
     public var maximumConcurrentUploads = 2000
+
+    /// The part of ``maximumConcurrentUploads``, and of ``ResumptionOptions/maximumUnfinished``, that the clients of one
+    /// address can have, at least one upload. An IPv6 network of 64 bits counts as one address. Defaults to 0.25.
+    /// ``Receiver`` limits the connections of an address in the same way.
+    ///
+    /// Set it to 1, which is no limit, where all clients have one address: behind a reverse proxy.
+    public var clientShare = 0.25
 
     /// Whose an `Idempotency-Key` is, told from the header fields of its request: the same key of two senders is two
     /// keys. All senders are one unless set, because a key is as good as random and its record is answered only to

@@ -49,21 +49,32 @@ extension ResumableReception {
     private func take(
         _ append: AppendRequest, _ request: Request, into upload: UnfinishedUpload, _ turn: UploadTurn
     ) async throws {
-        let maximum = reception.options.maximumConcurrentUploads
-        guard reception.meter.begins(maximum: maximum) else { throw UploadProblem.tooManyUploads(maximum) }
+        let (meter, options, peer) = (reception.meter, reception.options, UploadConnection.current?.peer)
+        var body = request.body.makeAsyncIterator()
+        var next: ByteBuffer?
+        do {
+            next = try await request.beginning(of: &body) {
+                try meter.checkRoom(for: peer, options)
+                guard !turn.isEnded else { throw UploadProblem.supersededAppend }
+            }
+        } catch {
+            guard !turn.isEnded else { throw UploadProblem.supersededAppend }
+            throw Self.problem(of: error, at: 0)
+        }
+        try meter.begins(for: peer, options)
         let start = ContinuousClock.now
         // The bytes count once, when the form is read.
-        defer { reception.meter.ended(bodyBytes: 0, after: start.duration(to: .now)) }
+        defer { meter.ended(for: peer, bodyBytes: 0, after: start.duration(to: .now)) }
         guard !turn.isEnded else { throw UploadProblem.supersededAppend }
-        if request.expectsContinue { try await UploadConnection.current?.askForBody() }
         var writing = try await UploadAppend(to: upload, of: uploads)
         var check = upload.takeCheck(at: append.offset)
         let interruption: (any Error)?
         do {
-            for try await chunk in request.body {
+            while let chunk = next {
                 try judge(writing, chunk.readableBytes, of: upload)
                 try check?.read(chunk)
                 try await writing.take(chunk)
+                next = try await body.next(isolation: #isolation)
             }
             interruption = nil
         } catch let error as UploadStoreError {
@@ -97,7 +108,9 @@ extension ResumableReception {
     /// An upload that came to have more than it may is of no use any more (§4.4.2).
     private func problem(of excess: Excess, _ upload: UnfinishedUpload) async throws -> UploadProblem {
         switch excess {
-        case .ofAll: return .tooManyUnfinished(options)
+        case .ofAll:
+            return .tooManyUnfinished(
+                options, share: PeerAddress.share(reception.options.clientShare, of: options.maximumUnfinished))
         case .ofLength:
             try await uploads.remove(upload)
             return .inconsistentLength

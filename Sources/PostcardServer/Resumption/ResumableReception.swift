@@ -55,10 +55,14 @@ struct ResumableReception<Store: UploadStore>: Sendable {
         let check = FormCheck(parser: try reception.parser(for: request), rules: reception.options.rules)
         let key = try IdempotencyKey(of: request, scope: reception.options.keyScope)
         let length = try append.length(known: nil, maximum: reception.options.limits.maximumBodyBytes)
+        let share = PeerAddress.share(reception.options.clientShare, of: options.maximumUnfinished)
         do {
             let upload = try await uploads.begin(
-                contentType: contentType, key: key, length: length, check: check, options: options)
-            guard upload != nil || append.isComplete else { throw UploadProblem.tooManyUnfinished(options) }
+                contentType: contentType, key: key, length: length, check: check, options: options,
+                owner: UploadConnection.current?.peer, share: share)
+            guard upload != nil || append.isComplete else {
+                throw UploadProblem.tooManyUnfinished(options, share: share)
+            }
             return upload
         } catch let error as UploadStoreError where error.code == .full && append.isComplete {
             // There may be room for the form once, if not for what came and its record.

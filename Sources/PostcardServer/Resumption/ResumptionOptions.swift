@@ -7,7 +7,12 @@ public struct ResumptionOptions: Sendable, Hashable {
     public var lifetime: Duration = .seconds(24 * 60 * 60)
 
     /// How many uploads may be unfinished at once: 1,000 unless set. A form that comes then is received without the
-    /// offer to resume it, and where it needs the offer its sender is asked to come again.
+    /// offer to resume it, and where it needs the offer its sender is asked to come again. One client address can have
+    /// the part of them that ``UploadOptions/clientShare`` says.
+    ///
+    /// An upload that has bytes is kept until its ``lifetime`` is over. One that has none, and that no request is at,
+    /// is removed earlier where its place is needed, the least recently used first: one of the same address where that
+    /// has its share, or else of any.
     public var maximumUnfinished = 1000
 
     /// How many bytes all unfinished uploads may have together: 16 GiB unless set, which is four of the largest forms.

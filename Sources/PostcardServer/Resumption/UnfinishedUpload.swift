@@ -1,6 +1,12 @@
 #if Server
 import Synchronization
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// An upload that can be resumed, or whose answer can be asked for again. What changes it is done by the request that
 /// has the turn.
 final class UnfinishedUpload: Sendable {
@@ -17,6 +23,7 @@ final class UnfinishedUpload: Sendable {
     private struct State {
         var facts: UnfinishedFolder.Facts
         var progress: Progress
+        var lastUse: Date
         /// Whether all bytes are on the disk.
         var isSynchronized = false
         /// Whether the disk did not take some of them, of which the system tells once.
@@ -26,16 +33,40 @@ final class UnfinishedUpload: Sendable {
 
     let id: ResumptionID
     let folder: UnfinishedFolder
-    let turns = UploadTurns()
+    let turns: UploadTurns
+    /// The client that created it; `nil` where that is not known, such as after a restart.
+    let owner: PeerAddress?
     private let state: Mutex<State>
 
+    /// An upload that a request is creating.
     init(
-        _ id: ResumptionID, in folder: UnfinishedFolder, _ facts: UnfinishedFolder.Facts, _ progress: Progress,
-        check: FormCheck? = nil
+        _ id: ResumptionID, in folder: UnfinishedFolder, _ facts: UnfinishedFolder.Facts, check: FormCheck,
+        owner: PeerAddress?
     ) {
         self.id = id
         self.folder = folder
-        state = Mutex(State(facts: facts, progress: progress, check: check))
+        self.owner = owner
+        turns = UploadTurns(isAwaited: true)
+        state = Mutex(
+            State(facts: facts, progress: .unfinished(offset: 0), lastUse: facts.created, check: check))
+    }
+
+    /// An upload that was there when the receiver was started.
+    init(
+        _ id: ResumptionID, in folder: UnfinishedFolder, _ facts: UnfinishedFolder.Facts, _ progress: Progress
+    ) {
+        self.id = id
+        self.folder = folder
+        owner = nil
+        turns = UploadTurns(isAwaited: false)
+        state = Mutex(State(facts: facts, progress: progress, lastUse: facts.created))
+    }
+
+    /// When a request last asked for it.
+    var lastUse: Date { state.withLock { $0.lastUse } }
+
+    func use(at now: Date) {
+        state.withLock { $0.lastUse = now }
     }
 
     /// Takes what looks at the form, where it has seen all of it so far. It is to be given back.

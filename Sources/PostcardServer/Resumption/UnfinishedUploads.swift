@@ -17,10 +17,30 @@ final class UnfinishedUploads: Sendable {
         var uploads: [ResumptionID: UnfinishedUpload] = [:]
         /// Those that are not done, and those that are being made.
         var unfinishedCount = 0
+        /// How many of them each address has created.
+        var owners: [PeerAddress: Int] = [:]
         var unfinishedBytes: Int64 = 0
         /// Those that are done, oldest first.
         var finished: [ResumptionID] = []
         var nextSweep = Date.distantPast
+
+        mutating func joins(_ owner: PeerAddress?) {
+            unfinishedCount += 1
+            if let owner { owners[owner, default: 0] += 1 }
+        }
+
+        mutating func leaves(_ owner: PeerAddress?) {
+            unfinishedCount -= 1
+            if let owner, let rest = owners[owner] { owners[owner] = rest > 1 ? rest - 1 : nil }
+        }
+    }
+
+    /// Whether there is room for another upload.
+    private enum Room {
+        case taken
+        /// There are as many uploads as may be, of everyone or of the address alone.
+        case tooMany(of: PeerAddress?)
+        case tooLarge
     }
 
     private let layout: StoreLayout
@@ -44,7 +64,7 @@ final class UnfinishedUploads: Sendable {
             switch content {
             case .bytes(let count):
                 table.uploads[id] = UnfinishedUpload(id, in: folder, facts, .unfinished(offset: count))
-                table.unfinishedCount += 1
+                table.joins(nil)
                 table.unfinishedBytes += count
             case .answer(let length, let location):
                 table.uploads[id] = UnfinishedUpload(
@@ -88,22 +108,35 @@ final class UnfinishedUploads: Sendable {
     /// The upload of an address; `nil` where there is none or it has expired.
     func find(_ id: ResumptionID, now: Date = Date()) async -> UnfinishedUpload? {
         guard let upload = table.withLock({ $0.uploads[id] }) else { return nil }
-        guard upload.facts.expires <= now else { return upload }
+        guard upload.facts.expires <= now else {
+            upload.use(at: now)
+            return upload
+        }
         await expire(upload)
         return nil
     }
 
     /// Begins an upload.
     ///
-    /// - Parameter key: The sender's; without one the upload has a key of its own.
+    /// Where there are as many as may be, one without bytes that no request is at makes room.
+    ///
+    /// - Parameters:
+    ///   - key: The sender's; without one the upload has a key of its own.
+    ///   - owner: The client.
+    ///   - share: How many uploads one client may have.
     /// - Returns: `nil` where there are as many as may be.
     /// - Throws: ``UploadStoreError`` where there is no room for it.
     func begin(
         contentType: String, key: IdempotencyKey?, length: Int64?, check: FormCheck, options: ResumptionOptions,
-        now: Date = Date()
+        owner: PeerAddress?, share: Int, now: Date = Date()
     ) async throws -> UnfinishedUpload? {
         await sweep(now: now)
-        guard reserve(length ?? 0, options) else { return nil }
+        var room = takeRoom(length ?? 0, options, owner, share)
+        while case .tooMany(let crowd) = room {
+            guard await evict(of: crowd) else { return nil }
+            room = takeRoom(length ?? 0, options, owner, share)
+        }
+        guard case .taken = room else { return nil }
         let id = ResumptionID.random()
         let folder = UnfinishedFolder(path: layout.unfinished.appending(id.text))
         // The address is known to its sender alone, and so is a key made of it.
@@ -120,22 +153,40 @@ final class UnfinishedUploads: Sendable {
                 try folder.make(facts)
             }
         } catch {
-            table.withLock { $0.unfinishedCount -= 1 }
+            table.withLock { $0.leaves(owner) }
             throw error
         }
-        let upload = UnfinishedUpload(id, in: folder, facts, .unfinished(offset: 0), check: check)
+        let upload = UnfinishedUpload(id, in: folder, facts, check: check, owner: owner)
         table.withLock { $0.uploads[id] = upload }
         return upload
     }
 
-    private func reserve(_ length: Int64, _ options: ResumptionOptions) -> Bool {
+    private func takeRoom(
+        _ length: Int64, _ options: ResumptionOptions, _ owner: PeerAddress?, _ share: Int
+    ) -> Room {
         table.withLock { table in
-            guard table.unfinishedCount < options.maximumUnfinished,
-                length <= options.maximumUnfinishedBytes - table.unfinishedBytes
-            else { return false }
-            table.unfinishedCount += 1
-            return true
+            guard length <= options.maximumUnfinishedBytes - table.unfinishedBytes else { return .tooLarge }
+            if let owner, table.owners[owner, default: 0] >= share { return .tooMany(of: owner) }
+            guard table.unfinishedCount < options.maximumUnfinished else { return .tooMany(of: nil) }
+            table.joins(owner)
+            return .taken
         }
+    }
+
+    /// Removes the least recently used upload that has no bytes and that no request is at. Its sender has lost nothing
+    /// but its address, and begins another one.
+    ///
+    /// - Parameter owner: The client whose upload it is; anyone's where it is `nil`.
+    /// - Returns: Whether there was one.
+    private func evict(of owner: PeerAddress?) async -> Bool {
+        let uploads = table.withLock { $0.uploads.values.filter { owner == nil || $0.owner == owner } }
+        let empty = uploads.filter { $0.progress == .unfinished(offset: 0) && $0.turns.isIdle }
+        guard let upload = empty.min(by: { $0.lastUse < $1.lastUse }) else { return false }
+        // Where a request has come to it in the meantime, another one is looked for.
+        guard let turn = upload.turns.takeIfIdle() else { return true }
+        defer { upload.turns.giveBack(turn) }
+        guard upload.progress == .unfinished(offset: 0) else { return true }
+        return await removeOrLog(upload)
     }
 
     /// Writes bytes behind those that are there. The call blocks.
@@ -158,7 +209,7 @@ final class UnfinishedUploads: Sendable {
         let bytes = upload.bytes
         try await upload.finish(with: answer)
         let surplus: UnfinishedUpload? = table.withLock { table in
-            table.unfinishedCount -= 1
+            table.leaves(upload.owner)
             table.unfinishedBytes -= bytes
             table.finished.append(upload.id)
             guard table.finished.count > options.maximumKeptAnswers else { return nil }
@@ -186,7 +237,7 @@ final class UnfinishedUploads: Sendable {
             table.uploads[upload.id] = nil
             switch progress {
             case .unfinished(let offset):
-                table.unfinishedCount -= 1
+                table.leaves(upload.owner)
                 table.unfinishedBytes -= offset
             case .finished: table.finished.removeAll { $0 == upload.id }
             case .gone: break
@@ -216,14 +267,19 @@ final class UnfinishedUploads: Sendable {
     }
 
     private func expire(_ upload: UnfinishedUpload) async {
-        await upload.turns.taking { _ in
-            do {
-                try await remove(upload)
-            } catch {
-                logger.warning(
-                    "Could not remove an upload",
-                    metadata: ["upload": "\(upload.id.loggedText)", "error": "\(error)"])
-            }
+        await upload.turns.taking { _ in _ = await removeOrLog(upload) }
+    }
+
+    /// - Returns: Whether it is removed.
+    private func removeOrLog(_ upload: UnfinishedUpload) async -> Bool {
+        do {
+            try await remove(upload)
+            return true
+        } catch {
+            logger.warning(
+                "Could not remove an upload",
+                metadata: ["upload": "\(upload.id.loggedText)", "error": "\(error)"])
+            return false
         }
     }
 }

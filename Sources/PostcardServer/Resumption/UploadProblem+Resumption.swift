@@ -89,10 +89,10 @@ extension UploadProblem {
         status: 404, code: "upload-not-found",
         detail: "There is no upload to go on with: it was cancelled, or its time is over.", fix: "Begin anew.")
 
-    static func tooManyUnfinished(_ options: ResumptionOptions) -> UploadProblem {
+    static func tooManyUnfinished(_ options: ResumptionOptions, share: Int) -> UploadProblem {
         var problem = UploadProblem(
             status: 503, code: "too-many-unfinished-uploads",
-            detail: "The receiver keeps \(options.maximumUnfinished) unfinished uploads of "
+            detail: "The receiver keeps \(options.maximumUnfinished) unfinished uploads, \(share) of one address, of "
                 + "\(options.maximumUnfinishedBytes) bytes together, and has as many.",
             fix: "Send the form in one request, or come again later.")
         problem.retryAfterSeconds = 60

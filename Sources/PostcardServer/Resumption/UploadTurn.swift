@@ -86,9 +86,30 @@ final class UploadTurns: Sendable {
     private struct State {
         var holder: UploadTurn?
         var waiting: [(turn: UploadTurn, continuation: CheckedContinuation<Void, Never>)] = []
+        /// Whether the request that creates the upload has not given its turn back yet.
+        var isAwaited: Bool
+        var isIdle: Bool { holder == nil && !isAwaited }
     }
 
-    private let state = Mutex(State())
+    private let state: Mutex<State>
+
+    /// - Parameter isAwaited: Whether a request is about to take the first turn.
+    init(isAwaited: Bool) {
+        state = Mutex(State(isAwaited: isAwaited))
+    }
+
+    /// Whether no request is at the upload.
+    var isIdle: Bool { state.withLock { $0.isIdle } }
+
+    /// The turn, where no request is at the upload.
+    func takeIfIdle() -> UploadTurn? {
+        state.withLock { state in
+            guard state.isIdle else { return nil }
+            let turn = UploadTurn(on: nil)
+            state.holder = turn
+            return turn
+        }
+    }
 
     /// Whether the upload is being made a record.
     var isFinishing: Bool { state.withLock { $0.holder }?.isFinishing ?? false }
@@ -118,6 +139,7 @@ final class UploadTurns: Sendable {
     func giveBack(_ turn: UploadTurn) {
         turn.giveBack()
         let next: CheckedContinuation<Void, Never>? = state.withLock { state in
+            state.isAwaited = false
             guard !state.waiting.isEmpty else {
                 state.holder = nil
                 return nil

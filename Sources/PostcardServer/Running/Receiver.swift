@@ -47,10 +47,21 @@ public struct Receiver: Sendable {
     /// lets in whoever has no token: none unless set. The name in a request's `Host` is looked at there, because a
     /// page on the web can have its own name resolve to this machine (DNS rebinding).
     public var allowedHosts: Set<String> = []
+    /// The origins whose pages may post here, delete, and read the answers, such as `https://app.example`. Defaults to
+    /// none.
+    ///
+    /// Where no token is wanted for it, a request that changes something is refused if a page of another origin has the
+    /// browser send it: one with another `Sec-Fetch-Site` than `same-origin` and `none`, or without that field, one with
+    /// another `Origin` than the receiver's own. Requests without both are not a browser's.
+    public var allowedOrigins: Set<String> = []
     /// How much of the requests is kept to be looked at on the page and by `GET /requests`; nothing where it is `nil`.
     public var inspection: InspectionOptions? = InspectionOptions()
     /// How a connection is kept, and how it ends.
     public var connections = ConnectionOptions()
+    /// The most connections at once; others wait until one of them is closed. One address can have the part of them
+    /// that ``UploadOptions/clientShare`` says, and further connections of it are closed. Defaults to `nil`: half as
+    /// many as the process can open files (`RLIMIT_NOFILE`), less 32, so that each leaves room for a file.
+    public var maximumConnections: Int?
     /// Where it is set connections are of TLS, and of HTTP/2 where the client can do that.
     public var certificate: ServerCertificate?
     /// Told of every request in one line, at the level `info`, with its path and what became of it, never with names
@@ -99,12 +110,16 @@ public struct Receiver: Sendable {
             router.add(
                 middleware: InspectionMiddleware(window: window, uploadPath: uploads.path, scheme: scheme))
         }
+        let origins = OriginPolicy(
+            allowed: Set(allowedOrigins.map { $0.lowercased() }), isSecure: certificate != nil)
+        router.add(middleware: OriginMiddleware(policy: origins))
         router.add(middleware: ProblemMiddleware())
-        if LoopbackAddress.contains(host), tokens.posting.isEmpty || tokens.reading.isEmpty {
-            router.add(
-                middleware: HostMiddleware(allowed: Set(allowedHosts.map { $0.lowercased() }), meter: meter))
-        }
-        router.add(middleware: AccessMiddleware(tokens: tokens, uploadPath: uploads.path, meter: meter))
+        let judgesHost = LoopbackAddress.contains(host) && (tokens.posting.isEmpty || tokens.reading.isEmpty)
+        router.add(
+            middleware: HostMiddleware(
+                allowed: judgesHost ? Set(allowedHosts.map { $0.lowercased() }) : nil, meter: meter))
+        router.add(
+            middleware: AccessMiddleware(tokens: tokens, origins: origins, uploadPath: uploads.path, meter: meter))
         // One table, because a path of the receiver's own may be where forms are posted.
         var routes = RouteTable<BasicRequestContext>()
         routes.addUploads(to: store, options: uploads, meter: meter, live: live, window: window)
@@ -116,9 +131,21 @@ public struct Receiver: Sendable {
             configuration: ApplicationConfiguration(address: .hostname(host, port: port)),
             services: [ExpirySweep(uploads: store.unfinished)],
             onServerRunning: { channel in
+                await limitConnections(of: channel)
                 await onRunning(url(port: channel.localAddress?.port ?? port))
             },
             logger: logger)
+    }
+
+    private func limitConnections(of server: any Channel) async {
+        let maximum = maximumConnections ?? OpenFiles.maximumConnections
+        do {
+            try await ConnectionGate.install(
+                on: server, maximum: maximum, share: PeerAddress.share(uploads.clientShare, of: maximum),
+                logger: logger)
+        } catch {
+            logger.error("Could not limit the connections", metadata: ["error": "\(error)"])
+        }
     }
 
     private var scheme: String { certificate == nil ? "http" : "https" }

@@ -28,6 +28,12 @@ struct AccessOptions: ParsableArguments {
     var allowHost: [String] = []
 
     @Option(
+        help: ArgumentHelp(
+            "An origin whose pages may post here and read the answers, such as https://app.example; repeatable.",
+            valueName: "origin"))
+    var allowOrigin: [String] = []
+
+    @Option(
         help: ArgumentHelp("A PEM file with the certificate and its chain: connections are of TLS.", valueName: "file"))
     var certificate: String?
 
@@ -37,6 +43,9 @@ struct AccessOptions: ParsableArguments {
     func validate() throws {
         guard (certificate == nil) == (privateKey == nil) else {
             throw ValidationError("--certificate and --private-key are given together.")
+        }
+        for origin in allowOrigin where !Self.isOrigin(origin) {
+            throw ValidationError("'\(origin)' is no origin. Write it without a path, such as https://app.example.")
         }
         for (name, token) in [("token", token), ("read-token", readToken)] {
             if let token, !Self.isToken(token) {
@@ -57,6 +66,7 @@ struct AccessOptions: ParsableArguments {
         let reading = try Self.tokens(readToken, readTokenFile)
         receiver.tokens.reading = reading.isEmpty ? receiver.tokens.posting : reading
         receiver.allowedHosts = Set(allowHost)
+        receiver.allowedOrigins = Set(allowOrigin)
         if let certificate, let privateKey {
             receiver.certificate = ServerCertificate(chain: FilePath(certificate), privateKey: FilePath(privateKey))
         }
@@ -75,6 +85,13 @@ struct AccessOptions: ParsableArguments {
             throw CommandFailure.input(file, "holds no tokens: write one a line, in visible ASCII characters")
         }
         return tokens
+    }
+
+    /// Whether a browser would write it so (RFC 6454 §6.2).
+    private static func isOrigin(_ text: String) -> Bool {
+        guard let scheme = text.range(of: "://"), scheme.lowerBound > text.startIndex else { return false }
+        let host = text[scheme.upperBound...]
+        return isToken(text) && !host.isEmpty && !host.contains { "/?#@*".contains($0) }
     }
 
     private static func isToken(_ text: String) -> Bool {

@@ -17,6 +17,17 @@ struct TakingOptions: ParsableArguments {
     @Option(help: ArgumentHelp("The most forms that come in at once (2000).", valueName: "count"))
     var maxUploads: Int?
 
+    @Option(
+        help: ArgumentHelp(
+            "The most connections at once, by default half as many as files can be open.", valueName: "count"))
+    var maxConnections: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "The share of connections, forms and unfinished uploads that one address can have (25). Give 100 behind a "
+                + "proxy, where all clients have one address.", valueName: "percent"))
+    var clientShare: Double?
+
     @Option(help: ArgumentHelp("The free space to leave on the disk, such as 1GB (64MiB).", valueName: "size"))
     var keepFree: ByteCount?
 
@@ -58,6 +69,10 @@ struct TakingOptions: ParsableArguments {
             }
         }
         if let maxUploads, maxUploads < 1 { throw ValidationError("--max-uploads wants a number from 1.") }
+        if let maxConnections, maxConnections < 1 { throw ValidationError("--max-connections wants a number from 1.") }
+        if let clientShare, !(clientShare > 0 && clientShare <= 100) {
+            throw ValidationError("--client-share wants a percentage, more than 0 and at most 100.")
+        }
         for (name, seconds) in [("grace", grace), ("idle-timeout", idleTimeout), ("screen-timeout", screenTimeout)] {
             if let seconds, !(seconds > 0 && seconds <= 86400) {
                 throw ValidationError("--\(name) wants seconds, more than 0 and at most 86400.")
@@ -78,6 +93,8 @@ struct TakingOptions: ParsableArguments {
         if let maxFile { receiver.uploads.limits.maximumFileBytes = maxFile.bytes }
         if let maxField { receiver.uploads.limits.maximumFieldBytes = maxField.bytes }
         if let maxUploads { receiver.uploads.maximumConcurrentUploads = maxUploads }
+        receiver.maximumConnections = maxConnections
+        if let clientShare { receiver.uploads.clientShare = clientShare / 100 }
         if let keepFree { receiver.keptFreeBytes = keepFree.bytes }
         if let minimumRate { receiver.connections.minimumBytesPerSecond = Int(minimumRate.bytes) }
         if let grace { receiver.connections.gracePeriod = .seconds(grace) }

@@ -93,6 +93,53 @@ struct RequestGuardTests {
         }
     }
 
+    private static let upgrades: [(fields: String, isKeptOpen: Bool)] = [
+        ("Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk", true),
+        ("Connection: keep-alive,upgrade\r\nUpgrade: websocket", true),
+        ("Connection: x\r\nConnection: UPGRADE\r\nUpgrade: a\r\nUpgrade: b", true),
+        ("Connection: upgrade", true), ("Upgrade: h2c", true), ("Connection: keep-alive\r\nUpgrade: h2c", true),
+        // Where decoders differ in whether this asks for an upgrade, the connection ends with the answer.
+        ("Connection: \"upgrade\"\r\nUpgrade: h2c", false), ("Connection: upgrade\t\r\nUpgrade: h2c", false),
+        ("Connection: upgrade\r\nUpgrade: ", false), ("Connection: upgrade;q=1\r\nUpgrade: h2c", false),
+    ]
+
+    @Test(arguments: upgrades)
+    func `an upgrade to another protocol is ignored, and the connection goes on`(
+        fields: String, isKeptOpen: Bool
+    ) async throws {
+        let first = Form.request(body: Form.small).replacing("Connection: close", with: fields)
+        let chunks = String(Form.small.utf8.count, radix: 16) + "\r\n\(Form.small)\r\n0\r\n\r\n"
+        let chunked = Form.chunked(chunks).replacing("Host: a", with: "Host: a\r\n\(fields)")
+        let empty = "GET /health HTTP/1.1\r\nHost: a\r\n\(fields)\r\n\r\n"
+        try await withReceiver { receiver in
+            for request in [first, chunked, empty] {
+                let status = request == empty ? "200" : "201"
+                let together = try await receiver.exchange(request + request + Self.health)
+                let statuses = together.text.split(separator: "HTTP/1.1 ").map { $0.prefix(3) }
+                #expect(statuses == (isKeptOpen ? [status[...], status[...], "200"] : [status[...]]))
+                guard isKeptOpen else { continue }
+                let port = receiver.port
+                let last = try await onThread {
+                    let socket = try RawSocket(port: port)
+                    try socket.send(request)
+                    _ = try socket.receive(until: " \(status) ")
+                    try socket.send(Self.health)
+                    return String(decoding: try socket.receiveAll(), as: UTF8.self)
+                }
+                // No other answer says so.
+                #expect(last.lowercased().contains("connection: close"))
+            }
+        }
+    }
+
+    @Test func `behind CONNECT no request is read`() async throws {
+        try await withReceiver { receiver in
+            let answer = try await receiver.exchange("CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n" + Self.health)
+            #expect(answer.headers["connection"] == "close")
+            #expect(answer.text.components(separatedBy: "HTTP/1.1 ").count == 2)
+        }
+    }
+
     @Test("A client that stops reading loses the connection, and a shutdown does not wait for it for ever")
     func stalledReader() async throws {
         var stalled: RawSocket?

@@ -7,22 +7,6 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10)))
 struct SecureConnectionTests {
-    private func withSecureReceiver(
-        _ configure: (inout Receiver) -> Void = { _ in },
-        _ body: (_ receiver: RunningReceiver, _ certificate: String) async throws -> Void
-    ) async throws {
-        try await withTemporaryDirectory { directory in
-            let certificate = try await TestCertificate(in: directory)
-            try await withReceiver(in: directory.appending("received")) { receiver in
-                receiver.certificate = ServerCertificate(
-                    chain: certificate.chain, privateKey: certificate.privateKey)
-                configure(&receiver)
-            } _: { receiver in
-                try await body(receiver, certificate.chain.string)
-            }
-        }
-    }
-
     @Test(arguments: ["--http1.1", "--http2"])
     func `forms arrive over TLS, in the HTTP that the client prefers`(version: String) async throws {
         try await withSecureReceiver { receiver, certificate in
@@ -90,6 +74,35 @@ struct SecureConnectionTests {
             let ending = try await Program.run(
                 "bash", ["-c", "printf '\(beginning)' | timeout 30 \(client); test ${PIPESTATUS[1]} != 124"])
             #expect(ending.status == 0, "\(ending.messages)")
+        }
+    }
+
+    private static let health: RawStreams.Fields = [
+        (":method", "GET"), (":scheme", "https"), (":authority", "localhost"), (":path", "/health"),
+    ]
+
+    private static let malformed: [(case: String, fields: RawStreams.Fields)] = [
+        ("a name in capitals", health + [("X-A", "1")]), ("no path", Array(health.dropLast())),
+        ("an empty path", Array(health.dropLast()) + [(":path", "")]),
+        ("a field of the connection", health + [("connection", "close")]), ("another te", health + [("te", "gzip")]),
+        ("a late pseudo field", health + [("a", "b"), (":c", "d")]), ("an unknown one", health + [(":c", "d")]),
+        ("two paths", health + [(":path", "/")]), ("a line break in a value", health + [("a", "b\nc")]),
+        ("a length that is none", health + [("content-length", "x")]),
+        ("a length that the body has not", health + [("content-length", "7")]),
+    ]
+
+    @Test(arguments: malformed)
+    func `a malformed request of HTTP/2 ends its own stream and no other`(
+        case: String, fields: RawStreams.Fields
+    ) async throws {
+        try await withSecureReceiver { receiver, _ in
+            try await RawStreams.connect(to: receiver.port) { streams in
+                try await streams.send(fields, on: 1)
+                try await streams.send(Self.health, on: 3)
+                #expect(try await streams.answer(on: 3) == .body("ok"), "\(`case`)")
+                // PROTOCOL_ERROR
+                #expect(try await streams.answer(on: 1) == .reset(1), "\(`case`)")
+            }
         }
     }
 

@@ -7,12 +7,74 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10)))
 struct ResumptionLimitTests {
+    private static func limit(_ count: Int, share: Double) -> (inout Receiver) -> Void {
+        { receiver in
+            receiver.uploads.resumption?.maximumUnfinished = count
+            receiver.uploads.clientShare = share
+        }
+    }
+
+    private static func location(of answer: CurlAnswer) throws -> String {
+        try #require(answer.head.fields["location"], "\(answer)")
+    }
+
+    @Test func `an upload without bytes makes room for another, the one first that was used least recently`()
+        async throws
+    {
+        try await withCurlSender(.newest, Self.limit(3, share: 1)) { sender, receiver in
+            let begun = try Self.location(of: try await sender.create("0123456789".utf8, isComplete: false))
+            let first = try Self.location(of: try await sender.create([], isComplete: false))
+            let second = try Self.location(of: try await sender.create([], isComplete: false))
+            #expect(try await sender.head(first).status == 204)
+            let third = try Self.location(of: try await sender.create([], isComplete: false))
+            #expect(try await sender.head(second).status == 404)
+            for location in [begun, first, third] { #expect(try await sender.head(location).status == 204) }
+            #expect(try await sender.append("--b".utf8, at: 0, isComplete: false, to: third).status == 204)
+            // Only the other one that is empty is left to make room.
+            _ = try Self.location(of: try await sender.create("0123456789".utf8, isComplete: false))
+            #expect(try await sender.head(first).status == 404)
+            #expect(try await sender.create([], isComplete: false).status == 503)
+            #expect(try await sender.head(begun).offset == 10)
+            #expect(receiver.unfinished.count == 3)
+        }
+    }
+
+    @Test func `an upload without bytes makes room after a restart too`() async throws {
+        try await withTemporaryDirectory { directory in
+            for _ in 0..<2 {
+                try await withReceiver(in: directory, Self.limit(2, share: 1)) { receiver in
+                    let sender = try CurlSender(to: receiver)
+                    defer { sender.removeFiles() }
+                    for _ in 0..<3 { _ = try Self.location(of: try await sender.create([], isComplete: false)) }
+                    #expect(receiver.unfinished.count == 2)
+                }
+            }
+        }
+    }
+
+    @Test(.enabled(if: RawSocket.canConnect(from: "127.0.0.2"), "This machine has no second address."))
+    func `the unfinished uploads of one address leave room for another's`() async throws {
+        try await withCurlSender(.newest, Self.limit(8, share: 0.25)) { sender, receiver in
+            var other = sender
+            other.options = ["--interface", "127.0.0.2"]
+            let empty = try Self.location(of: try await other.create([], isComplete: false))
+            for _ in 0..<10 { #expect(try await sender.create([], isComplete: false).status == 201) }
+            #expect(receiver.unfinished.count == 3)
+            #expect(try await other.head(empty).status == 204)
+            for _ in 0..<2 { _ = try await sender.create("0123456789".utf8, isComplete: false) }
+            let refused = try await sender.create("0123456789".utf8, isComplete: false)
+            #expect(refused.status == 503)
+            #expect(refused.problem?.code == "too-many-unfinished-uploads")
+            #expect(try await other.create("0123456789".utf8, isComplete: false).status == 201)
+        }
+    }
+
     @Test func `as many uploads are kept as may be, and a form that needs no keeping is taken all the same`()
         async throws
     {
-        try await withCurlSender(.newest, { $0.uploads.resumption?.maximumUnfinished = 2 }) { sender, receiver in
-            let first = try await sender.create([], isComplete: false)
-            _ = try await sender.create([], isComplete: false)
+        try await withCurlSender(.newest, Self.limit(2, share: 1)) { sender, receiver in
+            let first = try await sender.create("0123456789".utf8, isComplete: false)
+            _ = try await sender.create("0123456789".utf8, isComplete: false)
             let third = try await sender.create([], isComplete: false)
             #expect(third.status == 503)
             #expect(third.problem?.code == "too-many-unfinished-uploads")

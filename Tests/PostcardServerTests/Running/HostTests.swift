@@ -4,6 +4,50 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10)))
 struct HostTests {
+    private static let streams: [(authority: String?, hosts: [String], code: String?)] = [
+        ("localhost", [], nil), (nil, ["localhost"], nil), ("localhost", ["LOCALHOST:443"], nil),
+        (nil, [], "malformed-request"), (nil, ["evil.example"], "host-not-allowed"),
+        ("evil.example", [], "host-not-allowed"), ("localhost", ["evil.example"], "malformed-request"),
+        ("evil.example", ["localhost"], "malformed-request"), ("localhost", ["localhost:80"], "malformed-request"),
+        (nil, ["localhost", "localhost"], "malformed-request"),
+    ]
+
+    @Test(arguments: streams)
+    func `over HTTP2 the authority is judged, or the host where there is none`(
+        authority: String?, hosts: [String], code: String?
+    ) async throws {
+        var fields: RawStreams.Fields = [(":method", "GET"), (":scheme", "https"), (":path", "/uploads")]
+        if let authority { fields.append((":authority", authority)) }
+        for host in hosts { fields.append(("host", host)) }
+        try await withSecureReceiver { receiver, _ in
+            try await RawStreams.connect(to: receiver.port) { streams in
+                try await streams.send(fields, on: 1)
+                guard case .body(let body) = try await streams.answer(on: 1) else {
+                    Issue.record("The request was reset.")
+                    return
+                }
+                #expect(body.contains("\"uploads\":[]") == (code == nil), "\(body)")
+                if let code { #expect(body.contains("\"code\":\"\(code)\""), "\(body)") }
+            }
+        }
+    }
+
+    @Test func `a receiver with tokens wants one name over HTTP2 too, and takes any`() async throws {
+        try await withSecureReceiver {
+            $0.tokens.posting = ["t"]
+            $0.tokens.reading = ["t"]
+        } _: { receiver, _ in
+            let start: RawStreams.Fields = [(":method", "GET"), (":scheme", "https"), (":path", "/health")]
+            try await RawStreams.connect(to: receiver.port) { streams in
+                try await streams.send(start + [(":authority", "any.example")], on: 1)
+                try await streams.send(start, on: 3)
+                #expect(try await streams.answer(on: 1) == .body("ok"))
+                guard case .body(let refusal) = try await streams.answer(on: 3) else { return }
+                #expect(refusal.contains("malformed-request"))
+            }
+        }
+    }
+
     private static let cases: [(host: String, isAllowed: Bool)] = [
         ("localhost", true), ("LOCALHOST:8080", true), ("localhost.:80", true), ("app.localhost", true),
         ("127.0.0.1:1", true), ("127.1.2.3", true), ("[::1]:8080", true), ("named.example:8080", true),

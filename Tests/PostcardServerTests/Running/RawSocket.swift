@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import SystemPackage
 
 #if canImport(Glibc)
@@ -10,11 +11,12 @@ import Darwin
 #endif
 
 /// A connection to a port of this machine, over which bytes go as they are. All calls block.
-final class RawSocket {
+final class RawSocket: Sendable {
     private let descriptor: FileDescriptor
-    private var isClosed = false
+    private let isClosed = Mutex(false)
 
-    init(port: Int) throws {
+    /// - Parameter address: The client's own address.
+    init(port: Int, from address: String = "127.0.0.1") throws {
         #if os(Linux)
         let kind = Int32(SOCK_STREAM.rawValue)
         #else
@@ -27,16 +29,13 @@ final class RawSocket {
         setsockopt(
             descriptor.rawValue, SOL_SOCKET, SO_NOSIGPIPE, &isSilent, socklen_t(MemoryLayout<Int32>.size))
         #endif
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = in_port_t(port).bigEndian
-        address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
-        let connected = withUnsafeBytes(of: &address) { bytes in
-            bytes.withMemoryRebound(to: sockaddr.self) { addresses in
-                connect(descriptor.rawValue, addresses.baseAddress, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
+        do {
+            if address != "127.0.0.1" { try Self.call(bind, descriptor, address, port: 0) }
+            try Self.call(connect, descriptor, "127.0.0.1", port: port)
+        } catch {
+            close()
+            throw error
         }
-        guard connected == 0 else { throw Errno(rawValue: errno) }
         // A server that never closes or never reads fails the test instead of hanging it.
         var timeout = timeval(tv_sec: 60, tv_usec: 0)
         for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
@@ -44,8 +43,43 @@ final class RawSocket {
         }
     }
 
+    /// Whether this machine has an address beside its first. On Linux all of 127.0.0.0/8 are its own.
+    static func canConnect(from address: String) -> Bool {
+        #if os(Linux)
+        let kind = Int32(SOCK_STREAM.rawValue)
+        #else
+        let kind = SOCK_STREAM
+        #endif
+        let descriptor = FileDescriptor(rawValue: socket(AF_INET, kind, 0))
+        defer { try? descriptor.close() }
+        return (try? call(bind, descriptor, address, port: 0)) != nil
+    }
+
+    private static func call(
+        _ function: (Int32, UnsafePointer<sockaddr>?, socklen_t) -> Int32, _ descriptor: FileDescriptor,
+        _ host: String, port: Int
+    ) throws {
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = in_port_t(port).bigEndian
+        inet_pton(AF_INET, host, &address.sin_addr)
+        let result = withUnsafeBytes(of: &address) { bytes in
+            bytes.withMemoryRebound(to: sockaddr.self) { addresses in
+                function(descriptor.rawValue, addresses.baseAddress, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        guard result == 0 else { throw Errno(rawValue: errno) }
+    }
+
     deinit {
-        if !isClosed { try? descriptor.close() }
+        close()
+    }
+
+    private func close() {
+        isClosed.withLock { isClosed in
+            if !isClosed { try? descriptor.close() }
+            isClosed = true
+        }
     }
 
     func send(_ bytes: [UInt8]) throws {
@@ -79,8 +113,7 @@ final class RawSocket {
         var option = linger(l_onoff: 1, l_linger: 0)
         setsockopt(
             descriptor.rawValue, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
-        try? descriptor.close()
-        isClosed = true
+        close()
     }
 
     /// Whether something has come, or the end has, once some milliseconds have passed at most.

@@ -1,3 +1,4 @@
+import PostcardServer
 import PostcardTestSupport
 import SystemPackage
 import Testing
@@ -19,5 +20,21 @@ struct TestCertificate {
                 "-out", chain.string,
             ])
         try #require(made.status == 0, "\(made.messages)")
+    }
+}
+
+/// Runs a receiver that speaks TLS.
+func withSecureReceiver(
+    _ configure: (inout Receiver) -> Void = { _ in },
+    _ body: (_ receiver: RunningReceiver, _ certificate: String) async throws -> Void
+) async throws {
+    try await withTemporaryDirectory { directory in
+        let certificate = try await TestCertificate(in: directory)
+        try await withReceiver(in: directory.appending("received")) { receiver in
+            receiver.certificate = ServerCertificate(chain: certificate.chain, privateKey: certificate.privateKey)
+            configure(&receiver)
+        } _: { receiver in
+            try await body(receiver, certificate.chain.string)
+        }
     }
 }

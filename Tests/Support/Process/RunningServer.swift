@@ -8,6 +8,12 @@ package final class RunningServer: Sendable {
     private let process: Mutex<Process>
     private let ended: AsyncStream<Int32>
     private let folder: TemporaryFolder
+    private let messagesFile: URL
+
+    /// What it has said on standard error.
+    package var messages: String {
+        get throws { String(decoding: try Data(contentsOf: messagesFile), as: UTF8.self) }
+    }
 
     /// Starts a program and waits for the address that its first line ends in.
     ///
@@ -23,6 +29,7 @@ package final class RunningServer: Sendable {
         process.standardOutput = output
         folder = try TemporaryFolder()
         let messages = try folder.file("messages", [])
+        messagesFile = messages
         let messagesHandle = try FileHandle(forWritingTo: messages)
         defer { try? messagesHandle.close() }
         process.standardError = messagesHandle

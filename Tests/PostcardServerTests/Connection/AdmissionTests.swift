@@ -1,0 +1,158 @@
+import Foundation
+import PostcardServer
+import SystemPackage
+import Testing
+
+/// Other clients' requests leave room for an honest one.
+@Suite(.timeLimit(.minutes(10)))
+struct AdmissionTests {
+    private static let large = Form.fileHeader + String(repeating: "x", count: 200_000) + Form.end
+    private static let asking = Form.head(contentLength: large.utf8.count, fields: ["Expect: 100-continue"])
+
+    /// A sender whose head was read, and who sends some bytes of its body, or none.
+    private static func stalled(
+        at receiver: RunningReceiver, after beginning: String, from address: String = "127.0.0.1"
+    ) async throws -> RawSocket {
+        try await onThread { [port = receiver.port] in
+            let socket = try RawSocket(port: port, from: address)
+            try socket.send(asking)
+            _ = try socket.receive(until: "100 Continue\r\n\r\n")
+            try socket.send(beginning)
+            return socket
+        }
+    }
+
+    private static func upload(to receiver: RunningReceiver, from address: String) async throws -> RawResponse {
+        try await onThread { [port = receiver.port] in
+            let socket = try RawSocket(port: port, from: address)
+            try socket.send(Form.request(body: Form.small))
+            return try RawResponse(socket.receiveAll())
+        }
+    }
+
+    @Test func `a head without a body takes no place from another upload`() async throws {
+        try await withReceiver {
+            $0.uploads.maximumConcurrentUploads = 2
+            $0.uploads.clientShare = 1
+        } _: { receiver in
+            var idle: [RawSocket] = []
+            for _ in 0..<6 { idle.append(try await Self.stalled(at: receiver, after: "")) }
+            #expect(try await receiver.exchange(Form.request(body: Form.small)).status == 201)
+            #expect(try receiver.incoming.isEmpty)
+            let answer = try await onThread { [socket = idle[0]] in
+                try socket.send(Self.large)
+                return try socket.receive(until: "\r\n\r\n")
+            }
+            #expect(answer.contains("HTTP/1.1 201"))
+        }
+    }
+
+    @Test func `streams of HTTP2 without a body take no place from another upload`() async throws {
+        try await withSecureReceiver {
+            $0.uploads.maximumConcurrentUploads = 2
+            $0.uploads.clientShare = 1
+        } _: { receiver, _ in
+            let fields: RawStreams.Fields = [
+                (":method", "POST"), (":scheme", "https"), (":authority", "localhost"), (":path", "/uploads"),
+                ("content-type", "multipart/form-data; boundary=b"), ("expect", "100-continue"),
+            ]
+            try await RawStreams.connect(to: receiver.port) { streams in
+                for stream in stride(from: UInt32(1), to: 20, by: 2) {
+                    try await streams.send(fields, on: stream, endsStream: false)
+                    try await streams.interimAnswer(on: stream)
+                }
+                try await streams.send(fields.dropLast(), on: 21, endsStream: false)
+                try await streams.send(Form.small, on: 21)
+                guard case .body(let record) = try await streams.answer(on: 21) else {
+                    Issue.record("The upload was reset.")
+                    return
+                }
+                #expect(try UploadRecord(json: Data(record.utf8)).fields.map(\.value) == ["value"])
+            }
+        }
+    }
+
+    @Test(.enabled(if: RawSocket.canConnect(from: "127.0.0.2"), "This machine has no second address."))
+    func `the stalled uploads of one address leave room for another's`() async throws {
+        try await withReceiver({ $0.uploads.maximumConcurrentUploads = 8 }) { receiver in
+            var stalled: [RawSocket] = []
+            for count in 1...2 {
+                stalled.append(try await Self.stalled(at: receiver, after: "-"))
+                try await eventually { try receiver.incoming.count == count }
+            }
+            let refused = try await Self.upload(to: receiver, from: "127.0.0.1")
+            #expect(refused.status == 429)
+            #expect(refused.problem?.code == "too-many-uploads-of-client")
+            #expect(refused.problem?.limit?.value == 2)
+            #expect(refused.headers["retry-after"] == "5")
+            #expect(try await Self.upload(to: receiver, from: "127.0.0.2").status == 201)
+            stalled.removeAll()
+            try await eventually { try receiver.incoming.isEmpty }
+            try await Self.untilStored(at: receiver)
+        }
+    }
+
+    @Test func `a stalled upload gives its place back once its sender was silent for too long`() async throws {
+        try await withReceiver {
+            $0.uploads.maximumConcurrentUploads = 4
+            $0.connections.idleTimeout = .seconds(1)
+        } _: { receiver in
+            let stalled = try await Self.stalled(at: receiver, after: "-")
+            try await Self.untilStored(at: receiver)
+            let refusal = try await onThread { try RawResponse(stalled.receiveAll()) }
+            #expect(refusal.problem?.code == "too-slow")
+        }
+    }
+
+    /// Sends forms until one is stored.
+    private static func untilStored(at receiver: RunningReceiver) async throws {
+        while try receiver.records.count < 2, try await upload(to: receiver, from: "127.0.0.1").status != 201 {
+            try Task.checkCancellation()
+        }
+    }
+
+    private static let health = "GET /health HTTP/1.1\r\nHost: a\r\n\r\n"
+
+    private static func answered(at receiver: RunningReceiver, from address: String) async throws -> RawSocket? {
+        try await onThread { [port = receiver.port] in
+            let socket = try RawSocket(port: port, from: address)
+            do {
+                try socket.send(health)
+                _ = try socket.receive(until: "\r\n\r\nok")
+                return socket
+            } catch is Errno {
+                return nil
+            }
+        }
+    }
+
+    @Test func `connections beyond the maximum wait until one is closed`() async throws {
+        try await withReceiver {
+            $0.maximumConnections = 2
+            $0.uploads.clientShare = 1
+        } _: { receiver in
+            var open: [RawSocket?] = []
+            for _ in 0..<2 { open.append(try await Self.answered(at: receiver, from: "127.0.0.1")) }
+            #expect(open.allSatisfy { $0 != nil })
+            let waiting = try RawSocket(port: receiver.port)
+            try waiting.send(Self.health)
+            #expect(!waiting.hasReceived(within: 200))
+            open.removeFirst()
+            let answer = try await onThread { try waiting.receive(until: "\r\n\r\nok") }
+            #expect(answer.contains("200"))
+        }
+    }
+
+    @Test(.enabled(if: RawSocket.canConnect(from: "127.0.0.2"), "This machine has no second address."))
+    func `the connections of one address leave room for another's`() async throws {
+        try await withReceiver({ $0.maximumConnections = 8 }) { receiver in
+            var open: [RawSocket?] = []
+            for _ in 0..<2 { open.append(try await Self.answered(at: receiver, from: "127.0.0.1")) }
+            #expect(open.allSatisfy { $0 != nil })
+            #expect(try await Self.answered(at: receiver, from: "127.0.0.1") == nil)
+            #expect(try await Self.answered(at: receiver, from: "127.0.0.2") != nil)
+            open.removeAll()
+            while try await Self.answered(at: receiver, from: "127.0.0.1") == nil { try Task.checkCancellation() }
+        }
+    }
+}
