@@ -234,6 +234,20 @@ async def refused(browser, url, pictures):
     await page.expect("document.querySelectorAll('.requests > li').length === 2", "The repeated one comes too")
 
 
+async def folded(browser, url, pictures):
+    """The same problem in many parts is one, with how often it is there."""
+    page = await opened(browser, url)
+    await page.click("#requests-tab")
+    field = part('name="a"\r\nContent-Transfer-Encoding: binary', "1")
+    expect(post(url, field * 500 + b"--XX--\r\n") == 201, "It is taken")
+    await page.expect("document.querySelectorAll('.requests > li').length === 1", "It comes by itself")
+    await page.click(".requests summary")
+    await page.expect("document.querySelector('.problem')", "The problem is shown")
+    expect(await page.run("document.querySelectorAll('.problem').length") == 1, "It is shown once")
+    text = await page.run("document.querySelector('.problem').innerText")
+    expect("Also at bytes" in text and "and 493 more places" in text, f"It is said how often it is there: {text}")
+
+
 async def hostile(browser, url, pictures):
     page = await opened(browser, url)
     evil = "<img src=x onerror=alert(1)>"
@@ -330,7 +344,7 @@ async def languages(browser, url, pictures):
 
 
 scenarios = {each.__name__: each for each in (
-    sending, cancelling, aborting, reused, deleting, refused, hostile, plain, keyboard, languages, tokens)}
+    sending, cancelling, aborting, reused, deleting, refused, folded, hostile, plain, keyboard, languages, tokens)}
 
 
 async def main(name, url, *pictures):

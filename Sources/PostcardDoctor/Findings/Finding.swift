@@ -74,7 +74,7 @@ public struct Finding: Sendable, Hashable {
     }
 
     /// What the parser says, at the same place.
-    init(
+    package init(
         _ problem: FormProblem, in place: Place = .body, at offset: Int64? = nil, length: Int = 0, part: Int? = nil
     ) {
         self.init(
