@@ -6,7 +6,10 @@ It says what the page did not do and exits with 1, or says nothing.
 import asyncio
 import hashlib
 import json
+import os
+import random
 import sys
+import urllib.error
 import urllib.request
 
 from browser import Failed, running_browser
@@ -36,13 +39,34 @@ def uploads(url):
     return json.loads(fetch(url + "/uploads"))["uploads"]
 
 
+def all_uploads(url):
+    """All records, however many pages of them there are."""
+    records, after = [], ""
+    while after is not None:
+        page = json.loads(fetch(f"{url}/uploads?limit=100" + (f"&after={after}" if after else "")))
+        records += page["uploads"]
+        after = page["next"]
+    return records
+
+
+def keys(url):
+    """The Idempotency-Keys of the requests that posted something, oldest first."""
+    requests = reversed(json.loads(fetch(url + "/requests"))["requests"])
+    described = [json.loads(fetch(f"{url}/requests/{request['id']}")) for request in requests]
+    fields = [{name.lower(): value for name, value in request["headers"]} for request in described]
+    return [each["idempotency-key"] for each in fields if "idempotency-key" in each]
+
+
 def expect(condition, what):
     if not condition:
         raise Failed(what)
 
 
-async def opened(browser, url, **settings):
+async def opened(browser, url, before=None, **settings):
+    """Opens the page; the script `before` runs before its own."""
     page = await browser.page(**settings)
+    if before:
+        await page.send("Page.addScriptToEvaluateOnNewDocument", source=before)
     await page.open(url)
     if settings.get("scripts", True):
         await page.expect("document.querySelector('.connection.live')", "The page listens")
@@ -86,7 +110,7 @@ async def cancelling(browser, url, pictures):
     page = await opened(browser, url)
     await page.choose("#files", pictures)
     await page.expect("document.querySelectorAll('.chosen-file').length === 3", "Chosen files are listed")
-    await page.slow_down(50_000)
+    await page.slow_down(10_000)
     await page.click("#send")
     await page.expect("document.querySelector('.chosen-file progress').value > 0", "Some of it is sent")
     await page.click("#cancel")
@@ -95,6 +119,80 @@ async def cancelling(browser, url, pictures):
     await page.slow_down(-1)
     await page.click("#send")
     await page.expect("document.querySelectorAll('.card').length === 1", "What was chosen can be sent again")
+    sent = keys(url)
+    expect(len(sent) == 2 and sent[0] == sent[1], f"The key stays with the form: {sent}")
+    await page.choose("#files", pictures)
+    await page.click("#send")
+    await page.expect("document.querySelectorAll('.card').length === 2", "Another choice is another form")
+    expect(keys(url)[-1] != sent[0], "Another choice has a key of its own")
+
+
+# Sends a form, cancels it after so many milliseconds, or as soon as all of it is sent, and sends it again.
+SEND_TWICE = """(async (number, milliseconds) => {
+  const form = document.getElementById("compose"), outcome = document.getElementById("outcome");
+  const until = (condition) => new Promise((resolve) => {
+    const look = (observer) => { if (condition()) { observer.disconnect(); resolve(); } };
+    const observer = new MutationObserver((_, observer) => look(observer));
+    observer.observe(form, { subtree: true, childList: true, characterData: true, attributes: true });
+    look(observer);
+  });
+  const isOver = () => !form.classList.contains("busy");
+  const chosen = new DataTransfer();
+  chosen.items.add(new File([new Uint8Array(100_000).fill(number)], `${number}.bin`));
+  document.getElementById("files").files = chosen.files;
+  document.getElementById("files").dispatchEvent(new Event("change"));
+  document.querySelector(".field-value").value = number;
+  document.getElementById("send").click();
+  if (milliseconds < 0) await until(() => isOver() || outcome.textContent.startsWith("All sent"));
+  else await new Promise((resolve) => setTimeout(resolve, milliseconds));
+  const wasOver = isOver();
+  document.getElementById("cancel").click();
+  await until(isOver);
+  if (!wasOver) document.getElementById("send").click();
+  await until(isOver);
+  return [wasOver, outcome.className.includes("good"), outcome.textContent];
+})"""
+
+
+async def aborting(browser, url, pictures):
+    """Cancels at every moment of an upload; POSTCARD_ABORTS says how often."""
+    runs = int(os.environ.get("POSTCARD_ABORTS", 30))
+    # As without TLS on another machine.
+    page = await opened(browser, url, before="delete Crypto.prototype.randomUUID")
+    moments, cancelled, longest = random.Random(1), 0, 20
+    for number in range(runs):
+        milliseconds = -1 if number % 2 else moments.randrange(longest)
+        async with asyncio.timeout(120):
+            was_over, is_delivered, outcome = await page.run(f"{SEND_TWICE}({number}, {milliseconds})")
+        expect(is_delivered, f"Form {number}, cancelled after {milliseconds} ms, is delivered: {outcome}")
+        cancelled += not was_over
+        # An upload takes about as long as the moments in it are spread over.
+        longest = min(longest * 2, 2000) if not was_over and milliseconds * 4 > longest * 3 else longest
+        longest = max(longest * 3 // 4, 5) if was_over and milliseconds >= 0 else longest
+    expect(cancelled > runs // 4, f"{cancelled} of {runs} were cancelled before their answer")
+    texts = sorted(int(field["value"]) for record in all_uploads(url) for field in record["fields"])
+    twice = sorted({text for text in texts if texts.count(text) > 1})
+    expect(texts == list(range(runs)), f"{len(texts)} records of {runs} forms; twice: {twice}")
+
+
+async def reused(browser, url, pictures):
+    """Under the key of a cancelled form the receiver has another one: a file changed between the two."""
+    page = await opened(browser, url)
+    await page.choose("#files", pictures)
+    await page.slow_down(10_000)
+    await page.click("#send")
+    await page.expect("document.querySelector('.chosen-file progress').value > 0", "Some of it is sent")
+    await page.click("#cancel")
+    await page.expect("document.getElementById('outcome').textContent.startsWith('Cancelled')", "It says so")
+    await page.expect("document.querySelectorAll('.requests > li').length === 1", "The request is known")
+    sent = keys(url)
+    expect(len(sent) == 1, f"The form is sent under a key: {sent}")
+    other = part('name="a"', "first") + b"--XX--\r\n"
+    expect(post(url, other, **{"Idempotency-Key": sent[0]}) == 201, "The receiver has another form under it")
+    await page.slow_down(-1)
+    await page.click("#send")
+    await page.expect("document.querySelector('.outcome.good')", "The form is sent under another key")
+    expect(len(uploads(url)) == 2, "Both are kept")
 
 
 async def deleting(browser, url, pictures):
@@ -134,6 +232,20 @@ async def refused(browser, url, pictures):
     answer = json.loads((await repeated.communicate())[0])
     expect(answer["code"] == "missing-name", f"The copied line repeats it: {line} {answer}")
     await page.expect("document.querySelectorAll('.requests > li').length === 2", "The repeated one comes too")
+
+
+async def folded(browser, url, pictures):
+    """The same problem in many parts is one, with how often it is there."""
+    page = await opened(browser, url)
+    await page.click("#requests-tab")
+    field = part('name="a"\r\nContent-Transfer-Encoding: binary', "1")
+    expect(post(url, field * 500 + b"--XX--\r\n") == 201, "It is taken")
+    await page.expect("document.querySelectorAll('.requests > li').length === 1", "It comes by itself")
+    await page.click(".requests summary")
+    await page.expect("document.querySelector('.problem')", "The problem is shown")
+    expect(await page.run("document.querySelectorAll('.problem').length") == 1, "It is shown once")
+    text = await page.run("document.querySelector('.problem').innerText")
+    expect("Also at bytes" in text and "and 493 more places" in text, f"It is said how often it is there: {text}")
 
 
 async def hostile(browser, url, pictures):
@@ -232,7 +344,7 @@ async def languages(browser, url, pictures):
 
 
 scenarios = {each.__name__: each for each in (
-    sending, cancelling, deleting, refused, hostile, plain, keyboard, languages, tokens)}
+    sending, cancelling, aborting, reused, deleting, refused, folded, hostile, plain, keyboard, languages, tokens)}
 
 
 async def main(name, url, *pictures):

@@ -38,6 +38,33 @@ struct ExplainTests {
         #expect(lines.allSatisfy { $0.count <= 80 })
     }
 
+    @Test("A form that a receiver takes and loses something of is not valid, and what loses it is said first")
+    func losing() async throws {
+        let field = "\r\n--XX\r\nContent-Disposition: form-data; name="
+        let picture =
+            Array("\(field)\"p\"; filename=\"p.jpg\"\r\nContent-Type: image/jpeg\r\n\r\n".utf8)
+            + [0xFF, 0xD8, 0xFF, 0xE0, 0x00, 0x02, 0xFF, 0xD9, 0x0D, 0x0A]
+        let rows: [(body: [UInt8], code: String)] = [
+            (
+                Array("\(field)\"a\"\r\n\r\n1\r\n--XX--\r\n\(field)\"b\"\r\n\r\n2\r\n--XX--\r\n".utf8),
+                "parts-after-close-delimiter"
+            ),
+            (picture + picture + Array("\r\n--XX--\r\n".utf8), "extra-line-break-before-delimiter"),
+        ]
+        for row in rows {
+            let command = ["explain", "--json", "--content-type", "multipart/form-data; boundary=XX"]
+            let ending = try await Program.run(command, input: Data(row.body))
+            #expect(ending.status == 1)
+            let explanation = try ending.json()
+            #expect(explanation["valid"] as? Bool == false)
+            let problems = try #require(explanation["problems"] as? [[String: Any]])
+            #expect(problems.first?["code"] as? String == row.code)
+            #expect(problems.first?["severity"] as? String == "error")
+            #expect(problems.last?["code"] as? String == "leading-line-break")
+            #expect(problems.last?["cause"] as? Int == 0)
+        }
+    }
+
     @Test("As JSON it has the keys that scripts rely on")
     func json() async throws {
         let ending = try await Program.run(

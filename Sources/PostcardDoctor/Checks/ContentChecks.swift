@@ -141,9 +141,11 @@ extension ContentChecks {
                 || ["application/octet-stream", "application/pdf", "application/zip"].contains(type)
         }
         guard isPicture || isAnnounced == true else { return nil }
+        // As a text field it is read as UTF-8, and bytes that are not are replaced.
         return finding(
             .fileWithoutFilename, at: header.offset,
-            "The part is a file by its \(isAnnounced == true ? "type" : "content") and has no filename.")
+            "The part is a file by its \(isAnnounced == true ? "type" : "content") and has no filename."
+        ).weighing(content.isUTF8 ? .warning : .error)
     }
 }
 

@@ -89,13 +89,13 @@ extension FormExamination {
         if content == .part { return }
         if start < bodySize {
             let count = bodySize - start
-            let isClosedAgain = content == .closeDelimiter
-            add(
-                Finding(
-                    .doctor(.epilogue), at: start, length: Int(min(count, 64)),
-                    "\(count) bytes follow the close delimiter's line"
-                        + (isClosedAgain ? ", and close the form again: the first may be content." : "."),
-                    edits: isClosedAgain ? nil : [Edit(at: start, length: count, [])]))
+            let isClosedAgain = content == .textAndCloseDelimiter
+            let epilogue = Finding(
+                .doctor(.epilogue), at: start, length: Int(min(count, 64)),
+                "\(count) bytes follow the close delimiter's line"
+                    + (isClosedAgain ? ", and close the form again: the first may be content." : "."),
+                edits: isClosedAgain ? nil : [Edit(at: start, length: count, [])])
+            add(isClosedAgain ? epilogue.weighing(.error) : epilogue)
         } else if window.lineBreak(before: window.count) == nil, !findings.holds(.doctor(.wrongCloseDelimiter)) {
             add(
                 Finding(
@@ -126,11 +126,11 @@ extension FormExamination {
         let isSettled = findings.holds(.doctor(code))
         let places = trailingLineBreaks.places(besidesPicture: isSettled)
         for place in places {
-            add(
-                Finding(
-                    .doctor(code), at: place.offset, length: 2, part: place.part,
-                    "The content ends in a line break, as each part's before the last does.",
-                    edits: isSettled ? [Edit(at: place.offset, length: 2, [])] : nil))
+            let finding = Finding(
+                .doctor(code), at: place.offset, length: 2, part: place.part,
+                "The content ends in a line break, as each part's before the last does.",
+                edits: isSettled ? [Edit(at: place.offset, length: 2, [])] : nil)
+            add(isSettled ? finding : finding.weighing(.warning))
         }
     }
 

@@ -110,8 +110,8 @@ extension FormExamination {
         add(
             Finding(
                 .doctor(.delimiterInContent), at: window.offset(of: index), length: frame.delimiter.count,
-                part: openPart.index, ""
-            ).asWarning("A line of the content begins as a delimiter does."))
+                part: openPart.index,
+                "A line of the content begins as a delimiter does: some servers end the content there."))
     }
 
     private mutating func noteDelimiterInContent(at index: Int, _ frame: Frame) {
@@ -166,7 +166,7 @@ extension FormExamination {
         let next = window.offset(of: delimiter.next)
         phase =
             delimiter.isClose
-            ? .epilogue(frame, start: next, holding: .noDelimiter) : .header(frame, delimiterStart: start)
+            ? .epilogue(frame, start: next, holding: .blank) : .header(frame, delimiterStart: start)
         position = delimiter.next
         searched = position
     }
@@ -191,10 +191,11 @@ extension FormExamination {
                     .doctor(.leadingLineBreak), at: 0, length: index,
                     "The body begins with a line break, before the first delimiter.", edits: edits))
         } else {
-            add(
-                Finding(
-                    .doctor(.preamble), at: 0, length: min(index, 64),
-                    "\(end) bytes stand before the first delimiter.", edits: edits))
+            let header = holdsPart ? ", and a part's header is among them" : ""
+            let preamble = Finding(
+                .doctor(.preamble), at: 0, length: min(index, 64),
+                "\(end) bytes stand before the first delimiter\(header).", edits: edits)
+            add(holdsPart ? preamble.weighing(.error) : preamble)
         }
         return edits != nil
     }
@@ -271,23 +272,28 @@ extension FormExamination {
         var content = content
         let end = window.isLast ? window.count : max(window.count - Self.lookahead, position)
         var from = position
+        var read = position
         while content != .part, from < end,
             let found = frame.search.firstIndex(
                 in: window.bytes, from: from, end: min(end + frame.delimiter.count, window.count))
         {
             from = found + 1
+            content.take(window.bytes[min(read, found)..<found])
             let next = found + frame.delimiter.count
+            let isClose = window.holds("--", at: next)
+            read = isClose ? next + 2 : next
             guard window.beginsPart(behind: window.skippingBlanks(from: next)) else {
-                if window.holds("--", at: next) { content = .closeDelimiter }
+                if isClose { content = content.closedAgain }
                 continue
             }
             content = .part
             add(
                 Finding(
                     .doctor(.partsAfterCloseDelimiter), at: window.offset(of: found), length: frame.delimiter.count,
-                    "Another part follows the close delimiter, where no server looks for one."))
+                    "Another part follows the close delimiter, where most servers look for none."))
         }
+        content.take(window.bytes[min(read, end)..<end])
         phase = .epilogue(frame, start: start, holding: content)
-        position = end
+        position = max(read, end)
     }
 }

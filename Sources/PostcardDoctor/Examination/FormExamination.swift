@@ -55,10 +55,22 @@ public struct FormExamination: Sendable {
 
     /// What was found behind the close delimiter's line.
     enum EpilogueContent {
-        case noDelimiter
-        /// The form is closed again: what closed it first may be content.
-        case closeDelimiter
+        /// Line breaks and blanks alone, and perhaps the close delimiter once more.
+        case blank
+        case text
+        /// Behind text the form is closed again: what closed it first may be content.
+        case textAndCloseDelimiter
         case part
+
+        /// What it is once bytes have come that are no delimiter.
+        mutating func take(_ bytes: ArraySlice<UInt8>) {
+            guard case .blank = self, bytes.contains(where: { !$0.isBlank && $0 != .carriageReturn && $0 != .lineFeed })
+            else { return }
+            self = .text
+        }
+
+        /// What it is once the form has been closed again.
+        var closedAgain: EpilogueContent { self == .text ? .textAndCloseDelimiter : self }
     }
 
     /// What the receiver's parser makes of the form.
@@ -161,6 +173,10 @@ public struct FormExamination: Sendable {
         finishBody(isWhole: isWhole)
         noteVerdict()
         noteWhole()
+        // Parts that are written with CRLF before and behind them begin the body with one.
+        findings.subordinate(
+            .doctor(.leadingLineBreak),
+            under: [.doctor(.partsAfterCloseDelimiter), .doctor(.extraLineBreakBeforeDelimiter)])
         var explanation = Explanation(boundary: usedBoundary, parts: parts, findings: findings.sorted)
         explanation.omittedFindings = findings.omitted
         explanation.bodySize = bodySize

@@ -173,7 +173,8 @@ extension RequestExamination.Framing {
             return body.problem.map { Finding($0) }
         case .end(let received, let contentLength):
             guard let contentLength else {
-                return received > 0 && head.all("content-length").isEmpty ? .missingLength(head) : nil
+                let isMissing = received > 0 && !head.isFramed && head.all("content-length").isEmpty
+                return isMissing ? .missingLength(head) : nil
             }
             guard received != contentLength else { return nil }
             let difference =

@@ -143,24 +143,27 @@ public enum DoctorCode: String, Sendable, Hashable, CaseIterable, Codable, Custo
 }
 
 extension DoctorCode {
-    /// How much a problem of the kind weighs.
+    /// How much a problem of the kind weighs; ``FindingCode/severity`` says by which rule.
     public var severity: FormProblem.Severity {
         switch self {
+        // Receivers refuse these, or do not find the form.
         case .bareLineBreakInHead, .duplicateContentType, .conflictingLengths, .boundaryMismatch, .boundaryWithDashes,
-            .boundaryQuotes,
-            .boundarySpaces, .boundaryCase, .jsonBody, .urlEncodedBody, .base64Body, .percentEncodedBody,
-            .compressedBody, .bodyNotRecorded, .delimiterWithoutDashes, .missingLineBreakBeforeDelimiter,
-            .missingLineBreakAfterDelimiter,
-            .missingBlankLine, .extraBlankLine, .missingCloseDelimiter, .wrongCloseDelimiter, .blankBeforeColon,
-            .unescapedQuote, .unquotedValue, .byteOrderMark, .delimiterInContent, .refusedByServer:
+            .boundaryQuotes, .boundarySpaces, .boundaryCase, .jsonBody, .urlEncodedBody, .base64Body,
+            .percentEncodedBody, .compressedBody, .bodyNotRecorded, .delimiterWithoutDashes,
+            .missingLineBreakBeforeDelimiter, .missingLineBreakAfterDelimiter, .missingBlankLine, .extraBlankLine,
+            .missingCloseDelimiter, .wrongCloseDelimiter, .blankBeforeColon, .unescapedQuote, .unquotedValue,
+            .byteOrderMark, .refusedByServer:
             .error
-        case .boundaryWithoutQuotes, .boundaryCharacters, .leadingLineBreak, .preamble,
-            .extraLineBreakBeforeDelimiter, .paddedDelimiter, .noFinalLineBreak, .epilogue,
-            .partsAfterCloseDelimiter, .quotesInName, .controlInName, .mojibake, .fileWithoutFilename, .emptyFilename,
-            .pathInFilename, .textWithFilename, .malformedMediaType, .misspelledMediaType, .contentContradictsType,
-            .extensionContradictsType, .emptyFile, .truncatedPicture, .base64Content, .optionalDescription,
-            .nullText, .objectDescription, .surprisingNumber, .surprisingDate, .textNotUTF8, .repeatedFilename,
-            .repeatedContent, .locationInPhoto, .noParts, .fieldsAfterFile, .overCommonDefaults:
+        // Receivers take these, and lose or alter something.
+        case .delimiterInContent, .extraLineBreakBeforeDelimiter, .paddedDelimiter, .partsAfterCloseDelimiter,
+            .quotesInName, .fileWithoutFilename, .textNotUTF8, .fieldsAfterFile:
+            .error
+        // These arrive as they were sent. Some receivers refuse them, or something else may have been meant.
+        case .boundaryWithoutQuotes, .boundaryCharacters, .leadingLineBreak, .preamble, .noFinalLineBreak, .epilogue,
+            .controlInName, .mojibake, .emptyFilename, .pathInFilename, .textWithFilename, .malformedMediaType,
+            .misspelledMediaType, .contentContradictsType, .extensionContradictsType, .emptyFile, .truncatedPicture,
+            .base64Content, .optionalDescription, .nullText, .objectDescription, .surprisingNumber, .surprisingDate,
+            .repeatedFilename, .repeatedContent, .locationInPhoto, .noParts, .overCommonDefaults:
             .warning
         }
     }

@@ -39,7 +39,8 @@ public struct Explanation: Sendable {
     /// All findings in one list, each root cause followed by its consequences.
     public var problems: [Finding] { findings.flatMap { [$0] + $0.consequences } }
 
-    /// Whether a receiver takes the form: there is no error, though there may be warnings.
+    /// Whether receivers accept the form and lose or alter nothing of it: there is no error, though there may be
+    /// warnings.
     public var isValid: Bool { findings.allSatisfy { $0.severity != .error } }
 
     /// A part of the form.

@@ -49,7 +49,7 @@ public struct Finding: Sendable, Hashable {
     /// As many as tell what they have in common.
     public static let maximumConsequences = 20
 
-    /// How much it weighs: what the code says, and less where a receiver takes the form all the same.
+    /// How much it weighs: what the code says, and otherwise where just this place loses more or less than most.
     public private(set) var severity: FormProblem.Severity
 
     /// Why servers care, in a sentence or two.
@@ -74,7 +74,7 @@ public struct Finding: Sendable, Hashable {
     }
 
     /// What the parser says, at the same place.
-    init(
+    package init(
         _ problem: FormProblem, in place: Place = .body, at offset: Int64? = nil, length: Int = 0, part: Int? = nil
     ) {
         self.init(
@@ -90,10 +90,10 @@ extension Finding {
         Finding(code, in: place, at: offset, length: length, part: partIndex, message, fix: fix, edits: edits)
     }
 
-    /// The same where a receiver takes the form.
-    func asWarning(_ message: String) -> Finding {
-        var finding = saying(message)
-        finding.severity = .warning
+    /// The same with another severity, where this place loses more or less than others of its kind.
+    func weighing(_ severity: FormProblem.Severity) -> Finding {
+        var finding = self
+        finding.severity = severity
         return finding
     }
 }

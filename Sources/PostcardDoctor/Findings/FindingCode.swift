@@ -16,8 +16,14 @@ public enum FindingCode: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// How much a problem of the kind weighs.
+    ///
+    /// An error: most receivers refuse the form, or they take it and lose or alter something of it: a part, bytes of
+    /// the content, a name. A warning: everything arrives as it was sent. Some receivers refuse it, or something else
+    /// may have been meant.
     public var severity: FormProblem.Severity {
         switch self {
+        // The parser goes on behind these, and yet a body, a name or a filename is lost.
+        case .form(.missingLength), .form(.nameNotUTF8), .form(.extendedFilename): .error
         case .form(let code): code.severity
         case .doctor(let code): code.severity
         }

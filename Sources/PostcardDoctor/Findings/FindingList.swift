@@ -51,6 +51,22 @@ struct FindingList: Sendable {
         roots[root] = finding
     }
 
+    /// Puts what was found before its cause under it.
+    mutating func subordinate(_ code: FindingCode, under causes: [FindingCode]) {
+        guard let index = rootByCode[code], let cause = causes.compactMap({ rootByCode[$0] }).first,
+            !roots[index].outweighs(roots[cause])
+        else { return }
+        var finding = roots[index]
+        let consequences = finding.consequences
+        let hidden = finding.consequenceCount - consequences.count
+        finding.consequences = []
+        finding.consequenceCount = 0
+        for each in [finding] + consequences { roots[cause].append(each) }
+        roots[cause].consequenceCount += hidden
+        roots.remove(at: index)
+        rootByCode = Dictionary(uniqueKeysWithValues: roots.enumerated().map { ($0.element.code, $0.offset) })
+    }
+
     func holds(_ code: FindingCode) -> Bool { rootByCode[code] != nil }
 
     var holdsError: Bool { roots.contains { $0.severity == .error } }

@@ -26,6 +26,9 @@ struct RequestHead: Sendable {
 
     private(set) var contentLength: Int64?
 
+    /// Whether the version frames the body, and so needs no length: HTTP/2 and HTTP/3 do (RFC 9113 §8.1).
+    private(set) var isFramed = false
+
     var isChunked: Bool { !all("transfer-encoding").isEmpty }
 
     /// Whether the body is compressed, by what the head says.
@@ -95,6 +98,7 @@ struct RequestHead: Sendable {
                     fix: "Give the request as it was sent, or the body alone and its Content-Type with --content-type.")
             )
         }
+        isFramed = ["HTTP/2", "HTTP/3"].contains { words[2].starts(with: $0.utf8) }
     }
 
     private mutating func readField(_ bytes: [UInt8], _ line: Range<Int>, end: Int) {

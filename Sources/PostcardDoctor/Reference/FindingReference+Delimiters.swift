@@ -17,7 +17,7 @@ extension FindingReference {
     static let preamble = FindingReference(
         .delimiters, "Text comes before the first delimiter",
         cause: "What comes before the first delimiter is passed over (RFC 2046 §5.1.1), or refused. It is lost "
-            + "in any case.",
+            + "in any case. Where a part's header is in it, that part is lost, which is an error.",
         example: #"This is a form.\r\n--XX\r\n…"#,
         fix: "Begin the body with two dashes and the boundary.")
 
@@ -47,7 +47,8 @@ extension FindingReference {
     static let extraLineBreakBeforeDelimiter = FindingReference(
         .delimiters, "The content ends in a line break of its own",
         cause: "Each part ends in CRLF and each delimiter begins with one, so that every part but the last "
-            + "gains two bytes. Digests differ, and strict picture readers complain.",
+            + "gains two bytes. Digests differ, and strict picture readers complain. Where only texts end so it may be "
+            + "meant, and is a warning.",
         example: #"…\xFF\xD9\r\n\r\n--XX\r\n"#,
         fix: "Write one CRLF between a part's content and the next delimiter.",
         swift: #"body.append(photo); body.append(Data("\r\n--\(boundary)\r\n".utf8))  // not twice "\r\n""#)
@@ -55,7 +56,7 @@ extension FindingReference {
     static let paddedDelimiter = FindingReference(
         .delimiters, "Blanks follow the boundary",
         cause:
-            "RFC 2046 §5.1.1 lets blanks follow a boundary, and several servers take such a line for content.",
+            "RFC 2046 §5.1.1 lets blanks follow a boundary, and most servers refuse the form for it or find no part.",
         example: #"--XX  \r\n"#,
         fix: "Let CRLF follow the boundary.")
 
@@ -107,7 +108,9 @@ extension FindingReference {
 
     static let epilogue = FindingReference(
         .delimiters, "Bytes follow the close delimiter",
-        cause: "What follows the close delimiter is passed over, or refused. It is lost in any case.",
+        cause: "What follows the close delimiter is passed over, or refused. It is lost in any case. Where it closes "
+            + "the form again, the first close delimiter may be content, and the rest of that is lost, which is an "
+            + "error.",
         example: #"--XX--\r\nThat was the form."#,
         fix: "End the body with the close delimiter and CRLF.")
 

@@ -47,7 +47,8 @@ extension FindingReference {
     static let fileWithoutFilename = FindingReference(
         .parts, "A file has no filename",
         cause: "Servers tell a file from a text field by its filename. Without one the picture is a text "
-            + "field: held in memory, cut at a limit, or garbled.",
+            + "field: held in memory, cut at a limit, or garbled. Where its bytes are UTF-8 all the same, they "
+            + "arrive, and it is a warning.",
         example: "Content-Disposition: form-data; name=\"image\"\\r\\nContent-Type: image/jpeg",
         fix: "Add a filename to the Content-Disposition.",
         swift: #""Content-Disposition: form-data; name=\"image\"; filename=\"photo.jpg\"\r\n""#)

@@ -225,7 +225,7 @@ extension FormProblem.Code {
         case .extendedFilename:
             FindingReference(
                 .parts, "The filename is written as filename*",
-                cause: "RFC 7578 §4.2 forbids it in forms, and some servers do not read it: the part is then no file.",
+                cause: "RFC 7578 §4.2 forbids it in forms, and many servers do not read it: the part is then no file.",
                 example: "filename*=UTF-8''caf%C3%A9.jpg", fix: "Write filename, in UTF-8.")
         case .ignoredParameter:
             FindingReference(

@@ -1,5 +1,6 @@
 #if Server
 import Hummingbird
+import PostcardDoctor
 import PostcardForm
 import Synchronization
 
@@ -17,6 +18,7 @@ final class RequestCapture: Sendable {
         /// Whether the part that is being read is the last of `parts`.
         var isInPart = false
         var warnings: [FormProblem] = []
+        var warningCounts: [FormProblem.Code: Int] = [:]
     }
 
     /// What was noted.
@@ -24,9 +26,12 @@ final class RequestCapture: Sendable {
         let body: KeptBody
         let parts: [KeptPart]
         let partCount: Int
+        /// The first warnings of each kind.
         let warnings: [FormProblem]
+        /// How many warnings of each kind there were.
+        let warningCounts: [FormProblem.Code: Int]
 
-        static let none = Notes(body: .none, parts: [], partCount: 0, warnings: [])
+        static let none = Notes(body: .none, parts: [], partCount: 0, warnings: [], warningCounts: [:])
     }
 
     private let options: InspectionOptions
@@ -35,7 +40,8 @@ final class RequestCapture: Sendable {
 
     /// As long as a message is; longer texts are not repeated.
     private static let maximumTextBytes = 1 << 10
-    private static let maximumWarnings = 100
+    /// One is shown in full, and of the others the first places.
+    private static let maximumWarningsOfAKind = FindingGroup.Places.maximum + 1
 
     /// - Parameter window: Where the request will be kept. What is noted of all requests under way takes about as much
     ///   memory together as what is kept there.
@@ -69,7 +75,11 @@ final class RequestCapture: Sendable {
         state.withLock { state in
             state.partCount += 1
             state.isInPart = state.parts.count < options.maximumParts && state.partBytes < options.maximumEndBytes
-            state.warnings += header.warnings.prefix(max(Self.maximumWarnings - state.warnings.count, 0))
+            for warning in header.warnings {
+                let count = state.warningCounts[warning.code, default: 0]
+                state.warningCounts[warning.code] = count + 1
+                if count < Self.maximumWarningsOfAKind { state.warnings.append(warning) }
+            }
             guard state.isInPart else { return }
             let part = KeptPart(header, contentOffset: offset)
             state.partBytes += part.bytes
@@ -102,7 +112,8 @@ final class RequestCapture: Sendable {
                 body: keepsBody
                     ? state.body.body(isComplete: state.isComplete, maximumEndBytes: maximumEndBytes)
                     : state.body.emptied(isComplete: state.isComplete),
-                parts: state.parts, partCount: state.partCount, warnings: state.warnings)
+                parts: state.parts, partCount: state.partCount, warnings: state.warnings,
+                warningCounts: state.warningCounts)
         }
     }
 }

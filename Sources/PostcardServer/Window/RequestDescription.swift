@@ -44,6 +44,29 @@ struct RequestDescription: Encodable {
         let swift: String?
         /// The bytes around the offset, where they are kept.
         let around: Bytes?
+        /// How many places have the same problem, this one included.
+        let count: Int
+        /// The first of the other places.
+        let also: [Place]
+        /// What only follows from it, by kind.
+        let consequences: [Consequence]
+        /// How many more follow from it, of kinds that are not known.
+        let otherConsequences: Int
+    }
+
+    /// Problems of one kind that only follow from another.
+    struct Consequence: Encodable {
+        let code: String
+        /// The first one's.
+        let message: String
+        let count: Int
+        /// The first places.
+        let places: [Place]
+    }
+
+    struct Place: Encodable {
+        let offset: Int64
+        let part: Int?
     }
 
     /// Bytes of the body from an offset on.

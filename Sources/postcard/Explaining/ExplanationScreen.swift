@@ -25,8 +25,8 @@ struct ExplanationScreen {
                 explanation.parts, count: explanation.partCount, columns: columns, style: style
             ).all
         var shown: Set<FindingLines.Spot> = []
-        for group in groups {
-            let isShown = group.first.map { !shown.insert(FindingLines.Spot($0)).inserted } ?? false
+        for group in FindingGroup.groups(of: explanation.findings) {
+            let isShown = !shown.insert(FindingLines.Spot(group.finding)).inserted
             let finding = FindingLines(
                 group, parts: explanation.parts, columns: columns, style: style, isTitled: !isVerdict)
             lines.append("")
@@ -34,21 +34,6 @@ struct ExplanationScreen {
         }
         if explanation.omittedFindings > 0 { lines += ["", "\(explanation.omittedFindings) more are not shown."] }
         return lines
-    }
-
-    /// The findings, those of one kind together where the first of them stands.
-    private var groups: [[Finding]] {
-        var groups: [[Finding]] = []
-        var places: [FindingCode: Int] = [:]
-        for finding in explanation.findings {
-            if let place = places[finding.code] {
-                groups[place].append(finding)
-            } else {
-                places[finding.code] = groups.count
-                groups.append([finding])
-            }
-        }
-        return groups
     }
 
     /// Whether the one thing to say is all there is: the input is no request, or nothing of a form.

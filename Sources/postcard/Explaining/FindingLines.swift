@@ -3,9 +3,7 @@ import PostcardForm
 
 /// A root cause on the screen, with the others of its kind and what follows from it folded under it.
 struct FindingLines {
-    private let finding: Finding
-    /// Others of the same kind.
-    private let others: [Finding]
+    private let group: FindingGroup
     private let parts: [Explanation.Part]
     private let columns: Int
     private let style: TextStyle
@@ -14,14 +12,15 @@ struct FindingLines {
     /// - Parameters:
     ///   - group: Findings of one kind, of which the first is shown in full.
     ///   - isTitled: Whether it says what is wrong; `false` where that was said above.
-    init(_ group: [Finding], parts: [Explanation.Part], columns: Int, style: TextStyle, isTitled: Bool = true) {
-        finding = group[0]
-        others = Array(group.dropFirst())
+    init(_ group: FindingGroup, parts: [Explanation.Part], columns: Int, style: TextStyle, isTitled: Bool = true) {
+        self.group = group
         self.parts = parts
         self.columns = columns
         self.style = style
         self.isTitled = isTitled
     }
+
+    private var finding: Finding { group.finding }
 
     /// A byte of a request: its bytes need to be shown only once.
     struct Spot: Hashable {
@@ -108,35 +107,28 @@ struct FindingLines {
 
     private var folded: [String] {
         var lines: [String] = []
-        let same = others + finding.consequences.filter { $0.code == finding.code }
-        let hidden = finding.consequenceCount - finding.consequences.count
-        let isAlike = !finding.consequences.contains { $0.code != finding.code }
-        if !same.isEmpty { lines += repeated("also", same, hidden: isAlike ? hidden : 0) }
-        var codes: [FindingCode] = []
-        for consequence in finding.consequences where consequence.code != finding.code {
-            if !codes.contains(consequence.code) { codes.append(consequence.code) }
+        if group.repetitions.count > 0 { lines += repeated("also", group.repetitions) }
+        for (first, places) in group.consequences {
+            lines += repeated("then", places, first: "\(VisibleBytes.text(first.message)) [\(first.code)]")
         }
-        for code in codes {
-            let group = finding.consequences.filter { $0.code == code }
-            lines += repeated("then", group, first: "\(VisibleBytes.text(group[0].message)) [\(code)]")
-        }
-        if hidden > 0, !isAlike { lines.append(style("  and \(hidden) more that follow from it", .faint)) }
+        let more = group.otherConsequences
+        if more > 0 { lines.append(style("  and \(more) more that follow from it", .faint)) }
         return lines
     }
 
     /// Findings of one kind as one sentence with their places.
-    private func repeated(_ label: String, _ group: [Finding], first: String? = nil, hidden: Int = 0) -> [String] {
-        let shown = Array(group.prefix(6))
+    private func repeated(_ label: String, _ places: FindingGroup.Places, first: String? = nil) -> [String] {
+        let shown = places.first
         // The part is named once, behind the last of its places in a row.
         let offsets = shown.indices.map { index in
             let part = shown[index].partIndex
             let isLast = index + 1 == shown.count || shown[index + 1].partIndex != part
             return String(shown[index].offset) + (isLast ? part.map { " (part \($0))" } ?? "" : "")
         }
-        var places = (shown.count == 1 ? "byte " : "bytes ") + offsets.joined(separator: ", ")
-        let more = group.count - shown.count + hidden
-        if more > 0 { places += " and \(more) more \(more == 1 ? "place" : "places")" }
-        let text = [first, "at " + places].compactMap { $0 }.joined(separator: " ")
+        var words = (shown.count == 1 ? "byte " : "bytes ") + offsets.joined(separator: ", ")
+        let more = places.count - shown.count
+        if more > 0 { words += " and \(more) more \(more == 1 ? "place" : "places")" }
+        let text = [first, "at " + words].compactMap { $0 }.joined(separator: " ")
         return labelled(label, text, .faint)
     }
 }

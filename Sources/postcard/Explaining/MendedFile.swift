@@ -118,11 +118,9 @@ extension MendedFile.Outcome {
 
     /// A line for each kind of problem.
     private static func list(_ findings: [Finding], columns: Int) -> [String] {
-        var codes: [FindingCode] = []
-        for finding in findings where !codes.contains(finding.code) { codes.append(finding.code) }
-        return codes.map { code in
-            let group = findings.filter { $0.code == code }
-            let places = group.reduce(0) { $0 + 1 + $1.consequences.count { $0.code == code } }
+        FindingGroup.groups(of: findings).map { group in
+            let code = group.finding.code
+            let places = 1 + group.repetitions.count
             let times = places > 1 ? " (\(places) places)" : ""
             return DisplayWidth.cut("  \(code)\(times): \(code.reference.title)", to: columns)
         }

@@ -121,7 +121,7 @@ struct ExplanationTests {
         let body = Self.form.replacing("abc", with: "abc\r\n--XX\r\ny\r\n--XX\r\nz\r\n--XXX\r\nend")
         let explanation = Explanation(contentType: "multipart/form-data; boundary=XX", body: body.utf8)
         #expect(explanation.findings.map(\.code) == [.doctor(.delimiterInContent)])
-        #expect(explanation.findings.first?.consequences.map(\.severity) == [.error, .warning])
+        #expect(explanation.findings.first?.consequences.map(\.severity) == [.error, .error])
         #expect(explanation.parts.map(\.name) == ["a", "b"])
         #expect(explanation.edits.isEmpty)
     }
@@ -147,8 +147,9 @@ struct ExplanationTests {
 
     @Test("An error that repeats a warning is the root of both")
     func errorAfterWarning() {
-        let body = Self.form.replacing("abc", with: "abc\r\n--XXX\r\ny\r\n--XX\r\nend")
-        let explanation = Explanation(contentType: "multipart/form-data; boundary=XX", body: body.utf8)
+        let part = "--XX\r\nContent-Disposition: form-data; name=\"a\"\r\nContent-Type: image/jpeg\r\n\r\n"
+        let body = Array("\(part)1\r\n\(part)".utf8) + [0xFF, 0x00] + Array("\r\n--XX--\r\n".utf8)
+        let explanation = Explanation(contentType: "multipart/form-data; boundary=XX", body: body)
         #expect(explanation.findings.map(\.severity) == [.error])
         #expect(explanation.findings.first?.consequences.map(\.severity) == [.warning])
     }

@@ -9,8 +9,9 @@ struct ReferencePage {
             "Every code that an explanation can hold: how the problem comes about, what it looks like, and what to "
                 + "write instead.", "",
             "## Overview", "",
-            "An error is refused by some or all servers; a warning is taken, by some in another sense than was meant. "
-                + "In the examples `\\r` and `\\n` are the bytes CR and LF. The limits and rules that one receiver has "
+            "With an error, most servers refuse the form, or accept it and lose or alter something of it: a part, bytes of "
+                + "the content, a name. With a warning, everything arrives as it was sent; some servers refuse it, or "
+                + "something else may have been meant. In the examples `\\r` and `\\n` are the bytes CR and LF. The limits and rules that one receiver has "
                 + "for its forms are not among these: they are told by ``PostcardForm/FormProblem/Code``.", "",
             "This page is made from the table in the code, by `make reference`.", "",
         ]

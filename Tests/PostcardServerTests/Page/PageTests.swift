@@ -34,7 +34,8 @@ struct PageTests {
     @Test(
         "The page does what people expect of it",
         arguments: [
-            "sending", "cancelling", "deleting", "refused", "hostile", "plain", "keyboard", "languages",
+            "sending", "cancelling", "aborting", "reused", "deleting", "refused", "folded", "hostile", "plain",
+            "keyboard", "languages",
         ])
     func scenario(_ name: String) async throws {
         try await withReceiver { receiver in

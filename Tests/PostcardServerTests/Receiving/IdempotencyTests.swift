@@ -92,6 +92,49 @@ struct IdempotencyTests {
         }
     }
 
+    @Test func `a retry may come while the first request is still being received, and whichever ends first is kept`()
+        async throws
+    {
+        try await withReceiver { receiver in
+            let request = Array(Self.request("k").utf8)
+            let port = receiver.port
+            let slow = try await onThread {
+                let socket = try RawSocket(port: port)
+                try socket.send(Array(request.dropLast(20)))
+                return Unsent(socket: socket, rest: Array(request.suffix(20)))
+            }
+            let retried = try Self.id(await receiver.exchange(Self.request("k")))
+            let first = try await onThread {
+                try slow.socket.send(slow.rest)
+                return try RawResponse(slow.socket.receiveAll())
+            }
+            #expect(try Self.id(first) == retried)
+            #expect(try receiver.records == [retried.text])
+            #expect(try receiver.incoming.isEmpty)
+        }
+    }
+
+    @Test func `a request that is aborted once all of it is sent makes one record with its retries`() async throws {
+        try await withReceiver { receiver in
+            let body = Form.fileHeader + String(repeating: "x", count: 300_000) + Form.end
+            for number in 0..<50 {
+                let port = receiver.port
+                let request = Self.request("k\(number)", body: body)
+                try await onThread {
+                    let socket = try RawSocket(port: port)
+                    try socket.send(request)
+                    // Some are gone at once, and some while the form is stored.
+                    if number % 2 == 0 { _ = socket.hasReceived(within: Int32(number % 5)) }
+                    socket.abort()
+                }
+                let retried = try Self.id(await receiver.exchange(request))
+                #expect(try Self.id(await receiver.exchange(request)) == retried)
+            }
+            #expect(try receiver.records.count == 50)
+            try await eventually { try receiver.incoming.isEmpty }
+        }
+    }
+
     @Test func `an upload that failed leaves its key to the next`() async throws {
         try await withReceiver { receiver in
             let refused = try await receiver.exchange(Self.request("k", body: Form.fileHeader + "cut off"))
@@ -122,4 +165,11 @@ struct IdempotencyTests {
             #expect(try receiver.records.isEmpty)
         }
     }
+}
+
+/// A connection over which a request is sent in part.
+private struct Unsent: @unchecked Sendable {
+    // One thread at a time has it.
+    let socket: RawSocket
+    let rest: [UInt8]
 }

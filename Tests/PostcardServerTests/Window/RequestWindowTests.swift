@@ -59,6 +59,29 @@ struct RequestWindowTests {
         }
     }
 
+    @Test(
+        "The same problem in many parts is one, with how often it is there and the first places",
+        arguments: [
+            (header: "\r\nContent-Transfer-Encoding: binary", status: 201, code: "content-transfer-encoding"),
+            (header: "\r\nContent-Type : text/plain", status: 400, code: "blank-before-colon"),
+        ])
+    func folding(header: String, status: Int, code: String) async throws {
+        try await withReceiver { receiver in
+            let part = "--b\r\nContent-Disposition: form-data; name=\"a\"\(header)\r\n\r\n1\r\n"
+            let body = String(repeating: part, count: 500) + "--b--\r\n"
+            let answer = try await receiver.exchange(Form.request(body: body))
+            #expect(answer.status == status)
+            let described = try await request("1", receiver)
+            let problems = try #require(described["problems"] as? [[String: Any]])
+            let alike = problems.filter { $0["code"] as? String == code }
+            let problem = try #require(alike.first)
+            #expect(alike.count == 1 && problems.count <= 2, "\(problems.map { $0["code"] ?? "" })")
+            #expect(problem["count"] as? Int == 500)
+            let also = try #require(problem["also"] as? [[String: Any]])
+            #expect(also.map { $0["part"] as? Int } == [1, 2, 3, 4, 5, 6])
+        }
+    }
+
     @Test("The line for curl sends the very bytes again, and takes secrets from the shell")
     func repetition() async throws {
         try await withReceiver { receiver in

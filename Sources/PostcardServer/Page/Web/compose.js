@@ -11,6 +11,8 @@ const outcome = byID("outcome");
 /** The files to be sent, each with what the list shows of it. */
 let chosen = [];
 let request;
+/** The form that was sent last and is not known to be stored: its texts, its files, and its key. */
+let attempt;
 
 /** Sets the form up; `delivered` is called with the record of each form that was taken. */
 export function compose({ delivered }) {
@@ -119,6 +121,25 @@ export const extension = (name) => (name.match(/\.(\w{1,5})$/)?.[1] ?? "–").to
 
 // Sending
 
+/**
+ * The key of the form as it is now: the same until the form changes or is stored. A cancelled request may have been
+ * stored all the same, and browsers repeat requests by themselves; under one key the receiver makes one record.
+ */
+function key(texts) {
+  const files = chosen.map(({ file }) => file);
+  const text = JSON.stringify(texts);
+  const isSame = attempt?.text === text && attempt.files.length === files.length
+    && files.every((file, index) => file === attempt.files[index]);
+  if (!isSame) attempt = { text, files, key: newKey() };
+  return attempt.key;
+}
+
+/** A string of RFC 8941 §3.3.3. Without TLS, away from this machine, there is no crypto.randomUUID. */
+function newKey() {
+  const digits = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0"));
+  return `"${digits.join("")}"`;
+}
+
 function send(delivered) {
   const data = new FormData();
   const texts = fields();
@@ -133,6 +154,7 @@ function send(delivered) {
   request.addEventListener("error", () => ended(words("connectionLost"), "bad"));
   request.addEventListener("abort", () => ended(words("cancelled")));
   request.open("POST", offer.uploadPath);
+  request.setRequestHeader("Idempotency-Key", key(texts));
   for (const [name, value] of Object.entries(authorization("posting"))) request.setRequestHeader(name, value);
   request.send(data);
 }
@@ -162,6 +184,7 @@ async function answered(answer, delivered) {
     body = {};
   }
   if (answer.status === 201) {
+    attempt = undefined;
     for (const { row } of chosen) row.remove();
     chosen = [];
     for (const text of byID("fields").querySelectorAll("textarea")) text.value = "";
@@ -170,6 +193,11 @@ async function answered(answer, delivered) {
   }
   ended("");
   if (answer.status === 401 && await askForToken("posting")) return send(delivered);
+  if (body.code === "idempotency-key-reused") {
+    // A file has changed since it was chosen: what was stored under the key is another form.
+    attempt = undefined;
+    return send(delivered);
+  }
   outcome.className = "outcome bad";
   outcome.replaceChildren(
     element("strong", {}, `${answer.status} ${body.title ?? ""}`),

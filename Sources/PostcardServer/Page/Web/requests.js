@@ -109,7 +109,26 @@ function problem(each) {
     each.around ? snippet(each.around, each.offset, each.length) : null,
     each.fix ? element("p", { class: "fix" }, element("b", {}, words("fix")), each.fix) : null,
     each.reason ? element("p", { class: "note" }, each.reason) : null,
-    each.swift ? element("pre", { class: "line" }, each.swift) : null);
+    each.swift ? element("pre", { class: "line" }, each.swift) : null,
+    folded(each).map((line) => element("p", { class: "note" }, line)));
+}
+
+/** Where the same problem is found again and what only follows from it, a line for each kind. */
+function folded({ count: total, also, consequences, otherConsequences }) {
+  return [
+    total > 1 ? words("alsoAt", { places: places(also, total - 1) }) : null,
+    ...consequences.map((each) => words("thenAt", {
+      message: each.message, code: each.code, places: places(each.places, each.count),
+    })),
+    otherConsequences ? words("moreFollow", { count: count(otherConsequences) }) : null,
+  ].filter(Boolean);
+}
+
+function places(shown, total) {
+  const list = shown.map(({ offset, part }) =>
+    count(offset) + (part === undefined ? "" : ` (${words("inPart", { part })})`)).join(", ");
+  return total > shown.length
+    ? words("bytesAndMore", { places: list, count: count(total - shown.length) }) : words("bytes", { places: list });
 }
 
 function part(each) {
