@@ -71,6 +71,43 @@ struct ServeTests {
         #expect(try temporaryFiles().isEmpty)
     }
 
+    @Test func `a shutdown waits for a slow sender only for as long as --shutdown-timeout says`() async throws {
+        let server = try await serve("--shutdown-timeout", "0.3", "--minimum-rate", "0", "--idle-timeout", "600")
+        let picture = try folder.file(".picture", Data(count: 1_000_000))
+        async let sent = Program.run(
+            "curl",
+            ["-sS", "--max-time", "300", "--limit-rate", "1k", "-F", "f=@\(picture.path)", "\(server.address)/uploads"])
+        while try temporaryFiles().isEmpty { await Task.yield() }
+        #expect(await server.terminate() == 0)
+        #expect(try await sent.status != 0)
+        #expect(try records().isEmpty)
+    }
+
+    @Test(arguments: [SIGTERM, SIGINT])
+    func `a second signal ends it at once, and a screening command that runs with it`(signal: Int32) async throws {
+        let pidFile = folder.path + "/.pid"
+        let server = try await serve(
+            "--shutdown-timeout", "600", "--screen", "sh -c 'exec 2>/dev/null; echo $$ > \(pidFile); exec sleep 600'")
+        async let sent = Program.run(
+            "curl", ["-sS", "--max-time", "300", "-F", "f=x;filename=x", "\(server.address)/uploads"])
+        func process() -> Int32? {
+            let text = try? String(contentsOfFile: pidFile, encoding: .utf8)
+            return text?.hasSuffix("\n") == true ? text.flatMap { Int32($0.dropLast()) } : nil
+        }
+        while process() == nil { await Task.yield() }
+        server.signal(signal)
+        // The first signal has begun the shutdown when no connection is accepted any more.
+        while try await Program.run("curl", ["-s", "\(server.address)/health"]).status == 0 {}
+        server.signal(signal)
+        #expect(await server.exitStatus() == 128 + signal)
+        #expect(try await sent.status != 0)
+        let screening = try #require(process())
+        // Its parent is gone, and it may be that no one asks for its end.
+        while Foundation.kill(screening, 0) == 0,
+            try await Program.run("ps", ["-o", "stat=", "-p", "\(screening)"]).text.hasPrefix("Z") == false
+        {}
+    }
+
     @Test("A token lets in who has it, and rules and a screening refuse what they do not like")
     func guarded() async throws {
         let tokens = try folder.file(".tokens", "post-1\n\n  post-2  \n".utf8)
@@ -136,7 +173,8 @@ struct ServeTests {
         #expect(samePort.status == 69)
         let wrong = [
             ["--port", "70000"], ["--max-body", "much"], ["--path", "images"], ["--max-uploads", "0"],
-            ["--idle-timeout", "-1"], ["--token", "with blank"], ["--certificate", "a.pem"], ["--log-level", "loud"],
+            ["--idle-timeout", "-1"], ["--shutdown-timeout", "-1"], ["--token", "with blank"], ["--certificate", "a.pem"],
+            ["--log-level", "loud"],
         ]
         for arguments in wrong {
             #expect(try await Program.run(["serve"] + arguments).status == 64)
