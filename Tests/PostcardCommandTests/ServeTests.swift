@@ -71,6 +71,34 @@ struct ServeTests {
         #expect(try temporaryFiles().isEmpty)
     }
 
+    @Test func `limits of parts and their headers are set on the command line`() async throws {
+        let server = try await serve(
+            "--max-parts", "2", "--max-part-header", "200", "--max-part-header-fields", "2", "--max-preamble", "10",
+            "--max-epilogue", "12")
+        let part = "--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nc\r\n"
+        let header = "--b\r\nContent-Disposition: form-data; name=\"a\"\r\n"
+        let cases = [
+            (part + part + "--b--", nil), (part + part + part + "--b--", "too-many-parts"),
+            (header + "X: \(String(repeating: "x", count: 100))\r\n\r\nc\r\n--b--", nil),
+            (header + "X: \(String(repeating: "x", count: 200))\r\n\r\nc\r\n--b--", "header-too-large"),
+            (header + "X: y\r\nZ: z\r\n\r\nc\r\n--b--", "too-many-header-fields"),
+            ("12345678\r\n" + part + "--b--", nil), ("1234567890\r\n" + part + "--b--", "preamble-too-large"),
+            (part + "--b--\r\n123456789012", nil), (part + "--b--\r\n1234567890123", "epilogue-too-large"),
+        ]
+        for (body, code) in cases {
+            let file = try folder.file(".body", body.utf8)
+            let ending = try await Program.run(
+                "curl",
+                [
+                    "-sS", "-H", "Content-Type: multipart/form-data; boundary=b", "--data-binary", "@\(file.path)",
+                    "\(server.address)/uploads",
+                ])
+            #expect(try ending.json()["code"] as? String == code, "\(body)")
+        }
+        let help = try await Program.run(["serve", "--help"])
+        for text in ["parts of a form (1000)", "(16384)", "(64)", "(8192)"] { #expect(help.text.contains(text)) }
+    }
+
     @Test func `a shutdown waits for a slow sender only for as long as --shutdown-timeout says`() async throws {
         let server = try await serve("--shutdown-timeout", "0.3", "--minimum-rate", "0", "--idle-timeout", "600")
         let picture = try folder.file(".picture", Data(count: 1_000_000))
@@ -173,7 +201,8 @@ struct ServeTests {
         #expect(samePort.status == 69)
         let wrong = [
             ["--port", "70000"], ["--max-body", "much"], ["--path", "images"], ["--max-uploads", "0"],
-            ["--idle-timeout", "-1"], ["--shutdown-timeout", "-1"], ["--token", "with blank"], ["--certificate", "a.pem"],
+            ["--idle-timeout", "-1"], ["--shutdown-timeout", "-1"], ["--max-parts", "0"], ["--max-part-header", "0"],
+            ["--max-part-header-fields", "many"], ["--token", "with blank"], ["--certificate", "a.pem"],
             ["--log-level", "loud"],
         ]
         for arguments in wrong {

@@ -42,6 +42,7 @@ struct Serve: AsyncParsableCommand {
     var logLevel = Logger.Level.warning
 
     @OptionGroup(title: "What is taken") var taking: TakingOptions
+    @OptionGroup(title: "What a form may consist of") var limits: FormLimitOptions
     @OptionGroup(title: "Who is let in") var access: AccessOptions
 
     func validate() throws {
@@ -78,6 +79,7 @@ struct Serve: AsyncParsableCommand {
         receiver.uploads.path = path
         if !inspect { receiver.inspection = nil }
         if let shutdownTimeout { receiver.connections.shutdownTimeout = .seconds(shutdownTimeout) }
+        limits.apply(to: &receiver.uploads.limits)
         try taking.apply(to: &receiver)
         try access.apply(to: &receiver)
         receiver.logger = Logger(label: "postcard") { StreamLogHandler.standardError(label: $0) }
