@@ -147,6 +147,7 @@ let package = Package(
                 .product(name: "SystemPackage", package: "swift-system"),
                 .product(
                     name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: forServer),
+                .product(name: "UnixSignals", package: "swift-service-lifecycle", condition: forServer),
             ],
             resources: pageFiles, swiftSettings: settings),
         .target(

@@ -71,6 +71,71 @@ struct ServeTests {
         #expect(try temporaryFiles().isEmpty)
     }
 
+    @Test func `limits of parts and their headers are set on the command line`() async throws {
+        let server = try await serve(
+            "--max-parts", "2", "--max-part-header", "200", "--max-part-header-fields", "2", "--max-preamble", "10",
+            "--max-epilogue", "12")
+        let part = "--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nc\r\n"
+        let header = "--b\r\nContent-Disposition: form-data; name=\"a\"\r\n"
+        let cases = [
+            (part + part + "--b--", nil), (part + part + part + "--b--", "too-many-parts"),
+            (header + "X: \(String(repeating: "x", count: 100))\r\n\r\nc\r\n--b--", nil),
+            (header + "X: \(String(repeating: "x", count: 200))\r\n\r\nc\r\n--b--", "header-too-large"),
+            (header + "X: y\r\nZ: z\r\n\r\nc\r\n--b--", "too-many-header-fields"),
+            ("12345678\r\n" + part + "--b--", nil), ("1234567890\r\n" + part + "--b--", "preamble-too-large"),
+            (part + "--b--\r\n123456789012", nil), (part + "--b--\r\n1234567890123", "epilogue-too-large"),
+        ]
+        for (body, code) in cases {
+            let file = try folder.file(".body", body.utf8)
+            let ending = try await Program.run(
+                "curl",
+                [
+                    "-sS", "-H", "Content-Type: multipart/form-data; boundary=b", "--data-binary", "@\(file.path)",
+                    "\(server.address)/uploads",
+                ])
+            #expect(try ending.json()["code"] as? String == code, "\(body)")
+        }
+        let help = try await Program.run(["serve", "--help"])
+        for text in ["parts of a form (1000)", "(16384)", "(64)", "(8192)"] { #expect(help.text.contains(text)) }
+    }
+
+    @Test func `a shutdown waits for a slow sender only for as long as --shutdown-timeout says`() async throws {
+        let server = try await serve("--shutdown-timeout", "0.3", "--minimum-rate", "0", "--idle-timeout", "600")
+        let picture = try folder.file(".picture", Data(count: 1_000_000))
+        async let sent = Program.run(
+            "curl",
+            ["-sS", "--max-time", "300", "--limit-rate", "1k", "-F", "f=@\(picture.path)", "\(server.address)/uploads"])
+        while try temporaryFiles().isEmpty { await Task.yield() }
+        #expect(await server.terminate() == 0)
+        #expect(try await sent.status != 0)
+        #expect(try records().isEmpty)
+    }
+
+    @Test(arguments: [SIGTERM, SIGINT])
+    func `a second signal ends it at once, and a screening command that runs with it`(signal: Int32) async throws {
+        let pidFile = folder.path + "/.pid"
+        let server = try await serve(
+            "--shutdown-timeout", "600", "--screen", "sh -c 'exec 2>/dev/null; echo $$ > \(pidFile); exec sleep 600'")
+        async let sent = Program.run(
+            "curl", ["-sS", "--max-time", "300", "-F", "f=x;filename=x", "\(server.address)/uploads"])
+        func process() -> Int32? {
+            let text = try? String(contentsOfFile: pidFile, encoding: .utf8)
+            return text?.hasSuffix("\n") == true ? text.flatMap { Int32($0.dropLast()) } : nil
+        }
+        while process() == nil { await Task.yield() }
+        server.signal(signal)
+        // The first signal has begun the shutdown when no connection is accepted any more.
+        while try await Program.run("curl", ["-s", "\(server.address)/health"]).status == 0 {}
+        server.signal(signal)
+        #expect(await server.exitStatus() == 128 + signal)
+        #expect(try await sent.status != 0)
+        let screening = try #require(process())
+        // Its parent is gone, and it may be that no one asks for its end.
+        while Foundation.kill(screening, 0) == 0,
+            try await Program.run("ps", ["-o", "stat=", "-p", "\(screening)"]).text.hasPrefix("Z") == false
+        {}
+    }
+
     @Test("A token lets in who has it, and rules and a screening refuse what they do not like")
     func guarded() async throws {
         let tokens = try folder.file(".tokens", "post-1\n\n  post-2  \n".utf8)
@@ -180,8 +245,9 @@ struct ServeTests {
         #expect(samePort.status == 69)
         let wrong = [
             ["--port", "70000"], ["--max-body", "much"], ["--path", "images"], ["--max-uploads", "0"],
-            ["--idle-timeout", "-1"], ["--token", "with blank"], ["--certificate", "a.pem"], ["--log-level", "loud"],
-            ["--max-connections", "0"], ["--client-share", "0"], ["--client-share", "101"],
+            ["--idle-timeout", "-1"], ["--shutdown-timeout", "-1"], ["--max-parts", "0"], ["--max-part-header", "0"],
+            ["--max-part-header-fields", "many"], ["--token", "with blank"], ["--certificate", "a.pem"],
+            ["--log-level", "loud"], ["--max-connections", "0"], ["--client-share", "0"], ["--client-share", "101"],
             ["--allow-origin", "app.example"], ["--allow-origin", "https://app.example/"], ["--allow-origin", "null"],
         ]
         for arguments in wrong {

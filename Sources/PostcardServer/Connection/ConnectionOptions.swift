@@ -22,6 +22,10 @@ public struct ConnectionOptions: Sendable, Hashable {
     /// last answer: 10 seconds unless set.
     public var drainTimeout: Duration = .seconds(10)
 
+    /// How long requests in progress may take to finish once the server is shutting down. Defaults to 30 seconds. Then
+    /// they are cancelled and their connections are closed.
+    public var shutdownTimeout: Duration = .seconds(30)
+
     /// The defaults.
     public init() {}
 }

@@ -22,8 +22,10 @@ extension HTTPServerBuilder {
         options: ConnectionOptions, onEarlyRefusal: @escaping EarlyRefusal.Observer
     ) -> HTTPServerBuilder {
         HTTPServerBuilder { responder in
-            HTTP1Channel(
-                responder: onUploadConnection(responder), configuration: configuration(options, onEarlyRefusal))
+            ShutdownConnection(
+                base: HTTP1Channel(
+                    responder: onUploadConnection(responder), configuration: configuration(options, onEarlyRefusal)),
+                timeout: options.shutdownTimeout)
         }
     }
 
@@ -44,13 +46,16 @@ extension HTTPServerBuilder {
     ) throws -> HTTPServerBuilder {
         let tls = try certificate.configuration()
         return HTTPServerBuilder { responder in
+            // Streams in progress are not cut off behind a GOAWAY: slow ones end by themselves, as over HTTP/1.1.
             let streams = HTTP2ChannelConfiguration(
-                idleTimeout: options.idleTimeout, gracefulCloseTimeout: options.drainTimeout,
+                idleTimeout: options.idleTimeout, gracefulCloseTimeout: nil,
                 streamConfiguration: configuration(options, onEarlyRefusal))
-            return WatchedConnection(
-                base: try HTTP2UpgradeChannel(
-                    tlsConfiguration: tls, configuration: streams, responder: onUploadConnection(responder)),
-                options: options)
+            return ShutdownConnection(
+                base: WatchedConnection(
+                    base: try HTTP2UpgradeChannel(
+                        tlsConfiguration: tls, configuration: streams, responder: onUploadConnection(responder)),
+                    options: options),
+                timeout: options.shutdownTimeout)
         }
     }
 

@@ -3,6 +3,7 @@ public import Hummingbird
 import HummingbirdCore
 public import Logging
 import NIOCore
+import ServiceLifecycle
 public import SystemPackage
 
 #if canImport(FoundationEssentials)
@@ -29,7 +30,8 @@ import Foundation
 /// | `GET /health` | 200 `ok` |
 /// | `GET /status` | counts of what was received and refused |
 ///
-/// Values that let somebody in, such as `Authorization`, are masked in what is kept of a request.
+/// Secrets are masked in what is kept of a request: header fields such as `Authorization`, parameters in addresses, and
+/// fields of forms such as `password`. Names decide, in doubt for masking. `Idempotency-Key` is not a secret.
 public struct Receiver: Sendable {
     /// Where the uploads are kept.
     public var directory: FilePath
@@ -78,8 +80,11 @@ public struct Receiver: Sendable {
         self.init(directory: FilePath(directory))
     }
 
-    /// Receives until the process is told to end: at SIGTERM or SIGINT requests under way are finished, no new ones
-    /// are taken, and then the call returns.
+    /// Receives until the process gets SIGTERM or SIGINT, or the task is cancelled.
+    ///
+    /// After the signal no new requests are accepted. Those in progress may finish for as long as
+    /// ``ConnectionOptions/shutdownTimeout`` says, then their connections are closed, and the call returns. A second signal
+    /// ends the process at once, as if the signal was not handled at all.
     ///
     /// - Parameter onRunning: Called once connections are accepted, with the server's address, such as
     ///   `http://127.0.0.1:8080`.
@@ -87,7 +92,8 @@ public struct Receiver: Sendable {
     ///   certificate cannot; `Errno`, which says why, where the address cannot be listened on.
     public func run(onRunning: @escaping @Sendable (_ url: String) async -> Void = { _ in }) async throws {
         do {
-            try await application(onRunning: onRunning).runService()
+            let application = try application(onRunning: onRunning)
+            try await ServiceGroup(services: [application], logger: logger).runUntilSignal()
         } catch let error as IOError {
             throw Errno(rawValue: error.errnoCode)
         }
@@ -95,7 +101,8 @@ public struct Receiver: Sendable {
 
     /// The receiver as a Hummingbird application, for those who run services of their own beside it.
     ///
-    /// The directory is opened, and kept from others, for as long as the application lives.
+    /// The directory is opened, and kept from others, for as long as the application lives. A graceful shutdown of the
+    /// `ServiceGroup` that runs it honors ``ConnectionOptions/shutdownTimeout``.
     public func application(
         onRunning: @escaping @Sendable (_ url: String) async -> Void = { _ in }
     ) throws -> Application<RouterResponder<BasicRequestContext>> {

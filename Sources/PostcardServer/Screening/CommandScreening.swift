@@ -13,13 +13,17 @@ import SystemPackage
 ///
 /// The program is started once for each file, with the file's path as its last argument. Its exit status is the
 /// verdict: 0 accepts the file, 1 refuses it for the reason that the first line of its output gives, and any other is
-/// a failure, after which the form is refused with 503. The file is only to be read: one that the
-/// program accepts after it took the file away or changed it is refused with 503 as well.
+/// a failure, after which the form is refused with 503. The program only reads the file: if it accepts a file that it
+/// removed or changed, the form is refused with 503 too.
+///
+/// The program leads a process group of its own. Processes of this group that are left when it ends are killed. A process
+/// that it moved to another group or session lives on and is not waited for.
 public struct CommandScreening: Sendable, Hashable {
-    /// The program and its options as a shell takes them.
+    /// The program and its options, as one writes them in a shell.
     public var command: String
 
-    /// How long the program may take for a file: a minute unless set. Then it is killed, which is a failure.
+    /// How long the program may take for a file. Defaults to 60 seconds. Then its process group is killed, and the form is
+    /// refused with 503.
     public var timeLimit: Duration = .seconds(60)
 
     /// Makes a screening by a program.
@@ -35,17 +39,17 @@ public struct CommandScreening: Sendable, Hashable {
         defer { files.remove() }
         let path: FilePath
         if let known = file.path { path = known } else { path = try await copy(file.content, to: files) }
-        let (output, before) = try await onFileThread { (try files.make().path, FileState(path)) }
-        let status = try await status(of: path, output: output)
-        switch status {
+        let before = try await onFileThread { FileState(path) }
+        let ending = try await run(on: path)
+        switch ending.status {
         case 0:
             // What it was asked about would not be what is kept.
             guard try await onFileThread({ FileState(path) }) == before else {
                 throw ScreeningError("The command accepted a file that it took away or changed.")
             }
             return .accepted
-        case 1: return .refused(reason: try await Self.reason(in: output))
-        default: throw ScreeningError("The command ended with status \(status).")
+        case 1: return .refused(reason: Self.reason(in: ending.output))
+        default: throw ScreeningError("The command ended with status \(ending.status).")
         }
     }
 
@@ -61,12 +65,16 @@ public struct CommandScreening: Sendable, Hashable {
         return path
     }
 
-    private func status(of path: FilePath, output: FilePath) async throws -> Int32 {
-        let child = ChildProcess()
-        return try await withThrowingTaskGroup(of: Int32.self) { group in
+    private func run(on path: FilePath) async throws -> ChildProcess.Ending {
+        try await withThrowingTaskGroup(of: ChildProcess.Ending.self) { group in
             group.addTask {
-                try await child.run(
-                    ["/bin/sh", "-c", "exec \(command) \"$@\"", "screen", path.string], output: output)
+                do {
+                    return try await ChildProcess.run(
+                        ["/bin/sh", "-c", "exec \(command) \"$@\"", "screen", path.string],
+                        maximumOutputBytes: Self.maximumOutputBytes)
+                } catch let error as Errno {
+                    throw ScreeningError("The command could not be run: \(error).")
+                }
             }
             group.addTask {
                 try await Task.sleep(for: timeLimit)
@@ -74,8 +82,8 @@ public struct CommandScreening: Sendable, Hashable {
             }
             // Leaving the group cancels whichever is left.
             defer { group.cancelAll() }
-            guard let status = try await group.next() else { throw CancellationError() }
-            return status
+            guard let ending = try await group.next() else { throw CancellationError() }
+            return ending
         }
     }
 
@@ -93,13 +101,12 @@ public struct CommandScreening: Sendable, Hashable {
         }
     }
 
+    /// More than a reason needs. The rest of the output is dropped.
+    private static let maximumOutputBytes = 4096
     private static let longestReason = 300
 
-    private static func reason(in output: FilePath) async throws -> String {
-        let text = try await onFileThread {
-            let handle = try FileHandle(forReadingFrom: URL(filePath: output.string))
-            return String(decoding: try handle.read(upToCount: 4096) ?? Data(), as: UTF8.self)
-        }
+    private static func reason(in output: [UInt8]) -> String {
+        let text = String(decoding: output, as: UTF8.self)
         let line = text.split(whereSeparator: \.isNewline).first.map { String($0.prefix(longestReason)) }
         return line ?? "The screening gave no reason."
     }

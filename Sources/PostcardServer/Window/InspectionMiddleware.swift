@@ -28,9 +28,11 @@ struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
         let body = ObservedBody(request.body, capture: capture)
         observed.body = RequestBody(asyncSequence: body)
         func keep(_ outcome: KeptRequest.Outcome, keepsBody: Bool) {
+            // A piece of a form does not say whether it begins within a secret.
+            let notes = capture.notes(keepsBody: keepsBody && request.method != .patch)
             let kept = KeptRequest(
                 request, scheme: scheme, received: received, duration: start.duration(to: .now), outcome: outcome,
-                notes: capture.notes(keepsBody: keepsBody))
+                notes: notes)
             window.keep(kept)
         }
         do {

@@ -11,6 +11,8 @@ struct KeptBody: Sendable {
     let length: Int64
     /// Whether the body was read to its end.
     let isComplete: Bool
+    /// Whether something else is shown in place of secrets.
+    var hidesSecrets = false
 
     static let none = KeptBody(first: [], last: [], length: 0, isComplete: false)
 

@@ -6,22 +6,31 @@ struct KeptPart: Sendable {
     let name: String
     let filename: String?
     let contentType: String?
-    /// The header fields as they came.
+    /// Whether its name says that its content is a secret.
+    let isSecret: Bool
+    /// The header fields in their order, secrets masked.
     let fields: [(name: String, value: String)]
     /// Where the header begins, and where the content, counted from the start of the body.
     let headerOffset: Int64
     let offset: Int64
     var size: Int64 = 0
-    /// The value of a text field, where it is short.
-    var text: String?
+    /// The value of a text field that is short and no secret.
+    private(set) var text: String?
 
     init(_ header: PartHeader, contentOffset: Int64) {
         name = header.name
         filename = header.filename
         contentType = header.contentType
-        fields = header.fields
+        isSecret = Secrets.isSecret(header.name)
+        fields = header.fields.map { ($0.name, Secrets.masked($0.value, of: $0.name)) }
         headerOffset = header.offset
         offset = contentOffset
+    }
+
+    /// Keeps the value of a text field.
+    mutating func keep(_ value: [UInt8]) {
+        let isShown = !isSecret && !SecretScan.isJSONWithSecrets(value[...])
+        text = isShown ? String(validating: value, as: UTF8.self) : Secrets.mask
     }
 
     /// How many bytes the description has.

@@ -39,7 +39,7 @@ extension KeptRequest {
         let name = halves[0]
         let word = name.trimmingPrefix(while: isBlank).prefix { !isBlank($0) }
         guard halves.count == 2 else {
-            return Secrets.isSecret(word) ? (String(word), Secrets.mask) : (String(name), "")
+            return Secrets.isSecret(word) ? (String(word), Secrets.mask) : (Secrets.masked(path: String(name)), "")
         }
         return (String(name), Secrets.masked(String(halves[1].trimmingPrefix(while: isBlank)), of: word))
     }

@@ -59,13 +59,14 @@ extension KeptRequest {
         notes: RequestCapture.Notes
     ) {
         let head = request.head
+        let host = head.authority.map(Secrets.masked(authority:))
         let fields = head.headerFields.map { field in
             (field.name.rawName, Secrets.masked(field.value, of: field.name.canonicalName))
         }
         self.init(
             received: received, duration: duration, method: head.method.rawValue, scheme: scheme,
-            host: head.authority ?? "", path: Secrets.masked(path: head.path ?? "/"),
-            fields: (head.authority.map { [("Host", $0)] } ?? []) + fields,
+            host: host ?? "", path: Secrets.masked(path: head.path ?? "/"),
+            fields: (host.map { [("Host", $0)] } ?? []) + fields,
             contentType: head.headerFields[.contentType], outcome: outcome, notes: notes)
     }
 }

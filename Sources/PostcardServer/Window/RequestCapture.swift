@@ -19,6 +19,16 @@ final class RequestCapture: Sendable {
         var isInPart = false
         var warnings: [FormProblem] = []
         var warningCounts: [FormProblem.Code: Int] = [:]
+        /// How far the form was read.
+        var readTo: Int64 = 0
+        /// Where the contents of secret parts are. The last one may go on.
+        var secrets: [Range<Int64>] = []
+        var isInSecret = false
+
+        /// Whether an offset is within a secret, or where no one knows.
+        func maybeSecret(at offset: Int64) -> Bool {
+            offset > readTo || secrets.contains { $0.contains(offset) || $0.upperBound == offset }
+        }
     }
 
     /// What was noted.
@@ -74,6 +84,10 @@ final class RequestCapture: Sendable {
     func partBegan(_ header: PartHeader, at offset: Int64) {
         state.withLock { state in
             state.partCount += 1
+            state.readTo = offset
+            let isSecret = Secrets.isSecret(header.name)
+            if isSecret { state.secrets.append(offset..<offset) }
+            state.isInSecret = isSecret
             state.isInPart = state.parts.count < options.maximumParts && state.partBytes < options.maximumEndBytes
             for warning in header.warnings {
                 let count = state.warningCounts[warning.code, default: 0]
@@ -89,6 +103,10 @@ final class RequestCapture: Sendable {
 
     func partTook(_ count: Int) {
         state.withLock { state in
+            state.readTo += Int64(count)
+            if state.isInSecret, let secret = state.secrets.popLast() {
+                state.secrets.append(secret.lowerBound..<state.readTo)
+            }
             if state.isInPart { state.parts[state.parts.count - 1].size += Int64(count) }
         }
     }
@@ -99,7 +117,7 @@ final class RequestCapture: Sendable {
             guard state.isInPart else { return }
             state.isInPart = false
             guard let value, value.count <= Self.maximumTextBytes else { return }
-            state.parts[state.parts.count - 1].text = String(validating: value, as: UTF8.self)
+            state.parts[state.parts.count - 1].keep(value)
             state.partBytes += value.count
         }
     }
@@ -108,11 +126,13 @@ final class RequestCapture: Sendable {
     func notes(keepsBody: Bool) -> Notes {
         let maximumEndBytes = window.maximumEndBytes
         return state.withLock { state in
-            Notes(
-                body: keepsBody
-                    ? state.body.body(isComplete: state.isComplete, maximumEndBytes: maximumEndBytes)
-                    : state.body.emptied(isComplete: state.isComplete),
-                parts: state.parts, partCount: state.partCount, warnings: state.warnings,
+            var body = state.body.emptied(isComplete: state.isComplete)
+            if keepsBody {
+                body = state.body.body(isComplete: state.isComplete, maximumEndBytes: maximumEndBytes)
+                body = body.hidingSecrets(lastBeginsInSecret: state.maybeSecret(at: body.lastOffset))
+            }
+            return Notes(
+                body: body, parts: state.parts, partCount: state.partCount, warnings: state.warnings,
                 warningCounts: state.warningCounts)
         }
     }

@@ -134,7 +134,9 @@ extension CurlCommand {
         fields = request.fields.filter { !Secrets.isSecret($0.name) }
         secretFields = request.fields.map(\.name).filter(Secrets.isSecret)
         let notes = request.notes
-        if let bytes = notes.body.bytes, !bytes.isEmpty, notes.body.isComplete, bytes.count <= Self.maximumExactBytes {
+        if let bytes = notes.body.bytes, !bytes.isEmpty, notes.body.isComplete, !notes.body.hidesSecrets,
+            bytes.count <= Self.maximumExactBytes
+        {
             content = .bytes(bytes)
         } else if !notes.parts.isEmpty {
             content = .parts(
@@ -142,7 +144,9 @@ extension CurlCommand {
                     if let filename = part.filename {
                         .file(name: part.name, filename: filename, contentType: part.contentType)
                     } else {
-                        .text(name: part.name, value: part.text, contentType: part.contentType)
+                        .text(
+                            name: part.name, value: part.text == Secrets.mask ? nil : part.text,
+                            contentType: part.contentType)
                     }
                 })
         } else {

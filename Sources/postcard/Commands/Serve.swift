@@ -6,7 +6,11 @@ import PostcardServer
 struct Serve: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Receives forms and keeps them in a directory.",
-        discussion: "SIGTERM and SIGINT let the requests under way finish, then it exits 0.")
+        discussion: """
+            After SIGTERM or SIGINT requests in progress may finish for as long as --shutdown-timeout says. Then their \
+            connections are closed, and it exits 0. A second signal ends it at once, with the signal's status (143 or \
+            130 in a shell).
+            """)
 
     @Option(help: "The address to listen on. Another than this machine's own wants --token, --token-file or --open.")
     var host = "127.0.0.1"
@@ -19,6 +23,10 @@ struct Serve: AsyncParsableCommand {
 
     @Option(help: "Where forms are posted, such as /api/v1/images.")
     var path = "/uploads"
+
+    @Option(
+        help: ArgumentHelp("How long requests in progress may take to finish at the end (30).", valueName: "seconds"))
+    var shutdownTimeout: Double?
 
     @Flag(
         inversion: .prefixedNo, exclusivity: .exclusive,
@@ -34,12 +42,16 @@ struct Serve: AsyncParsableCommand {
     var logLevel = Logger.Level.warning
 
     @OptionGroup(title: "What is taken") var taking: TakingOptions
+    @OptionGroup(title: "What a form may consist of") var limits: FormLimitOptions
     @OptionGroup(title: "Who is let in") var access: AccessOptions
 
     func validate() throws {
         guard (0...65535).contains(port) else { throw ValidationError("There is no port \(port).") }
         guard path.hasPrefix("/"), !path.contains("//"), !path.contains(where: { "?#{}*: ".contains($0) }) else {
             throw ValidationError("'\(path)' is no path. Write it with a slash in front, such as /api/v1/images.")
+        }
+        if let shutdownTimeout, !(0...86400).contains(shutdownTimeout) {
+            throw ValidationError("--shutdown-timeout wants seconds, from 0 to 86400.")
         }
         try access.validate(host: host)
     }
@@ -66,6 +78,8 @@ struct Serve: AsyncParsableCommand {
         receiver.port = port
         receiver.uploads.path = path
         if !inspect { receiver.inspection = nil }
+        if let shutdownTimeout { receiver.connections.shutdownTimeout = .seconds(shutdownTimeout) }
+        limits.apply(to: &receiver.uploads.limits)
         try taking.apply(to: &receiver)
         try access.apply(to: &receiver)
         receiver.logger = Logger(label: "postcard") { StreamLogHandler.standardError(label: $0) }

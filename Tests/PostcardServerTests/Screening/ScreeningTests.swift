@@ -91,25 +91,94 @@ struct ScreeningTests {
         }
     }
 
+    private static let file = FinishedFile(
+        name: "f", filename: "f", contentType: "a/b", sha256: "", content: MemoryStore.File(content: .init()),
+        path: nil)
+
+    /// The process whose number a command has written to a file.
+    private static func process(in file: FilePath) async throws -> Int32 {
+        try await eventually { (try? String(contentsOfFile: file.string, encoding: .utf8))?.hasSuffix("\n") == true }
+        let text = try String(contentsOfFile: file.string, encoding: .utf8)
+        return try #require(Int32(text.trimmingCharacters(in: .whitespacesAndNewlines)))
+    }
+
     @Test(arguments: [false, true])
-    func `a command that takes too long, or that nobody waits for, is killed`(isCancelled: Bool) async throws {
+    func `a command that takes too long, or that no one waits for, is killed`(isCancelled: Bool) async throws {
         try await withTemporaryDirectory { directory in
-            let pidFile = directory.appending("pid").string
+            let pidFile = directory.appending("pid")
             // Were it left behind, it would hold the tests' standard error open.
             var screening = CommandScreening(
                 "sh -c 'exec 2>/dev/null; echo $$ > \(pidFile); while :; do sleep 1; done'")
-            screening.timeLimit = isCancelled ? .seconds(600) : .milliseconds(300)
-            let file = FinishedFile(
-                name: "f", filename: "f", contentType: "a/b", sha256: "", content: MemoryStore.File(content: .init()),
-                path: nil)
-            let task = Task { [screening] in try await screening.screen(file) }
-            try await eventually { (try? String(contentsOfFile: pidFile, encoding: .utf8))?.hasSuffix("\n") == true }
+            screening.timeLimit = .seconds(isCancelled ? 600 : 10)
+            let task = Task { [screening] in try await screening.screen(Self.file) }
+            let process = try await Self.process(in: pidFile)
             if isCancelled { task.cancel() }
             await #expect(throws: (any Error).self) { try await task.value }
-            let text = try String(contentsOfFile: pidFile, encoding: .utf8)
-            let pid = try #require(Int32(text.trimmingCharacters(in: .whitespacesAndNewlines)))
-            try await eventually { kill(pid, 0) != 0 }
+            try await eventually { !isAlive(process) }
+        }
+    }
+
+    #if os(Linux)
+    private static let leaving: [(rest: String, verdict: ScreeningVerdict?)] = [
+        ("exit 0", .accepted), ("echo No.; exit 1", .refused(reason: "No.")),
+        ("exec >&-; exit 0", .accepted), ("kill -KILL $$", nil),
+        ("yes No. | head -c 20000000; exit 1", .refused(reason: "No.")),
+        // Ended by the time limit, or by its task.
+        ("exec sleep 600", nil), ("trap : TERM; while :; do sleep 600; done", nil), ("exec yes", nil),
+    ]
+
+    @Test(arguments: leaving, ["", "setsid"])
+    func `the end of the command decides, whatever it leaves behind that holds its output open`(
+        command: (rest: String, verdict: ScreeningVerdict?), session: String
+    ) async throws {
+        try await withTemporaryDirectory { directory in
+            let (pidFile, script) = (directory.appending("pid"), directory.appending("screen"))
+            let lines = """
+                exec 2>/dev/null
+                \(session) sh -c 'echo $$ > \(pidFile); exec sleep 300' &
+                until test -s \(pidFile); do sleep 0.01; done
+                \(command.rest)
+                """
+            try Data(lines.utf8).write(to: URL(filePath: script.string))
+            var screening = CommandScreening("sh \(script)")
+            screening.timeLimit = .seconds(600)
+            let task = Task { [screening] in try await screening.screen(Self.file) }
+            let left = try await Self.process(in: pidFile)
+            if command.verdict == nil { task.cancel() }
+            if let verdict = command.verdict {
+                #expect(try await task.value == verdict)
+            } else {
+                await #expect(throws: (any Error).self) { try await task.value }
+            }
+            if session.isEmpty {
+                try await eventually { !isAlive(left) }
+            } else {
+                // It was not waited for.
+                #expect(isAlive(left))
+                kill(left, SIGKILL)
+            }
+        }
+    }
+
+    @Test func `a command has the standard descriptors and no others, and no signal is ignored`() async throws {
+        try await withReceiver {
+            let screening = CommandScreening(
+                "sh -c 'echo $(ls /proc/self/fd) $(grep -E \"Sig(Blk|Ign)\" /proc/self/status); exit 1'")
+            $0.uploads.screen = { try await screening.screen($0) }
+        } _: { receiver in
+            let answer = try await receiver.exchange(Form.request(body: Form.fileHeader + Form.end))
+            // The fourth is the folder that `ls` reads.
+            let expected = "0 1 2 3 SigBlk: 0000000000000000 SigIgn: 0000000000000000"
+            #expect(answer.problem?.detail.hasSuffix(expected) == true, "\(answer.body)")
         }
     }
     #endif
+    #endif
+}
+
+/// Whether a process runs. One that has ended may wait for a parent that never asks for it.
+private func isAlive(_ process: Int32) -> Bool {
+    guard kill(process, 0) == 0 else { return false }
+    let state = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)
+    return state?.contains(") Z ") != true
 }

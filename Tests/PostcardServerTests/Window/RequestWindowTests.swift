@@ -216,15 +216,59 @@ struct RequestWindowTests {
         }
     }
 
-    @Test(
-        "Secrets in an address are masked, and nothing else",
-        arguments: [
-            ("/uploads", "/uploads"), ("/u?token=a&b=c", "/u?token=***&b=c"),
-            ("/u?to%6ben=a&sig=b&code=c&author=d", "/u?to%6ben=***&sig=***&code=***&author=d"),
-            ("/u?b=c&Access_Token=x=y", "/u?b=c&Access_Token=***"),
-            ("/u?token", "/u?token"), ("/u?", "/u?"), ("/u?a=token=b", "/u?a=token=b"),
-        ])
-    func secrets(path: String, masked: String) {
-        #expect(Secrets.masked(path: path) == masked)
+    private static let secretBodies: [(type: String, body: String)] = [
+        (
+            Form.contentType,
+            "--b\r\nContent-Disposition: form-data; name=\"password\"\r\nX-Token: s3cret\r\n\r\ns3cret\r\n"
+                + "--b\r\nContent-Disposition: form-data; filename=\"x\"\r\n\r\nrest\r\n"
+                + "--b\r\nContent-Disposition: form-data; name=\"pin\"\r\n\r\ns3cret\r\n--b--\r\n"
+        ),
+        // Refused at its end, which is all that is kept beside its beginning.
+        (
+            Form.contentType,
+            "--b\r\nContent-Disposition: form-data; name=\"password\"\r\n\r\n"
+                + String(repeating: "s3cret", count: 50_000) + "\r\n--b"
+        ),
+        ("Content-Type: application/x-www-form-urlencoded", "a=b&password=s3cret"),
+        ("Content-Type: application/json", "{\"password\": \"s3cret\"}"),
+    ]
+
+    @Test(arguments: secretBodies)
+    func `secrets of a refused request are in nothing that is shown of it`(type: String, body: String) async throws {
+        try await withReceiver { receiver in
+            let fields = [
+                "Ocp-Apim-Subscription-Key: s3cret", "DPoP: s3cret", "Referer: https://s3cret:s3cret@h/?pass=s3cret",
+            ]
+            _ = try await receiver.exchange(
+                Form.request(body: body, contentType: type, fields: fields, to: "/uploads?pass=s3cret"))
+            let described = try await request("1", receiver)
+            #expect(described["code"] != nil)
+            let listing = try await receiver.curl("\(receiver.url)/requests").text
+            let text = try await receiver.curl("\(receiver.url)/requests/1").text
+            #expect(!text.contains("s3cret") && !listing.contains("s3cret"))
+            var bytes: [[String: Any]?] = (described["problems"] as? [[String: Any]] ?? []).map {
+                $0["around"] as? [String: Any]
+            }
+            let kept = try #require(described["body"] as? [String: Any])
+            bytes += [kept["first"] as? [String: Any], kept["last"] as? [String: Any]]
+            for piece in bytes {
+                let data = Data(base64Encoded: piece?["base64"] as? String ?? "") ?? Data()
+                #expect(!String(decoding: data, as: UTF8.self).contains("s3cret"))
+            }
+        }
+    }
+
+    @Test func `secrets of a form that was taken are not shown, and their values are left out of the line for curl`()
+        async throws
+    {
+        try await withReceiver { receiver in
+            _ = try await receiver.curl("-F", "password=s3cret", "-F", "a=shown", "\(receiver.url)/uploads")
+            let described = try await request("1", receiver)
+            let parts = try #require(described["parts"] as? [[String: Any]])
+            #expect(parts.map { $0["text"] as? String } == ["***", "shown"])
+            #expect(parts.map { $0["size"] as? Int } == [6, 5])
+            let line = try #require((described["curl"] as? [String: Any])?["line"] as? String)
+            #expect(line.contains("password=…") && line.contains("a=shown"))
+        }
     }
 }

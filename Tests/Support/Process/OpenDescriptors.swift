@@ -15,10 +15,16 @@ package enum OpenDescriptors {
         try targets().count { $0.hasPrefix(folder.path + "/") }
     }
 
-    private static func targets() throws -> [String] {
-        let links = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
+    /// How many descriptors another process has for anything but connections, which close in their own time.
+    package static func filesAndPipes(of process: Int32) throws -> Int {
+        try targets(of: "\(process)").count { !$0.hasPrefix("socket:") }
+    }
+
+    private static func targets(of process: String = "self") throws -> [String] {
+        let folder = "/proc/\(process)/fd"
+        let links = try FileManager.default.contentsOfDirectory(atPath: folder)
         // One of them was the listing's own, and others may have gone since.
-        return links.compactMap { try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)") }
+        return links.compactMap { try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\($0)") }
     }
 
     /// The numbers of the sockets whose other end has a port; see proc_net(5) for the columns.

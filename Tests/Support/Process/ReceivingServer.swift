@@ -22,6 +22,8 @@ package final class ReceivingServer: Sendable {
     /// Where it listens.
     package var url: URL { uploads.deletingLastPathComponent() }
 
+    package var processIdentifier: Int32 { server.processIdentifier }
+
     /// What a server leaves behind.
     package struct Remains: Sendable, Equatable {
         package let exitStatus: Int32?

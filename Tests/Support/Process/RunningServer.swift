@@ -36,7 +36,7 @@ package final class RunningServer: Sendable {
         let (ended, end) = AsyncStream.makeStream(of: Int32.self)
         self.ended = ended
         process.terminationHandler = {
-            end.yield($0.terminationStatus)
+            end.yield(($0.terminationReason == .uncaughtSignal ? 128 : 0) + $0.terminationStatus)
             end.finish()
         }
         try process.run()
@@ -65,9 +65,22 @@ package final class RunningServer: Sendable {
 
     /// Asks it to end, once, and gives its exit status.
     package func terminate() async -> Int32? {
-        process.withLock { $0.terminate() }
-        return await ended.first { _ in true }
+        signal(SIGTERM)
+        return await exitStatus()
     }
+
+    package func signal(_ number: Int32) {
+        process.withLock { process in
+            if process.isRunning { Foundation.kill(process.processIdentifier, number) }
+        }
+    }
+
+    /// Waits for its end. A server that a signal ended has the signal's number and 128, as in shells.
+    package func exitStatus() async -> Int32? {
+        await ended.first { _ in true }
+    }
+
+    package var processIdentifier: Int32 { process.withLock { $0.processIdentifier } }
 
     package static func firstLine(of handle: FileHandle) async throws -> String {
         try await withCheckedThrowingContinuation { continuation in
