@@ -121,6 +121,7 @@ let package = Package(
             dependencies: [
                 "PostcardClient", "PostcardFiles", "PostcardForm",
                 .product(name: "GRDB", package: "GRDB.swift", condition: forQueue),
+                .product(name: "GRDBSQLite", package: "GRDB.swift", condition: forQueue),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
@@ -201,6 +202,10 @@ let package = Package(
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             path: "Tests/BackgroundApp", swiftSettings: settings),
+        .executableTarget(
+            name: "PostcardQueueVictim", dependencies: ["PostcardAsyncHTTP", "PostcardClient", "PostcardQueue"],
+            path: "Tests/QueueVictim", exclude: ["mutate.py", "mutations.py", "queues.py"],
+            swiftSettings: settings),
         .testTarget(
             name: "PostcardFormTests",
             dependencies: [
@@ -264,7 +269,7 @@ let package = Package(
             name: "PostcardQueueTests",
             dependencies: [
                 "PostcardAsyncHTTP", "PostcardBackgroundApp", "PostcardClient", "PostcardForm", "PostcardQueue",
-                "PostcardTestSupport", "PostcardTransferDaemon", "postcard",
+                "PostcardQueueVictim", "PostcardTestSupport", "PostcardTransferDaemon", "postcard",
                 .product(name: "GRDB", package: "GRDB.swift", condition: forQueue),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ],

@@ -134,10 +134,12 @@ extension UploadQueue {
     ///   - id: Only those after this one. Defaults to all.
     public func uploads(limit: Int = .max, after id: QueuedUpload.ID = 0) throws(UploadQueueError) -> [QueuedUpload] {
         try store.database.read { db in
-            try Row.fetchAll(
-                db, sql: "\(QueuedUpload.columns) WHERE upload.id > ? ORDER BY upload.id LIMIT ?",
-                arguments: [id, limit]
-            ).compactMap { try? QueuedUpload($0) }
+            // One after the other, so that one that is too large to be read is left out alone.
+            try QueuedUpload.ID.fetchAll(
+                db, sql: "SELECT id FROM upload WHERE id > ? ORDER BY id LIMIT ?", arguments: [id, limit]
+            ).compactMap { id in
+                do { return try db.upload(id) } catch is RowDamage { return nil }
+            }
         }.map(store.progress.applied(to:))
     }
 
@@ -198,12 +200,12 @@ extension UploadQueue {
     ///
     /// - Throws: ``UploadQueueError`` if there is none, or if it is done.
     public func cancel(_ id: QueuedUpload.ID) throws(UploadQueueError) {
-        try change(id) { db, record in
-            if case .done = record.upload.state {
-                throw UploadQueueError.state(id, record.upload.state.name, cannot: "cancelled")
-            }
+        try store.database.write { db in
+            guard let state = try db.state(id) else { throw UploadQueueError.unknown(id) }
+            if state == .done { throw UploadQueueError.state(id, state.rawValue, cannot: "cancelled") }
             try db.cancelUpload(id)
         }
+        store.noteChange()
     }
 
     /// Stops an upload until it is resumed. One of a group holds back those behind it.
@@ -259,24 +261,22 @@ extension UploadQueue {
 
     /// Sends every upload again that failed and whose form is still on disk.
     public func retryAll() throws(UploadQueueError) {
-        try changeAll { db, record in
-            if case .failed = record.upload.state, hasBody(record) { try db.retryUpload(record.upload.id) }
+        try store.database.write { db in
+            for id in try QueuedUpload.ID.fetchAll(db, sql: "SELECT id FROM upload WHERE state = 'failed' ORDER BY id")
+            {
+                do {
+                    if let record = try db.record(id), hasBody(record) { try db.retryUpload(id) }
+                } catch is RowDamage {
+                    // It would fail again.
+                }
+            }
         }
+        store.noteChange()
     }
 
     /// Cancels every upload that has not ended.
     public func cancelAll() throws(UploadQueueError) {
-        try changeAll { db, record in
-            if !record.upload.state.isEnded { try db.cancelUpload(record.upload.id) }
-        }
-    }
-
-    private func changeAll(_ work: (Database, UploadRecord) throws -> Void) throws(UploadQueueError) {
-        try store.database.write { db in
-            for id in try QueuedUpload.ID.fetchAll(db, sql: "SELECT id FROM upload WHERE state <> 'done' ORDER BY id") {
-                if let record = try? db.record(id) { try work(db, record) }
-            }
-        }
+        try store.database.write { try $0.cancelAllUploads() }
         store.noteChange()
     }
 
@@ -285,18 +285,7 @@ extension UploadQueue {
     /// - Returns: How many.
     @discardableResult
     public func clear() throws(UploadQueueError) -> Int {
-        let (bodies, count) = try store.database.write { db in
-            let ended = try Row.fetchAll(
-                db, sql: "SELECT id, uuid FROM upload WHERE state IN ('done', 'failed', 'cancelled')")
-            var bodies: [UUID] = []
-            for row in ended {
-                try db.removeUpload(try row.decode(Int64.self, forColumn: "id"))
-                // A name that cannot be read is no body's.
-                let name = try? row.decode(String.self, forColumn: "uuid")
-                if let uuid = name.flatMap(UUID.init(uuidString:)) { bodies.append(uuid) }
-            }
-            return (bodies, ended.count)
-        }
+        let (count, bodies) = try store.database.write { try $0.removeEndedUploads() }
         for body in bodies { store.folder.removeBody(body) }
         store.noteChange()
         return count

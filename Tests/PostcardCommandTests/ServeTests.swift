@@ -268,10 +268,13 @@ struct ServeTests {
     func kill() async throws {
         let content = Data((0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
         let picture = try folder.file(".picture", content)
-        let server = try await serve()
-        let answered = try await Self.upload(picture, times: 100, to: server) { _ in }
-        #expect(answered.count == 100)
-        let answeredBeforeKill = try await Self.upload(picture, times: 16, to: server) { if $0 == 4 { server.kill() } }
+        // A busy machine may hold senders and the receiver up for longer than either usually waits.
+        let server = try await serve("--minimum-rate", "0", "--idle-timeout", "300")
+        let (answered, failures) = try await Self.upload(picture, times: 100, to: server) { _ in }
+        #expect(answered.count == 100, "\(failures)")
+        let (answeredBeforeKill, _) = try await Self.upload(picture, times: 16, to: server) {
+            if $0 == 4 { server.kill() }
+        }
 
         let revived = try await serve()
         let stored = try records()
@@ -284,36 +287,44 @@ struct ServeTests {
         #expect(try await Program.run(["send", "\(revived.address)/uploads", "-F", "a=b"]).status == 0)
     }
 
-    /// Sends a picture many times, sixteen at a time, and gives the identifiers that were answered.
+    /// Sends a picture many times, sixteen at a time, and gives the identifiers that were answered, and why others were not.
     private static func upload(
         _ picture: URL, times: Int, to server: RunningServer, onAnswer: @Sendable (Int) -> Void
-    ) async throws -> [String] {
+    ) async throws -> (answered: [String], failures: [String]) {
         let url = try #require(URL(string: "\(server.address)/uploads"))
-        let client = UploadClient(transport: AsyncHTTPTransport())
-        return await withTaskGroup(of: String?.self) { group in
+        var client = UploadClient(transport: AsyncHTTPTransport(), idleTimeout: .seconds(300))
+        client.connectTimeout = .seconds(300)
+        return await withTaskGroup(of: Result<String?, any Error>.self) { [client] group in
             func add() {
                 group.addTask {
                     var form = MultipartForm()
                     form.append("초코", named: "name")
                     form.append(fileAt: picture, named: "picture")
-                    let response = try? await client.upload(form, to: url)
-                    return response?.headerFields[.location]?.split(separator: "/").last.map(String.init)
+                    do {
+                        let response = try await client.upload(form, to: url)
+                        return .success(response.headerFields[.location]?.split(separator: "/").last.map(String.init))
+                    } catch {
+                        return .failure(error)
+                    }
                 }
             }
             for _ in 0..<min(times, 16) { add() }
             var begun = min(times, 16)
-            var answered: [String] = []
-            for await id in group {
-                if let id {
+            var (answered, failures): ([String], [String]) = ([], [])
+            for await result in group {
+                switch result {
+                case .success(let id?):
                     answered.append(id)
                     onAnswer(answered.count)
+                case .success(nil): failures.append("an answer without a Location")
+                case .failure(let error): failures.append("\(error)")
                 }
                 if begun < times {
                     begun += 1
                     add()
                 }
             }
-            return answered
+            return (answered, failures)
         }
     }
 }

@@ -57,30 +57,46 @@ extension Database {
     }
 
     var isQueuePaused: Bool {
-        get throws { try Bool.fetchOne(self, sql: "SELECT isPaused FROM queue LIMIT 1") ?? false }
+        get throws { try Bool.fetchOne(self, sql: "SELECT EXISTS (SELECT 1 FROM queue WHERE isPaused <> 0)") ?? false }
     }
 
     /// One upload; `nil` if there is none with that identifier.
+    ///
+    /// - Throws: ``RowDamage`` if the row cannot be read.
     func upload(_ id: QueuedUpload.ID) throws -> QueuedUpload? {
-        try Row.fetchOne(self, sql: "\(QueuedUpload.columns) WHERE upload.id = ?", arguments: [id])
-            .map(QueuedUpload.init)
+        try RowDamage.naming(id) {
+            let statement = try cachedStatement(sql: "\(QueuedUpload.columns) WHERE upload.id = ?")
+            return try Row.fetchOne(statement, arguments: [id]).map(QueuedUpload.init)
+        }
     }
 
+    /// All that is needed to send an upload; `nil` if there is none with that identifier.
+    ///
+    /// - Throws: ``RowDamage`` if the row cannot be read.
     func record(_ id: QueuedUpload.ID) throws -> UploadRecord? {
-        try Row.fetchOne(self, sql: "SELECT * FROM upload JOIN request USING (id) WHERE id = ?", arguments: [id])
-            .map(UploadRecord.init)
+        try RowDamage.naming(id) {
+            let statement = try cachedStatement(sql: "SELECT * FROM upload JOIN request USING (id) WHERE id = ?")
+            return try Row.fetchOne(statement, arguments: [id]).map(UploadRecord.init)
+        }
     }
 
+    /// The state of an upload, also of one that cannot be read otherwise; `nil` if there is none with that identifier.
+    func state(_ id: QueuedUpload.ID) throws -> QueuedUpload.State.Kind? {
+        let state = try DatabaseValue.fetchOne(self, sql: "SELECT state FROM upload WHERE id = ?", arguments: [id])
+        return state.map { String.fromDatabaseValue($0).flatMap(QueuedUpload.State.Kind.init(rawValue:)) ?? .failed }
+    }
+
+    /// All that is needed to settle a transfer. An upload that cannot be read fails, and none is given.
     func record(named uuid: UUID) throws -> UploadRecord? {
-        try Row.fetchOne(
-            self, sql: "SELECT * FROM upload JOIN request USING (id) WHERE uuid = ?", arguments: [uuid.uuidString]
-        ).map(UploadRecord.init)
+        let id = try QueuedUpload.ID.fetchOne(
+            self, sql: "SELECT id FROM upload WHERE uuid = ?", arguments: [uuid.uuidString])
+        return try id.flatMap(readable)
     }
 
     /// The names of the bodies that are still needed.
     func uuids() throws -> Set<UUID> {
-        let names = try String.fetchSet(self, sql: "SELECT uuid FROM upload WHERE state <> 'done'")
-        return Set(names.compactMap(UUID.init(uuidString:)))
+        let names = try DatabaseValue.fetchAll(self, sql: "SELECT uuid FROM upload WHERE state <> 'done'")
+        return Set(names.compactMap(UUID.init(bodyName:)))
     }
 
     /// Whether a background session still has uploads, or may be given more.
@@ -89,7 +105,7 @@ extension Database {
             self,
             sql: """
                 SELECT EXISTS (SELECT 1 FROM upload INDEXED BY upload_session WHERE session = ?)
-                    OR ((SELECT isPaused FROM queue LIMIT 1) = 0
+                    OR (NOT EXISTS (SELECT 1 FROM queue WHERE isPaused <> 0)
                         AND (EXISTS (SELECT 1 FROM upload INDEXED BY upload_ready WHERE schedule = 0)
                             OR EXISTS (SELECT 1 FROM upload INDEXED BY upload_due WHERE schedule = 1)))
                 """, arguments: [session]) ?? false
@@ -117,7 +133,7 @@ extension Database {
                 try Row.fetchOne(
                     self,
                     sql: """
-                        SELECT id, priority FROM upload INDEXED BY upload_ready
+                        SELECT id, CAST(priority AS INTEGER) AS priority FROM upload INDEXED BY upload_ready
                         WHERE schedule = 0 AND networks = ?
                             AND id NOT IN (\(active.map(String.init).joined(separator: ", ")))
                         ORDER BY priority DESC, id LIMIT 1
@@ -132,10 +148,15 @@ extension Database {
             guard let id = next?.id else { return nil }
             try execute(
                 sql: """
-                    UPDATE upload SET state = 'sending', schedule = NULL, session = NULL, attempts = attempts + 1,
+                    UPDATE upload SET state = 'sending', schedule = NULL, session = NULL, attempts = \(Self.increment("attempts")),
                         sent = CASE WHEN resource IS NULL THEN 0 ELSE sent END
-                    WHERE id = ?
+                    WHERE id = ? AND schedule = 0
                     """, arguments: [id])
+            guard changesCount == 1 else {
+                // Found by the index, which would find it again and again.
+                throw DatabaseError(
+                    resultCode: .SQLITE_CORRUPT, message: "an index does not say the same as its table")
+            }
             if let record = try readable(id) { return record }
         }
     }
@@ -145,7 +166,7 @@ extension Database {
         do {
             if let record = try record(id) { return record }
             try failUpload(id, because: "Its request is missing from the queue's database. Enqueue the form again.")
-        } catch {
+        } catch let error as RowDamage {
             try failUpload(
                 id, because: "What the queue's database holds of it cannot be read. Enqueue the form again. (\(error))")
         }
@@ -154,8 +175,11 @@ extension Database {
 
     /// When the next upload whose time has not come may be sent.
     func nextDue() throws -> Date? {
-        try Double.fetchOne(self, sql: "SELECT min(due) FROM upload INDEXED BY upload_due WHERE schedule = 1")
-            .map(Date.init(timeIntervalSince1970:))
+        let due = try DatabaseValue.fetchOne(
+            self, sql: "SELECT min(due) FROM upload INDEXED BY upload_due WHERE schedule = 1")
+        guard let due, !due.isNull else { return nil }
+        // What is no time is due: the next claim lets it go.
+        return Date(timeIntervalSince1970: Double.fromDatabaseValue(due) ?? 0)
     }
 
     /// Those that are being sent in this process.
@@ -196,7 +220,7 @@ extension Database {
             try execute(
                 sql: """
                     UPDATE upload SET state = CASE WHEN due > ? THEN state ELSE 'sending' END, schedule = NULL,
-                        session = ?, attempts = attempts + 1, sent = 0, resource = NULL
+                        session = ?, attempts = \(Self.increment("attempts")), sent = 0, resource = NULL
                     WHERE id = ? AND schedule IN (0, 1)
                     """, arguments: [now.timeIntervalSince1970, session, id])
             // Another process may have taken it meanwhile.
@@ -225,8 +249,9 @@ extension Database {
             arguments: [session])
         var transfers: [Transfer.ID: QueuedUpload.ID] = [:]
         for row in rows {
-            guard let uuid = UUID(uuidString: try row.decode(String.self, forColumn: "uuid")) else { continue }
-            let attempt = Int(clamping: try row.decode(Int64.self, forColumn: "attempts"))
+            guard let uuid = UUID(bodyName: try row.decode(DatabaseValue.self, forColumn: "uuid")) else { continue }
+            let attempt = try? row.count("attempts")
+            guard let attempt else { continue }
             transfers[Transfer.ID(upload: uuid, attempt: max(attempt, 1))] = try row.decode(
                 Int64.self, forColumn: "id")
         }
@@ -271,7 +296,7 @@ extension Database {
             sql: """
                 UPDATE upload SET state = 'retrying', schedule = 1, due = max(?, coalesce(notBefore, 0)), reason = ?,
                     session = NULL,
-                    failures = failures + ?
+                    failures = \(Self.increment("failures", by: "?"))
                 WHERE id = ? AND state IN ('waiting', 'sending', 'retrying')
                 """, arguments: [due.timeIntervalSince1970, reason, isFailure ? 1 : 0, id])
     }
@@ -285,13 +310,27 @@ extension Database {
                 """, arguments: [id])
     }
 
+    /// Counts up in the range in which numbers are read: what was written below it would never be reached.
+    private static func increment(_ column: String, by step: String = "1") -> String {
+        "min(max(\(column), 0), \(Row.maximumCount - 1)) + \(step)"
+    }
+
     func failUpload(_ id: QueuedUpload.ID, because reason: String) throws {
         try execute(
             sql: """
                 UPDATE upload SET state = 'failed', schedule = NULL, session = NULL, reason = ?,
-                    failures = failures + 1
+                    failures = \(Self.increment("failures"))
                 WHERE id = ? AND state IN ('waiting', 'sending', 'retrying')
                 """, arguments: [reason, id])
+    }
+
+    /// Cancels everything that has not ended, also what cannot be read.
+    func cancelAllUploads() throws {
+        try execute(
+            sql: """
+                UPDATE upload SET state = 'cancelled', schedule = NULL, session = NULL
+                WHERE state NOT IN ('done', 'failed', 'cancelled')
+                """)
     }
 
     func cancelUpload(_ id: QueuedUpload.ID) throws {
@@ -329,7 +368,8 @@ extension Database {
 
     /// Stops everything, or lets it go again. Uploads keep their places.
     func setQueuePaused(_ isPaused: Bool) throws {
-        try execute(sql: "UPDATE queue SET isPaused = ?", arguments: [isPaused])
+        try execute(sql: "DELETE FROM queue")
+        try execute(sql: "INSERT INTO queue VALUES (?)", arguments: [isPaused])
         guard isPaused else { return }
         try execute(
             sql: """
@@ -339,20 +379,26 @@ extension Database {
                 """)
     }
 
-    func removeUpload(_ id: QueuedUpload.ID) throws {
-        let group = try String.fetchOne(self, sql: "SELECT sequence FROM upload WHERE id = ?", arguments: [id])
-        try execute(sql: "DELETE FROM upload WHERE id = ?", arguments: [id])
-        if let group { try release(group) }
+    /// Removes every upload that has ended.
+    ///
+    /// - Returns: How many, and the names of their bodies.
+    func removeEndedUploads() throws -> (count: Int, bodies: [UUID]) {
+        let ended = "state IN ('done', 'failed', 'cancelled')"
+        let names = try DatabaseValue.fetchAll(self, sql: "SELECT uuid FROM upload WHERE \(ended)")
+        let groups = try DatabaseValue.fetchSet(
+            self, sql: "SELECT sequence FROM upload WHERE \(ended) AND sequence IS NOT NULL")
+        try execute(sql: "DELETE FROM upload WHERE \(ended)")
+        for group in groups { try release(group) }
+        return (names.count, names.compactMap(UUID.init(bodyName:)))
     }
 
     private func releaseGroup(of id: QueuedUpload.ID) throws {
-        if let group = try String.fetchOne(self, sql: "SELECT sequence FROM upload WHERE id = ?", arguments: [id]) {
-            try release(group)
-        }
+        let group = try DatabaseValue.fetchOne(self, sql: "SELECT sequence FROM upload WHERE id = ?", arguments: [id])
+        if let group, !group.isNull { try release(group) }
     }
 
     /// Lets the first of a group that has not ended go, if it waits for those before it.
-    private func release(_ group: String) throws {
+    private func release(_ group: DatabaseValue) throws {
         try execute(
             sql: """
                 UPDATE upload SET schedule = 1, due = coalesce(notBefore, 0)

@@ -23,6 +23,9 @@ final class QueueFolder: Sendable {
     let bodies: PrivateDirectory
 
     static let databaseName: FilePath.Component = "queue.sqlite"
+    private static let companionNames: [FilePath.Component] = [
+        "queue.sqlite-wal", "queue.sqlite-shm", "queue.sqlite-journal",
+    ]
     private static let bodiesName: FilePath.Component = "bodies"
 
     var databasePath: String { url.appending(path: Self.databaseName.string).path }
@@ -41,9 +44,10 @@ final class QueueFolder: Sendable {
             let database = try directory.openOrCreate(Self.databaseName)
             defer { try? database.close() }
             if !isNew { try check(database) }
-            for suffix in ["-wal", "-shm", "-journal"] {
-                guard let name = FilePath.Component(Self.databaseName.string + suffix) else { continue }
-                if try directory.status(of: name) != nil { try directory.openOrCreate(name).close() }
+            for name in Self.companionNames where try directory.status(of: name) != nil {
+                let companion = try directory.openOrCreate(name)
+                defer { try? companion.close() }
+                try Self.checkJournal(companion, directory.path.appending(name))
             }
             bodies = try directory.directory(Self.bodiesName)
         } catch let error as FileError {
@@ -51,6 +55,30 @@ final class QueueFolder: Sendable {
         } catch {
             throw error as? UploadQueueError
                 ?? UploadQueueError(.unusableDirectory, "The folder \(url.path) cannot be used: \(error)")
+        }
+    }
+
+    /// Refuses a journal that names another file, which SQLite would remove after undoing what the journal holds, wherever
+    /// that file is. The queue's own transactions concern one database, and their journals name none.
+    private static func checkJournal(_ journal: FileDescriptor, _ path: FilePath) throws {
+        // https://www.sqlite.org/fileformat.html, 3: a name is followed by its length, a checksum and these bytes.
+        let mark: [UInt8] = [0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7]
+        let size = try journal.stat().size
+        guard path.string.hasSuffix("-journal"), size >= mark.count else { return }
+        var end = [UInt8](repeating: 0, count: mark.count)
+        let count = try end.withUnsafeMutableBytes {
+            try journal.read(fromAbsoluteOffset: size - Int64(mark.count), into: $0)
+        }
+        guard count < mark.count || end != mark else {
+            throw UploadQueueError.damaged(path.string, "it names a file that SQLite would remove")
+        }
+    }
+
+    /// The bytes of the database and of what was written to it last.
+    func databaseBytes() throws -> Int64 {
+        try ([Self.databaseName] + Self.companionNames).reduce(0) { sum, name in
+            let (total, isTooLarge) = sum.addingReportingOverflow(try directory.status(of: name)?.size ?? 0)
+            return isTooLarge ? .max : total
         }
     }
 

@@ -11,7 +11,7 @@ import Foundation
 #endif
 
 extension Database {
-    /// Brings the tables of versions 1 to 3 to version 4.
+    /// Brings the tables of versions 1 to 3 to version 4: makes new ones and copies the rows.
     ///
     /// Those versions kept a form as JSON with its texts, with copies of files in a folder for each upload, or with the paths
     /// of files elsewhere. Copies become the body that is sent. Paths are not followed, because anyone who can write to the
@@ -19,63 +19,78 @@ extension Database {
     func migrateFromVersion(_ found: Int, _ folder: QueueFolder) throws {
         // What an earlier start has left that could not finish: those versions had no bodies.
         folder.removeAllBodies()
-        if found == 1 { try execute(sql: "ALTER TABLE upload ADD COLUMN resource TEXT") }
         try execute(
             sql: """
                 DROP TABLE IF EXISTS handover;
                 DROP INDEX upload_ready; DROP INDEX upload_due; DROP INDEX upload_sequence; DROP INDEX upload_sending;
-                ALTER TABLE upload ADD COLUMN uuid TEXT NOT NULL DEFAULT '';
-                ALTER TABLE upload ADD COLUMN session TEXT;
-                ALTER TABLE upload ADD COLUMN networks INTEGER NOT NULL DEFAULT 0;
-                UPDATE upload SET networks = CASE WHEN unmetered THEN 6 ELSE 0 END, resource = NULL;
-                UPDATE upload SET state = 'waiting', schedule = 0 WHERE state = 'sending';
-                ALTER TABLE upload DROP COLUMN unmetered;
+                ALTER TABLE upload RENAME TO upload_3;
                 ALTER TABLE request RENAME TO request_3;
-                CREATE TABLE request (
-                    id INTEGER PRIMARY KEY REFERENCES upload (id) ON DELETE CASCADE,
-                    idempotencyKey TEXT NOT NULL,
-                    headerFields BLOB NOT NULL,
-                    contentType TEXT NOT NULL,
-                    parts BLOB NOT NULL
-                );
+                ALTER TABLE response RENAME TO response_3;
                 """)
-        let ids = try QueuedUpload.ID.fetchAll(self, sql: "SELECT id FROM upload")
+        try QueueDatabase.makeTables(in: self)
+        let ids = try QueuedUpload.ID.fetchAll(self, sql: "SELECT id FROM upload_3 ORDER BY id")
         for id in ids { try migrateUpload(id, folder) }
-        try execute(sql: "DROP TABLE request_3; CREATE UNIQUE INDEX upload_uuid ON upload (uuid)")
-        try QueueDatabase.makeIndexes(in: self)
+        // Identifiers of uploads that were removed are not used again.
+        try execute(
+            sql: """
+                DELETE FROM sqlite_sequence WHERE name = 'upload';
+                UPDATE sqlite_sequence SET name = 'upload' WHERE name = 'upload_3';
+                DROP TABLE response_3; DROP TABLE request_3; DROP TABLE upload_3;
+                """)
     }
 
     private func migrateUpload(_ id: QueuedUpload.ID, _ folder: QueueFolder) throws {
         let uuid = UUID()
-        try execute(sql: "UPDATE upload SET uuid = ? WHERE id = ?", arguments: [uuid.uuidString, id])
-        let row = try Row.fetchOne(
-            self, sql: "SELECT * FROM upload JOIN request_3 USING (id) WHERE id = ?", arguments: [id])
-        guard let row else { return }
-        let key = try row.decode(String.self, forColumn: "idempotencyKey")
-        let state = try row.decode(String.self, forColumn: "state")
-        var contentType = "multipart/form-data"
-        var parts: [UploadRecord.Part] = []
-        var fields: [UploadRecord.Field] = []
+        try execute(
+            sql: """
+                INSERT INTO upload (id, uuid, url, method, state, schedule, due, priority, networks, sequence, notBefore,
+                    sent, total, attempts, failures, reason, enqueued)
+                SELECT id, ?, url, method, CASE state WHEN 'sending' THEN 'waiting' ELSE state END,
+                    CASE state WHEN 'sending' THEN 0 ELSE schedule END, due, priority,
+                    CASE WHEN unmetered THEN 6 ELSE 0 END, sequence, notBefore, sent, total, attempts, failures, reason,
+                    enqueued
+                FROM upload_3 WHERE id = ?
+                """, arguments: [uuid.uuidString, id])
+        try execute(
+            sql: "INSERT INTO response SELECT id, status, contentType, body FROM response_3 WHERE id = ?",
+            arguments: [id])
         do {
-            let decoder = JSONDecoder()
-            fields = try decoder.decode(
-                [UploadRecord.Field].self, from: try row.decode(Data.self, forColumn: "headerFields"))
-            if state != QueuedUpload.State.Kind.done.rawValue {
-                let old = try decoder.decode(FormOfVersion3.self, from: try row.decode(Data.self, forColumn: "form"))
-                let files = try row.decode(String?.self, forColumn: "folder")
-                let layout = try old.form(in: folder, files).layout()
-                (contentType, parts) = (layout.contentType, try folder.writeSynchronously(layout, for: uuid))
-                let length = layout.contentLength ?? 0
-                try execute(sql: "UPDATE upload SET total = ? WHERE id = ?", arguments: [length, id])
-            }
+            try migrateRequest(of: id, to: uuid, folder)
         } catch let error as UploadQueueError {
             // A full disk, say: the old tables are kept, and the next start tries again.
             throw error
+        } catch let error as DatabaseError where error.resultCode != .SQLITE_TOOBIG {
+            throw error
         } catch {
             try execute(
-                sql:
-                    "UPDATE upload SET state = 'failed', schedule = NULL, reason = ? WHERE id = ? AND state <> 'cancelled'",
-                arguments: ["\(error)", id])
+                sql: """
+                    UPDATE upload SET state = 'failed', schedule = NULL, reason = ?
+                    WHERE id = ? AND state NOT IN ('done', 'cancelled')
+                    """, arguments: ["\(error)", id])
+            try insertRequest(of: id, key: "", headerFields: [], contentType: "multipart/form-data", parts: [])
+        }
+    }
+
+    private func migrateRequest(of id: QueuedUpload.ID, to uuid: UUID, _ folder: QueueFolder) throws {
+        let row = try Row.fetchOne(
+            self,
+            sql: "SELECT upload_3.state, request_3.* FROM upload_3 JOIN request_3 USING (id) WHERE id = ?",
+            arguments: [id])
+        guard let row else { return }
+        let key = try row.decode(String.self, forColumn: "idempotencyKey")
+        let state = try row.decode(String.self, forColumn: "state")
+        let decoder = JSONDecoder()
+        let fields = try decoder.decode(
+            [UploadRecord.Field].self, from: try row.decode(Data.self, forColumn: "headerFields"))
+        var contentType = "multipart/form-data"
+        var parts: [UploadRecord.Part] = []
+        if state != QueuedUpload.State.Kind.done.rawValue {
+            let old = try decoder.decode(FormOfVersion3.self, from: try row.decode(Data.self, forColumn: "form"))
+            let files = try row.decode(String?.self, forColumn: "folder")
+            let layout = try old.form(in: folder, files).layout()
+            (contentType, parts) = (layout.contentType, try folder.writeSynchronously(layout, for: uuid))
+            let length = layout.contentLength ?? 0
+            try execute(sql: "UPDATE upload SET total = ? WHERE id = ?", arguments: [length, id])
         }
         try insertRequest(of: id, key: key, headerFields: fields, contentType: contentType, parts: parts)
     }

@@ -32,8 +32,8 @@ struct UploadRecord: Sendable {
 
     init(_ row: Row) throws {
         upload = try QueuedUpload(row)
-        guard let uuid = UUID(uuidString: try row.decode(String.self, forColumn: "uuid")) else {
-            throw row.damage("its name is no UUID")
+        guard let uuid = UUID(bodyName: try row.decode(DatabaseValue.self, forColumn: "uuid")) else {
+            throw RowDamage("its name is no UUID")
         }
         self.uuid = uuid
         var fields = HTTPFields()
@@ -45,7 +45,7 @@ struct UploadRecord: Sendable {
         headerFields = fields
         contentType = try row.decode(String.self, forColumn: "contentType")
         resource = try row.decode(String?.self, forColumn: "resource").flatMap { URL(string: $0) }
-        failures = Int(clamping: try row.decode(Int64.self, forColumn: "failures"))
+        failures = try row.count("failures")
         session = try row.decode(String?.self, forColumn: "session")
     }
 
@@ -106,6 +106,9 @@ enum Schedule: Int {
 }
 
 extension QueuedUpload {
+    /// More than any disk has, and little enough that the bytes of many uploads can be added up.
+    private static let maximumBytes: Int64 = 1 << 50
+
     /// What is read of each upload.
     static let columns = """
         SELECT upload.*, request.parts AS parts, response.status AS responseStatus,
@@ -118,12 +121,14 @@ extension QueuedUpload {
         guard let url = URL(string: try row.decode(String.self, forColumn: "url")),
             let method = HTTPRequest.Method(try row.decode(String.self, forColumn: "method")),
             let kind = State.Kind(rawValue: try row.decode(String.self, forColumn: "state"))
-        else { throw row.damage("its address, method or state is none") }
+        else { throw RowDamage("its address, method or state is none") }
         self.url = url
         self.method = method
-        bytesSent = try row.decode(Int64.self, forColumn: "sent")
-        totalBytes = try row.decode(Int64.self, forColumn: "total")
-        attempts = Int(clamping: try row.decode(Int64.self, forColumn: "attempts"))
+        let total = try row.decode(Int64.self, forColumn: "total")
+        guard (0...Self.maximumBytes).contains(total) else { throw RowDamage("no body has \(total) bytes") }
+        totalBytes = total
+        bytesSent = min(max(try row.decode(Int64.self, forColumn: "sent"), 0), total)
+        attempts = try row.count("attempts")
         enqueued = try row.date("enqueued") ?? Date(timeIntervalSince1970: 0)
         conditions = UploadConditions(
             notBefore: try row.date("notBefore"),
@@ -133,7 +138,9 @@ extension QueuedUpload {
         let parts = try row.decode(Data?.self, forColumn: "parts") ?? Data("[]".utf8)
         self.parts = try JSONDecoder().decode([UploadRecord.Part].self, from: parts).map { part in
             let (end, isTooFar) = part.offset.addingReportingOverflow(part.length)
-            guard part.offset >= 0, part.length >= 0, !isTooFar else { throw row.damage("a part is out of place") }
+            guard part.offset >= 0, part.length >= 0, !isTooFar, end <= total else {
+                throw RowDamage("a part is out of place")
+            }
             return Part(
                 name: part.name, filename: part.filename, contentType: part.contentType, content: part.offset..<end)
         }
@@ -167,6 +174,9 @@ extension AllowedNetworks {
 }
 
 extension Row {
+    /// Large enough for every count, and small enough to be counted up.
+    static let maximumCount: Int64 = 1_000_000_000
+
     fileprivate func date(_ column: String) throws -> Date? {
         try decode(Double?.self, forColumn: column).map(Date.init(timeIntervalSince1970:))
     }
@@ -177,7 +187,37 @@ extension Row {
         hasColumn(column) ? try decode(Value?.self, forColumn: column) : nil
     }
 
-    fileprivate func damage(_ reason: String) -> DatabaseError {
-        DatabaseError(resultCode: .SQLITE_CORRUPT, message: "an upload cannot be read: \(reason)")
+    /// How often something has happened.
+    func count(_ column: String) throws -> Int {
+        Int(clamping: Swift.min(Swift.max(try decode(Int64.self, forColumn: column), 0), Self.maximumCount))
+    }
+}
+
+extension UUID {
+    /// The name of a body as the queue writes it, so that no two rows name one body.
+    init?(bodyName: DatabaseValue) {
+        guard case .string(let name) = bodyName.storage, let uuid = UUID(uuidString: name), uuid.uuidString == name
+        else { return nil }
+        self = uuid
+    }
+}
+
+/// An upload whose row says what the queue would not have written. The others are not affected.
+struct RowDamage: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) {
+        self.description = description
+    }
+
+    /// Reads one upload, and turns what is wrong with its row alone into damage of that row.
+    static func naming<Value>(_ id: QueuedUpload.ID, _ read: () throws -> Value) throws -> Value {
+        do {
+            return try read()
+        } catch let error as DatabaseError where error.resultCode != .SQLITE_TOOBIG {
+            throw error
+        } catch {
+            throw RowDamage("upload \(id) cannot be read: \(error)")
+        }
     }
 }

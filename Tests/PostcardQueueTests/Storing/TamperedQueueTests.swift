@@ -74,6 +74,12 @@ import Darwin
         "UPDATE request SET parts = '[{\"name\":\"a\",\"offset\":-1,\"length\":9223372036854775807}]' WHERE id = 1",
         "UPDATE request SET parts = '[{\"name\":\"a\",\"offset\":5,\"length\":9223372036854775807}]' WHERE id = 1",
         "UPDATE request SET parts = '[{\"name\":\"a\",\"offset\":500,\"length\":5}]' WHERE id = 1",
+        "UPDATE upload SET priority = 'high' WHERE id = 1", "UPDATE upload SET priority = x'ff' WHERE id = 1",
+        "UPDATE upload SET total = 9223372036854775807, sent = -9223372036854775808 WHERE id = 1",
+        "UPDATE request SET parts = zeroblob(80000000) WHERE id = 1",
+        "UPDATE upload SET uuid = (SELECT lower(uuid) FROM upload WHERE id = 2) WHERE id = 1",
+        "UPDATE upload SET uuid = (SELECT CAST(uuid AS BLOB) FROM upload WHERE id = 2) WHERE id = 1",
+        "UPDATE queue SET isPaused = NULL IS NOT NULL", "UPDATE request SET headerFields = x'5bff' WHERE id = 1",
         "UPDATE request SET parts = '[]' WHERE id = 1", "DELETE FROM request WHERE id = 1", "DELETE FROM queue",
     ])
     func `a row that says something else harms neither what is outside nor the other uploads`(sql: String) async throws

@@ -50,7 +50,9 @@ struct ConnectionTests {
             #expect(FileManager.default.createFile(atPath: file, contents: nil))
             try FileHandle(forWritingTo: URL(filePath: file)).truncate(atOffset: 100_000_000)
             let result = try await Program.run(
-                "curl", ["-sS", "--max-time", "30"] + arguments + ["-F", "f=@\(file)", "\(receiver.url)/uploads"])
+                "curl",
+                ["-sS", "--max-time", RunningReceiver.patience] + arguments
+                    + ["-F", "f=@\(file)", "\(receiver.url)/uploads"])
             #expect(result.status == 0, "\(result.messages)")
             let problem = try JSONDecoder().decode(Problem.self, from: result.output)
             #expect(problem.status == 413)

@@ -77,7 +77,8 @@ struct CurlSender: Sendable {
         // Without it curl waits for 100 Continue before larger bodies.
         let all = fields + number + ["Expect:"]
         let result = try await Program.run(
-            "curl", ["-sS", "-i", "--max-time", "30"] + options + all.flatMap { ["-H", $0] } + arguments)
+            "curl",
+            ["-sS", "-i", "--max-time", RunningReceiver.patience] + options + all.flatMap { ["-H", $0] } + arguments)
         guard result.status == 0 else { throw CurlFailure(message: result.messages) }
         return CurlAnswer(result.output)
     }

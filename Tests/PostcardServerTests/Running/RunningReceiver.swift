@@ -30,8 +30,11 @@ struct RunningReceiver: Sendable {
         }
     }
 
+    /// How long curl waits, in seconds: a hang is a failure, and a busy machine is none.
+    static let patience = "300"
+
     func curl(_ arguments: String...) async throws -> Program.Ending {
-        try await Program.run("curl", ["-sS", "--max-time", "30"] + arguments)
+        try await Program.run("curl", ["-sS", "--max-time", Self.patience] + arguments)
     }
 
     /// Sends bytes as they are and reads what comes back until the server closes.

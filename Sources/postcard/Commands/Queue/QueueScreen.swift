@@ -15,16 +15,24 @@ struct QueueScreen {
         var meter = SpeedMeter()
         for try await uploads in queue.updates() {
             let shown = uploads.filter { $0.state == .sending }
-            let sent = uploads.reduce(0) { $0 + $1.bytesSent }
+            let sent = Self.sum(uploads.map(\.bytesSent))
             meter.add(sent, at: .now)
             let ended = uploads.count { $0.state.isEnded }
             let lines = ProgressLines(
                 files: shown.map { .init(label: "\($0.id)", sent: $0.bytesSent, total: $0.totalBytes) },
                 whole: .init(
                     label: "\(ended) of \(uploads.count)", sent: sent,
-                    total: uploads.reduce(0) { $0 + $1.totalBytes }), speed: meter.bytesPerSecond)
+                    total: Self.sum(uploads.map(\.totalBytes))), speed: meter.bytesPerSecond)
             let size = Terminal.size
             redrawn.draw(lines.drawn(columns: size.columns, rows: size.rows))
+        }
+    }
+
+    /// A sum that cannot overflow, because the queue's database may say anything.
+    private static func sum(_ numbers: [Int64]) -> Int64 {
+        numbers.reduce(0) { sum, number in
+            let (total, isTooLarge) = sum.addingReportingOverflow(number)
+            return isTooLarge ? .max : total
         }
     }
 }

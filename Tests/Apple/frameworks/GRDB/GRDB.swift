@@ -57,6 +57,7 @@ public final class Database {
     init() { fatalError() }
     public static let suspendNotification = Notification.Name("GRDB.Database.Suspend")
     public static let resumeNotification = Notification.Name("GRDB.Database.Resume")
+    public var sqliteConnection: OpaquePointer? { fatalError() }
     public var lastInsertedRowID: Int64 { fatalError() }
     public var changesCount: Int { fatalError() }
     public var totalChangesCount: Int { fatalError() }
@@ -166,6 +167,8 @@ public struct ResultCode: RawRepresentable, Equatable, Hashable, Sendable {
     public static let SQLITE_FULL = ResultCode(rawValue: 13)
     public static let SQLITE_CANTOPEN = ResultCode(rawValue: 14)
     public static let SQLITE_CONSTRAINT = ResultCode(rawValue: 19)
+    public static let SQLITE_TOOBIG = ResultCode(rawValue: 18)
+    public static let SQLITE_MISMATCH = ResultCode(rawValue: 20)
     public static let SQLITE_AUTH = ResultCode(rawValue: 23)
     public static let SQLITE_NOTADB = ResultCode(rawValue: 26)
 }
@@ -181,7 +184,19 @@ public struct DatabaseError: Error, CustomStringConvertible {
     public var description: String { fatalError() }
 }
 
-public protocol DatabaseValueConvertible {}
+public protocol DatabaseValueConvertible {
+    static func fromDatabaseValue(_ dbValue: DatabaseValue) -> Self?
+}
+extension DatabaseValueConvertible {
+    public static func fromDatabaseValue(_ dbValue: DatabaseValue) -> Self? { fatalError() }
+}
+public struct DatabaseValue: Hashable, Sendable, DatabaseValueConvertible {
+    public enum Storage: Sendable { case null, int64(Int64), double(Double), string(String), blob(Data) }
+    public var storage: Storage { fatalError() }
+    public var isNull: Bool { fatalError() }
+    public static func == (left: DatabaseValue, right: DatabaseValue) -> Bool { fatalError() }
+    public func hash(into hasher: inout Hasher) { fatalError() }
+}
 public protocol StatementColumnConvertible {}
 extension Bool: DatabaseValueConvertible, StatementColumnConvertible {}
 extension Int: DatabaseValueConvertible, StatementColumnConvertible {}

@@ -1,0 +1,96 @@
+#if Queue && AsyncHTTP
+import Foundation
+import PostcardAsyncHTTP
+import PostcardClient
+import PostcardQueue
+
+/// Uses the queues whose folders it reads from standard input, a line each, in every way that a program can, and writes a
+/// line after each: PostcardQueueVictim.
+@main struct QueueVictim {
+    private let client = UploadClient(
+        transport: AsyncHTTPTransport(), retryPolicy: .never, idleTimeout: .seconds(20))
+
+    static func main() async {
+        say("ready")
+        let victim = QueueVictim()
+        while let path = readLine() {
+            do {
+                try await victim.use(URL(filePath: path))
+                say("used")
+            } catch {
+                say("refused: \(error)".replacing("\n", with: " "))
+            }
+        }
+    }
+
+    private static func say(_ line: String) {
+        try? FileHandle.standardOutput.write(contentsOf: Data("\(line)\n".utf8))
+    }
+
+    private func use(_ directory: URL) async throws {
+        let queue = try UploadQueue(directory: directory)
+        look(at: try queue.uploads())
+        try await drain(queue)
+        for upload in try queue.uploads() {
+            try? queue.retry(upload.id)
+            try? queue.pause(upload.id)
+            try? queue.resume(upload.id)
+        }
+        try await drain(queue)
+        let uploads = try queue.uploads()
+        look(at: uploads)
+        if let first = uploads.first { try? queue.cancel(first.id) }
+        try queue.retryAll()
+        try queue.pause()
+        try queue.resume()
+        try queue.cancelAll()
+        try queue.clear()
+        try await drain(queue)
+    }
+
+    /// What a list on a screen shows.
+    private func look(at uploads: [QueuedUpload]) {
+        for upload in uploads {
+            _ = upload.fraction
+            for part in upload.parts { _ = upload.fraction(of: part) }
+            if case .retrying(let due, _) = upload.state { _ = due.formatted(.iso8601) }
+        }
+    }
+
+    /// Sends until nothing more happens: what is due in a year is not waited for.
+    private func drain(_ queue: UploadQueue) async throws {
+        let options = QueueOptions(
+            retryPolicy: RetryPolicy(maximumAttempts: 2, firstDelay: .milliseconds(1), maximumDelay: .milliseconds(1)),
+            endsWhenEmpty: true)
+        try await withThrowingTaskGroup(of: Bool.self) { group in
+            group.addTask {
+                try await queue.run(client, options: options)
+                return true
+            }
+            group.addTask {
+                while try queue.uploads().contains(where: { $0.state == .sending || isDue($0) }) {
+                    try await Task.sleep(for: .milliseconds(50))
+                }
+                // A moment for what cannot be read, which is in no list.
+                try await Task.sleep(for: .milliseconds(200))
+                return false
+            }
+            defer { group.cancelAll() }
+            _ = try await group.next()
+        }
+    }
+
+    private func isDue(_ upload: QueuedUpload) -> Bool {
+        let soon = Date(timeIntervalSinceNow: 1)
+        switch upload.state {
+        case .retrying(let due, _): return due < soon
+        case .waiting: return upload.conditions.group == nil && upload.conditions.notBefore.map { $0 < soon } ?? true
+        default: return false
+        }
+    }
+}
+#else
+@main struct QueueVictim {
+    static func main() {}
+}
+#endif

@@ -1,0 +1,348 @@
+"""What may have become of a queue: odd values, other tables, damage, and links that lead elsewhere."""
+
+import contextlib
+import os
+import shutil
+import socket
+import sqlite3
+import stat
+import struct
+import uuid
+
+from queues import COMPANIONS, COPIES, Queue, odd_value
+
+def make(folder, templates, canary, chance):
+    """Copies a queue and changes it once or a few times. Returns what was done."""
+    remove(os.path.dirname(folder))
+    template = chance.choice(templates)
+    shutil.copytree(template, folder)
+    os.chmod(folder, 0o700)
+    queue = Queue(folder, canary, chance)
+    done = [os.path.basename(template)]
+    for _ in range(chance.choice([1, 1, 1, 2, 3])):
+        change = chance.choice(CHANGES)
+        try:
+            done.append(f"{change.__name__}: {change(queue)}")
+        except (OSError, sqlite3.Error, ArithmeticError, LookupError, ValueError, struct.error) as error:
+            done.append(f"{change.__name__} failed: {error}")
+    return "; ".join(done)
+
+
+def remove(path):
+    for place, folders, _ in os.walk(path):
+        for name in folders:
+            if not os.path.islink(f"{place}/{name}"):
+                os.chmod(f"{place}/{name}", 0o700)
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def rows(queue):
+    """Any value in any column of some rows."""
+    with queue.connected() as database:
+        tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        done = []
+        for _ in range(queue.chance.randrange(1, 6)):
+            table = queue.chance.choice(sorted(tables))
+            columns = [row[1] for row in database.execute(f"PRAGMA table_info({table})")]
+            column, value = queue.chance.choice(columns), odd_value(queue)
+            where = queue.chance.choice(["", " WHERE rowid = 1", " WHERE rowid = 2", " WHERE rowid = 4"])
+            done.append(f"{table}.{column} = {value!r:.60}{where}")
+            with contextlib.suppress(sqlite3.Error):
+                database.execute(f"UPDATE {table} SET {column} = ?{where}", (value,))
+    return ", ".join(done)
+
+
+def states(queue):
+    """States and times that do not fit together."""
+    with queue.connected() as database:
+        values = (
+            queue.chance.choice(["waiting", "sending", "retrying", "paused", "done", "failed", "cancelled", "x"]),
+            queue.chance.choice([None, 0, 1, 2, 3, "x"]), queue.chance.choice([0, -1e308, 1e308, float("inf"), "soon", b""]),
+            queue.chance.choice([0, 2**63 - 1, -(2**63)]), queue.chance.choice([0, 2**63 - 1, -(2**63)]),
+            queue.chance.randrange(1, 5))
+        database.execute(
+            "UPDATE upload SET state = ?, schedule = ?, due = ?, attempts = ?, failures = ? WHERE id = ?", values)
+    return repr(values)
+
+
+def ids(queue):
+    """Rows with other identifiers, without their other half, or twice."""
+    number = queue.chance.choice([0, -1, -(2**63), 2**63 - 1, 2**63 - 2, 7])
+    statement = queue.chance.choice([
+        f"UPDATE upload SET id = {number} WHERE id = 1", f"UPDATE request SET id = {number} WHERE id = 1",
+        f"UPDATE upload SET id = {number} WHERE id = 1; UPDATE request SET id = {number} WHERE id = 1",
+        "DELETE FROM request", "DELETE FROM request WHERE id = 1", "DELETE FROM upload WHERE id = 1", "DELETE FROM queue",
+        "INSERT INTO queue VALUES (1); INSERT INTO queue VALUES ('x')", "UPDATE queue SET isPaused = 'x'",
+        f"UPDATE sqlite_sequence SET seq = {number}", "UPDATE sqlite_sequence SET seq = 'x'", "DELETE FROM sqlite_sequence",
+        "UPDATE upload SET uuid = lower((SELECT uuid FROM upload WHERE id = 4)) WHERE id = 2",
+        "UPDATE upload SET uuid = CAST((SELECT uuid FROM upload WHERE id = 4) AS BLOB) WHERE id = 2",
+    ])
+    with queue.connected() as database:
+        database.executescript(statement)
+    return statement
+
+
+def schema(queue):
+    """Tables, columns and whatever else a database can have, and what runs by itself."""
+    target = queue.target()
+    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+    table = queue.chance.choice(["upload", "request", "response", "queue"])
+    statement = queue.chance.choice([
+        f"DROP TABLE {table}", f"ALTER TABLE {table} RENAME TO other", "ALTER TABLE upload RENAME COLUMN uuid TO name",
+        "ALTER TABLE upload RENAME COLUMN url TO uuid2; ALTER TABLE upload ADD COLUMN url TEXT",
+        "ALTER TABLE upload DROP COLUMN reason", "DROP INDEX upload_ready", "DROP INDEX upload_due",
+        f"CREATE TRIGGER t AFTER UPDATE ON upload BEGIN SELECT load_extension('{target}'); END",
+        f"CREATE TRIGGER t AFTER UPDATE ON upload BEGIN SELECT writefile('{target}', 'x'), readfile('{target}'); END",
+        "CREATE TRIGGER t AFTER UPDATE ON upload BEGIN DELETE FROM upload; END",
+        "CREATE TRIGGER t BEFORE INSERT ON response BEGIN SELECT RAISE(ABORT, 'no'); END",
+        "CREATE TRIGGER t BEFORE UPDATE ON upload BEGIN SELECT RAISE(IGNORE); END",
+        f"CREATE TRIGGER t AFTER UPDATE ON upload BEGIN UPDATE queue SET isPaused = ({endless}); END",
+        f"CREATE TRIGGER t AFTER UPDATE ON upload WHEN new.state = 'sending' BEGIN UPDATE upload SET state = 'waiting', "
+        "schedule = 0, attempts = 0, failures = 0 WHERE id = new.id; END",
+        f"ALTER TABLE {table} RENAME TO inner_1; CREATE VIEW {table} AS SELECT * FROM inner_1",
+        f"DROP TABLE queue; CREATE VIEW queue AS {endless}".replace("count(*)", "count(*) AS isPaused"),
+        f"ALTER TABLE upload RENAME TO inner_1; CREATE VIEW upload AS SELECT *, load_extension('{target}') FROM inner_1;"
+        "CREATE TRIGGER t INSTEAD OF UPDATE ON upload BEGIN DELETE FROM inner_1; END",
+        "ALTER TABLE upload ADD COLUMN extra AS (load_extension('x'))",
+        "ALTER TABLE upload ADD COLUMN extra AS (printf('%.*c', 900000000, 'x'))",
+        "CREATE INDEX strange ON upload (abs(id), lower(uuid))", "CREATE INDEX strange ON upload (printf('%.100000c', uuid))",
+        "CREATE VIRTUAL TABLE strange USING fts5(text)", "CREATE VIRTUAL TABLE strange USING rtree(id, a, b)",
+        "CREATE TABLE grdb_issue_102 (id INTEGER PRIMARY KEY)", "CREATE VIEW grdb_issue_102 AS SELECT 1",
+        "CREATE TABLE upload_3 (id); CREATE TABLE request_3 (id)", "CREATE TABLE sqlite_parameters (x)",
+        "CREATE TABLE other AS SELECT * FROM upload", "ANALYZE", "CREATE TRIGGER t AFTER INSERT ON upload BEGIN SELECT 1; END",
+        "PRAGMA user_version = 0", "PRAGMA user_version = 1", "PRAGMA user_version = 2", "PRAGMA user_version = 3",
+        "PRAGMA user_version = 4", "PRAGMA user_version = -1", "PRAGMA user_version = 5", "PRAGMA application_id = 0",
+        "PRAGMA user_version = 0; PRAGMA application_id = 0", "PRAGMA journal_mode = DELETE; PRAGMA user_version = 3",
+        "PRAGMA journal_mode = DELETE; PRAGMA auto_vacuum = FULL; VACUUM", "PRAGMA journal_mode = DELETE",
+        "PRAGMA journal_mode = DELETE; PRAGMA page_size = 512; VACUUM",
+        "PRAGMA journal_mode = DELETE; PRAGMA page_size = 65536; VACUUM",
+    ])
+    with queue.connected() as database:
+        database.executescript("PRAGMA legacy_alter_table = ON; " + statement)
+    return statement
+
+
+def written_schema(queue):
+    """A schema that no statement makes."""
+    table = queue.chance.choice(["upload", "request", "queue", "upload_ready", "upload_due"])
+    statement = queue.chance.choice([
+        f"UPDATE sqlite_master SET rootpage = {queue.chance.choice([0, 1, 2, 3, 5, -1, 10**6, 2**31])} WHERE name = '{table}'",
+        f"UPDATE sqlite_master SET rootpage = (SELECT rootpage FROM sqlite_master WHERE name = 'request') "
+        f"WHERE name = '{table}'",
+        f"UPDATE sqlite_master SET sql = 'CREATE TABLE {table} (x' WHERE name = '{table}'",
+        f"UPDATE sqlite_master SET sql = 'CREATE VIEW {table} AS SELECT 1', type = 'view', rootpage = 0 "
+        f"WHERE name = '{table}'",
+        f"UPDATE sqlite_master SET sql = NULL WHERE name = '{table}'", f"DELETE FROM sqlite_master WHERE name = '{table}'",
+        "UPDATE sqlite_master SET sql = replace(sql, 'NOT NULL', '')",
+        "UPDATE sqlite_master SET sql = replace(sql, 'TEXT', 'BLOB')",
+        "UPDATE sqlite_master SET sql = replace(sql, 'uuid TEXT NOT NULL UNIQUE', "
+        "'uuid TEXT NOT NULL UNIQUE DEFAULT (load_extension(1))')",
+        "UPDATE sqlite_master SET sql = replace(sql, 'INTEGER PRIMARY KEY', 'PRIMARY KEY')",
+        "UPDATE sqlite_master SET tbl_name = 'queue'", "UPDATE sqlite_master SET name = upper(name)",
+        f"INSERT INTO sqlite_master VALUES ('trigger', 't', 'upload', 0, 'CREATE TRIGGER t AFTER UPDATE ON upload BEGIN "
+        f"ATTACH ''{queue.target()}'' AS x; END')",
+        f"INSERT INTO sqlite_master VALUES ('table', 'v', 'v', 0, 'CREATE VIRTUAL TABLE v USING csv(filename={queue.target()})')",
+        "UPDATE sqlite_master SET sql = replace(sql, 'ON DELETE CASCADE', 'ON DELETE SET NULL')",
+    ])
+    with queue.connected() as database:
+        database.executescript("PRAGMA writable_schema = ON; " + statement)
+    return statement
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return bytearray(file.read())
+
+
+def write(path, content):
+    with open(path, "wb") as file:
+        file.write(content)
+
+
+def header(queue):
+    """Fields of the database's header."""
+    content, chance = read(queue.own_file(queue.database)), queue.chance
+    for _ in range(chance.randrange(1, 4)):
+        offset = chance.choice([0, 16, 18, 19, 20, 21, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60, 64, 68, 92, 96])
+        content[offset : offset + 4] = chance.choice(
+            [b"\0\0\0\0", b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\0\0\0\1", b"\0\0\0\2", b"\0\0\0\4",
+             struct.pack(">I", chance.getrandbits(32))])
+    write(queue.database, content)
+    return f"{content[:100].hex()}"
+
+
+def pages(queue):
+    """Bytes and pages of the database, or of its log."""
+    path = queue.chance.choice([queue.database] * 4 + [f"{queue.folder}/{name}" for name in COMPANIONS])
+    content, chance = read(queue.own_file(path)), queue.chance
+    size = 4096
+    kind = chance.choice(["bits", "cut", "zero", "random", "copy", "grow", "pointer"])
+    if kind == "bits" and content:
+        for _ in range(chance.choice([1, 3, 30, 300])):
+            content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+    elif kind == "cut":
+        del content[chance.choice([0, 1, 99, 100, 4096, chance.randrange(len(content) + 1)]) :]
+    elif kind == "grow":
+        content += bytes(chance.choice([1, 4096, 40960]))
+    else:
+        page = chance.randrange(max(len(content) // size, 1)) * size
+        if kind == "zero":
+            content[page : page + size] = bytes(size)
+        elif kind == "random":
+            content[page : page + size] = bytes(chance.getrandbits(8) for _ in range(size))
+        elif kind == "copy":
+            other = chance.randrange(max(len(content) // size, 1)) * size
+            content[page : page + size] = content[other : other + size]
+        else:
+            # A page whose children are one page, perhaps itself: a tree without end.
+            child, cells = chance.randrange(1, max(len(content) // size, 2) + 1), 300
+            start = 100 if page == 0 else 0
+            tree = struct.pack(">BHHHBI", 5, 0, cells, size - 5 * cells, 0, child)
+            tree += b"".join(struct.pack(">H", size - 5 * (index + 1)) for index in range(cells))
+            content[page + start : page + start + len(tree)] = tree
+            for index in range(cells):
+                at = page + size - 5 * (index + 1)
+                content[at : at + 5] = struct.pack(">IB", child, index % 128)
+    write(path, content)
+    return f"{os.path.basename(path)} {kind}"
+
+
+def log(queue):
+    """A log that says more than there is, with checksums that are right."""
+    path = f"{queue.folder}/queue.sqlite-wal"
+    chance = queue.chance
+    size = chance.choice([1, 2, 10, 0x7FFFFFFF, 0xFFFFFFFE, 0xFFFFFFFF])
+    content = read(queue.own_file(queue.database))
+    if os.path.lexists(path):
+        queue.own_file(path)
+
+    def checksum(data, start):
+        first, second = start
+        for index in range(0, len(data), 8):
+            a, b = struct.unpack(">II", data[index : index + 8])
+            first = (first + a + second) & 0xFFFFFFFF
+            second = (second + b + first) & 0xFFFFFFFF
+        return first, second
+
+    head = struct.pack(">IIIIII", 0x377F0683, 3007000, 4096, 0, 1, 2)
+    sums = checksum(head, (0, 0))
+    made = head + struct.pack(">II", *sums)
+    for number in range(chance.randrange(1, 4)):
+        page = chance.choice([1, 2, 3, 7, 1000])
+        data = bytes(content[(page - 1) * 4096 : page * 4096]).ljust(4096, b"\0")
+        if chance.random() < 0.5:
+            data = data[:28] + struct.pack(">I", size) + data[32:]
+        frame = struct.pack(">II", page, size)
+        sums = checksum(frame + data, sums)
+        made += frame + struct.pack(">IIII", 1, 2, *sums) + data
+    write(path, made)
+    return f"{size} pages"
+
+
+def journal(queue):
+    """A journal of a transaction over several databases. SQLite removes the file that it names, wherever that is."""
+    name = queue.chance.choice([f"{queue.canary}/{name}" for name in ("secret", "1", "inner/0", "other.sqlite")]).encode()
+    sector = 512
+    pages = os.path.getsize(queue.own_file(queue.database)) // 4096
+    if os.path.lexists(f"{queue.folder}/queue.sqlite-journal"):
+        queue.own_file(f"{queue.folder}/queue.sqlite-journal")
+    content = bytes.fromhex("d9d505f920a163d7") + struct.pack(">IIIII", 0, 1, pages, sector, 4096)
+    content = content.ljust(sector, b"\0")
+    content += struct.pack(">I", 0x40000000 // 4096 + 1) + name
+    content += struct.pack(">II", len(name), sum(byte - 256 if byte > 127 else byte for byte in name) & 0xFFFFFFFF)
+    content += bytes.fromhex("d9d505f920a163d7")
+    write(f"{queue.folder}/queue.sqlite-journal", content)
+    if queue.chance.random() < 0.7:
+        with contextlib.suppress(OSError):
+            os.remove(f"{queue.folder}/queue.sqlite-wal")
+    return name.decode()
+
+
+def plant(queue, path):
+    """Puts something that is no file of the queue's own in the place of a name."""
+    queue.own(path)
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path)
+    elif os.path.lexists(path):
+        os.remove(path)
+    kind = queue.chance.choice(["link", "link", "relative", "name", "pipe", "folder", "file", "socket", "loop", "empty"])
+    target = queue.target()
+    if kind == "link":
+        os.symlink(target, path)
+    elif kind == "relative":
+        os.symlink(queue.relative(), path)
+    elif kind == "name":
+        files = [f"{queue.canary}/{name}" for name in sorted(os.listdir(queue.canary))]
+        os.link(queue.chance.choice([name for name in files if os.path.isfile(name)]), path, follow_symlinks=False)
+    elif kind == "pipe":
+        os.mkfifo(path, 0o600)
+    elif kind == "folder":
+        os.mkdir(path, 0o700)
+        if queue.chance.random() < 0.5:
+            os.symlink(target, f"{path}/0")
+    elif kind == "socket":
+        with socket.socket(socket.AF_UNIX) as server, contextlib.suppress(OSError):
+            server.bind(path)
+    elif kind == "loop":
+        os.symlink(os.path.basename(path), path)
+    else:
+        write(path, b"" if kind == "empty" else bytes(queue.chance.getrandbits(8) for _ in range(1000)))
+    return f"{os.path.relpath(path, queue.folder)}: {kind} {target}"
+
+
+def files(queue):
+    """Other things in the places of the queue's files."""
+    names = ["queue.sqlite", "queue.lock", "bodies", "files"] + COMPANIONS
+    return plant(queue, f"{queue.folder}/{queue.chance.choice(names)}")
+
+
+def bodies(queue):
+    """Other things in the places of bodies."""
+    path = queue.body()
+    if queue.chance.random() < 0.2:
+        os.chmod(queue.own(os.path.dirname(path)), queue.chance.choice([0o000, 0o500, 0o777]))
+        return "permissions"
+    if queue.chance.random() < 0.3:
+        size = os.path.getsize(queue.own_file(path))
+        os.truncate(path, queue.chance.choice([0, size - 1, size + 1, 1 << 40]))
+        return "length"
+    return plant(queue, path)
+
+
+def same_length(queue):
+    """What is outside in the place of a body of the same length."""
+    path = queue.body()
+    target = f"{queue.canary}/long-{os.path.getsize(path)}"
+    os.remove(path)
+    (os.symlink if queue.chance.random() < 0.5 else os.link)(target, path)
+    return target
+
+
+def strays(queue):
+    """Old things that belong to no upload."""
+    made = []
+    for _ in range(queue.chance.randrange(1, 4)):
+        name = queue.chance.choice([
+            str(uuid.UUID(int=queue.chance.getrandbits(128))).upper(), str(uuid.UUID(int=1)), "notes.txt", "..x",
+            "a\nb", "\udcff\udcfe", "0"])
+        made.append(plant(queue, f"{queue.folder}/bodies/{name}"))
+        if "name" not in made[-1]:
+            os.utime(f"{queue.folder}/bodies/{name}", (1_000_000_000,) * 2, follow_symlinks=False)
+    return ", ".join(made)
+
+
+def copies(queue):
+    """Folders with copies as older versions made them, and links among them."""
+    base = queue.own(f"{queue.folder}/files")
+    if os.path.lexists(base):
+        queue.own(f"{base}/x")
+    os.makedirs(base, exist_ok=True)
+    place = queue.chance.choice([
+        f"{base}/{COPIES}", f"{base}/{COPIES}/0", f"{base}/{COPIES}/1", f"{base}/{uuid.UUID(int=1)}", f"{base}/1", base])
+    os.makedirs(os.path.dirname(place), exist_ok=True)
+    queue.own(place)
+    return plant(queue, place)
+
+
+CHANGES = [rows, rows, rows, states, ids, schema, schema, written_schema, header, pages, pages, log, journal, files, bodies,
+           same_length, strays, copies]

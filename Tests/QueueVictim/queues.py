@@ -1,0 +1,169 @@
+"""Queues as versions 1 to 4 made them, and values that may be anywhere in them."""
+
+import contextlib
+import os
+import shutil
+import sqlite3
+import stat
+import subprocess
+import uuid
+
+OLD_TABLES = """
+    CREATE TABLE upload (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, url TEXT NOT NULL, method TEXT NOT NULL, state TEXT NOT NULL,
+        schedule INTEGER, due REAL NOT NULL DEFAULT 0, priority INTEGER NOT NULL, unmetered INTEGER NOT NULL,
+        sequence TEXT, notBefore REAL, sent INTEGER NOT NULL DEFAULT 0, total INTEGER NOT NULL,
+        attempts INTEGER NOT NULL DEFAULT 0, failures INTEGER NOT NULL DEFAULT 0, reason TEXT, enqueued REAL NOT NULL
+    );
+    CREATE INDEX upload_ready ON upload (unmetered, priority DESC, id) WHERE schedule = 0;
+    CREATE INDEX upload_due ON upload (due) WHERE schedule = 1;
+    CREATE INDEX upload_sequence ON upload (sequence, id) WHERE sequence IS NOT NULL;
+    CREATE INDEX upload_sending ON upload (id) WHERE state = 'sending';
+    CREATE TABLE request (
+        id INTEGER PRIMARY KEY REFERENCES upload (id) ON DELETE CASCADE, idempotencyKey TEXT NOT NULL,
+        headerFields BLOB NOT NULL, form BLOB NOT NULL, folder TEXT
+    );
+    CREATE TABLE response (
+        id INTEGER PRIMARY KEY REFERENCES upload (id) ON DELETE CASCADE, status INTEGER NOT NULL, contentType TEXT,
+        body BLOB NOT NULL
+    );
+    PRAGMA application_id = 0x506F7374;
+"""
+COMPANIONS = ["queue.sqlite-wal", "queue.sqlite-shm", "queue.sqlite-journal"]
+COPIES = "0F0E0D0C-0B0A-4900-8000-000000000001"
+
+
+def make(path, postcard, port):
+    """One queue of each version; that of version 4 by the program itself."""
+    os.makedirs(path)
+    address = f"http://127.0.0.1:{port}/uploads"
+    for name in ("4", "4-wal"):
+        for number in range(4):
+            options = ["--group", "g"] if number == 3 else ["-H", "X-Tag: 1"]
+            subprocess.run(
+                [postcard, "queue", "add", address, "-F", f"name={'x' * 10 * number}", "-F", "file=@-;filename=a.txt",
+                 "--queue", f"{path}/{name}"] + options, input=b"content" * 50, check=True, stdout=subprocess.DEVNULL)
+        database = sqlite3.connect(f"{path}/{name}/queue.sqlite")
+        database.executescript("""
+            UPDATE upload SET state = 'done', schedule = NULL WHERE id = 2;
+            INSERT INTO response VALUES (2, 201, 'text/plain', x'6f6b');
+            UPDATE upload SET state = 'failed', schedule = NULL, reason = 'why', attempts = 1 WHERE id = 3;
+        """)
+        if name == "4":
+            database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        else:
+            # Copied while it is open, so that what was written last is in the log alone.
+            shutil.copytree(f"{path}/4-wal", f"{path}/4-live")
+        database.close()
+    shutil.rmtree(f"{path}/4-wal")
+    for version in (1, 2, 3):
+        folder = f"{path}/{version}"
+        os.makedirs(f"{folder}/files/{COPIES}")
+        for name in "01":
+            with open(f"{folder}/files/{COPIES}/{name}", "w") as file:
+                file.write("a photo")
+        database = sqlite3.connect(f"{folder}/queue.sqlite")
+        database.executescript(OLD_TABLES)
+        if version > 1:
+            database.execute("ALTER TABLE upload ADD COLUMN resource TEXT")
+        if version > 2:
+            database.executescript(
+                "CREATE TABLE handover (identity TEXT PRIMARY KEY, id INTEGER NOT NULL, isCurrent INTEGER NOT NULL);"
+                "CREATE INDEX handover_id ON handover (id);")
+        for number, (state, image) in enumerate([
+            ("waiting", '{"copy":{"name":"1"}}'), ("sending", '{"copy":{"name":"0"}}'), ("done", "{}"),
+            ("failed", '{"file":{"path":"/etc/passwd"}}'), ("waiting", '{"bytes":{"_0":"aGVsbG8="}}'),
+        ]):
+            database.execute(
+                "INSERT INTO upload (url, method, state, schedule, priority, unmetered, total, enqueued) "
+                "VALUES (?, 'POST', ?, ?, 0, 0, 300, 1000)", (address, state, 0 if state == "waiting" else None))
+            form = f"""{{"boundary":"boundary7","normalizesLineBreaks":false,"parts":[
+                {{"name":"name","headerFields":[],"content":{{"text":{{"_0":"초코"}}}}}},
+                {{"name":"image","filename":"a.jpg","contentType":"image/jpeg","headerFields":[],"content":{image}}}]}}"""
+            database.execute("INSERT INTO request VALUES (?, '\"key\"', ?, ?, ?)", (
+                number + 1, b'[{"name":"X-Tag","value":"1"}]', form.encode(), COPIES))
+        database.execute("INSERT INTO response VALUES (3, 201, 'text/plain', x'6f6b')")
+        database.execute(f"PRAGMA user_version = {version}")
+        database.commit()
+        if version != 2:
+            database.execute("PRAGMA journal_mode = WAL")
+        database.close()
+    return [f"{path}/{name}" for name in ("4", "4", "4", "4-live", "1", "2", "3")]
+
+
+class Queue:
+    def __init__(self, folder, canary, chance):
+        self.folder = folder
+        self.canary = canary
+        self.chance = chance
+        self.database = f"{folder}/queue.sqlite"
+
+    def own(self, path):
+        """A path in the queue's folder, which no link leads out of: what is outside is not for the test to change."""
+        parent = os.path.dirname(path)
+        if os.path.realpath(parent) != parent or not (parent + "/").startswith(self.folder + "/"):
+            raise OSError(f"{path} leads elsewhere")
+        return path
+
+    def own_file(self, path):
+        status = os.lstat(self.own(path))
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
+            raise OSError(f"{path} is no file of the queue's own")
+        return path
+
+    @contextlib.contextmanager
+    def connected(self):
+        for name in ["queue.sqlite"] + COMPANIONS:
+            if os.path.lexists(f"{self.folder}/{name}"):
+                self.own_file(f"{self.folder}/{name}")
+        if os.path.exists(f"{self.folder}/queue.sqlite-journal"):
+            raise OSError("SQLite would do what the journal says")
+        database = sqlite3.connect(self.database, timeout=1, isolation_level=None)
+        try:
+            # What has been changed before may be without end.
+            steps = iter(range(2000))
+            database.set_progress_handler(lambda: next(steps, None) is None, 1000)
+            database.execute("PRAGMA foreign_keys = OFF")
+            yield database
+        finally:
+            database.close()
+
+    def target(self):
+        """Something outside, or of the system's."""
+        return self.chance.choice(
+            [f"{self.canary}/secret", self.canary, f"{self.canary}/inner", f"{self.canary}/inner/0", "/etc/passwd",
+             f"{self.canary}/nothing", f"{self.canary}/other.sqlite", f"{self.canary}/queue.sqlite"]
+            + [f"{self.canary}/{name}" for name in os.listdir(self.canary) if name.startswith("long-")])
+
+    def relative(self):
+        return "../" * self.chance.randrange(1, 4) + self.chance.choice(["canary", "canary/secret", "canary/inner/0", ""])
+
+    def body(self):
+        names = os.listdir(self.own(f"{self.folder}/bodies"))
+        if not names:
+            raise OSError("There is no body.")
+        return self.own(f"{self.folder}/bodies/{self.chance.choice(sorted(names))}")
+
+
+def odd_value(queue):
+    """A value of any type that may be anywhere."""
+    chance = queue.chance
+    other = str(uuid.UUID(int=chance.getrandbits(128))).upper()
+    return chance.choice([
+        None, 0, 1, -1, 2**31, 2**53, 2**63 - 1, -(2**63), 1 << 50, (1 << 50) + 1, 0.5, -0.0, 1e308, -1e308, float("inf"),
+        float("-inf"), 1e18, "", "x", "waiting", "sending", "retrying", "paused", "done", "failed", "cancelled", "strange",
+        b"", b"\0", b"\xff\xfe", b"waiting", b"done", b"failed", "\0", "a\0b", "../canary/secret", queue.relative(),
+        queue.target(), "file://" + queue.target(), "http://127.0.0.1:1/", "http://127.0.0.1:99999999999999999999/",
+        "http://[::1]:1/", "http+unix://%2Ftmp%2Fx/", "https+unix://" + queue.target().replace("/", "%2F"),
+        "http://a b/", "http://%00/", "//", "http://", "http://user:pass@127.0.0.1:1/../..", "x" * 100_000, "é" * 1000,
+        "\r\nX: y", "a\r\n\r\nb", "1", "-1", "9" * 100, "1e999", "NaN", "[]", "{}", "[" * 100_000, '{"a":' * 10_000,
+        b"[]", b"{}", b"[" * 100_000, b'[{"name":"a","offset":0,"length":0}]', b'[{"name":"a","offset":-1,"length":5}]',
+        b'[{"name":"a","offset":9223372036854775807,"length":9223372036854775807}]',
+        b'[{"name":"a","offset":1e400,"length":5}]', b'[{"name":"a","filename":"../x","offset":10,"length":5}]',
+        b'[{"name":"a","offset":50,"length":5},{"name":"b","offset":10,"length":5}]',
+        b'[{"name":"a","offset":0,"length":1}]' * 2, b'[{"name":"Host","value":"a"},{"name":"a b","value":"c\\r\\nd"}]',
+        b'[{"name":"X","value":"\\ud800"}]', b'[{"name":"' + b"x" * 100_000 + b'","value":"y"}]', b"\xef\xbb\xbf[]",
+        '"' + "\\u0000" * 100 + '"', other, other.lower(), "{" + other + "}", other.encode(), other + "/../../canary",
+        "multipart/form-data; boundary=" + "b" * 200, bytes(chance.getrandbits(8) for _ in range(40)),
+        "\ud7ff\U0010ffff", COPIES, f"../files/{COPIES}", "1" + "\u0301", "\u0661",
+    ])
