@@ -15,7 +15,10 @@ let targets = ["Chunking", "RoundTrip", "HeaderValues", "Decoding", "Rules", "Do
 let package = Package(
     name: "postcard-fuzz",
     platforms: [.macOS(.v15)],
-    dependencies: [.package(name: "postcard", path: "..", traits: [])],
+    dependencies: [
+        .package(name: "postcard", path: "..", traits: ["Server"]),
+        .package(url: "https://github.com/apple/swift-log.git", from: "1.14.0"),
+    ],
     targets: [
         .target(
             name: "Inputs", dependencies: [.product(name: "PostcardForm", package: "postcard")],
@@ -29,6 +32,14 @@ let package = Package(
                     .product(name: "PostcardDoctor", package: "postcard"),
                 ],
                 swiftSettings: settings + [.unsafeFlags(["-parse-as-library"])])
-        },
+        } + [
+            .executableTarget(
+                name: "Heads",
+                dependencies: [
+                    "Inputs", .product(name: "PostcardServer", package: "postcard"),
+                    .product(name: "Logging", package: "swift-log"),
+                ],
+                swiftSettings: settings + [.unsafeFlags(["-parse-as-library"])])
+        ],
     swiftLanguageModes: [.v6]
 )
