@@ -89,7 +89,7 @@ struct RawStreams {
     }
 
     private mutating func receive() async throws {
-        guard let bytes = try await inbound.next() else { throw Ended() }
+        guard let bytes = try await inbound.next(isolation: #isolation) else { throw Ended() }
         received.writeImmutableBuffer(bytes)
         while let frame = nextFrame() { take(frame) }
     }
