@@ -14,7 +14,8 @@ final class RawSocket {
     private let descriptor: FileDescriptor
     private var isClosed = false
 
-    init(port: Int) throws {
+    /// - Parameter receiveBufferBytes: How much the system takes for this end while nobody reads.
+    init(port: Int, receiveBufferBytes: Int32? = nil) throws {
         #if os(Linux)
         let kind = Int32(SOCK_STREAM.rawValue)
         #else
@@ -27,6 +28,9 @@ final class RawSocket {
         setsockopt(
             descriptor.rawValue, SOL_SOCKET, SO_NOSIGPIPE, &isSilent, socklen_t(MemoryLayout<Int32>.size))
         #endif
+        if var size = receiveBufferBytes {
+            setsockopt(descriptor.rawValue, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
+        }
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = in_port_t(port).bigEndian
@@ -89,8 +93,13 @@ final class RawSocket {
         return poll(&entry, 1, milliseconds) > 0
     }
 
-    func receive() throws -> [UInt8] {
-        var buffer = [UInt8](repeating: 0, count: 64 << 10)
+    /// Does nothing for a while, as a slow client does.
+    func pause(milliseconds: Int32) {
+        poll(nil, 0, milliseconds)
+    }
+
+    func receive(upTo count: Int = 64 << 10) throws -> [UInt8] {
+        var buffer = [UInt8](repeating: 0, count: count)
         let count = try buffer.withUnsafeMutableBytes { try descriptor.read(into: $0) }
         return Array(buffer.prefix(count))
     }
