@@ -28,9 +28,15 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private var silenceCheck: Scheduled<Void>?
     /// Ends of answers that are not in the socket yet.
     private var unsentEnds = 0
-    /// Parts of answers that are not in the socket yet, and since when none of them got there.
+    /// Parts of answers that are not in the socket yet, and since when none of their bytes got there.
     private var unsentParts = 0
     private var stalledSince = ContinuousClock.now
+    /// How far the client has got, where the system says it.
+    private var acknowledgedBytes: UInt64?
+    /// How long the client may read nothing.
+    private var readingPause: Duration
+    /// Who wants to know that all parts are in the socket.
+    private var flushPromises: [EventLoopPromise<Void>] = []
     private let wire = WireBytes()
     /// Who closes a connection over TLS that asks for nothing.
     private weak var watch: ConnectionWatch?
@@ -42,6 +48,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     init(options: ConnectionOptions, onEarlyRefusal: @escaping EarlyRefusal.Observer) {
         self.options = options
         self.onEarlyRefusal = onEarlyRefusal
+        readingPause = options.idleTimeout
         state = ConnectionState(maximumDrainBytes: options.maximumDrainBytes)
         rate = TransferRate(
             minimumBytesPerSecond: options.minimumBytesPerSecond, gracePeriod: options.gracePeriod)
@@ -54,6 +61,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         let decoder = try? pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
         isStream = decoder == nil
         beWatched(on: isStream ? context.channel.parent : context.channel)
+        if !isStream { SocketProgress.limitUnsentBytes(of: context.channel) }
         guard let decoder else { return }
         do {
             let requestGuard = RequestGuard()
@@ -200,8 +208,8 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
             if state.isWriting { context.write(data, promise: promise) } else { promise?.succeed() }
         case .head(let head):
             writeHead(head, context: context, promise: promise)
-        case .body where state.isWriting:
-            context.write(data, promise: watched(promise, context: context))
+        case .body(let bytes) where state.isWriting:
+            writeBody(bytes, context: context, promise: promise)
         case .body:
             promise?.succeed()
         case .end:
@@ -226,6 +234,25 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
             context.write(wrapOutboundOut(.head(head)), promise: nil)
             context.write(wrapOutboundOut(.body(refusal.problem.body)), promise: promise)
         }
+    }
+
+    /// Writes a body in slices, so that a slow client is seen to read.
+    private func writeBody(_ bytes: ByteBuffer, context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
+        var rest = bytes
+        let sliceBytes = options.sliceBytes
+        while rest.readableBytes > sliceBytes, let slice = rest.readSlice(length: sliceBytes) {
+            context.write(wrapOutboundOut(.body(slice)), promise: watched(nil, context: context))
+        }
+        context.write(wrapOutboundOut(.body(rest)), promise: watched(promise, context: context))
+    }
+
+    func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {
+        guard event is AnswerFlush else {
+            context.triggerUserOutboundEvent(event, promise: promise)
+            return
+        }
+        guard let promise else { return }
+        if unsentParts == 0 { promise.succeed() } else { flushPromises.append(promise) }
     }
 
     private func writeEnd(_ data: NIOAny, context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
@@ -258,6 +285,10 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         sent.futureResult.assumeIsolated().whenComplete { [self] _ in
             unsentParts -= 1
             stalledSince = .now
+            guard unsentParts == 0 else { return }
+            let promises = flushPromises
+            flushPromises.removeAll()
+            for promise in promises { promise.succeed() }
         }
         return sent
     }
@@ -308,12 +339,19 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     /// A client that does not read keeps the answer's file open, and so does not get all the time of the world.
     private func judgeStall(context: ChannelHandlerContext) {
-        let patience = closePromises.isEmpty ? options.idleTimeout : min(options.idleTimeout, options.drainTimeout)
+        // The system takes large pieces at once, and takes no more until much of them is read.
+        if !isStream, let bytes = SocketProgress.acknowledgedBytes(of: context.channel), bytes != acknowledgedBytes {
+            readingPause = options.pause(afterReading: bytes - min(acknowledgedBytes ?? 0, bytes))
+            acknowledgedBytes = bytes
+            stalledSince = .now
+        }
+        let patience = closePromises.isEmpty ? readingPause : min(options.idleTimeout, options.drainTimeout)
         let stalled = stalledSince.duration(to: .now)
         if stalled >= patience {
             closeNow(context: context)
         } else {
-            checkSilence(context: context, after: patience - stalled)
+            // Often enough to know when the last byte was read.
+            checkSilence(context: context, after: min(patience - stalled, patience / 4))
         }
     }
 

@@ -3,7 +3,8 @@
 public struct ConnectionOptions: Sendable, Hashable {
     /// How long a client may be silent: within a body it is then refused with 408; between two requests, and where
     /// it reads nothing of its answer, the connection is closed. 30 seconds unless set, which is longer than a phone
-    /// takes to change networks.
+    /// takes to change networks. A client that has just read much of its answer at once may pause for up to twice as
+    /// long.
     public var idleTimeout: Duration = .seconds(30)
 
     /// The slowest that a body may come in, in bytes a second: 500 unless set, a twentieth of what the slowest phone
@@ -28,5 +29,21 @@ public struct ConnectionOptions: Sendable, Hashable {
 
     /// The defaults.
     public init() {}
+}
+
+extension ConnectionOptions {
+    /// What the slowest client that is allowed reads in half of the time in which it has to read something.
+    var sliceBytes: Int {
+        let bytes = Double(minimumBytesPerSecond) * (idleTimeout / .seconds(1)) / 2
+        return Int(min(max(bytes, 1024), 16_384))
+    }
+
+    /// How long a client may read nothing after it has read this many bytes at once. One that pauses to keep to a rate, as
+    /// curl does, has the time in which the slowest client reads as much, up to twice the usual one.
+    func pause(afterReading bytes: UInt64) -> Duration {
+        guard minimumBytesPerSecond > 0 else { return idleTimeout }
+        let duration = Duration.seconds(Double(bytes) / Double(minimumBytesPerSecond))
+        return max(idleTimeout, min(duration, idleTimeout * 2))
+    }
 }
 #endif

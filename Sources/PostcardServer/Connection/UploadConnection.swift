@@ -3,6 +3,9 @@ import HTTPTypes
 import NIOCore
 import NIOHTTPTypes
 
+/// An event whose promise is kept once the answer's parts are in the socket.
+struct AnswerFlush: Sendable {}
+
 /// The connection that the request under way came on, and what is kept for as long as the request lasts.
 struct UploadConnection: Sendable {
     @TaskLocal static var current: UploadConnection?
@@ -17,6 +20,16 @@ struct UploadConnection: Sendable {
 
     /// Files that are gone when the request has been answered.
     let files = TemporaryFiles()
+
+    /// Waits until what was written of the answer is in the client's socket. What reads nothing is waited for until the
+    /// connection is closed.
+    func flushed() async throws {
+        do {
+            try await channel.triggerUserOutboundEvent(AnswerFlush())
+        } catch ChannelError.operationUnsupported {
+            // A server of another kind has its own way of waiting.
+        }
+    }
 
     /// Tells the client that its body is wanted (RFC 9110 §10.1.1).
     func askForBody() async throws {

@@ -26,6 +26,11 @@ enum LiveEvent {
         }
     }
 
+    /// Whether the message would be longer, as far as that can be told without making it.
+    func isLonger(than bytes: Int) -> Bool {
+        if case .uploaded(let record) = self { record.expectedBytes > bytes } else { false }
+    }
+
     private static func message(_ name: String, _ data: Data?) -> ByteBuffer? {
         guard let data else { return nil }
         var message = ByteBuffer(string: "event: \(name)\ndata: ")

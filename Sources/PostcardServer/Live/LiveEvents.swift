@@ -25,10 +25,12 @@ final class LiveEvents: Sendable {
 
     func publish(_ event: LiveEvent) {
         let listeners = state.withLock { $0.listeners }
-        guard !listeners.isEmpty, let message = event.message else { return }
+        guard !listeners.isEmpty else { return }
+        // Not even made where it would be too long.
+        let message = event.isLonger(than: Self.maximumEventBytes) ? nil : event.message
         for listener in listeners.values {
-            let isTold = message.readableBytes <= Self.maximumEventBytes
-            guard isTold, case .enqueued = listener.yield(message) else {
+            guard let message, message.readableBytes <= Self.maximumEventBytes, case .enqueued = listener.yield(message)
+            else {
                 listener.finish()
                 continue
             }

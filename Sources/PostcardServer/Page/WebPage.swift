@@ -51,7 +51,7 @@ struct WebPage: Sendable {
         return Response(
             status: .ok,
             headers: [.contentType: asset.type, .cacheControl: "no-cache", .xContentTypeOptions: "nosniff"],
-            body: ResponseBody(byteBuffer: ByteBuffer(bytes: asset.bytes)))
+            body: ResponseBody(byteBuffer: asset.bytes))
     }
 
     /// Nothing from elsewhere, nothing written into the page itself; pictures that were just chosen are blobs.
@@ -61,7 +61,8 @@ struct WebPage: Sendable {
 
     private static let script = "text/javascript; charset=utf-8"
 
-    private static let assets: [String: (type: String, bytes: [UInt8])] = [
+    /// As buffers, which all answers share.
+    private static let assets: [String: (type: String, bytes: ByteBuffer)] = [
         "page.css": ("text/css; charset=utf-8", PackageResources.page_css),
         "icon.svg": ("image/svg+xml", PackageResources.icon_svg),
         "page.js": (script, PackageResources.page_js),
@@ -71,7 +72,7 @@ struct WebPage: Sendable {
         "server.js": (script, PackageResources.server_js),
         "elements.js": (script, PackageResources.elements_js),
         "bytes.js": (script, PackageResources.bytes_js),
-    ]
+    ].mapValues { (type: $0.0, bytes: ByteBuffer(bytes: $0.1)) }
 
     /// The page's texts by their names.
     static func texts(in language: PageLanguage) -> [String: String] {

@@ -3,15 +3,10 @@ import HTTPTypes
 import Hummingbird
 import Logging
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
-
 /// Answers requests for what a store holds.
 struct Archive<Store: UploadStore>: Sendable {
     let store: Store
+    let budget: AnswerBudget
     /// Called with the identifier of an upload that was deleted.
     var onDelete: @Sendable (UploadID) -> Void = { _ in }
 
@@ -40,24 +35,23 @@ struct Archive<Store: UploadStore>: Sendable {
         return limit
     }
 
-    /// Record after record, so that a long listing is never held whole.
+    /// Record after record as they are stored, so that a long listing is never held whole.
     private func listing(_ ids: [UploadID], next: UploadID?, logger: Logger) -> ResponseBody {
-        ResponseBody { [store] writer in
+        ResponseBody { [store, budget] writer in
             try await writer.write(ByteBuffer(string: #"{"uploads":["#))
             var separator = ""
             for id in ids {
                 // An upload that was deleted meanwhile is left out, and so is one that is damaged: the others are not.
-                let json: Data
+                let record: any StoredFile
                 do {
-                    guard let record = try await store.record(id) else { continue }
-                    json = record.json()
+                    guard let opened = try await store.openRecord(id) else { continue }
+                    record = opened
                 } catch {
                     logger.error("Left a record out of a listing", metadata: ["upload": "\(id)", "error": "\(error)"])
                     continue
                 }
-                var line = ByteBuffer(string: separator)
-                line.writeBytes(json)
-                try await writer.write(line)
+                if !separator.isEmpty { try await writer.write(ByteBuffer(string: separator)) }
+                try await budget.send(record, 0..<record.size, to: &writer)
                 separator = ",\n"
             }
             let link = next.map { "\"\($0)\"" } ?? "null"
@@ -67,9 +61,12 @@ struct Archive<Store: UploadStore>: Sendable {
     }
 
     func record(id: String?, logger: Logger) async throws -> Response {
-        let record = try await find(id, logger)
-        return Response(
-            status: .ok, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: record.json())))
+        guard let id = id.flatMap({ UploadID($0) }),
+            let record = try await reading(logger, { try await store.openRecord(id) })
+        else {
+            throw UploadProblem.uploadNotFound
+        }
+        return Response(status: .ok, headers: headers, body: budget.body(of: record))
     }
 
     func delete(id: String?, logger: Logger) async throws -> Response {
@@ -83,34 +80,30 @@ struct Archive<Store: UploadStore>: Sendable {
     }
 
     func file(_ request: Request, id: String?, index: String?, logger: Logger) async throws -> Response {
-        let record = try await find(id, logger)
-        guard let index = index.flatMap({ Int($0) }), record.files.indices.contains(index),
-            let content = try await reading(logger, { try await open(index, of: record) })
+        guard let id = id.flatMap({ UploadID($0) }) else { throw UploadProblem.uploadNotFound }
+        guard let index = index.flatMap({ Int($0) }),
+            let described = try await reading(logger, { try await store.describedFile(index, of: id) }),
+            let content = try await reading(logger, { try await open(index, of: id, described) })
         else {
+            guard try await reading(logger, { try await store.openRecord(id) }) != nil else {
+                throw UploadProblem.uploadNotFound
+            }
             throw UploadProblem.fileNotFound
         }
-        return FileAnswer(file: record.files[index], content: content).response(to: request)
+        return FileAnswer(file: described, content: content, budget: budget).response(to: request)
     }
 
     /// - Throws: ``UploadStoreError`` where it is not as long as it was when it was received: what its digest says would
     ///   not hold.
-    private func open(_ index: Int, of record: UploadRecord) async throws -> (any StoredFile)? {
-        guard let content = try await store.openFile(index, of: record.id) else { return nil }
-        let size = record.files[index].size
-        guard content.size == size else {
+    private func open(
+        _ index: Int, of id: UploadID, _ described: UploadRecord.File
+    ) async throws -> (any StoredFile)? {
+        guard let content = try await store.openFile(index, of: id) else { return nil }
+        guard content.size == described.size else {
             throw UploadStoreError(
-                .unavailable, "File \(index) of upload \(record.id) has \(content.size) bytes, and had \(size).")
+                .unavailable, "File \(index) of upload \(id) has \(content.size) bytes, and had \(described.size).")
         }
         return content
-    }
-
-    private func find(_ id: String?, _ logger: Logger) async throws -> UploadRecord {
-        guard let id = id.flatMap({ UploadID($0) }),
-            let record = try await reading(logger, { try await store.record(id) })
-        else {
-            throw UploadProblem.uploadNotFound
-        }
-        return record
     }
 
     private func reading<Value>(_ logger: Logger, _ body: () async throws -> Value) async throws -> Value {

@@ -8,6 +8,9 @@ final class BodyLength: ResponseBodyWriter {
 
     func write(_ buffer: ByteBuffer) async throws { bytes += buffer.readableBytes }
 
+    /// Counts bytes that nobody need read for it.
+    func add(_ count: Int64) { bytes += Int(clamping: count) }
+
     func finish(_ trailingHeaders: HTTPFields?) async throws {}
 }
 

@@ -6,9 +6,7 @@ import Hummingbird
 struct FileAnswer {
     let file: UploadRecord.File
     let content: any StoredFile
-
-    /// Large enough for the disk, small enough for many downloads at once.
-    private static let chunkBytes = 256 << 10
+    let budget: AnswerBudget
 
     func response(to request: Request) -> Response {
         if let known = request.headers[.ifNoneMatch], Self.matches(known, etag) {
@@ -59,17 +57,8 @@ struct FileAnswer {
     }
 
     private func body(of range: Range<Int64>) -> ResponseBody {
-        ResponseBody(contentLength: Int(range.upperBound - range.lowerBound)) { [content] writer in
-            var offset = range.lowerBound
-            while offset < range.upperBound {
-                let count = Int(min(range.upperBound - offset, Int64(Self.chunkBytes)))
-                let chunk = try await content.read(at: offset, count: count)
-                guard chunk.readableBytes == count else {
-                    throw UploadStoreError(.unavailable, "A stored file is shorter than its record says.")
-                }
-                try await writer.write(chunk)
-                offset += Int64(count)
-            }
+        ResponseBody(contentLength: Int(range.upperBound - range.lowerBound)) { [content, budget] writer in
+            try await budget.send(content, range, to: &writer)
             try await writer.finish(nil)
         }
     }

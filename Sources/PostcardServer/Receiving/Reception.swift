@@ -17,13 +17,16 @@ struct Reception<Store: UploadStore>: Sendable {
     let meter: UploadMeter
     /// Told of every record.
     let live: LiveEvents?
+    /// The memory that answers take.
+    let budget: AnswerBudget
     private let held: HeldBytes
 
-    init(store: Store, options: UploadOptions, meter: UploadMeter, live: LiveEvents?) {
+    init(store: Store, options: UploadOptions, meter: UploadMeter, live: LiveEvents?, budget: AnswerBudget) {
         self.store = store
         self.options = options
         self.meter = meter
         self.live = live
+        self.budget = budget
         held = HeldBytes(maximum: options.maximumHeldBytes)
     }
 
@@ -34,15 +37,41 @@ struct Reception<Store: UploadStore>: Sendable {
             let record = upload.record
             meter.received(upload)
             if !upload.isRepetition { live?.publish(.uploaded(record)) }
-            let json = record.json()
             return Response(
                 status: .created,
                 headers: [.contentType: "application/json", .location: record.url, .xContentTypeOptions: "nosniff"],
-                body: ResponseBody(byteBuffer: ByteBuffer(bytes: json)))
+                body: try await body(of: record, logger: logger))
         } catch let problem as UploadProblem {
             meter.refused(problem)
             throw problem
         }
+    }
+
+    /// The answer's body: the stored bytes, or those of a small record, which are faster made again than read.
+    private func body(of record: UploadRecord, logger: Logger) async throws -> ResponseBody {
+        guard record.expectedBytes > Self.smallBytes else {
+            return ResponseBody(byteBuffer: ByteBuffer(bytes: record.json()))
+        }
+        do {
+            return try await body(ofRecord: record.id, logger: logger)
+        } catch let problem as UploadProblem where problem.status == .notFound {
+            // Someone deleted it in this moment, and it was received all the same.
+            return ResponseBody(byteBuffer: ByteBuffer(bytes: record.json()))
+        }
+    }
+
+    /// A record of which several thousand may be in memory.
+    private static var smallBytes: Int { 4 << 10 }
+
+    /// The body of a record's answer, as it is stored.
+    func body(ofRecord id: UploadID, logger: Logger) async throws -> ResponseBody {
+        do {
+            if let stored = try await store.openRecord(id) { return budget.body(of: stored) }
+        } catch let error as UploadStoreError {
+            logger.error("Could not read a record", metadata: ["upload": "\(id)", "error": "\(error)"])
+            throw UploadProblem.unreadable
+        }
+        throw UploadProblem.uploadNotFound
     }
 
     private func receive(

@@ -47,11 +47,13 @@ extension RouteTable {
     ///   - meter: Counts the uploads.
     ///   - live: Told of what is received and deleted.
     ///   - window: Where the requests are kept that made the uploads.
+    ///   - budget: The memory that answers take; one of their own unless the receiver has others beside.
     mutating func addUploads(
         to store: some UploadStore, options: UploadOptions, meter: UploadMeter = UploadMeter(),
-        live: LiveEvents? = nil, window: RequestWindow? = nil
+        live: LiveEvents? = nil, window: RequestWindow? = nil, budget: AnswerBudget? = nil
     ) {
-        let reception = Reception(store: store, options: options, meter: meter, live: live)
+        let budget = budget ?? AnswerBudget(bytes: options.maximumAnswerBytes)
+        let reception = Reception(store: store, options: options, meter: meter, live: live, budget: budget)
         if let resumption = options.resumption, let store = store as? LocalUploadStore {
             addResumption(
                 ResumableReception(uploads: store.unfinished, reception: reception, options: resumption))
@@ -60,7 +62,7 @@ extension RouteTable {
                 try await reception.answer(request, logger: context.logger)
             }
         }
-        let archive = Archive(store: store) { id in
+        let archive = Archive(store: store, budget: budget) { id in
             window?.forget(id)
             live?.publish(.deleted(id))
         }

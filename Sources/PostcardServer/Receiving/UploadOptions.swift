@@ -27,6 +27,11 @@ public struct UploadOptions: Sendable {
     /// come again.
     public var maximumHeldBytes = 128 << 20
 
+    /// How many bytes of answers may be in memory at once, of all clients together: files, records and lists that are
+    /// read from the store but not yet sent. A client waits for its next piece while others hold them all. Defaults to
+    /// 16 MiB.
+    public var maximumAnswerBytes = 16 << 20
+
     /// Looks at every file that was received whole, before the form becomes a record: a virus scanner, a moderation
     /// service. A form is refused with 422 where one of its files is, and with 503 where the screening throws. Files
     /// are screened one after the other, in their order; none is unless this is set.

@@ -11,28 +11,28 @@ struct KeptAnswer: Sendable, Codable {
 
     let status: Int
     let fields: [Field]
-    let body: String
+    /// The body; `nil` if it is the record, which is read from the store.
+    let body: String?
     /// The bytes of the upload.
     let length: Int64
 
-    private init(status: Int, fields: HTTPFields, body: ByteBuffer, length: Int64) {
+    private init(status: Int, fields: HTTPFields, body: String?, length: Int64) {
         self.status = status
         self.fields = fields.map { Field(name: $0.name.rawName, value: $0.value) }
-        self.body = String(buffer: body)
+        self.body = body
         self.length = length
     }
 
     /// The answer to a form that was received.
-    init(_ response: Response, length: Int64) async throws {
-        let content = CollectedBody()
-        try await response.body.write(content)
-        self.init(status: response.status.code, fields: response.headers, body: content.bytes, length: length)
+    init(_ response: Response, length: Int64) {
+        self.init(status: response.status.code, fields: response.headers, body: nil, length: length)
     }
 
     /// The answer to a form that was refused for good.
     init(_ problem: UploadProblem, length: Int64) {
         let response = problem.response
-        self.init(status: problem.status.code, fields: response.headers, body: problem.body, length: length)
+        self.init(
+            status: problem.status.code, fields: response.headers, body: String(buffer: problem.body), length: length)
     }
 
     /// Where the record lies, where the form became one.
@@ -50,19 +50,19 @@ struct KeptAnswer: Sendable, Codable {
             })
     }
 
-    var response: Response {
-        Response(
-            status: HTTPResponse.Status(code: status), headers: headers,
-            body: ResponseBody(byteBuffer: ByteBuffer(string: body)))
+    /// The answer once more.
+    ///
+    /// - Parameter stored: Makes the body that shows a record.
+    func response(showing stored: (UploadID) async throws -> ResponseBody) async rethrows -> Response {
+        let content: ResponseBody
+        if let body {
+            content = ResponseBody(byteBuffer: ByteBuffer(string: body))
+        } else if let record {
+            content = try await stored(record)
+        } else {
+            content = ResponseBody()
+        }
+        return Response(status: HTTPResponse.Status(code: status), headers: headers, body: content)
     }
-}
-
-/// Keeps a body instead of sending it.
-private final class CollectedBody: ResponseBodyWriter {
-    private(set) var bytes = ByteBuffer()
-
-    func write(_ buffer: ByteBuffer) async throws { bytes.writeImmutableBuffer(buffer) }
-
-    func finish(_ trailingHeaders: HTTPFields?) async throws {}
 }
 #endif

@@ -141,9 +141,8 @@ extension ResumableReception {
             let response = try await RequestCapture.$current.withValue(capture) {
                 try await reception.answer(form, under: key, logger: logger)
             }
-            let answer = try await KeptAnswer(response, length: length)
-            await keep(answer, of: upload, logger)
-            return .answer(describe(answer, version))
+            await keep(KeptAnswer(response, length: length), of: upload, logger)
+            return .answer(describe(response, length, version))
         } catch let problem as UploadProblem {
             // What may go well the next time, with the same bytes, is not the upload's last answer.
             guard problem.status.kind == .clientError else { return .refusedForm(problem) }
@@ -165,10 +164,10 @@ extension ResumableReception {
         }
     }
 
-    func describe(_ answer: KeptAnswer, _ version: ResumptionVersion) -> Response {
-        var response = answer.response
+    func describe(_ response: Response, _ length: Int64, _ version: ResumptionVersion) -> Response {
+        var response = response
         response.headers.setUploadCompleteness(true, in: version)
-        response.headers.uploadOffset = answer.length
+        response.headers.uploadOffset = length
         return response
     }
 }

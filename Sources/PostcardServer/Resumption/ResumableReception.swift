@@ -95,7 +95,7 @@ struct ResumableReception<Store: UploadStore>: Sendable {
                     return try await receive(append, request, into: upload, turn, isWhole: false, logger)
                 case .finished(let length, _):
                     try check(append, length, isComplete: true)
-                    return .answer(try await answerAgain(append, request, upload))
+                    return .answer(try await answerAgain(append, request, upload, logger))
                 }
             }
         }
@@ -110,14 +110,16 @@ struct ResumableReception<Store: UploadStore>: Sendable {
 
     /// Gives the last answer to a sender who missed it, and asks for it by completing the upload once more.
     private func answerAgain(
-        _ append: AppendRequest, _ request: Request, _ upload: UnfinishedUpload
+        _ append: AppendRequest, _ request: Request, _ upload: UnfinishedUpload, _ logger: Logger
     ) async throws -> Response {
         let completed = UploadProblem.completedUpload(in: append.version).adding { fields in
             fields.setUploadCompleteness(true, in: append.version)
         }
         guard append.isComplete, append.contentLength ?? 0 == 0 else { throw completed }
         for try await chunk in request.body where chunk.readableBytes > 0 { throw completed }
-        return describe(try await kept(by: upload), append.version)
+        let kept = try await kept(by: upload)
+        let response = try await kept.response { try await reception.body(ofRecord: $0, logger: logger) }
+        return describe(response, kept.length, append.version)
     }
 
     private func kept(by upload: UnfinishedUpload) async throws -> KeptAnswer {

@@ -60,8 +60,6 @@ struct UnfinishedFolder: Sendable {
     func load() throws -> (facts: Facts, content: Content)? {
         do {
             return try loadWhole()
-        } catch let error as CocoaError where error.code == .fileReadNoSuchFile {
-            return nil
         } catch is DecodingError, Errno.noSuchFileOrDirectory {
             return nil
         }
@@ -73,9 +71,8 @@ struct UnfinishedFolder: Sendable {
             try? FileManager.default.removeItem(atPath: body.string)
             return (facts, .answer(length: answer.length, location: answer.location))
         }
-        let file = try FileDescriptor.open(body, .readOnly, options: [.closeOnExec])
-        defer { try? file.close() }
-        return (facts, .bytes(try file.stat().size))
+        guard let file = try LocalFile(body) else { throw Errno.noSuchFileOrDirectory }
+        return (facts, .bytes(file.size))
     }
 
     /// Writes what was learned of the upload.
@@ -131,7 +128,8 @@ struct UnfinishedFolder: Sendable {
     }
 
     private func read<Value: Decodable>(_ type: Value.Type, from path: FilePath) throws -> Value {
-        try JSONDecoder().decode(type, from: Data(contentsOf: URL(filePath: path.string)))
+        guard let file = try LocalFile(path) else { throw Errno.noSuchFileOrDirectory }
+        return try JSONDecoder().decode(type, from: file.data())
     }
 }
 
@@ -142,11 +140,10 @@ final class AppendedFile: Sendable {
 
     init(_ path: FilePath) throws(FileError) {
         self.path = path
-        do {
-            descriptor = try FileDescriptor.open(path, .writeOnly, options: [.closeOnExec])
-        } catch {
-            throw FileError("open", path, error)
+        guard let opened = try DurableFiles.openRegularFile(path, .writeOnly) else {
+            throw FileError("open", path, Errno.noSuchFileOrDirectory)
         }
+        descriptor = opened
     }
 
     deinit {

@@ -231,7 +231,10 @@ final class UnfinishedUploads: Sendable {
         let progress = upload.progress
         guard progress != .gone else { return }
         let doomed = layout.incoming.appending(upload.id.text)
-        try await onFileThread { [folder = upload.folder] in try folder.remove(by: doomed) }
+        try await onFileThread { [folder = upload.folder, layout] in
+            try layout.makeIncoming()
+            try folder.remove(by: doomed)
+        }
         upload.becomeGone()
         table.withLock { table in
             table.uploads[upload.id] = nil

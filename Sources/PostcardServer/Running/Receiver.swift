@@ -27,7 +27,7 @@ import Foundation
 /// | `GET /events` | server-sent events: `uploaded` with a record, `deleted` with its id, `request` with an entry |
 /// | `GET /requests` | the last requests, newest first, accepted or refused |
 /// | `GET /requests/ID` | one of them: header fields, parts, problems with the bytes around, a line for curl |
-/// | `GET /health` | 200 `ok` |
+/// | `GET /health` | 200 `ok`; 503 with the reason while no form can be stored |
 /// | `GET /status` | counts of what was received and refused |
 ///
 /// Secrets are masked in what is kept of a request: header fields such as `Authorization`, parameters in addresses, and
@@ -129,8 +129,9 @@ public struct Receiver: Sendable {
             middleware: AccessMiddleware(tokens: tokens, origins: origins, uploadPath: uploads.path, meter: meter))
         // One table, because a path of the receiver's own may be where forms are posted.
         var routes = RouteTable<BasicRequestContext>()
-        routes.addUploads(to: store, options: uploads, meter: meter, live: live, window: window)
-        addPages(to: &routes, live: live, window: window)
+        let budget = AnswerBudget(bytes: uploads.maximumAnswerBytes)
+        routes.addUploads(to: store, options: uploads, meter: meter, live: live, window: window, budget: budget)
+        addPages(to: &routes, live: live, window: window, budget: budget)
         addStatus(of: store, meter, to: &routes)
         routes.install(on: router)
         return Application(
@@ -168,7 +169,7 @@ public struct Receiver: Sendable {
     }
 
     private func addPages(
-        to routes: inout RouteTable<BasicRequestContext>, live: LiveEvents, window: RequestWindow?
+        to routes: inout RouteTable<BasicRequestContext>, live: LiveEvents, window: RequestWindow?, budget: AnswerBudget
     ) {
         let canRead = uploads.access.contains(.reading)
         let page = WebPage(
@@ -182,20 +183,26 @@ public struct Receiver: Sendable {
             routes.add("/events", .get) { _, _ in try events.response() }
         }
         if canRead, let window {
-            let reading = RequestReading(window: window)
+            let reading = RequestReading(window: window, budget: budget)
             routes.addReading("/requests") { _, _ in try reading.list() }
             routes.addReading("/requests/{id}") { _, context in try reading.request(id: context.parameters.get("id")) }
-        }
-        routes.addReading("/health") { _, _ in
-            Response(
-                status: .ok, headers: [.contentType: "text/plain; charset=utf-8", .cacheControl: "no-store"],
-                body: ResponseBody(byteBuffer: ByteBuffer(string: "ok")))
         }
     }
 
     private func addStatus(
         of store: LocalUploadStore, _ meter: UploadMeter, to routes: inout RouteTable<BasicRequestContext>
     ) {
+        routes.addReading("/health") { _, context in
+            do {
+                try await store.checkReadiness()
+            } catch {
+                context.logger.error("Could not store a form", metadata: ["error": "\(error)"])
+                throw UploadProblem.store(error)
+            }
+            return Response(
+                status: .ok, headers: [.contentType: "text/plain; charset=utf-8", .cacheControl: "no-store"],
+                body: ResponseBody(byteBuffer: ByteBuffer(string: "ok")))
+        }
         let started = Date()
         routes.addReading("/status") { _, _ in
             try await ReceiverStatus(

@@ -150,12 +150,13 @@ public final class LocalUpload: PendingUpload {
 
     private func makeRecord(_ fields: [UploadRecord.Field]) async throws -> UploadRecord {
         let rest = takeSteps()
-        return try await onFileThread { [folder, identifiers = store.identifiers, files] in
+        return try await onFileThread { [folder, identifiers = store.identifiers, index = store.index, files] in
             try folder.use { folder in
                 try folder.perform(rest)
                 let (id, received) = identifiers.next()
                 let record = Self.record(id, received, fields, files, folder.contents)
                 try folder.commit(record)
+                index.insert(id)
                 return record
             }
         }

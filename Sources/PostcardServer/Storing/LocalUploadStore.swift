@@ -21,6 +21,10 @@ import Foundation
 /// empty file `key-` with the key's digest beside them; the keys of all records are held in memory. What is being
 /// received lies in `.incoming` until every file and the record are on the disk; then one rename makes it appear.
 ///
+/// The identifiers of all records are in memory too, so that a listing does not read the directory. Folders may be
+/// removed by hand while the store is open: such a record is left out of listings from then on. Folders that are put
+/// there by hand are listed once the store is opened again. If `.incoming` is removed, it is made again.
+///
 /// One store at a time may have a directory open, which a lock on `.lock` sees to. The memory that an upload takes
 /// does not depend on the size of its files: at most 1 MiB waits to be written, and less where there are many.
 public final class LocalUploadStore: UploadStore {
@@ -29,6 +33,7 @@ public final class LocalUploadStore: UploadStore {
     private let logger: Logger
     let identifiers: UploadIDSource
     let keys: KeyIndex
+    let index: RecordIndex
     let names: SharedDirectorySync
     /// How many uploads are under way, which share the memory for what waits to be written.
     let uploadCount = Atomic<Int>(0)
@@ -65,6 +70,7 @@ public final class LocalUploadStore: UploadStore {
             }
             let known = try layout.identifiers()
             identifiers = UploadIDSource(after: known.max())
+            index = RecordIndex(known)
             keys = KeyIndex(Self.keys(of: known, layout, logger))
             unfinished = try UnfinishedUploads(layout: layout, logger: logger)
         } catch let error as FileError where error.errno == .wouldBlock {
@@ -118,26 +124,52 @@ public final class LocalUploadStore: UploadStore {
     }
 
     public func identifiers(limit: Int, after id: UploadID?) async throws -> [UploadID] {
-        try await onFileThread { [layout] in
-            let older = try layout.identifiers().filter { candidate in id.map { candidate < $0 } ?? true }
-            return Array(older.sorted(by: >).prefix(limit))
-        }
+        index.newest(limit, before: id)
     }
 
     public func record(_ id: UploadID) async throws -> UploadRecord? {
-        try await onFileThread { [layout] in try layout.record(id) }
+        try await reading(id) { try $0.record() }
+    }
+
+    public func openRecord(_ id: UploadID) async throws -> (any StoredFile)? {
+        try await reading(id) { record in
+            try record.check()
+            return record.file
+        }
+    }
+
+    public func describedFile(_ index: Int, of id: UploadID) async throws -> UploadRecord.File? {
+        try await reading(id) { try $0.describedFile(index) }
+    }
+
+    /// Reads a record's file. A record that someone removed by hand is found missing here.
+    private func reading<Value: Sendable>(
+        _ id: UploadID, _ body: @escaping @Sendable (StoredRecord) throws -> Value?
+    ) async throws -> Value? {
+        try await onFileThread { [layout, index] in
+            if let value = try layout.record(id, body) { return value }
+            if try DurableFiles.isMissing(layout.folder(of: id)) { index.remove(id) }
+            return nil
+        }
     }
 
     public func openFile(_ index: Int, of id: UploadID) async throws -> (any StoredFile)? {
         try await onFileThread { [layout] in
             if let file = try LocalFile(layout.file(index, of: id)) { return file }
-            guard let record = try layout.record(id), record.files.indices.contains(index) else { return nil }
+            guard let described = try layout.record(id, { try $0.describedFile(index) }) else { return nil }
             // Only what has content has a file.
-            guard record.files[index].size == 0 else {
+            guard described.size == 0 else {
                 throw UploadStoreError(.unavailable, "File \(index) of upload \(id) is gone from its folder.")
             }
             return EmptyFile()
         }
+    }
+
+    /// Checks that an upload could begin now.
+    ///
+    /// - Throws: ``UploadStoreError`` with the reason if it could not.
+    func checkReadiness() async throws {
+        try await onFileThread { [layout] in try layout.checkReadiness() }
     }
 
     private static func remove(_ path: FilePath, _ logger: Logger) {
@@ -151,14 +183,16 @@ public final class LocalUploadStore: UploadStore {
     }
 
     public func delete(_ id: UploadID) async throws -> Bool {
-        let isDeleted = try await onFileThread { [layout, logger, keys, names] in
+        let isDeleted = try await onFileThread { [layout, logger, keys, names, index] in
             let doomed = layout.incoming.appending(id.text)
             do throws(FileError) {
                 // The rename is what deletes: a crash right behind it leaves something to sweep, never half a record.
-                try DurableFiles.move(layout.folder(of: id), to: doomed)
+                try layout.moveToIncoming(layout.folder(of: id), as: doomed)
             } catch  where error.errno == .noSuchFileOrDirectory {
+                index.remove(id)
                 return false
             }
+            index.remove(id)
             // Removed in any case: nothing else would take it away before the next start.
             defer { Self.remove(doomed, logger) }
             do {

@@ -68,15 +68,63 @@ struct StoreLayout: Sendable {
         }
     }
 
-    func record(_ id: UploadID) throws(UploadStoreError) -> UploadRecord? {
+    /// Reads a record's file.
+    ///
+    /// - Returns: `nil` if there is no such record, or if `body` returns it.
+    func record<Value>(
+        _ id: UploadID, _ body: (StoredRecord) throws -> Value?
+    ) throws(UploadStoreError) -> Value? {
         let path = folder(of: id).appending(Self.recordName)
         do {
-            return try UploadRecord(json: Data(contentsOf: URL(filePath: path.string)))
-        } catch let error as CocoaError where error.code == .fileReadNoSuchFile {
-            return nil
+            return try LocalFile(path).flatMap { file in try body(StoredRecord(id: id, file: file)) }
+        } catch let error as FileError {
+            throw UploadStoreError(error)
         } catch {
             throw .unreadable("read", path, error)
         }
+    }
+
+    /// Makes a folder for what is being received, and ``incoming`` if someone has removed it.
+    func makeIncoming(_ folder: FilePath) throws(FileError) {
+        do throws(FileError) {
+            try DurableFiles.makeDirectory(folder)
+        } catch  where error.errno == .noSuchFileOrDirectory {
+            try makeIncoming()
+            try DurableFiles.makeDirectory(folder)
+        }
+    }
+
+    /// Makes ``incoming`` if it is missing, but never the store's directory: another receiver may have made a new one.
+    func makeIncoming() throws(FileError) {
+        do throws(FileError) {
+            try DurableFiles.makeDirectory(incoming)
+        } catch  where error.errno == .fileExists {
+            return
+        }
+        try DurableFiles.synchronizeDirectory(directory)
+    }
+
+    /// Renames a folder into ``incoming``, where it is out of sight.
+    func moveToIncoming(_ folder: FilePath, as name: FilePath) throws(FileError) {
+        do throws(FileError) {
+            try DurableFiles.move(folder, to: name)
+        } catch  where error.errno == .noSuchFileOrDirectory {
+            // Either of the two may be missing.
+            try makeIncoming()
+            try DurableFiles.move(folder, to: name)
+        }
+    }
+
+    /// Checks that an upload could begin.
+    ///
+    /// - Throws: ``UploadStoreError`` or `FileError` if it could not.
+    func checkReadiness() throws {
+        try makeIncoming()
+        try checkRoom(for: 0)
+        // What a disk refuses that became read-only, or a directory whose owner changed, shows only by trying.
+        let probe = incoming.appending("probe-\(UInt64.random(in: 0 ... .max))")
+        try DurableFiles.makeDirectory(probe)
+        try FileManager.default.removeItem(atPath: probe.string)
     }
 }
 #endif

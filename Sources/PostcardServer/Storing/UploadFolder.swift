@@ -120,7 +120,7 @@ struct UploadFolder: ~Copyable {
 
     private mutating func make() throws(FileError) {
         guard case .nowhere = place else { return }
-        try DurableFiles.makeDirectory(path)
+        try layout.makeIncoming(path)
         place = .incoming
     }
 
@@ -141,7 +141,7 @@ struct UploadFolder: ~Copyable {
 
     private mutating func write(_ record: UploadRecord, to path: FilePath) throws(FileError) {
         let file = try DurableFile(path)
-        try file.write(record.json().bytes)
+        try record.writeJSON { bytes throws(FileError) in try file.write(bytes.span.bytes) }
         synchronizeLater(file)
     }
 
@@ -149,7 +149,7 @@ struct UploadFolder: ~Copyable {
         file = nil
         unsynchronized.removeAll()
         if case .record(let id) = place {
-            try? DurableFiles.move(layout.folder(of: id), to: path)
+            try? layout.moveToIncoming(layout.folder(of: id), as: path)
             // A record that a power cut brings back would lack what is removed next.
             try? names.synchronize()
             place = .incoming

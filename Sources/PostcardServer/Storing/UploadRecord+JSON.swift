@@ -1,6 +1,4 @@
 #if Server
-import PostcardForm
-
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
 #else
@@ -10,29 +8,56 @@ public import Foundation
 extension UploadRecord {
     /// The record as JSON in UTF-8, its keys sorted.
     public func json() -> Data {
-        // By hand, because a record is written twice for each upload, and the encoder takes longer for that than the
-        // form takes to be read.
-        var text = JSONText()
-        text.append(#"{"fields":["#)
-        text.appendList(fields) { text, field in
-            text.append(#"{"name":"#, string: field.name)
-            text.append(#","value":"#, string: field.value)
-            text.append("}")
-        }
-        text.append(#"],"files":["#)
-        text.appendList(files) { text, file in
-            text.append(#"{"contentType":"#, string: file.contentType)
-            text.append(#","filename":"#, string: file.filename)
-            text.append(#","name":"#, string: file.name)
-            text.append(#","sha256":"#, string: file.sha256)
-            text.append(#","size":\#(file.size),"url":"#, string: file.url)
-            text.append("}")
-        }
-        text.append(#"],"id":"#, string: id.text)
-        text.append(#","received":"#, string: received.formatted(.iso8601))
-        text.append("}")
+        var text = JSONText<Never>()
+        write(to: &text)
         return Data(text.bytes)
     }
+
+    /// Writes the record's JSON piece by piece, so that it is never in memory whole: with control characters alone it
+    /// has six times the bytes of the form's text.
+    func writeJSON<Failure: Error>(_ write: @escaping ([UInt8]) throws(Failure) -> Void) throws(Failure) {
+        var text = JSONText(passing: write)
+        try self.write(to: &text)
+        try text.finish()
+    }
+
+    private func write<Failure>(to text: inout JSONText<Failure>) throws(Failure) {
+        // By hand, because the encoder takes longer for a small record than the form takes to be read.
+        try text.append(#"{"fields":["#)
+        var separator = ""
+        for field in fields {
+            try text.append(separator)
+            try text.append(#"{"name":"#, string: field.name)
+            try text.append(#","value":"#, string: field.value)
+            try text.append("}")
+            separator = ","
+        }
+        try text.append(Self.beginningOfFiles)
+        separator = ""
+        for file in files {
+            try text.append(separator)
+            try text.append(#"{"contentType":"#, string: file.contentType)
+            try text.append(#","filename":"#, string: file.filename)
+            try text.append(#","name":"#, string: file.name)
+            try text.append(#","sha256":"#, string: file.sha256)
+            try text.append(#","size":\#(file.size),"url":"#, string: file.url)
+            try text.append("}")
+            separator = ","
+        }
+        try text.append(Self.ending(of: id))
+        try text.append(received.formatted(.iso8601))
+        try text.append(#""}"#)
+    }
+
+    /// What is between the fields and the files. No string holds these bytes, because in a string a quotation mark
+    /// follows a backslash.
+    static let beginningOfFiles = #"],"files":["#
+
+    /// What is behind the files, up to the time.
+    static func ending(of id: UploadID) -> String { #"],"id":"\#(id)","received":""# }
+
+    /// A time, to know how long all of them are.
+    static let exampleTime = "2026-11-22T12:00:00Z"
 
     /// Takes a record from its JSON.
     public init(json: Data) throws {
@@ -42,38 +67,86 @@ extension UploadRecord {
     }
 }
 
-/// JSON as it is being written (RFC 8259).
-private struct JSONText {
+/// JSON as it is being written (RFC 8259), passed on in pieces or gathered.
+private struct JSONText<Failure: Error> {
     private(set) var bytes: [UInt8] = []
+    private let pass: (([UInt8]) throws(Failure) -> Void)?
 
-    mutating func append(_ text: String) { bytes.append(contentsOf: text.utf8) }
+    /// Long enough to be worth a write.
+    private static var pieceBytes: Int { 64 << 10 }
 
-    mutating func append(_ text: String, string: String) {
-        append(text)
+    init(passing pass: @escaping ([UInt8]) throws(Failure) -> Void) {
+        self.pass = pass
+    }
+
+    mutating func append(_ text: String) throws(Failure) {
+        bytes.append(contentsOf: text.utf8)
+        try passLong()
+    }
+
+    mutating func append(_ text: String, string: String) throws(Failure) {
+        try append(text)
         bytes.append(UInt8(ascii: "\""))
-        for byte in string.utf8 { append(byte) }
+        var string = string
+        var position = 0
+        let end = string.utf8.count
+        while position < end {
+            position = string.withUTF8 { escape($0, from: position) }
+            try passLong()
+        }
         bytes.append(UInt8(ascii: "\""))
     }
 
-    mutating func appendList<Element>(_ elements: [Element], _ append: (inout Self, Element) -> Void) {
-        for (index, element) in elements.enumerated() {
-            if index > 0 { bytes.append(UInt8(ascii: ",")) }
-            append(&self, element)
-        }
+    /// Passes on what is left.
+    mutating func finish() throws(Failure) {
+        try pass?(bytes)
+        bytes.removeAll()
     }
 
-    /// A byte of a string (RFC 8259 §7).
-    private mutating func append(_ byte: UInt8) {
-        switch byte {
-        case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]
-        case 0x08: append(#"\b"#)
-        case 0x09: append(#"\t"#)
-        case 0x0A: append(#"\n"#)
-        case 0x0C: append(#"\f"#)
-        case 0x0D: append(#"\r"#)
-        case 0..<0x20: append(#"\u00"# + [byte].hexadecimal)
-        default: bytes.append(byte)
+    private mutating func passLong() throws(Failure) {
+        guard let pass, bytes.count >= Self.pieceBytes else { return }
+        try pass(bytes)
+        bytes.removeAll(keepingCapacity: true)
+    }
+
+    /// Writes a piece of a string (RFC 8259 §7): what is the same in JSON run by run, and the rest escaped.
+    ///
+    /// - Returns: Where the next piece begins.
+    private mutating func escape(_ text: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
+        let end = min(text.count, start + Self.pieceBytes)
+        var run = start
+        for index in start..<end {
+            let byte = text[index]
+            guard byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") else { continue }
+            bytes.append(contentsOf: text[run..<index])
+            run = index + 1
+            bytes.append(UInt8(ascii: "\\"))
+            switch byte {
+            case 0x08: bytes.append(UInt8(ascii: "b"))
+            case 0x09: bytes.append(UInt8(ascii: "t"))
+            case 0x0A: bytes.append(UInt8(ascii: "n"))
+            case 0x0C: bytes.append(UInt8(ascii: "f"))
+            case 0x0D: bytes.append(UInt8(ascii: "r"))
+            case 0..<0x20:
+                bytes.append(contentsOf: "u00".utf8)
+                bytes.append(UInt8(ascii: "0") + byte >> 4)
+                bytes.append(Self.hexadecimalDigit(byte & 15))
+            default: bytes.append(byte)
+            }
         }
+        bytes.append(contentsOf: text[run..<end])
+        return end
+    }
+
+    private static func hexadecimalDigit(_ value: UInt8) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + (value - 10)
+    }
+}
+
+extension JSONText where Failure == Never {
+    /// Gathers everything.
+    init() {
+        pass = nil
     }
 }
 #endif

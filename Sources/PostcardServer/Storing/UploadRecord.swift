@@ -66,6 +66,16 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
         self.files = files
     }
 
+    /// About how long the JSON is if nothing in it is escaped.
+    var expectedBytes: Int {
+        var bytes = 0
+        for field in fields { bytes += field.name.utf8.count + field.value.utf8.count + 32 }
+        for file in files {
+            bytes += file.name.utf8.count + file.filename.utf8.count + file.contentType.utf8.count + 256
+        }
+        return bytes
+    }
+
     /// Where the record can be fetched: a path, such as `/uploads/ID`.
     public var url: String { Self.url(of: id) }
 

@@ -33,6 +33,14 @@ public protocol UploadStore: Sendable {
     /// The record with the identifier; `nil` where there is none.
     func record(_ id: UploadID) async throws -> UploadRecord?
 
+    /// Opens the JSON of a record for reading: the same bytes as ``UploadRecord/json()``; `nil` where there is none.
+    ///
+    /// A record may have tens of megabytes. Defaults to encoding it in memory; a store that has the bytes gives those.
+    func openRecord(_ id: UploadID) async throws -> (any StoredFile)?
+
+    /// What a record says of one of its files; `nil` where there is no such file. Defaults to reading the record.
+    func describedFile(_ index: Int, of id: UploadID) async throws -> UploadRecord.File?
+
     /// Opens a file's content for reading; `nil` where there is no such file.
     ///
     /// What is open stays readable when the upload is deleted.
@@ -44,6 +52,17 @@ public protocol UploadStore: Sendable {
     ///
     /// - Returns: Whether there was one.
     func delete(_ id: UploadID) async throws -> Bool
+}
+
+extension UploadStore {
+    public func openRecord(_ id: UploadID) async throws -> (any StoredFile)? {
+        try await record(id).map { BytesInMemory(bytes: ByteBuffer(bytes: $0.json())) }
+    }
+
+    public func describedFile(_ index: Int, of id: UploadID) async throws -> UploadRecord.File? {
+        guard let files = try await record(id)?.files, files.indices.contains(index) else { return nil }
+        return files[index]
+    }
 }
 
 /// An upload on its way into a store, fed by one task: for each file a beginning, its bytes and an end, and at last

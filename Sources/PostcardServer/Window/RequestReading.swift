@@ -16,6 +16,7 @@ import Foundation
 /// | `GET /requests/ID` | the entry with header fields, parts, problems, the kept bytes and a line for curl |
 struct RequestReading: Sendable {
     let window: RequestWindow
+    let budget: AnswerBudget
 
     private struct Listing: Encodable {
         let requests: [RequestSummary]
@@ -34,7 +35,7 @@ struct RequestReading: Sendable {
         Response(
             status: .ok,
             headers: [.contentType: "application/json", .cacheControl: "no-store", .xContentTypeOptions: "nosniff"],
-            body: ResponseBody(byteBuffer: ByteBuffer(bytes: try JSONEncoder.forAnswers.encode(value))))
+            body: try budget.body(of: ByteBuffer(bytes: try JSONEncoder.forAnswers.encode(value))))
     }
 }
 

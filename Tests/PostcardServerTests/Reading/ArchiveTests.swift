@@ -144,6 +144,113 @@ struct ArchiveTests {
         }
     }
 
+    @Test("A record's answer is the stored bytes as they are", arguments: [10, 100_000])
+    func storedBytes(fieldBytes: Int) async throws {
+        try await withReceiver { receiver in
+            let field = Form.part(
+                "Content-Disposition: form-data; name=\"a\"", String(repeating: "\u{1}", count: fieldBytes))
+            let posted = try await receiver.exchange(Form.request(body: field))
+            let record = try UploadRecord(json: Data(posted.body.utf8))
+            #expect(record.fields.first?.value.utf8.count == fieldBytes)
+            let path = receiver.directory.appending(record.id.text).appending("record.json").string
+            let stored = try String(contentsOfFile: path, encoding: .utf8)
+            #expect(posted.body == stored)
+            #expect(try await get(record.url, receiver).body == stored)
+            // An encoder would not write it like this.
+            let other = stored.replacing(#""value":"\u0001"#, with: #""value":"\u0041"#)
+            try Data(other.utf8).write(to: URL(filePath: path))
+            #expect(try await get(record.url, receiver).body == other)
+            let head = try await get(record.url, receiver, method: "HEAD")
+            #expect(head.headers["content-length"] == String(other.utf8.count))
+            #expect(head.body.isEmpty)
+            let list = try await receiver.curl("\(receiver.url)/uploads").text
+            #expect(list.contains(other))
+        }
+    }
+
+    @Test("The files of a record with much text are found in it, whatever the text looks like")
+    func filesBehindText() async throws {
+        try await withReceiver { receiver in
+            let trap = #"],"files":[{"size":1},"]}\""#
+            let text = String(repeating: trap, count: 5000)
+            var body = "--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n\(text)\r\n"
+            let names = ["}]", #"],"files":["#, "초코", "{", ""]
+            for name in names {
+                body += "--b\r\nContent-Disposition: form-data; name=\"\(name.isEmpty ? "" : "f")\"; "
+                body += "filename=\"\(name.replacing("\"", with: "%22"))\"\r\n\r\n\(name)\r\n"
+            }
+            let posted = try await receiver.exchange(Form.request(body: body + "--b--\r\n"))
+            let record = try UploadRecord(json: Data(posted.body.utf8))
+            #expect(record.files.count == names.count)
+            for (index, name) in names.enumerated() {
+                #expect(try await get(record.files[index].url, receiver).body == name)
+            }
+            let missing = try await get("\(record.url)/files/\(names.count)", receiver)
+            #expect(missing.status == 404)
+            #expect(missing.problem?.detail == "The upload has no such file.")
+        }
+    }
+
+    /// What someone with access to the directory may put in the place of a file.
+    private enum Planted: CaseIterable {
+        case pipe, linkToFile, linkToFolder
+
+        func put(at path: FilePath, insteadOf content: FilePath) throws {
+            let files = FileManager.default
+            try files.moveItem(atPath: path.string, toPath: content.string)
+            switch self {
+            case .pipe:
+                guard mkfifo(path.string, 0o600) == 0 else { throw Errno(rawValue: errno) }
+            case .linkToFile:
+                try files.createSymbolicLink(atPath: path.string, withDestinationPath: content.string)
+            case .linkToFolder:
+                try files.moveItem(atPath: content.string, toPath: path.string)
+                let folder = path.removingLastComponent()
+                try files.moveItem(atPath: folder.string, toPath: content.string)
+                try files.createSymbolicLink(atPath: folder.string, withDestinationPath: content.string)
+            }
+        }
+    }
+
+    @Test(
+        "What is planted in place of a stored file is not given out, and holds nobody up",
+        arguments: ["0", "record.json"])
+    func planted(name: String) async throws {
+        for planted in Planted.allCases {
+            try await withReceiver { receiver in
+                let record = try await post("content", to: receiver)
+                let kept = receiver.directory.removingLastComponent().appending("kept")
+                try planted.put(at: receiver.directory.appending(record.id.text).appending(name), insteadOf: kept)
+                let url = name == "0" ? record.files[0].url : record.url
+                // More than there are threads that could wait.
+                let statuses = try await withThrowingTaskGroup(of: Int.self) { tasks in
+                    for _ in 0..<40 { tasks.addTask { try await get(url, receiver).status } }
+                    return try await tasks.reduce(into: Set()) { $0.insert($1) }
+                }
+                #expect(statuses == [503], "\(planted)")
+                _ = try await post("another", to: receiver)
+                #expect(try await get("/health", receiver).status == 200)
+            }
+        }
+    }
+
+    @Test("A receiver that can store nothing is not healthy, and says why")
+    func unhealthy() async throws {
+        try await withReceiver { receiver in
+            try FileManager.default.removeItem(atPath: receiver.directory.appending(".incoming").string)
+            #expect(try await get("/health", receiver).status == 200)
+            try FileManager.default.removeItem(atPath: receiver.directory.string)
+            let answer = try await get("/health", receiver)
+            #expect(answer.status == 503)
+            #expect(answer.problem?.code == "store-unavailable")
+        }
+        try await withReceiver({ $0.keptFreeBytes = .max }) { receiver in
+            let answer = try await get("/health", receiver)
+            #expect(answer.status == 503)
+            #expect(answer.problem?.code == "store-full")
+        }
+    }
+
     @Test("An upload that is deleted is gone, and deleting it again is refused")
     func deletion() async throws {
         try await withReceiver { receiver in

@@ -15,8 +15,10 @@ final class RawSocket: Sendable {
     private let descriptor: FileDescriptor
     private let isClosed = Mutex(false)
 
-    /// - Parameter address: The client's own address.
-    init(port: Int, from address: String = "127.0.0.1") throws {
+    /// - Parameters:
+    ///   - address: The client's own address.
+    ///   - receiveBufferBytes: How much the system takes for this end while it is not read.
+    init(port: Int, from address: String = "127.0.0.1", receiveBufferBytes: Int32? = nil) throws {
         #if os(Linux)
         let kind = Int32(SOCK_STREAM.rawValue)
         #else
@@ -29,6 +31,9 @@ final class RawSocket: Sendable {
         setsockopt(
             descriptor.rawValue, SOL_SOCKET, SO_NOSIGPIPE, &isSilent, socklen_t(MemoryLayout<Int32>.size))
         #endif
+        if var size = receiveBufferBytes {
+            setsockopt(descriptor.rawValue, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
+        }
         do {
             if address != "127.0.0.1" { try Self.call(bind, descriptor, address, port: 0) }
             try Self.call(connect, descriptor, "127.0.0.1", port: port)
@@ -122,8 +127,13 @@ final class RawSocket: Sendable {
         return poll(&entry, 1, milliseconds) > 0
     }
 
-    func receive() throws -> [UInt8] {
-        var buffer = [UInt8](repeating: 0, count: 64 << 10)
+    /// Does nothing for a while, as a slow client does.
+    func pause(milliseconds: Int32) {
+        poll(nil, 0, milliseconds)
+    }
+
+    func receive(upTo count: Int = 64 << 10) throws -> [UInt8] {
+        var buffer = [UInt8](repeating: 0, count: count)
         let count = try buffer.withUnsafeMutableBytes { try descriptor.read(into: $0) }
         return Array(buffer.prefix(count))
     }

@@ -133,16 +133,44 @@ struct LocalUploadStoreTests {
         }
     }
 
-    @Test("A directory that vanishes under the store fails the upload, and not the store")
+    @Test("A directory for what is being received that vanishes is made again, and the store's own is not")
     func vanishedDirectory() async throws {
         try await withTemporaryDirectory { directory in
-            let store = try LocalUploadStore(directory: directory)
-            let incoming = directory.appending(".incoming").string
+            let path = directory.appending("store")
+            let store = try LocalUploadStore(directory: path)
+            let incoming = path.appending(".incoming").string
             try FileManager.default.removeItem(atPath: incoming)
+            let record = try await self.store("a", in: store)
+            try FileManager.default.removeItem(atPath: incoming)
+            #expect(try await store.delete(record.id))
+            try FileManager.default.removeItem(atPath: path.string)
             let error = await #expect(throws: UploadStoreError.self) { try await self.store("a", in: store) }
             #expect(error?.code == .unavailable)
-            try FileManager.default.createDirectory(atPath: incoming, withIntermediateDirectories: false)
-            try await self.store("a", in: store)
+            // Another receiver could have it by now.
+            #expect(!FileManager.default.fileExists(atPath: path.string))
+        }
+    }
+
+    @Test("What is put into the directory by hand is listed by the next store, and what is taken out is not listed")
+    func changedByHand() async throws {
+        try await withTemporaryDirectory { directory in
+            var records: [UploadID] = []
+            let late = "01kz5dr1c10123456789abcdef"
+            do {
+                let store = try LocalUploadStore(directory: directory)
+                for index in 0..<3 { records.append(try await self.store("\(index)", in: store).id) }
+                // The folder is not read for a listing, however many records there are.
+                try FileManager.default.copyItem(
+                    atPath: directory.appending(records[0].text).string, toPath: directory.appending(late).string)
+                #expect(try await store.identifiers(limit: 10, after: nil) == records.reversed())
+                try FileManager.default.removeItem(atPath: directory.appending(records[1].text).string)
+                #expect(try await store.record(records[1]) == nil)
+                #expect(try await store.identifiers(limit: 10, after: nil) == [records[2], records[0]])
+                #expect(try await store.identifiers(limit: 1, after: records[1]) == [records[0]])
+            }
+            let store = try LocalUploadStore(directory: directory)
+            let expected = try ([records[0], records[2], #require(UploadID(late))]).sorted(by: >)
+            #expect(try await store.identifiers(limit: 10, after: nil) == expected)
         }
     }
 

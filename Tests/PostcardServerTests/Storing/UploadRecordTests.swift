@@ -1,6 +1,7 @@
 import Foundation
-import PostcardServer
 import Testing
+
+@testable import PostcardServer
 
 struct UploadRecordTests {
     private static let texts = [
@@ -22,5 +23,50 @@ struct UploadRecordTests {
             #expect(try record.json() == encoder.encode(record))
             #expect(try UploadRecord(json: record.json()) == record)
         }
+    }
+
+    /// Scalars that JSON, or a reader of it, may treat apart, and any others.
+    private static func text(of length: Int, using generator: inout some RandomNumberGenerator) -> String {
+        let special: [ClosedRange<UInt32>] = [
+            0...0x1F, 0x22...0x22, 0x5C...0x5C, 0x7F...0x9F, 0x2028...0x2029, 0xD7FF...0xD7FF, 0xE000...0xE000,
+            0xFEFF...0xFEFF, 0xFFFD...0xFFFF, 0x10FFFF...0x10FFFF,
+        ]
+        var scalars = String.UnicodeScalarView()
+        while scalars.count < length {
+            let range = Bool.random(using: &generator) ? special.randomElement(using: &generator) : nil
+            // What is half of a surrogate pair is no scalar, and so in no string.
+            guard let scalar = Unicode.Scalar(UInt32.random(in: range ?? 0...0x10FFFF, using: &generator)) else {
+                continue
+            }
+            scalars.append(scalar)
+        }
+        return String(scalars)
+    }
+
+    @Test func `whatever the text is, a decoder reads from a record's JSON what was written, also piece by piece`()
+        throws
+    {
+        var generator = SystemRandomNumberGenerator()
+        let id = try #require(UploadID("01kz5dr1c10123456789abcdef"))
+        var texts = (0..<300).map { Self.text(of: $0 % 40, using: &generator) }
+        // Longer than the pieces in which it is written, and cut by them in the middle of a scalar.
+        texts += [100_000, 70_001].map { Self.text(of: $0, using: &generator) }
+        texts += (0..<4).map { String(repeating: "x", count: 65_530 + $0) + "초\u{1}🍊" }
+        for text in texts {
+            let record = UploadRecord(
+                id: id, received: Date(timeIntervalSince1970: 1_795_176_000),
+                fields: [UploadRecord.Field(name: text, value: text)], files: [])
+            let json = record.json()
+            let read = try UploadRecord(json: json)
+            #expect(read.fields.first?.value.unicodeScalars.elementsEqual(text.unicodeScalars) == true)
+            let written = Pieces()
+            record.writeJSON { written.bytes += $0 }
+            #expect(Data(written.bytes) == json)
+            #expect(written.bytes.count { $0 < 0x20 } == 0)
+        }
+    }
+
+    private final class Pieces {
+        var bytes: [UInt8] = []
     }
 }

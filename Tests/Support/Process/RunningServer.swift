@@ -82,6 +82,20 @@ package final class RunningServer: Sendable {
 
     package var processIdentifier: Int32 { process.withLock { $0.processIdentifier } }
 
+    #if os(Linux)
+    /// The memory that the process has, in bytes; see proc_pid_status(5).
+    package var residentBytes: Int {
+        get throws {
+            let status = try String(contentsOfFile: "/proc/\(processIdentifier)/status", encoding: .utf8)
+            let line = status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") }
+            guard let kibibytes = line?.split(separator: " ").compactMap({ Int($0) }).first else {
+                throw ProgramFailure("The system does not say how much memory the server has.")
+            }
+            return kibibytes << 10
+        }
+    }
+    #endif
+
     package static func firstLine(of handle: FileHandle) async throws -> String {
         try await withCheckedThrowingContinuation { continuation in
             DispatchQueue.global().async {
