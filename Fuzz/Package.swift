@@ -12,22 +12,32 @@ let settings: [SwiftSetting] = [
 /// One program for each promise that no input may break. `run` builds them with libFuzzer, which brings the `main`.
 let targets = ["Chunking", "RoundTrip", "HeaderValues", "Decoding", "Rules", "Doctor"]
 
+/// What the queue's target needs beside what they all need.
+let forQueue: [Target.Dependency] = [
+    .product(name: "PostcardClient", package: "postcard"), .product(name: "PostcardQueue", package: "postcard"),
+    .product(name: "GRDB", package: "GRDB.swift"), .product(name: "HTTPTypes", package: "swift-http-types"),
+]
+
 let package = Package(
     name: "postcard-fuzz",
     platforms: [.macOS(.v15)],
-    dependencies: [.package(name: "postcard", path: "..", traits: [])],
+    dependencies: [
+        .package(name: "postcard", path: "..", traits: ["Queue"]),
+        .package(url: "https://github.com/groue/GRDB.swift.git", from: "7.10.0"),
+        .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0", traits: []),
+    ],
     targets: [
         .target(
             name: "Inputs", dependencies: [.product(name: "PostcardForm", package: "postcard")],
             swiftSettings: settings)
     ]
-        + targets.map { name in
+        + (targets + ["QueueRows"]).map { name in
             .executableTarget(
                 name: name,
                 dependencies: [
                     "Inputs", .product(name: "PostcardForm", package: "postcard"),
                     .product(name: "PostcardDoctor", package: "postcard"),
-                ],
+                ] + (name == "QueueRows" ? forQueue : []),
                 swiftSettings: settings + [.unsafeFlags(["-parse-as-library"])])
         },
     swiftLanguageModes: [.v6]

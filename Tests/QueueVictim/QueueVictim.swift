@@ -68,7 +68,8 @@ import PostcardQueue
                 return true
             }
             group.addTask {
-                while try queue.uploads().contains(where: { $0.state == .sending || isDue($0) }) {
+                // Some look as if they were due for ever.
+                for _ in 0..<100 where try queue.uploads().contains(where: { $0.state == .sending || isDue($0) }) {
                     try await Task.sleep(for: .milliseconds(50))
                 }
                 // A moment for what cannot be read, which is in no list.

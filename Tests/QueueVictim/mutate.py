@@ -157,7 +157,7 @@ class Victim:
             ready, _, _ = select.select([self.process.stdout], [], [], max(0, deadline - time.monotonic()))
             piece = os.read(self.process.stdout.fileno(), 65536) if ready else b""
             if not piece:
-                self.end()
+                self.end(is_failure=True)
                 why = "has crashed" if ready else f"has not ended within {PATIENCE} seconds"
                 raise Failure(f"the program {why} ({self.process.returncode}): {self.messages.decode(errors='replace')}")
             self.answers += piece
@@ -171,11 +171,11 @@ class Victim:
         self.process.stdin.flush()
         return self.expect()
 
-    def end(self):
+    def end(self, is_failure=False):
         with contextlib.suppress(OSError):
             self.process.stdin.close()
         try:
-            self.process.wait(5 if self.process.poll() is None and self.answers == b"" else PATIENCE)
+            self.process.wait(5 if is_failure else PATIENCE)
         except subprocess.TimeoutExpired:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
@@ -262,6 +262,8 @@ def main():
     count = int(sys.argv[3])
     seed = int(sys.argv[4]) if len(sys.argv) > 4 else random.randrange(1 << 31)
     first = int(sys.argv[5]) if len(sys.argv) > 5 else 0
+    # So that what was made is removed, and the program ended, if a test's time is over.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))
     problem = can_trace()
     print(f"seed {seed}" + (f"; without a trace: {problem}" if problem else ""), flush=True)
     shared = "/dev/shm"
@@ -310,8 +312,9 @@ def main():
         sys.exit(f"queue {number} of seed {seed} ({made}): {failure}")
     finally:
         if victim:
-            victim.end()
+            victim.end(is_failure=True)
         mutations.remove(base)
 
 
-main()
+if __name__ == "__main__":
+    main()
