@@ -4,8 +4,8 @@ import PostcardAsyncHTTP
 import PostcardClient
 import PostcardQueue
 
-/// Uses the queues whose folders it reads from standard input, a line each, in every way that a program can, and writes a
-/// line after each: PostcardQueueVictim.
+/// Uses the queues whose folders it reads from standard input, a line each, in every way that a program can, and writes
+/// a line after each: PostcardQueueVictim.
 @main struct QueueVictim {
     private let client = UploadClient(
         transport: AsyncHTTPTransport(), retryPolicy: .never, idleTimeout: .seconds(20))
