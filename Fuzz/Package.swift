@@ -10,14 +10,25 @@ let settings: [SwiftSetting] = [
 ]
 
 /// One program for each promise that no input may break. `run` builds them with libFuzzer, which brings the `main`.
-let targets = ["Chunking", "RoundTrip", "HeaderValues", "Decoding", "Rules", "Doctor"]
+let targets = ["Chunking", "RoundTrip", "HeaderValues", "Decoding", "Rules", "Doctor", "Heads", "QueueRows"]
+
+/// What some of them need beside what all need.
+let dependencies: [String: [Target.Dependency]] = [
+    "Heads": [.product(name: "PostcardServer", package: "postcard"), .product(name: "Logging", package: "swift-log")],
+    "QueueRows": [
+        .product(name: "PostcardClient", package: "postcard"), .product(name: "PostcardQueue", package: "postcard"),
+        .product(name: "GRDB", package: "GRDB.swift"), .product(name: "HTTPTypes", package: "swift-http-types"),
+    ],
+]
 
 let package = Package(
     name: "postcard-fuzz",
     platforms: [.macOS(.v15)],
     dependencies: [
-        .package(name: "postcard", path: "..", traits: ["Server"]),
+        .package(name: "postcard", path: "..", traits: ["Queue", "Server"]),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.14.0"),
+        .package(url: "https://github.com/groue/GRDB.swift.git", from: "7.10.0"),
+        .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0", traits: []),
     ],
     targets: [
         .target(
@@ -30,16 +41,8 @@ let package = Package(
                 dependencies: [
                     "Inputs", .product(name: "PostcardForm", package: "postcard"),
                     .product(name: "PostcardDoctor", package: "postcard"),
-                ],
+                ] + dependencies[name, default: []],
                 swiftSettings: settings + [.unsafeFlags(["-parse-as-library"])])
-        } + [
-            .executableTarget(
-                name: "Heads",
-                dependencies: [
-                    "Inputs", .product(name: "PostcardServer", package: "postcard"),
-                    .product(name: "Logging", package: "swift-log"),
-                ],
-                swiftSettings: settings + [.unsafeFlags(["-parse-as-library"])])
-        ],
+        },
     swiftLanguageModes: [.v6]
 )

@@ -4,8 +4,8 @@ import PostcardAsyncHTTP
 import PostcardClient
 import PostcardQueue
 
-/// Uses the queues whose folders it reads from standard input, a line each, in every way that a program can, and writes a
-/// line after each: PostcardQueueVictim.
+/// Uses the queues whose folders it reads from standard input, a line each, in every way that a program can, and writes
+/// a line after each: PostcardQueueVictim.
 @main struct QueueVictim {
     private let client = UploadClient(
         transport: AsyncHTTPTransport(), retryPolicy: .never, idleTimeout: .seconds(20))
@@ -68,7 +68,8 @@ import PostcardQueue
                 return true
             }
             group.addTask {
-                while try queue.uploads().contains(where: { $0.state == .sending || isDue($0) }) {
+                // Some look as if they were due for ever.
+                for _ in 0..<100 where try queue.uploads().contains(where: { $0.state == .sending || isDue($0) }) {
                     try await Task.sleep(for: .milliseconds(50))
                 }
                 // A moment for what cannot be read, which is in no list.

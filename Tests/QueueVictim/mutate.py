@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""Changes queues in ways that chance decides, lets a program use each of them, and looks whether anything outside of the
-queue's folder was read, sent, changed or removed: mutate.py POSTCARD VICTIM COUNT [SEED [FIRST]]
+"""Changes queues in ways that chance decides, lets a program use each of them, and looks whether anything outside of
+the queue's folder was read, sent, changed or removed: mutate.py POSTCARD VICTIM COUNT [SEED [FIRST]]
 
 POSTCARD is the program, VICTIM is PostcardQueueVictim. A failure names the number of its queue: with COUNT 1, the same
-SEED and the number as FIRST it is made again. Started by root, it becomes a user
-without rights first, and works on folders that it makes alone.
+SEED and the number as FIRST it is made again. Started by root, it becomes a user without rights first.
 """
 
 import atexit
@@ -79,7 +78,7 @@ class Recorder:
 
 
 def give_up_rights(programs):
-    """Becomes a user who can harm nothing but what this test makes, whatever goes wrong, and who can run the programs."""
+    """Becomes a user who can harm nothing but what this test makes, and who can run the programs."""
     if os.geteuid() != 0:
         return programs
     own = tempfile.mkdtemp(prefix="postcard-")
@@ -101,7 +100,8 @@ def give_up_rights(programs):
 def make_canary(path, sizes):
     """What must stay as it is: names that a queue uses, files as long as bodies, databases, folders."""
     os.makedirs(f"{path}/inner/{str(uuid.UUID(int=5)).upper()}")
-    names = ["secret", "0", "1", "inner/0", "inner/1", str(uuid.UUID(int=7)).upper(), "queue.sqlite", "queue.sqlite-wal"]
+    names = ["secret", "0", "1", "inner/0", "inner/1", str(uuid.UUID(int=7)).upper()]
+    names += ["queue.sqlite", "queue.sqlite-wal"]
     names += [f"long-{size}" for size in sizes]
     for name in names:
         size = int(name[5:]) if name.startswith("long-") else 2000
@@ -129,7 +129,8 @@ def state(path):
             else:
                 content = os.readlink(file) if stat.S_ISLNK(status.st_mode) else ""
             found[file] = (
-                status.st_ino, status.st_mode, status.st_uid, status.st_gid, status.st_size, status.st_mtime_ns, content)
+                status.st_ino, status.st_mode, status.st_uid, status.st_gid, status.st_size, status.st_mtime_ns,
+                content)
     return found
 
 
@@ -157,9 +158,10 @@ class Victim:
             ready, _, _ = select.select([self.process.stdout], [], [], max(0, deadline - time.monotonic()))
             piece = os.read(self.process.stdout.fileno(), 65536) if ready else b""
             if not piece:
-                self.end()
+                self.end(is_failure=True)
                 why = "has crashed" if ready else f"has not ended within {PATIENCE} seconds"
-                raise Failure(f"the program {why} ({self.process.returncode}): {self.messages.decode(errors='replace')}")
+                messages = self.messages.decode(errors="replace")
+                raise Failure(f"the program {why} ({self.process.returncode}): {messages}")
             self.answers += piece
         line, _, self.answers = self.answers.partition(b"\n")
         if wanted and line.decode() != wanted:
@@ -171,11 +173,11 @@ class Victim:
         self.process.stdin.flush()
         return self.expect()
 
-    def end(self):
+    def end(self, is_failure=False):
         with contextlib.suppress(OSError):
             self.process.stdin.close()
         try:
-            self.process.wait(5 if self.process.poll() is None and self.answers == b"" else PATIENCE)
+            self.process.wait(5 if is_failure else PATIENCE)
         except subprocess.TimeoutExpired:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
@@ -189,8 +191,8 @@ class Failure(Exception):
 SYSTEM = re.compile(
     r"/(etc|lib|lib32|lib64|usr|bin|opt|proc|sys|run/systemd/resolve)(/|$)|/dev/(null|u?random|tty|urandom)$|/dev/pts/")
 # What only looks whether a name is there.
-LOOKS = {"stat", "lstat", "newfstatat", "fstatat64", "statx", "access", "faccessat", "faccessat2", "readlink", "readlinkat",
-         "statfs", "getcwd", "inotify_add_watch"}
+LOOKS = {"stat", "lstat", "newfstatat", "fstatat64", "statx", "access", "faccessat", "faccessat2", "readlink",
+         "readlinkat", "statfs", "getcwd", "inotify_add_watch"}
 CALL = re.compile(r"^(\d+)\s+(\w+)\((.*)$", re.S)
 ARGUMENT = re.compile(r'(?:(?:AT_FDCWD|\d+)(?:<([^>]*)>)?, )?"((?:[^"\\]|\\.)*)"')
 RESULT = re.compile(r"\)\s+= \d+<([^>]*)>")
@@ -237,8 +239,8 @@ def can_trace():
 
 def run_program(postcard, folder):
     """The commands of the program, each as a process."""
-    commands = [["list"], ["list", "--json"], ["run", "--drain", "--retries", "1", "--max-delay", "0.01"], ["retry", "1"],
-                ["cancel", "2"], ["pause"], ["resume"], ["clear"]]
+    commands = [["list"], ["list", "--json"], ["run", "--drain", "--retries", "1", "--max-delay", "0.01"],
+                ["retry", "1"], ["cancel", "2"], ["pause"], ["resume"], ["clear"]]
     for command in commands:
         process = subprocess.Popen(
             [postcard, "queue"] + command + ["--queue", folder], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -254,7 +256,8 @@ def run_program(postcard, folder):
                 process.kill()
                 raise Failure(f"postcard queue {' '.join(command)} does not end") from None
         if process.returncode < 0:
-            raise Failure(f"postcard queue {' '.join(command)} ended by signal {-process.returncode}: {messages[-2000:]}")
+            raise Failure(
+                f"postcard queue {' '.join(command)} ended by signal {-process.returncode}: {messages[-2000:]}")
 
 
 def main():
@@ -262,6 +265,8 @@ def main():
     count = int(sys.argv[3])
     seed = int(sys.argv[4]) if len(sys.argv) > 4 else random.randrange(1 << 31)
     first = int(sys.argv[5]) if len(sys.argv) > 5 else 0
+    # So that what was made is removed, and the program ended, if a test's time is over.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))
     problem = can_trace()
     print(f"seed {seed}" + (f"; without a trace: {problem}" if problem else ""), flush=True)
     shared = "/dev/shm"
@@ -272,8 +277,8 @@ def main():
     victim = None
     try:
         originals = queues.make(f"{base}/templates", postcard, recorder.port)
-        sizes = {os.path.getsize(f"{place}/{name}") for place, _, names in os.walk(f"{base}/templates") for name in names
-                 if len(name) == 36}
+        sizes = {os.path.getsize(f"{place}/{name}") for place, _, names in os.walk(f"{base}/templates")
+                 for name in names if len(name) == 36}
         canary = f"{base}/canary"
         make_canary(canary, sizes)
         before = state(canary)
@@ -310,8 +315,9 @@ def main():
         sys.exit(f"queue {number} of seed {seed} ({made}): {failure}")
     finally:
         if victim:
-            victim.end()
+            victim.end(is_failure=True)
         mutations.remove(base)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -5,7 +5,6 @@ import os
 import shutil
 import socket
 import sqlite3
-import stat
 import struct
 import uuid
 
@@ -57,7 +56,8 @@ def states(queue):
     with queue.connected() as database:
         values = (
             queue.chance.choice(["waiting", "sending", "retrying", "paused", "done", "failed", "cancelled", "x"]),
-            queue.chance.choice([None, 0, 1, 2, 3, "x"]), queue.chance.choice([0, -1e308, 1e308, float("inf"), "soon", b""]),
+            queue.chance.choice([None, 0, 1, 2, 3, "x"]),
+            queue.chance.choice([0, -1e308, 1e308, float("inf"), "soon", b""]),
             queue.chance.choice([0, 2**63 - 1, -(2**63)]), queue.chance.choice([0, 2**63 - 1, -(2**63)]),
             queue.chance.randrange(1, 5))
         database.execute(
@@ -71,9 +71,11 @@ def ids(queue):
     statement = queue.chance.choice([
         f"UPDATE upload SET id = {number} WHERE id = 1", f"UPDATE request SET id = {number} WHERE id = 1",
         f"UPDATE upload SET id = {number} WHERE id = 1; UPDATE request SET id = {number} WHERE id = 1",
-        "DELETE FROM request", "DELETE FROM request WHERE id = 1", "DELETE FROM upload WHERE id = 1", "DELETE FROM queue",
+        "DELETE FROM request", "DELETE FROM request WHERE id = 1", "DELETE FROM upload WHERE id = 1",
+        "DELETE FROM queue",
         "INSERT INTO queue VALUES (1); INSERT INTO queue VALUES ('x')", "UPDATE queue SET isPaused = 'x'",
-        f"UPDATE sqlite_sequence SET seq = {number}", "UPDATE sqlite_sequence SET seq = 'x'", "DELETE FROM sqlite_sequence",
+        f"UPDATE sqlite_sequence SET seq = {number}", "UPDATE sqlite_sequence SET seq = 'x'",
+        "DELETE FROM sqlite_sequence",
         "UPDATE upload SET uuid = lower((SELECT uuid FROM upload WHERE id = 4)) WHERE id = 2",
         "UPDATE upload SET uuid = CAST((SELECT uuid FROM upload WHERE id = 4) AS BLOB) WHERE id = 2",
     ])
@@ -97,19 +99,22 @@ def schema(queue):
         "CREATE TRIGGER t BEFORE INSERT ON response BEGIN SELECT RAISE(ABORT, 'no'); END",
         "CREATE TRIGGER t BEFORE UPDATE ON upload BEGIN SELECT RAISE(IGNORE); END",
         f"CREATE TRIGGER t AFTER UPDATE ON upload BEGIN UPDATE queue SET isPaused = ({endless}); END",
-        f"CREATE TRIGGER t AFTER UPDATE ON upload WHEN new.state = 'sending' BEGIN UPDATE upload SET state = 'waiting', "
-        "schedule = 0, attempts = 0, failures = 0 WHERE id = new.id; END",
+        f"CREATE TRIGGER t AFTER UPDATE ON upload WHEN new.state = 'sending' BEGIN UPDATE upload SET "
+        "state = 'waiting', schedule = 0, attempts = 0, failures = 0 WHERE id = new.id; END",
         f"ALTER TABLE {table} RENAME TO inner_1; CREATE VIEW {table} AS SELECT * FROM inner_1",
         f"DROP TABLE queue; CREATE VIEW queue AS {endless}".replace("count(*)", "count(*) AS isPaused"),
-        f"ALTER TABLE upload RENAME TO inner_1; CREATE VIEW upload AS SELECT *, load_extension('{target}') FROM inner_1;"
+        f"ALTER TABLE upload RENAME TO inner_1;"
+        f"CREATE VIEW upload AS SELECT *, load_extension('{target}') FROM inner_1;"
         "CREATE TRIGGER t INSTEAD OF UPDATE ON upload BEGIN DELETE FROM inner_1; END",
         "ALTER TABLE upload ADD COLUMN extra AS (load_extension('x'))",
         "ALTER TABLE upload ADD COLUMN extra AS (printf('%.*c', 900000000, 'x'))",
-        "CREATE INDEX strange ON upload (abs(id), lower(uuid))", "CREATE INDEX strange ON upload (printf('%.100000c', uuid))",
+        "CREATE INDEX strange ON upload (abs(id), lower(uuid))",
+        "CREATE INDEX strange ON upload (printf('%.100000c', uuid))",
         "CREATE VIRTUAL TABLE strange USING fts5(text)", "CREATE VIRTUAL TABLE strange USING rtree(id, a, b)",
         "CREATE TABLE grdb_issue_102 (id INTEGER PRIMARY KEY)", "CREATE VIEW grdb_issue_102 AS SELECT 1",
         "CREATE TABLE upload_3 (id); CREATE TABLE request_3 (id)", "CREATE TABLE sqlite_parameters (x)",
-        "CREATE TABLE other AS SELECT * FROM upload", "ANALYZE", "CREATE TRIGGER t AFTER INSERT ON upload BEGIN SELECT 1; END",
+        "CREATE TABLE other AS SELECT * FROM upload", "ANALYZE",
+        "CREATE TRIGGER t AFTER INSERT ON upload BEGIN SELECT 1; END",
         "PRAGMA user_version = 0", "PRAGMA user_version = 1", "PRAGMA user_version = 2", "PRAGMA user_version = 3",
         "PRAGMA user_version = 4", "PRAGMA user_version = -1", "PRAGMA user_version = 5", "PRAGMA application_id = 0",
         "PRAGMA user_version = 0; PRAGMA application_id = 0", "PRAGMA journal_mode = DELETE; PRAGMA user_version = 3",
@@ -126,22 +131,25 @@ def written_schema(queue):
     """A schema that no statement makes."""
     table = queue.chance.choice(["upload", "request", "queue", "upload_ready", "upload_due"])
     statement = queue.chance.choice([
-        f"UPDATE sqlite_master SET rootpage = {queue.chance.choice([0, 1, 2, 3, 5, -1, 10**6, 2**31])} WHERE name = '{table}'",
+        f"UPDATE sqlite_master SET rootpage = {queue.chance.choice([0, 1, 2, 3, 5, -1, 10**6, 2**31])} "
+        f"WHERE name = '{table}'",
         f"UPDATE sqlite_master SET rootpage = (SELECT rootpage FROM sqlite_master WHERE name = 'request') "
         f"WHERE name = '{table}'",
         f"UPDATE sqlite_master SET sql = 'CREATE TABLE {table} (x' WHERE name = '{table}'",
         f"UPDATE sqlite_master SET sql = 'CREATE VIEW {table} AS SELECT 1', type = 'view', rootpage = 0 "
         f"WHERE name = '{table}'",
-        f"UPDATE sqlite_master SET sql = NULL WHERE name = '{table}'", f"DELETE FROM sqlite_master WHERE name = '{table}'",
+        f"UPDATE sqlite_master SET sql = NULL WHERE name = '{table}'",
+        f"DELETE FROM sqlite_master WHERE name = '{table}'",
         "UPDATE sqlite_master SET sql = replace(sql, 'NOT NULL', '')",
         "UPDATE sqlite_master SET sql = replace(sql, 'TEXT', 'BLOB')",
         "UPDATE sqlite_master SET sql = replace(sql, 'uuid TEXT NOT NULL UNIQUE', "
         "'uuid TEXT NOT NULL UNIQUE DEFAULT (load_extension(1))')",
         "UPDATE sqlite_master SET sql = replace(sql, 'INTEGER PRIMARY KEY', 'PRIMARY KEY')",
         "UPDATE sqlite_master SET tbl_name = 'queue'", "UPDATE sqlite_master SET name = upper(name)",
-        f"INSERT INTO sqlite_master VALUES ('trigger', 't', 'upload', 0, 'CREATE TRIGGER t AFTER UPDATE ON upload BEGIN "
-        f"ATTACH ''{queue.target()}'' AS x; END')",
-        f"INSERT INTO sqlite_master VALUES ('table', 'v', 'v', 0, 'CREATE VIRTUAL TABLE v USING csv(filename={queue.target()})')",
+        f"INSERT INTO sqlite_master VALUES ('trigger', 't', 'upload', 0, "
+        f"'CREATE TRIGGER t AFTER UPDATE ON upload BEGIN ATTACH ''{queue.target()}'' AS x; END')",
+        f"INSERT INTO sqlite_master VALUES ('table', 'v', 'v', 0, "
+        f"'CREATE VIRTUAL TABLE v USING csv(filename={queue.target()})')",
         "UPDATE sqlite_master SET sql = replace(sql, 'ON DELETE CASCADE', 'ON DELETE SET NULL')",
     ])
     with queue.connected() as database:
@@ -241,7 +249,7 @@ def log(queue):
 
 def journal(queue):
     """A journal of a transaction over several databases. SQLite removes the file that it names, wherever that is."""
-    name = queue.chance.choice([f"{queue.canary}/{name}" for name in ("secret", "1", "inner/0", "other.sqlite")]).encode()
+    name = f"{queue.canary}/{queue.chance.choice(['secret', '1', 'inner/0', 'other.sqlite'])}".encode()
     sector = 512
     pages = os.path.getsize(queue.own_file(queue.database)) // 4096
     if os.path.lexists(f"{queue.folder}/queue.sqlite-journal"):
@@ -265,7 +273,8 @@ def plant(queue, path):
         shutil.rmtree(path)
     elif os.path.lexists(path):
         os.remove(path)
-    kind = queue.chance.choice(["link", "link", "relative", "name", "pipe", "folder", "file", "socket", "loop", "empty"])
+    kind = queue.chance.choice(
+        ["link", "link", "relative", "name", "pipe", "folder", "file", "socket", "loop", "empty"])
     target = queue.target()
     if kind == "link":
         os.symlink(target, path)
@@ -338,11 +347,12 @@ def copies(queue):
         queue.own(f"{base}/x")
     os.makedirs(base, exist_ok=True)
     place = queue.chance.choice([
-        f"{base}/{COPIES}", f"{base}/{COPIES}/0", f"{base}/{COPIES}/1", f"{base}/{uuid.UUID(int=1)}", f"{base}/1", base])
+        f"{base}/{COPIES}", f"{base}/{COPIES}/0", f"{base}/{COPIES}/1", f"{base}/{uuid.UUID(int=1)}", f"{base}/1",
+        base])
     os.makedirs(os.path.dirname(place), exist_ok=True)
     queue.own(place)
     return plant(queue, place)
 
 
-CHANGES = [rows, rows, rows, states, ids, schema, schema, written_schema, header, pages, pages, log, journal, files, bodies,
-           same_length, strays, copies]
+CHANGES = [rows, rows, rows, states, ids, schema, schema, written_schema, header, pages, pages, log, journal, files,
+           bodies, same_length, strays, copies]

@@ -79,7 +79,8 @@ def make(path, postcard, port):
                 "VALUES (?, 'POST', ?, ?, 0, 0, 300, 1000)", (address, state, 0 if state == "waiting" else None))
             form = f"""{{"boundary":"boundary7","normalizesLineBreaks":false,"parts":[
                 {{"name":"name","headerFields":[],"content":{{"text":{{"_0":"초코"}}}}}},
-                {{"name":"image","filename":"a.jpg","contentType":"image/jpeg","headerFields":[],"content":{image}}}]}}"""
+                {{"name":"image","filename":"a.jpg","contentType":"image/jpeg","headerFields":[],
+                "content":{image}}}]}}"""
             database.execute("INSERT INTO request VALUES (?, '\"key\"', ?, ?, ?)", (
                 number + 1, b'[{"name":"X-Tag","value":"1"}]', form.encode(), COPIES))
         database.execute("INSERT INTO response VALUES (3, 201, 'text/plain', x'6f6b')")
@@ -136,7 +137,8 @@ class Queue:
             + [f"{self.canary}/{name}" for name in os.listdir(self.canary) if name.startswith("long-")])
 
     def relative(self):
-        return "../" * self.chance.randrange(1, 4) + self.chance.choice(["canary", "canary/secret", "canary/inner/0", ""])
+        names = ["canary", "canary/secret", "canary/inner/0", ""]
+        return "../" * self.chance.randrange(1, 4) + self.chance.choice(names)
 
     def body(self):
         names = os.listdir(self.own(f"{self.folder}/bodies"))
@@ -150,8 +152,10 @@ def odd_value(queue):
     chance = queue.chance
     other = str(uuid.UUID(int=chance.getrandbits(128))).upper()
     return chance.choice([
-        None, 0, 1, -1, 2**31, 2**53, 2**63 - 1, -(2**63), 1 << 50, (1 << 50) + 1, 0.5, -0.0, 1e308, -1e308, float("inf"),
-        float("-inf"), 1e18, "", "x", "waiting", "sending", "retrying", "paused", "done", "failed", "cancelled", "strange",
+        None, 0, 1, -1, 2**31, 2**53, 2**63 - 1, -(2**63), 1 << 50, (1 << 50) + 1, 0.5, -0.0, 1e308, -1e308,
+        float("inf"), float("-inf"), 1e18, "", "x", "waiting", "sending", "retrying", "paused", "done",
+        "failed", "cancelled",
+        "strange",
         b"", b"\0", b"\xff\xfe", b"waiting", b"done", b"failed", "\0", "a\0b", "../canary/secret", queue.relative(),
         queue.target(), "file://" + queue.target(), "http://127.0.0.1:1/", "http://127.0.0.1:99999999999999999999/",
         "http://[::1]:1/", "http+unix://%2Ftmp%2Fx/", "https+unix://" + queue.target().replace("/", "%2F"),

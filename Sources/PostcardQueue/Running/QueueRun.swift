@@ -238,12 +238,12 @@ struct QueueAttempt: Sendable {
             reason = error.message
             next = retryPolicy.nextAttempt(
                 after: error, failures: record.failures + 1, mayBeRepetition: record.upload.attempts > 1, now: now)
-        case let error as FileError where error.errno == .noSuchFileOrDirectory:
+        case let error as FileError where error.mayPass:
+            // The body is still there.
+            next = record.failures + 1 < retryPolicy.maximumAttempts ? now.addingTimeInterval(60) : nil
+        case let error as FileError:
             reason = "The form is no longer in the queue's folder. Enqueue it again. \(error)"
             next = nil
-        case is FileError:
-            // A locked phone, too many open files: the body is still there.
-            next = now.addingTimeInterval(60)
         default:
             next = nil
         }
@@ -255,5 +255,15 @@ struct QueueAttempt: Sendable {
                 try db.failUpload(id, because: reason)
             }
         }
+    }
+}
+
+extension FileError {
+    /// Whether the same may work later: a locked phone, too many open files. A link or a folder stays one.
+    fileprivate var mayPass: Bool {
+        let passing: [Errno] = [
+            .notPermitted, .permissionDenied, .tooManyOpenFiles, .tooManyOpenFilesInSystem, .noMemory, .ioError,
+        ]
+        return reason == nil && passing.contains(errno)
     }
 }

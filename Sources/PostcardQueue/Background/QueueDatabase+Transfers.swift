@@ -1,0 +1,68 @@
+import GRDB
+import PostcardClient
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The steps of uploads that a background session sends, as changes of their rows. Each is called within one write.
+extension Database {
+    /// Takes uploads that may be handed to a background session, those of high priority first, also those whose time has
+    /// not come: the system waits for it.
+    ///
+    /// - Parameter ids: As ``transfersToClaim(excluding:limit:)`` gives them.
+    func claimTransfers(_ ids: [QueuedUpload.ID], for session: String, at now: Date) throws -> [UploadRecord] {
+        if try isQueuePaused { return [] }
+        return try ids.compactMap { id in
+            try execute(
+                sql: """
+                    UPDATE upload SET state = CASE WHEN due > ? THEN state ELSE 'sending' END, schedule = NULL,
+                        session = ?, attempts = \(Self.increment("attempts")), sent = 0, resource = NULL
+                    WHERE id = ? AND schedule IN (0, 1)
+                    """, arguments: [now.timeIntervalSince1970, session, id])
+            // Another process may have taken it meanwhile.
+            return changesCount == 1 ? try readable(id) : nil
+        }
+    }
+
+    /// The uploads that may be handed to a background session next.
+    ///
+    /// - Parameter held: Those that must wait although the database lets them go.
+    func transfersToClaim(excluding held: [QueuedUpload.ID], limit: Int) throws -> [QueuedUpload.ID] {
+        if try isQueuePaused { return [] }
+        return try QueuedUpload.ID.fetchAll(
+            self,
+            sql: """
+                SELECT id FROM upload
+                WHERE schedule IN (0, 1) AND id NOT IN (\(held.map(String.init).joined(separator: ", ")))
+                ORDER BY priority DESC, id LIMIT ?
+                """, arguments: [limit])
+    }
+
+    /// The transfers that a background session should have.
+    func transfers(of session: String) throws -> [Transfer.ID: QueuedUpload.ID] {
+        let rows = try Row.fetchAll(
+            self, sql: "SELECT id, uuid, attempts FROM upload INDEXED BY upload_session WHERE session = ?",
+            arguments: [session])
+        var transfers: [Transfer.ID: QueuedUpload.ID] = [:]
+        for row in rows {
+            guard let uuid = UUID(bodyName: try row.decode(DatabaseValue.self, forColumn: "uuid")) else { continue }
+            let attempt = try? row.count("attempts")
+            guard let attempt else { continue }
+            transfers[Transfer.ID(upload: uuid, attempt: max(attempt, 1))] = try row.decode(
+                Int64.self, forColumn: "id")
+        }
+        return transfers
+    }
+
+    /// Marks an upload as being sent that was handed over before its time.
+    func beginTransfer(of id: QueuedUpload.ID) throws {
+        try execute(
+            sql: """
+                UPDATE upload SET state = 'sending'
+                WHERE id = ? AND session IS NOT NULL AND state IN ('waiting', 'retrying')
+                """, arguments: [id])
+    }
+}
