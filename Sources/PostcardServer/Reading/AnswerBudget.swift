@@ -14,10 +14,11 @@ final class AnswerBudget: Sendable {
         var answers = 0
         /// Those that wait for a piece, in their order.
         var waiting: [Waiter] = []
-        var lastWaiter = 0
+        var lastNumber = 0
     }
 
     private struct Waiter {
+        /// Its answer's number.
         let number: Int
         let wanted: Int
         let continuation: CheckedContinuation<Int, any Error>
@@ -43,11 +44,24 @@ final class AnswerBudget: Sendable {
         _ content: some StoredFile, _ range: Range<Int64>, to writer: inout any ResponseBodyWriter
     ) async throws {
         if let length = writer as? BodyLength { return length.add(range.upperBound - range.lowerBound) }
-        state.withLock { $0.answers += 1 }
+        let number = state.withLock { state in
+            state.answers += 1
+            state.lastNumber += 1
+            return state.lastNumber
+        }
         defer { state.withLock { $0.answers -= 1 } }
+        var hasWaited = false
         var offset = range.lowerBound
         while offset < range.upperBound {
-            let count = try await take(upTo: Int(clamping: range.upperBound - offset))
+            try Task.checkCancellation()
+            let wanted = Int(clamping: range.upperBound - offset)
+            let taken = take(upTo: wanted)
+            if taken == nil, !hasWaited {
+                hasWaited = true
+                // A client that is gone does not stay in line.
+                UploadConnection.current?.channel.closeFuture.whenComplete { [weak self] _ in self?.leave(number) }
+            }
+            let count = if let taken { taken } else { try await wait(for: wanted, number) }
             defer { giveBack(count) }
             let piece = try await content.read(at: offset, count: count)
             guard piece.readableBytes == count else {
@@ -108,22 +122,19 @@ final class AnswerBudget: Sendable {
         return min(wanted, share, total)
     }
 
-    /// Takes room for a piece, and waits for it where there is none, behind those that wait already.
-    private func take(upTo wanted: Int) async throws -> Int {
-        try Task.checkCancellation()
-        let (count, number): (Int?, Int) = state.withLock { state in
+    /// Takes room for a piece, where there is some and no one waits for it.
+    private func take(upTo wanted: Int) -> Int? {
+        state.withLock { state in
             let share = share(wanted, state)
-            guard state.waiting.isEmpty, state.free >= share else {
-                state.lastWaiter += 1
-                return (nil, state.lastWaiter)
-            }
+            guard state.waiting.isEmpty, state.free >= share else { return nil }
             state.free -= share
-            return (share, 0)
+            return share
         }
-        if let count { return count }
-        // Who has left does not stay in line.
-        UploadConnection.current?.channel.closeFuture.whenComplete { [weak self] _ in self?.leave(number) }
-        return try await withTaskCancellationHandler {
+    }
+
+    /// Waits for room for a piece, behind those that wait already.
+    private func wait(for wanted: Int, _ number: Int) async throws -> Int {
+        try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 state.withLock { state in
                     state.waiting.append(Waiter(number: number, wanted: wanted, continuation: continuation))
