@@ -36,7 +36,7 @@ enum ExitStatus {
     /// The status for a form that cannot be sent.
     static func status(of error: FormError) -> ExitCode {
         switch error.code {
-        case .invalidBoundary, .invalidMediaType, .reservedHeaderField, .boundaryInContent: usage
+        case .invalidBoundary, .invalidMediaType, .invalidName, .reservedHeaderField, .boundaryInContent: usage
         default: unreadableInput
         }
     }
