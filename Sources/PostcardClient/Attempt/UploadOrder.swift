@@ -59,6 +59,11 @@ extension UploadClient {
         lazy var id = UUID().uuidString
         let log = UploadLog(logger, id: id)
         var fields = order.headerFields
+        // What a URL says of its user is for this upload alone.
+        for field in transport.defaultHeaderFields
+        where !order.headerFields.contains(field.name) && (field.name != .authorization || order.url.user() == nil) {
+            fields.append(field)
+        }
         let sendsKey = retryPolicy.isOn || resumption != nil || !interceptors.isEmpty
         if let key = key ?? (sendsKey ? IdempotencyKey() : nil) {
             key.add(to: &fields)
