@@ -16,6 +16,8 @@ struct UploadOrder: Sendable {
     let headerFields: HTTPFields
     /// The client's where it is `nil`.
     var acceptedStatuses: Set<Int>?
+    /// The client's where it is `nil`.
+    var acceptsEarlyAnswers: Bool?
     /// Where the server keeps what an earlier process has sent of it.
     var resource: URL?
     /// Writes down where the server keeps it.
@@ -76,8 +78,11 @@ extension UploadClient {
         let request = try UploadRequest(
             url: order.url, method: order.method, headerFields: fields, body: layout,
             maximumResponseBytes: maximumResponseBytes)
+        var client = self
+        if let acceptedStatuses = order.acceptedStatuses { client.acceptedStatuses = acceptedStatuses }
+        if let acceptsEarlyAnswers = order.acceptsEarlyAnswers { client.acceptsEarlyAnswers = acceptsEarlyAnswers }
         let run = UploadRun(
-            self, request, acceptedStatuses: order.acceptedStatuses ?? acceptedStatuses, since: start, log: log,
+            client, request, since: start, log: log,
             resuming: resumption.map { Resumption($0, resource: order.resource, keep: order.keepResource) },
             telling: tell)
         return try await run.response()
