@@ -24,8 +24,9 @@ import Foundation
 /// 1 MiB of the body is in memory at the most. Connections are kept and used again; HTTP/2 is spoken
 /// where a server offers it over TLS.
 ///
-/// A request that asks for a 100 (Continue) waits for it before its body goes out, a second at the most. An answer of
-/// 300 or more ends a body that it overtakes, and the connection is not used again.
+/// A request that asks for a 100 (Continue) waits for it before its body goes out, a second at the most. An answer that
+/// overtakes the body ends it, one of 300 or more at once and another with its own end, and the connection is not used
+/// again.
 public struct AsyncHTTPTransport: UploadTransport {
     private let connections: Connections
 

@@ -39,6 +39,13 @@ public struct UploadClient: Sendable {
     /// is an error, ``UploadError/Code/refused``, or a redirect.
     public var acceptedStatuses = UploadClient.successfulStatuses
 
+    /// Whether an answer counts that came before the whole form was sent. Defaults to `false`: it ends the upload with
+    /// ``UploadError/Code/answeredEarly``, because a server that has not received a form cannot have stored it.
+    ///
+    /// Set it for a server that decides by the beginning of a form. ``UploadResponse/isEarly`` then says which answers
+    /// came early.
+    public var acceptsEarlyAnswers = false
+
     /// Whether an upload that was cut goes on where it stopped, with servers that know how; it begins anew, or not at
     /// all, unless set.
     public var resumption: ResumptionPolicy?
@@ -55,6 +62,30 @@ public struct UploadClient: Sendable {
     /// How long no byte may move, in either direction, before an attempt ends with
     /// ``UploadError/Code/timedOut``; `nil` for as long as it takes.
     public var idleTimeout: Duration?
+
+    /// How long a whole answer may take, from the end of the form to the end of the answer, before an attempt ends with
+    /// ``UploadError/Code/timedOut``. Defaults to five times ``idleTimeout``, which is five minutes; `nil` means no limit.
+    ///
+    /// It ends answers that the idle timeout does not, because they come byte by byte.
+    public var answerTimeout: Duration? {
+        get {
+            switch answerLimit {
+            case .followingIdleTimeout: idleTimeout.map { min($0, Self.longestIdleTimeout) * 5 }
+            case .set(let duration): duration
+            }
+        }
+        set { answerLimit = .set(newValue) }
+    }
+
+    private enum AnswerLimit {
+        case followingIdleTimeout
+        case set(Duration?)
+    }
+
+    private var answerLimit = AnswerLimit.followingIdleTimeout
+
+    /// Longer than any program runs, and short enough to be multiplied.
+    private static let longestIdleTimeout = Duration.seconds(Int64(1) << 40)
 
     /// How long it may take until an attempt's connection stands, the wait for a free one included, before it ends with
     /// ``UploadError/Code/connectTimedOut``. Unless set, the transport's own limit holds, and the idle timeout.
@@ -77,8 +108,7 @@ public struct UploadClient: Sendable {
     /// them unless set.
     public var rateLimit: RateLimit?
 
-    /// Compares what the server says it has received with what was sent; nothing is compared unless set, and an answer
-    /// of an accepted status then counts though it came before the whole form had gone out.
+    /// Compares what the server says it has received with what was sent; nothing is compared unless set.
     public var verification: UploadVerification?
 
     /// The size of a body, in bytes, above which the server is asked whether it wants it before it goes out; nobody

@@ -5,7 +5,7 @@ import PostcardQueue
 
 /// What the program's end says to scripts; the numbers are those of `sysexits.h` where it has one.
 enum ExitStatus {
-    /// The server refused the form or has not received what was sent, or the form is not valid.
+    /// The server refused the form, answered before it had it or has not received what was sent, or the form is not valid.
     static let refused = ExitCode(1)
     /// The command line cannot be understood.
     static let usage = ExitCode(64)
@@ -27,7 +27,7 @@ enum ExitStatus {
         case .invalidURL: usage
         case .form: error.formError.map(status) ?? unreadableInput
         case .timedOut, .connectTimedOut, .deadlinePassed: timedOut
-        case .refused, .altered, .decoding: refused
+        case .refused, .answeredEarly, .altered, .decoding: refused
         case .connectionFailed, .connectionLost, .tls, .responseTooLarge: unavailable
         default: failed
         }
@@ -36,7 +36,7 @@ enum ExitStatus {
     /// The status for a form that cannot be sent.
     static func status(of error: FormError) -> ExitCode {
         switch error.code {
-        case .invalidBoundary, .invalidMediaType, .reservedHeaderField, .boundaryInContent: usage
+        case .invalidBoundary, .invalidMediaType, .invalidName, .reservedHeaderField, .boundaryInContent: usage
         default: unreadableInput
         }
     }

@@ -22,6 +22,7 @@ struct SendTests {
         (["http://127.0.0.1:1/", "-F", "a=b", "-H", "no field"], 64, "Name: value"),
         (["http://127.0.0.1:1/", "-F", "a=b", "-X", "GET"], 64, "POST"),
         (["http://127.0.0.1:1/", "-F", "a=b", "--timeout", "0"], 64, "timeout"),
+        (["http://127.0.0.1:1/", "-F", "a=b", "--answer-timeout", "0"], 64, "timeout"),
         (["http://127.0.0.1:1/", "-F", "a=b", "--retries", "-1"], 64, "retries"),
         (["http://127.0.0.1:1/", "-F", "a=b", "--limit-rate", "0"], 64, "byte a second"),
         (["http://127.0.0.1:1/", "-F", "a=b", "--limit-rate", "fast"], 64, "rate"),
@@ -62,6 +63,71 @@ struct SendTests {
         let server = try await RunningServer(["python3", "-c", script], of: URL(filePath: "/usr/bin/env"))
         let ending = try await send(server.address, "-F", "a=b", "--timeout", "0.3", "--transport", transport)
         #expect(ending.status == 75, "\(ending.messages)")
+    }
+
+    /// Answers when it has a form's head, and reads on.
+    private static let hasty = """
+        import socket
+        listener = socket.create_server(("127.0.0.1", 0))
+        print("http://127.0.0.1:%d" % listener.getsockname()[1], flush=True)
+        while True:
+            connection = listener.accept()[0]
+            connection.recv(1)
+            connection.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok")
+            try:
+                while connection.recv(65536): pass
+            except OSError: pass
+        """
+
+    @Test(
+        "A success that comes before the form was sent ends it with 1, unless it is to be accepted",
+        arguments: ["async-http", "urlsession"])
+    func earlyAnswer(transport: String) async throws {
+        let server = try await RunningServer(["python3", "-c", Self.hasty], of: URL(filePath: "/usr/bin/env"))
+        let file = try folder.sparseFile("large.bin", size: 64 << 20)
+        let arguments = ["send", server.address, "-F", "a=@\(file.path)", "--transport", transport, "--json"]
+        let strict = try await Program.run(arguments + ["--retries", "2"])
+        #expect(strict.status == 1, "\(strict.messages)")
+        #expect(strict.messages.contains("before it had the whole form"), "\(strict.messages)")
+        #expect(try strict.json()["status"] as? Int == 200)
+        #expect(try strict.json()["attempts"] as? Int == 1)
+        let lenient = try await Program.run(arguments + ["--accept-early-answer"])
+        #expect(lenient.status == 0, "\(lenient.messages)")
+        #expect(try lenient.json()["body"] as? String == "ok")
+    }
+
+    @Test(
+        "An answer that comes drop by drop ends it with 75 when its time is over",
+        arguments: ["async-http", "urlsession"])
+    func slowAnswer(transport: String) async throws {
+        let script = """
+            import socket, time
+            listener = socket.create_server(("127.0.0.1", 0))
+            print("http://127.0.0.1:%d" % listener.getsockname()[1], flush=True)
+            connection = listener.accept()[0]
+            connection.recv(65536)
+            connection.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 100000\\r\\n\\r\\n")
+            while True:
+                connection.sendall(b"a")
+                time.sleep(0.05)
+            """
+        let server = try await RunningServer(["python3", "-c", script], of: URL(filePath: "/usr/bin/env"))
+        let ending = try await send(server.address, "-F", "a=b", "--answer-timeout", "1", "--transport", transport)
+        #expect(ending.status == 75, "\(ending.messages)")
+        #expect(ending.messages.contains("did not finish within 1 second"), "\(ending.messages)")
+    }
+
+    @Test("Names with backslashes are stored as they were given")
+    func backslashes() async throws {
+        let server = try await RunningServer(["serve", "--port", "0", "--directory", folder.path])
+        let file = try folder.file("a.bin", [1])
+        let ending = try await send(
+            "\(server.address)/uploads", "-F", #"a\b\=text"#, "-F", #"file=@\#(file.path);filename="c\\d\\""#)
+        #expect(ending.status == 0, "\(ending.messages)")
+        let fields = try #require(try ending.json()["fields"] as? [[String: String]])
+        #expect(fields == [["name": #"a\b\"#, "value": "text"]])
+        let files = try #require(try ending.json()["files"] as? [[String: Any]])
+        #expect(files.map { $0["filename"] as? String } == [#"c\d\"#])
     }
 
     @Test("A refusal ends it with 1, and the server's own reason is shown")

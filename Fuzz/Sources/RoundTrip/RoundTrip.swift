@@ -46,11 +46,9 @@ private func part(from input: inout Input) -> FormPart? {
     return FormPart(name: name, filename: filename, content: .bytes(Data(input.shortBytes())))
 }
 
-/// Whether a name comes back as it was. WHATWG's encoding escapes quotes and line breaks and nothing else, not even
-/// the percent sign, so that some names cannot be told from others; and a receiver undoes backslashes, as curl and
-/// Python write them.
+/// Whether a name comes back as it was. The percent sign is not escaped, so that some names cannot be told from others.
 private func isCarried(_ name: String) -> Bool {
-    !name.utf8.contains { $0 == 0 || $0 == UInt8(ascii: "\\") || $0 == UInt8(ascii: "%") }
+    !name.utf8.contains { $0 == 0 || $0 == UInt8(ascii: "%") }
 }
 
 /// A layout may be refused only because the boundary is in the content.

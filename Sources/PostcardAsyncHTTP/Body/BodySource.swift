@@ -59,7 +59,7 @@ struct BodySource {
         return BodyBlock(
             bytes: ring[next],
             end: BodyProgress(bytesSent: reader.position, contentRanges: reader.contentRanges),
-            isLast: reader.position == layout.contentLength)
+            isLast: reader.isAtEnd)
     }
 
     /// No more than is left, so that a small form takes little memory.

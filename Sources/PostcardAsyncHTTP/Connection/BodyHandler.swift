@@ -157,6 +157,8 @@ extension BodyHandler {
         end.bytesSent -= Int64(bytes.readableBytes)
         while let chunk = bytes.readSlice(length: min(bytes.readableBytes, Self.chunkSize)), chunk.readableBytes > 0 {
             end.bytesSent += Int64(chunk.readableBytes)
+            // The end of a body of unknown length is written behind it, and a server may answer before it comes.
+            end.isWhole = block.isLast && bytes.readableBytes == 0
             transfer.bytesInFlight += chunk.readableBytes
             let promise = context.eventLoop.makePromise(of: Void.self)
             promise.futureResult.assumeIsolated().whenSuccess { [end] in

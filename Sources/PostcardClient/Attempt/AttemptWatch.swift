@@ -21,6 +21,8 @@ final class AttemptWatch: Sendable {
         var idle: Duration?
         /// How long it may take until the connection stands.
         var connecting: Duration?
+        /// How long a whole answer may take, counted from the end of the body.
+        var answer: Duration?
         /// How long the upload may take as a whole, and when that time is over.
         var total: (duration: Duration, end: ContinuousClock.Instant)?
     }
@@ -30,6 +32,8 @@ final class AttemptWatch: Sendable {
         var lastMove = ContinuousClock.now
         var phase: UploadError.Phase
         var isWaitingForNetwork = false
+        /// When the body ended, or last moved where the answer began before its end; `nil` while no answer is due.
+        var answerStart: ContinuousClock.Instant?
         /// What was last reported as sent; nothing until the connection stands.
         var bytesSent: Int64?
         /// Whether the whole body was reported as sent.
@@ -45,7 +49,9 @@ final class AttemptWatch: Sendable {
         url = request.url
         self.times = times
         totalBytes = request.body?.contentLength
-        state = Mutex(State(phase: request.body == nil ? .waiting : .connecting))
+        state =
+            request.body == nil
+            ? Mutex(State(phase: .waiting, answerStart: .now)) : Mutex(State(phase: .connecting))
     }
 
     /// The most bytes of the body that were reported as sent.
@@ -53,6 +59,11 @@ final class AttemptWatch: Sendable {
 
     /// Whether the whole body was reported as sent.
     var hasSentWhole: Bool { state.withLock { $0.isWhole } }
+
+    /// Whether some of the body was never handed to the connection. Of a transport that reports nothing it is not known.
+    var isCutShort: Bool {
+        state.withLock { $0.bytesSent != nil && !$0.isWhole && totalBytes != 0 }
+    }
 
     /// Takes note of an event.
     ///
@@ -68,16 +79,18 @@ final class AttemptWatch: Sendable {
             case .waitingForNetwork:
                 state.isWaitingForNetwork = true
             case .sent(let body):
-                let isWhole = body.isWhole || body.bytesSent == totalBytes
+                let isWhole = body.isWhole || totalBytes.map { body.bytesSent >= $0 } ?? false
                 let bytesSent = state.bytesSent ?? -1
                 guard body.bytesSent > bytesSent || (body.bytesSent == bytesSent && isWhole && !state.isWhole) else {
                     return false
                 }
                 state.bytesSent = body.bytesSent
                 state.isWhole = isWhole
+                if isWhole || state.phase == .receiving { state.answerStart = .now }
                 if state.phase != .receiving { state.phase = isWhole ? .waiting : .sending }
             case .received:
                 state.phase = .receiving
+                if state.answerStart == nil { state.answerStart = .now }
             }
             return true
         }
@@ -96,9 +109,12 @@ final class AttemptWatch: Sendable {
             guard !state.isOver else { return nil }
             guard let expiry = expiry(of: state) else {
                 // Once there is a network, no byte need have moved for as long as there was none.
-                return [times.idle, times.connecting].compactMap(\.self).min().map(now.advanced)
+                return [times.idle, times.connecting, times.answer].compactMap(\.self).min().map(now.advanced)
             }
-            guard now >= expiry.time else { return expiry.time }
+            guard now >= expiry.time else {
+                // The body may end from now on, and the time for the answer be shorter than what is waited for now.
+                return [expiry.time, times.answer.map(now.advanced)].compactMap(\.self).min()
+            }
             state.isOver = true
             state.expired = expiry.error
             return nil
@@ -120,6 +136,9 @@ final class AttemptWatch: Sendable {
                 expiries.append((state.start.advanced(by: time), .timedOut(url, .connecting, after: time)))
             } else if let time = times.idle {
                 expiries.append((state.lastMove.advanced(by: time), .timedOut(url, state.phase, after: time)))
+            }
+            if let time = times.answer, let start = state.answerStart {
+                expiries.append((start.advanced(by: time), .answerTimedOut(url, state.phase, after: time)))
             }
         }
         return expiries.min { $0.time < $1.time }

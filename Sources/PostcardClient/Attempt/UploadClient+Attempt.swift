@@ -29,6 +29,7 @@ extension UploadClient {
             throw error
         }
         response.bytesSent = watch.bytesSent
+        response.isEarly = watch.isCutShort
         return response
     }
 

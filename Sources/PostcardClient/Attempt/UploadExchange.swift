@@ -1,4 +1,5 @@
 import HTTPTypes
+import PostcardForm
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -30,9 +31,15 @@ struct UploadExchange: Sendable {
             log.sending(route.request, attempt: attempt, isSecret: isSecret)
             do {
                 var response = try await client.send(route.request, times: times, telling: teller)
+                log.answered(response)
+                // Behind a 303 the form is not sent again: it says as much as a success.
+                let isSuccess = acceptedStatuses.contains(response.status.code) || response.status.code == 303
+                if isSuccess, response.isEarly, !client.acceptsEarlyAnswers {
+                    throw UploadError.answeredEarly(
+                        response, by: route.request.url, of: route.request.body?.contentLength)
+                }
                 bytesSent = max(bytesSent, response.bytesSent)
                 response.bytesSent = bytesSent
-                log.answered(response)
                 if acceptedStatuses.contains(response.status.code) { return (response, route.request.url) }
                 try route.follow(response)
             } catch var error as UploadError {

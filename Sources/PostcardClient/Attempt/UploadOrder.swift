@@ -16,6 +16,8 @@ struct UploadOrder: Sendable {
     let headerFields: HTTPFields
     /// The client's where it is `nil`.
     var acceptedStatuses: Set<Int>?
+    /// The client's where it is `nil`.
+    var acceptsEarlyAnswers: Bool?
     /// Where the server keeps what an earlier process has sent of it.
     var resource: URL?
     /// Writes down where the server keeps it.
@@ -59,6 +61,11 @@ extension UploadClient {
         lazy var id = UUID().uuidString
         let log = UploadLog(logger, id: id)
         var fields = order.headerFields
+        // What a URL says of its user is for this upload alone.
+        for field in transport.defaultHeaderFields
+        where !order.headerFields.contains(field.name) && (field.name != .authorization || order.url.user() == nil) {
+            fields.append(field)
+        }
         let sendsKey = retryPolicy.isOn || resumption != nil || !interceptors.isEmpty
         if let key = key ?? (sendsKey ? IdempotencyKey() : nil) {
             key.add(to: &fields)
@@ -71,8 +78,11 @@ extension UploadClient {
         let request = try UploadRequest(
             url: order.url, method: order.method, headerFields: fields, body: layout,
             maximumResponseBytes: maximumResponseBytes)
+        var client = self
+        if let acceptedStatuses = order.acceptedStatuses { client.acceptedStatuses = acceptedStatuses }
+        if let acceptsEarlyAnswers = order.acceptsEarlyAnswers { client.acceptsEarlyAnswers = acceptsEarlyAnswers }
         let run = UploadRun(
-            self, request, acceptedStatuses: order.acceptedStatuses ?? acceptedStatuses, since: start, log: log,
+            client, request, since: start, log: log,
             resuming: resumption.map { Resumption($0, resource: order.resource, keep: order.keepResource) },
             telling: tell)
         return try await run.response()

@@ -11,7 +11,6 @@ import Foundation
 struct UploadRun: Sendable {
     private let client: UploadClient
     private let request: UploadRequest
-    private let acceptedStatuses: Set<Int>
     private let tell: (@Sendable (UploadEvent) -> Void)?
     private let log: UploadLog
     private let start: ContinuousClock.Instant
@@ -32,19 +31,16 @@ struct UploadRun: Sendable {
     /// - Parameters:
     ///   - client: Whose settings hold.
     ///   - request: What is sent, before any interceptor has adapted it.
-    ///   - acceptedStatuses: The statuses that say that the server has the form.
     ///   - start: When the upload began.
     ///   - log: Where it is logged.
     ///   - resumption: Whether it goes on after a cut, and where it left off.
     ///   - tell: Who is told of every step but the last.
     init(
-        _ client: UploadClient, _ request: UploadRequest, acceptedStatuses: Set<Int>,
-        since start: ContinuousClock.Instant,
-        log: UploadLog, resuming resumption: Resumption?, telling tell: (@Sendable (UploadEvent) -> Void)?
+        _ client: UploadClient, _ request: UploadRequest, since start: ContinuousClock.Instant, log: UploadLog,
+        resuming resumption: Resumption?, telling tell: (@Sendable (UploadEvent) -> Void)?
     ) {
         self.client = client
         self.request = request
-        self.acceptedStatuses = acceptedStatuses
         self.start = start
         self.log = log
         self.resumption = resumption
@@ -103,7 +99,7 @@ struct UploadRun: Sendable {
         let response = try await resumedResponse(to: request, by: exchange, &course)
         let answer =
             if let response { response } else {
-                try await exchange.response(to: request, accepting: acceptedStatuses).response
+                try await exchange.response(to: request, accepting: client.acceptedStatuses).response
             }
         try client.verification?.verify(answer, to: request)
         return answer
@@ -114,7 +110,7 @@ struct UploadRun: Sendable {
         to request: UploadRequest, by exchange: UploadExchange, _ course: inout Course
     ) async throws -> UploadResponse? {
         guard var resumption = course.resumption,
-            let attempt = ResumableAttempt(request, resumption.policy, accepting: acceptedStatuses, by: exchange)
+            let attempt = ResumableAttempt(request, resumption.policy, accepting: client.acceptedStatuses, by: exchange)
         else { return nil }
         defer {
             if resumption.isKnownIncomplete { course.mayHaveArrived = false }
@@ -128,7 +124,7 @@ struct UploadRun: Sendable {
         UploadExchange(
             client: client,
             times: AttemptWatch.Times(
-                idle: client.idleTimeout, connecting: client.connectTimeout,
+                idle: client.idleTimeout, connecting: client.connectTimeout, answer: client.answerTimeout,
                 total: client.totalTimeout.map { ($0, start.advanced(by: $0)) }),
             attempt: attempt, log: log,
             teller: ProgressTeller(
@@ -244,7 +240,7 @@ extension UploadRun {
                 maximumResponseBytes: request.maximumResponseBytes)
         else { return }
         let times = AttemptWatch.Times(
-            idle: nil, connecting: nil, total: (Self.deletionTime, .now.advanced(by: Self.deletionTime)))
+            total: (Self.deletionTime, .now.advanced(by: Self.deletionTime)))
         let teller = ProgressTeller(nil, attempt: 1, interval: .zero, of: nil)
         let exchange = UploadExchange(client: client, times: times, attempt: 1, log: log, teller: teller)
         // A task of its own, because this one is cancelled; it is waited for.

@@ -56,6 +56,10 @@ public protocol UploadEndpoint: Sendable {
     /// The statuses that say that the server has the form; those of the client where it is `nil`, as it is unless given.
     var acceptedStatuses: Set<Int>? { get }
 
+    /// Whether an answer counts that came before the whole form was sent, as ``UploadClient/acceptsEarlyAnswers`` says.
+    /// Defaults to `nil`, which means as the client says.
+    var acceptsEarlyAnswers: Bool? { get }
+
     /// Makes the form. It is called once for an upload, so that all attempts send the same bytes under the same
     /// boundary.
     func form() throws -> MultipartForm
@@ -78,6 +82,8 @@ extension UploadEndpoint {
     public var headerFields: HTTPFields { HTTPFields() }
 
     public var acceptedStatuses: Set<Int>? { nil }
+
+    public var acceptsEarlyAnswers: Bool? { nil }
 
     /// Reads the body as JSON.
     ///
@@ -171,5 +177,6 @@ extension UploadOrder {
         self.init(
             form: try endpoint.form(), url: try endpoint.url(), method: endpoint.method,
             headerFields: endpoint.headerFields, acceptedStatuses: endpoint.acceptedStatuses)
+        acceptsEarlyAnswers = endpoint.acceptsEarlyAnswers
     }
 }

@@ -17,6 +17,9 @@ extension UploadError {
             delivery == .answerLost
                 ? Self.asking
                 : "No server has the whole form. Send it again when the network is better, or set a retry policy."
+        case .answeredEarly:
+            "The server cannot have the whole form. Check that this address receives forms. If it is meant to answer early, "
+                + "set acceptsEarlyAnswers."
         case .connectionFailed, .connectTimedOut:
             "Nothing was sent. Check the address and the network; a retry policy covers short interruptions."
         default: nil
@@ -45,8 +48,8 @@ extension UploadError {
                 + "server wait longer."
         case 409: "It is at odds with what the server has, perhaps because the same upload is still under way."
         case 411:
-            "The server wants to know the length beforehand. Give the form's streams a length, and use a transport that "
-                + "names it: on Linux, URLSession does not."
+            "The server wants to know the length beforehand. Give the form's streams a length, and on Linux use "
+                + "AsyncHTTPTransport: URLSessionTransport names no length there for forms of more than 1 MiB."
         case 413:
             "The form is larger than the server, or a proxy before it, takes. Make the pictures smaller, send fewer at "
                 + "once, or have the limit raised (nginx: client_max_body_size)."

@@ -52,6 +52,15 @@ extension UploadError {
         return UploadError(code, message, phase: phase, underlying: underlying)
     }
 
+    /// The time for the answer is over, though bytes of it may still move.
+    static func answerTimedOut(_ url: URL, _ phase: Phase, after time: Duration) -> UploadError {
+        let message =
+            phase == .receiving
+            ? "\(url.address) began to answer and did not finish within \(time.inSeconds)"
+            : "\(url.address) did not answer within \(time.inSeconds) after the end of the form"
+        return UploadError(.timedOut, message, phase: phase)
+    }
+
     /// The time for the upload as a whole is over.
     ///
     /// - Parameters:
@@ -106,6 +115,28 @@ extension UploadError {
             message += ": \(reason)"
         }
         return UploadError(.refused, message, response: response)
+    }
+
+    /// The server said that it has the form before the whole form was sent.
+    ///
+    /// - Parameter total: How many bytes the form has, if that is known.
+    package static func answeredEarly(_ response: UploadResponse, by url: URL, of total: Int64?) -> UploadError {
+        let sent = "\(response.bytesSent)" + (total.map { " of \($0)" } ?? "") + " bytes were sent"
+        return UploadError(
+            .answeredEarly,
+            "\(url.address) answered \(response.statusText) before it had the whole form: \(sent). Check that this address "
+                + "receives forms, and send it again. If the server is meant to answer early, accept early answers.",
+            response: response)
+    }
+
+    /// The server says that it has more of the form than it can have.
+    static func impossibleOffset(
+        _ offset: Int64, _ response: UploadResponse, by url: URL, sent: Int64
+    ) -> UploadError {
+        UploadError(
+            .refused,
+            "\(url.address) says that it has \(offset) bytes of the form, and at most \(sent) were sent there. The upload "
+                + "starts over when it is sent again.", response: response)
     }
 
     /// The server points to another place, where nobody is to go.

@@ -36,8 +36,8 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
         public static let connectionFailed = Code(rawValue: "connection-failed")
         /// The connection broke before the whole response had come. What was sent may have arrived.
         public static let connectionLost = Code(rawValue: "connection-lost")
-        /// No byte moved for as long as ``UploadClient/idleTimeout`` allows; ``UploadError/phase`` says what was waited
-        /// for.
+        /// No byte moved for as long as ``UploadClient/idleTimeout`` allows, or the answer took longer than
+        /// ``UploadClient/answerTimeout`` allows; ``UploadError/phase`` says what was waited for.
         public static let timedOut = Code(rawValue: "timed-out")
         /// No connection came about in the time allowed: nothing was sent.
         public static let connectTimedOut = Code(rawValue: "connect-timed-out")
@@ -48,6 +48,9 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
         /// The server answered with a status that is not one of those accepted, nor a redirect that is followed;
         /// ``UploadError/response`` holds the answer.
         public static let refused = Code(rawValue: "refused")
+        /// The server answered with success before the whole form was sent, so that it cannot have it;
+        /// ``UploadError/response`` holds the answer. See ``UploadClient/acceptsEarlyAnswers``.
+        public static let answeredEarly = Code(rawValue: "answered-early")
         /// The response's body is larger than allowed.
         public static let responseTooLarge = Code(rawValue: "response-too-large")
         /// The server accepted the form and has something else than was sent: ``UploadClient/verification`` found it.

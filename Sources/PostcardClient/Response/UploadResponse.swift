@@ -21,7 +21,10 @@ public struct UploadResponse: Sendable {
     public internal(set) var attempts = 1
 
     /// The number of the form's bytes that had been handed to the connection when the response was complete.
-    public internal(set) var bytesSent: Int64 = 0
+    public package(set) var bytesSent: Int64 = 0
+
+    /// Whether it came before the whole form was handed to the connection; the server cannot have all of it.
+    public internal(set) var isEarly = false
 
     /// Makes a response, as a transport does.
     public init(status: HTTPResponse.Status, headerFields: HTTPFields, body: Data) {

@@ -135,7 +135,7 @@ extension ResumableAttempt {
         _ resumption: inout Resumption, _ offer: ResumptionOffer
     ) async throws -> (resource: URL, Extent)? {
         if let resource = resumption.resource {
-            if let extent = try await extent(of: resource, offer) {
+            if let extent = try await extent(of: resource, offer, &resumption) {
                 // One that has all of it may be making the record.
                 if !extent.isComplete, extent.offset < length { resumption.noteIncomplete() }
                 return (resource, extent)
@@ -150,13 +150,21 @@ extension ResumableAttempt {
     /// Asks an upload resource how much it has.
     ///
     /// - Returns: `nil` where it is gone.
-    private func extent(of resource: URL, _ offer: ResumptionOffer) async throws -> Extent? {
+    /// - Throws: ``UploadError`` where it says to have bytes that were never sent: it is not used again.
+    private func extent(
+        of resource: URL, _ offer: ResumptionOffer, _ resumption: inout Resumption
+    ) async throws -> Extent? {
         let response = try await ask(.head, at: resource, offer.version, accepting: Self.anyStatus)
         switch response.status.code {
         case 404, 410:
             return nil
         case 200..<300:
-            guard let offset = response.headerFields.uploadOffset, offset <= length else { return nil }
+            guard let offset = response.headerFields.uploadOffset else { return nil }
+            if let sent = resumption.maximumOffset, offset > sent {
+                try resumption.forget()
+                throw UploadError.impossibleOffset(offset, response, by: resource, sent: sent)
+            }
+            guard offset <= length else { return nil }
             let isComplete = response.headerFields.uploadCompleteness(in: offer.version) ?? false
             return Extent(offset: offset, isComplete: isComplete)
         default:
@@ -217,13 +225,33 @@ extension ResumableAttempt {
                 body: layout.slice(offset..<offset + count, contentType: PartialUpload.mediaType),
                 maximumResponseBytes: request.maximumResponseBytes)
             if isLast {
-                var response = try await send(append, accepting: acceptedStatuses, isLast: true).response
+                var response = try await send(
+                    append, noting: &resumption, upTo: offset + count, accepting: acceptedStatuses)
                 response.bytesSent += offset
                 return response
             }
-            _ = try await send(append, accepting: Set(200..<300))
+            let response = try await send(
+                append, noting: &resumption, upTo: offset + count, accepting: Set(200..<300), isLast: false)
+            // What was left out is missing, whatever the client accepts as an answer to the whole.
+            if response.isEarly { throw UploadError.answeredEarly(response, by: resource, of: count) }
             offset += count
             resumption.advance(to: offset)
+        }
+    }
+
+    /// Sends an append, and notes what the server may have afterwards: nothing more where it has rejected the append.
+    private func send(
+        _ append: UploadRequest, noting resumption: inout Resumption, upTo end: Int64, accepting statuses: Set<Int>,
+        isLast: Bool = true
+    ) async throws -> UploadResponse {
+        do {
+            let response = try await send(append, accepting: statuses, isLast: isLast).response
+            resumption.noteSent(upTo: end)
+            return response
+        } catch {
+            let status = (error as? UploadError)?.response?.status.code
+            if status.map({ ![404, 409, 410].contains($0) }) ?? true { resumption.noteSent(upTo: end) }
+            throw error
         }
     }
 
@@ -253,7 +281,10 @@ extension ResumableAttempt {
         default:
             throw error
         }
-        resumption.noteFailure()
+        resumption.noteRejection()
+        if resumption.rejections >= resumption.policy.maximumRejections {
+            throw error.adding("It has rejected what it asked for \(resumption.rejections) times in a row.")
+        }
         if resumption.failures >= resumption.policy.retryPolicy.maximumAttempts { throw error }
     }
 }

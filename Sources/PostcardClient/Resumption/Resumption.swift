@@ -14,6 +14,12 @@ struct Resumption: Sendable {
     /// The attempts in a row that brought the upload no further.
     private(set) var failures = 0
 
+    /// The answers in a row that rejected what was sent.
+    private(set) var rejections = 0
+
+    /// The most bytes that the upload resource can have; `nil` where an earlier process has sent some.
+    private(set) var maximumOffset: Int64?
+
     /// How the server takes the upload, once that is known.
     private(set) var offer: ResumptionOffer?
 
@@ -60,6 +66,7 @@ struct Resumption: Sendable {
 
     mutating func create(_ resource: URL) throws {
         self.resource = resource
+        maximumOffset = 0
         try keep?(resource)
     }
 
@@ -87,6 +94,18 @@ struct Resumption: Sendable {
         guard offset > highest else { return }
         highest = offset
         failures = 0
+    }
+
+    /// Bytes up to an offset were sent, and the server may have taken them.
+    mutating func noteSent(upTo offset: Int64) {
+        maximumOffset = maximumOffset.map { max($0, offset) }
+        rejections = 0
+    }
+
+    /// The server has taken none of what was sent.
+    mutating func noteRejection() {
+        rejections += 1
+        failures += 1
     }
 
     mutating func noteFailure() {

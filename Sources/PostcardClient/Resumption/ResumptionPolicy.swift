@@ -28,6 +28,13 @@ public struct ResumptionPolicy: Sendable {
     /// at the most. Unless set, nothing is sent, and the server keeps it until it expires.
     public var deletesCancelledUploads: Bool
 
+    /// How many answers in a row may reject what is sent (409, 404, 410) before the upload fails. Defaults to 5.
+    ///
+    /// Such an answer means that the server has lost what it had, or has another offset than it said. The upload then
+    /// asks for the offset and goes on at once. What the server says about its offset meanwhile is no progress; only an
+    /// accepted request is, or one that was cut.
+    public var maximumRejections = 5
+
     /// The texts of the draft that are spoken, the one that is tried first first. The last text's header fields are
     /// those of the standard to be.
     package var versions: [ResumptionVersion] = [.interop8, .interop6]

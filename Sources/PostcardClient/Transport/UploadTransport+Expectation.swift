@@ -11,11 +11,8 @@ extension UploadTransport {
         guard response.status == .expectationFailed, request.headerFields[.expect] != nil,
             request.body?.isReplayable ?? true
         else { return response }
-        var fields = request.headerFields
-        fields[.expect] = nil
-        let unquestioned = try UploadRequest(
-            url: request.url, method: request.method, headerFields: fields, body: request.body,
-            maximumResponseBytes: request.maximumResponseBytes)
+        var unquestioned = request
+        unquestioned.headerFields[.expect] = nil
         return try await send(unquestioned, reporting: report)
     }
 }

@@ -1,3 +1,5 @@
+public import HTTPTypes
+
 /// What carries one request to a server and its response back.
 ///
 /// A transport is small: it sends the body that it is given, if any, once, and knows nothing of retries, progress per
@@ -6,10 +8,16 @@
 /// A transport promises:
 /// - The body is read from the layout while it is sent, never held whole.
 /// - A body that cannot be read to its end is never ended as if it were whole; the connection is closed.
-/// - A response that comes while the body is still going out is given back as that response.
+/// - A response that comes while the body is still going out is given back as that response, once all that was sent of
+///   the body has been reported. Of a transport that reports nothing the body counts as sent.
 /// - Redirects are not followed; a 3xx is a response like any other.
 /// - Where the task is cancelled, the connection is closed and ``send(_:reporting:)`` soon returns.
 public protocol UploadTransport: Sendable {
+    /// The header fields that ``UploadClient`` adds to every upload which has none of that name. Defaults to none.
+    ///
+    /// They are the upload's own from then on: a redirect to another origin takes no credentials along.
+    var defaultHeaderFields: HTTPFields { get }
+
     /// Sends a request, and gives back whatever the server answers, refusals included.
     ///
     /// - Parameters:
@@ -22,6 +30,10 @@ public protocol UploadTransport: Sendable {
     func send(
         _ request: UploadRequest, reporting report: @escaping @Sendable (TransportEvent) -> Void
     ) async throws -> UploadResponse
+}
+
+extension UploadTransport {
+    public var defaultHeaderFields: HTTPFields { HTTPFields() }
 }
 
 /// A step of a request under way.

@@ -32,21 +32,22 @@ final class URLSessionConnections: Sendable {
     /// Begins to carry an upload, unless it has been given up in the meantime.
     func start(_ upload: URLSessionUpload) {
         calls.async { [self] in
-            let task = task(for: upload.request)
+            let task = task(for: upload)
             uploads.add(upload, for: task)
             if upload.isCarried(by: task) {
                 task.resume()
             } else {
                 uploads.remove(task)
-                upload.complete(nil, nil)
+                upload.complete(nil, nil, bytesSent: 0)
             }
         }
     }
 
-    private func task(for request: UploadRequest) -> URLSessionTask {
-        let urlRequest = URLRequest(request)
-        return request.body == nil
-            ? session.dataTask(with: urlRequest) : session.uploadTask(withStreamedRequest: urlRequest)
+    private func task(for upload: URLSessionUpload) -> URLSessionTask {
+        let request = URLRequest(upload.request)
+        if let content = upload.content { return session.uploadTask(with: request, from: content.bytes) }
+        return upload.request.body == nil
+            ? session.dataTask(with: request) : session.uploadTask(withStreamedRequest: request)
     }
 
     /// Closes the connection of an upload.

@@ -1,3 +1,6 @@
+public import HTTPTypes
+import PostcardForm
+
 #if canImport(FoundationNetworking)
 import Foundation
 public import FoundationNetworking
@@ -8,8 +11,10 @@ public import Foundation
 /// Carries uploads by URLSession.
 ///
 /// It has a session of its own, without cookies and caches, which its copies share and which ends with the last
-/// of them. The form is streamed: on Apple platforms with a `Content-Length` where the form's length is known,
-/// on Linux always in chunks, because URLSession there ignores the length of a stream.
+/// of them. The form is streamed, on Apple platforms with a `Content-Length` where the form's length is known. URLSession on
+/// Linux ignores the length of a stream: there, a form of known length up to 1 MiB is read into memory and sent with its
+/// `Content-Length`, and a larger one is sent in chunks, which some servers refuse with 411 or take for an empty form. Use
+/// `AsyncHTTPTransport` for those: it names every length that is known.
 ///
 /// On Linux all sessions of a program share one queue, and a form's own stream is waited for on it: while such a
 /// stream has nothing to give, other transfers of URLSession wait too. And URLSession there keeps a processor busy
@@ -17,14 +22,29 @@ public import Foundation
 public struct URLSessionTransport: UploadTransport {
     private let connections: URLSessionConnections
 
+    /// What the configuration's `httpAdditionalHeaders` were.
+    public let defaultHeaderFields: HTTPFields
+
+    /// The most bytes of a form that is read into memory to be sent with its length. Only Linux needs it.
+    private let maximumBytesInMemory: Int
+
     /// Makes a transport.
     ///
-    /// - Parameter configuration: The session's; later changes of it do nothing. Timeouts are
-    ///   ``UploadClient/idleTimeout``'s business: the configuration's own can only shorten it. Its
-    ///   `httpAdditionalHeaders` go with every request, to another origin behind a redirect too: credentials belong
-    ///   into the upload's header fields or an interceptor, which see to that.
-    public init(configuration: URLSessionConfiguration = URLSessionTransport.configuration()) {
-        connections = URLSessionConnections(configuration)
+    /// - Parameters:
+    ///   - configuration: The session's; later changes of it do nothing. Timeouts are ``UploadClient/idleTimeout``'s
+    ///     business: the configuration's own can only shorten it. Its `httpAdditionalHeaders` become
+    ///     ``defaultHeaderFields``: the session would send them to every origin to which a redirect leads.
+    ///   - maximumBytesInMemory: On Linux, the largest form of known length, in bytes, that is read into memory and sent
+    ///     with its `Content-Length`. Defaults to 1 MiB. Apple platforms stream every form.
+    public init(
+        configuration: URLSessionConfiguration = URLSessionTransport.configuration(),
+        maximumBytesInMemory: Int = 1 << 20
+    ) {
+        let session = configuration.copy() as? URLSessionConfiguration ?? configuration
+        defaultHeaderFields = HTTPFields(session.httpAdditionalHeaders ?? [:])
+        session.httpAdditionalHeaders = nil
+        connections = URLSessionConnections(session)
+        self.maximumBytesInMemory = maximumBytesInMemory
     }
 
     /// A configuration without cookies, caches and stored credentials, and with timeouts so long that the
@@ -48,11 +68,50 @@ public struct URLSessionTransport: UploadTransport {
     public func send(
         _ request: UploadRequest, reporting report: @escaping @Sendable (TransportEvent) -> Void
     ) async throws -> UploadResponse {
-        let upload = URLSessionUpload(request, on: connections, reporting: report)
+        let upload = URLSessionUpload(
+            request, try await content(of: request, reporting: report), on: connections, reporting: report)
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { upload.start($0) }
         } onCancel: {
             upload.cancel(CancellationError())
+        }
+    }
+
+    /// The body's bytes where they are sent from memory.
+    ///
+    /// - Throws: What the form's reader throws.
+    private func content(
+        of request: UploadRequest, reporting report: @Sendable (TransportEvent) -> Void
+    ) async throws -> URLSessionUpload.Content? {
+        #if canImport(FoundationNetworking)
+        guard let body = request.body, let length = body.contentLength, length <= maximumBytesInMemory else {
+            return nil
+        }
+        let reader = try body.reader()
+        var bytes = Data(count: Int(length))
+        var count = 0
+        while count < bytes.count {
+            // What the form's streams and its rate take is no standstill.
+            if reader.needsPreparation { report(.sent(BodyProgress(bytesSent: 0, contentRanges: []))) }
+            guard try await reader.prepare() else { break }
+            count += try bytes.withUnsafeMutableBytes {
+                try reader.read(into: UnsafeMutableRawBufferPointer(rebasing: $0[count...]))
+            }
+        }
+        return URLSessionUpload.Content(bytes: bytes, contentRanges: reader.contentRanges)
+        #else
+        return nil
+        #endif
+    }
+}
+
+extension HTTPFields {
+    /// The header fields of a session's configuration. A name or value that cannot be one is left out.
+    fileprivate init(_ additionalHeaders: [AnyHashable: Any]) {
+        self.init()
+        for (name, value) in additionalHeaders {
+            guard let name = (name as? String).flatMap({ HTTPField.Name($0) }) else { continue }
+            append(HTTPField(name: name, value: "\(value)"))
         }
     }
 }

@@ -12,9 +12,17 @@ package import Foundation
 /// One request of a session: its body going out, its response coming in.
 final class URLSessionUpload: Sendable {
     let request: UploadRequest
+    /// The body where it is sent from memory.
+    let content: Content?
     private let connections: URLSessionConnections
     private let report: @Sendable (TransportEvent) -> Void
     private let state: Mutex<State>
+
+    struct Content {
+        let bytes: Data
+        /// Where the content of each part is in it.
+        let contentRanges: [Range<Int64>]
+    }
 
     private struct State {
         /// The body under way, once URLSession has asked for it.
@@ -24,16 +32,19 @@ final class URLSessionUpload: Sendable {
         /// Why the upload was given up, where that was not URLSession's decision.
         var cause: (any Error)?
         var received = Data()
+        /// The head of the answer.
+        var response: HTTPURLResponse?
         var bytesSent: Int64 = 0
         /// Closes the stream of a body that could not be read to its end.
         var closeBody: (@Sendable () -> Void)?
     }
 
     init(
-        _ request: UploadRequest, on connections: URLSessionConnections,
+        _ request: UploadRequest, _ content: Content?, on connections: URLSessionConnections,
         reporting report: @escaping @Sendable (TransportEvent) -> Void
     ) {
         self.request = request
+        self.content = content
         self.connections = connections
         self.report = report
         state = Mutex(State())
@@ -84,8 +95,9 @@ final class URLSessionUpload: Sendable {
         } catch {
             cancel(error)
             #if canImport(FoundationNetworking)
-            // Without a body libcurl would send an empty one.
-            return FormInputStream(nil)
+            // Without a body libcurl would send an empty one. A body in memory can have no stream in its place: what libcurl
+            // sends of it is less than the head promises, until the connection is closed.
+            return content == nil ? FormInputStream(nil) : nil
             #else
             return nil
             #endif
@@ -96,7 +108,7 @@ final class URLSessionUpload: Sendable {
     ///
     /// - Throws: `FormError` where the body cannot be read; ``UploadError`` where it has been taken before.
     private func takeReader() throws -> BlockingFormReader {
-        if state.withLock({ $0.reader != nil }) {
+        if content != nil || state.withLock({ $0.reader != nil }) {
             throw UploadError.connectionLost(to: request.url, "the server closed it")
         }
         guard let body = request.body else { throw CancellationError() }
@@ -113,15 +125,47 @@ final class URLSessionUpload: Sendable {
     }
 
     func sent(_ bytesSent: Int64) {
-        let reader = state.withLock { state in
-            state.bytesSent = bytesSent
-            return state.reader
+        let state = state.withLock { state in
+            state.bytesSent = max(state.bytesSent, bytesSent)
+            return state
         }
-        if let reader { report(.sent(reader.progress(at: bytesSent))) }
+        report(.sent(progress(state) ?? BodyProgress(bytesSent: 0, contentRanges: [])))
     }
 
-    func receiveHead() {
+    /// How far the body is; `nil` where nothing of it was asked for.
+    private func progress(_ state: State) -> BodyProgress? {
+        if let content {
+            let isWhole = state.bytesSent >= content.bytes.count
+            return BodyProgress(
+                bytesSent: min(state.bytesSent, Int64(content.bytes.count)), contentRanges: content.contentRanges,
+                isWhole: isWhole)
+        }
+        return state.reader?.progress(at: state.bytesSent)
+    }
+
+    func receive(_ response: URLResponse) {
+        state.withLock { $0.response = response as? HTTPURLResponse }
         report(.received(bytes: 0))
+        endIfAnsweredEarly()
+    }
+
+    /// Ends the upload where a success has come whole before the body was sent. URLSession on Linux would send the rest of
+    /// it to a server that need not read it; elsewhere it ends by itself.
+    private func endIfAnsweredEarly() {
+        #if canImport(FoundationNetworking)
+        let state = state.withLock { $0 }
+        guard isEarlySuccess(state) else { return }
+        complete(state.response, nil, bytesSent: state.bytesSent)
+        if let task = state.task { connections.cancel(task) }
+        #endif
+    }
+
+    /// Whether a success has come whole, and some of the body was not sent.
+    private func isEarlySuccess(_ state: State) -> Bool {
+        guard let body = request.body, let response = state.response, (200..<300).contains(response.statusCode),
+            response.statusCode == 204 || response.expectedContentLength == Int64(state.received.count)
+        else { return false }
+        return state.bytesSent != body.contentLength && progress(state)?.isWhole != true
     }
 
     func receive(_ data: Data) {
@@ -134,11 +178,16 @@ final class URLSessionUpload: Sendable {
             cancel(UploadError.responseTooLarge(from: request.url, limit: request.maximumResponseBytes))
         } else {
             report(.received(bytes: count))
+            endIfAnsweredEarly()
         }
     }
 
     /// Ends the upload with the response, or with the reason why there is none.
-    func complete(_ response: HTTPURLResponse?, _ error: (any Error)?) {
+    ///
+    /// - Parameter bytesSent: How many bytes of the body the session says to have sent.
+    func complete(_ response: HTTPURLResponse?, _ error: (any Error)?, bytesSent: Int64) {
+        // Reported before the response is given back, so that one is seen to be early.
+        if response != nil, request.body != nil { sent(bytesSent) }
         let (state, continuation) = state.withLock { state in
             defer { state.continuation = nil }
             return (state, state.continuation)
@@ -149,6 +198,9 @@ final class URLSessionUpload: Sendable {
             continuation?.resume(throwing: cause)
         } else if let response, error != nil, response.statusCode >= 400 {
             // A refusal is one, though its words were cut off when the server closed the connection on the body.
+            continuation?.resume(returning: UploadResponse(response, body: state.received))
+        } else if let response, error != nil, isEarlySuccess(state) {
+            // So is a success that came whole, though the connection was closed on the body.
             continuation?.resume(returning: UploadResponse(response, body: state.received))
         } else if let error {
             continuation?.resume(throwing: UploadError(error, of: request.url, bytesSent: state.bytesSent))

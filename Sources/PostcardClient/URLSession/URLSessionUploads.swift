@@ -57,7 +57,7 @@ final class URLSessionUploads: NSObject, URLSessionDataDelegate {
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
     ) {
-        remove(task)?.complete(task.response as? HTTPURLResponse, nil)
+        remove(task)?.complete(task.response as? HTTPURLResponse, nil, bytesSent: task.countOfBytesSent)
         completionHandler(.cancelAuthenticationChallenge, nil)
     }
     #endif
@@ -66,7 +66,7 @@ final class URLSessionUploads: NSObject, URLSessionDataDelegate {
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
         completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
     ) {
-        upload(of: dataTask)?.receiveHead()
+        upload(of: dataTask)?.receive(response)
         completionHandler(.allow)
     }
 
@@ -75,6 +75,6 @@ final class URLSessionUploads: NSObject, URLSessionDataDelegate {
     }
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
-        remove(task)?.complete(task.response as? HTTPURLResponse, error)
+        remove(task)?.complete(task.response as? HTTPURLResponse, error, bytesSent: task.countOfBytesSent)
     }
 }

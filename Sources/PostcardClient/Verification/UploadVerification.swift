@@ -38,18 +38,19 @@ public struct UploadVerification: Sendable {
 
     /// The parts that a server does not have as they were sent, as an error's ``UploadError/underlying`` has them.
     public struct Mismatch: Error, Sendable {
-        /// The parts, in the form's order; none where the form had not gone out whole when the server answered.
+        /// The parts, in the form's order.
         public let parts: [SentPart]
     }
 
     /// Holds an answer to the form that it is about.
     ///
-    /// - Throws: ``UploadError`` with the code ``UploadError/Code/altered``, or ``UploadError/Code/decoding`` where the
-    ///   comparison fails: the server has the form all the same.
+    /// - Throws: ``UploadError`` with the code ``UploadError/Code/altered``; with ``UploadError/Code/answeredEarly`` where
+    ///   the answer came before the whole form was sent; with ``UploadError/Code/decoding`` where the comparison fails: the
+    ///   server has the form all the same.
     func verify(_ response: UploadResponse, to request: UploadRequest) throws {
         guard let digests = request.body?.observer as? ContentDigests else { return }
         guard let parts = digests.sentParts else {
-            throw UploadError.answeredEarly(response, by: request.url)
+            throw UploadError.answeredEarly(response, by: request.url, of: request.body?.contentLength)
         }
         let differing: [SentPart]
         do {
@@ -72,13 +73,5 @@ extension UploadError {
             "\(url.address) has not received as it was sent: \(names)\(more). "
                 + "It has stored the form; remove it there before sending it again.",
             response: response, underlying: UploadVerification.Mismatch(parts: parts))
-    }
-
-    static func answeredEarly(_ response: UploadResponse, by url: URL) -> UploadError {
-        UploadError(
-            .altered,
-            "\(url.address) answered \(response.statusText) before the whole form had gone out, and cannot have all "
-                + "of it.",
-            response: response, underlying: UploadVerification.Mismatch(parts: []))
     }
 }

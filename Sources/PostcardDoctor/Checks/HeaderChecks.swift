@@ -47,18 +47,25 @@ struct HeaderChecks {
     }
 
     private var path: Finding? {
-        guard let value = header.filenameValue,
-            let last = value.bytes.lastIndex(where: { $0 == .slash || $0 == .backslash }), isPath(value.bytes, last)
+        guard let value = header.filenameValue, let last = lastSeparator(in: value.bytes), last + 1 < value.bytes.count
         else { return nil }
         return finding(
             .pathInFilename, at: value, "The filename has a path before it.",
             edits: value.isExact ? [Edit(at: value.offset, length: Int64(last + 1), [])] : nil)
     }
 
-    /// A backslash may stand for an escaped quote, too.
-    private func isPath(_ bytes: [UInt8], _ last: Int) -> Bool {
-        guard last + 1 < bytes.count else { return false }
-        return bytes[last] == .slash || bytes[last + 1] != .quote
+    /// The last slash of either kind, save a backslash that stands before a quote or another backslash: it escapes that.
+    private func lastSeparator(in bytes: [UInt8]) -> Int? {
+        var last: Int?
+        var index = 0
+        while index < bytes.count {
+            let isEscape =
+                bytes[index] == .backslash && index + 1 < bytes.count
+                && (bytes[index + 1] == .quote || bytes[index + 1] == .backslash)
+            if !isEscape, bytes[index] == .slash || bytes[index] == .backslash { last = index }
+            index += isEscape ? 2 : 1
+        }
+        return last
     }
 
     private var emptyFilename: Finding? {

@@ -164,6 +164,8 @@ struct DispositionReading {
             }
             isEscaped = byte == .backslash && !isEscaped
         }
+        // The value ends in a backslash, which would escape the closing quote.
+        if isEscaped { result.append(.backslash) }
         return result + [.quote]
     }
 }

@@ -163,8 +163,8 @@ public struct PartLayout: Sendable {
 extension MultipartForm {
     /// Looks at the form's files and lays out its body.
     ///
-    /// - Throws: ``FormError`` where a file is missing, unreadable or no regular file, or where the boundary's
-    ///   delimiter occurs in a part in memory.
+    /// - Throws: ``FormError`` where a file is missing, unreadable or no regular file, where a name holds a NUL, or where
+    ///   the boundary's delimiter occurs in a part in memory.
     public func layout() throws(FormError) -> FormLayout {
         try FormLayout(self)
     }
@@ -214,6 +214,10 @@ extension FormLayout {
             let content = try Content(part.content, lineBreaks: lineBreaks, partIndex: parts.count)
             for name in [HTTPField.Name.contentDisposition, .contentType] where part.headerFields.contains(name) {
                 throw .reservedHeaderField("\(name)", partIndex: parts.count)
+            }
+            for (parameter, text) in [("name", part.name), ("filename", part.filename ?? "")]
+            where text.utf8.contains(0) {
+                throw .nulInName(parameter, partIndex: parts.count)
             }
             let contentType = Self.contentType(of: part, firstBytes: content.firstBytes)
             let head = PartHead(of: part, contentType: contentType, boundary: boundary, isFirst: parts.isEmpty)

@@ -9,7 +9,7 @@ import Foundation
 /// The bytes that stand before a part's content: the delimiter's line, the header fields, the blank line.
 ///
 /// The order and the spelling are those of WHATWG's multipart/form-data encoding algorithm, which is what
-/// every receiver has been tested with.
+/// every receiver has been tested with, but for backslashes in names.
 struct PartHead {
     /// In a place of their own, because Data takes long over few bytes.
     private var text: [UInt8] = []
@@ -68,13 +68,16 @@ struct PartHead {
         self.text.append(contentsOf: text.utf8)
     }
 
-    /// Escapes the three characters that WHATWG's algorithm escapes, and no others: receivers undo no more.
+    /// Escapes the three characters that WHATWG's algorithm escapes, as it does, and the backslash as a quoted string
+    /// has it (RFC 9110 §5.6.4). WHATWG leaves the backslash as it is, and so a name that ends in one swallows its closing
+    /// quote: Go, Werkzeug, busboy and PHP then lose the part or read another name. They undo `\\`.
     private mutating func appendEscaped(_ text: String) {
         for byte in text.utf8 {
             switch byte {
             case .quote: append("%22")
             case .carriageReturn: append("%0D")
             case .lineFeed: append("%0A")
+            case .backslash: append(#"\\"#)
             default: self.text.append(byte)
             }
         }

@@ -9,9 +9,15 @@ public import Foundation
 /// One entry of a form: its name, what describes it, and where its bytes come from.
 public struct FormPart: Sendable {
     /// The name of the form's field, sent in UTF-8.
+    ///
+    /// A quote and line breaks are sent as browsers do (`%22`, `%0D`, `%0A`), and a backslash as `\\`. Because browsers do
+    /// not escape the percent sign, receivers cannot tell a name that holds `%22`, `%0D` or `%0A` itself from an escaped
+    /// one: they read a quote or a line break. Every other name is read back as it is. One that holds a NUL is an error
+    /// when the form is laid out: receivers refuse it.
     public var name: String
 
-    /// The name of the file, sent in UTF-8; `nil` where the part is no file.
+    /// The name of the file, sent as ``name``; `nil` where the part is no file. Receivers drop everything up to the last
+    /// slash (RFC 7578 §4.2).
     public var filename: String?
 
     /// The media type of the content. Where it is `nil`, a text has none, and for everything else it is found

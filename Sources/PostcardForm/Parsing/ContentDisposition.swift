@@ -109,7 +109,7 @@ private struct NameDecoder {
     mutating func filename(
         plain: HeaderParameters.Parameter?, extended: HeaderParameters.Parameter?, in header: Span<UInt8>
     ) throws(FormProblem) -> String? {
-        let plainName = if let plain { Self.lastComponent(of: decode(plain, in: header)) } else { nil as String? }
+        let plainName = if let plain { decode(plain.lastComponent(in: header), in: header) } else { nil as String? }
         guard let extended else { return plainName }
         guard let extendedName = ExtendedValue.decode(extended.bytes(in: header)).map(Self.lastComponent(of:)) else {
             if plain == nil {
@@ -123,7 +123,7 @@ private struct NameDecoder {
         if extendedName.utf8.contains(0) { throw .nulInHeader(at: place(of: extended), part: partIndex) }
         warnings.append(.extendedFilename(at: place(of: extended), part: partIndex))
         guard let plain, let plainName else { return extendedName }
-        if plainName == extendedName { return plainName }
+        if Self.lastComponent(of: plainName) == extendedName { return extendedName }
         // What .NET sends: the same name, once in the words of RFC 2047.
         if EncodedWord.decode(plain.bytes(in: header)).map(Self.lastComponent(of:)) == extendedName {
             return extendedName

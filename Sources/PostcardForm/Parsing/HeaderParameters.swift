@@ -23,21 +23,38 @@ struct HeaderParameters {
         /// The index of the parameter's name.
         var start: Int { name.lowerBound }
 
+        /// The same parameter with what follows the last slash of either kind in its value: old browsers sent whole paths.
+        /// A backslash that is escaped, as `\\`, is a character of the name.
+        func lastComponent(in header: Span<UInt8>) -> Parameter {
+            var start = value.lowerBound
+            var index = start
+            while index < value.upperBound {
+                if isEscape(at: index, in: header) {
+                    index += 2
+                    continue
+                }
+                index += 1
+                if header[index - 1] == .slash || header[index - 1] == .backslash { start = index }
+            }
+            return Parameter(name: name, value: start..<value.upperBound, isQuoted: isQuoted, hasEscapes: hasEscapes)
+        }
+
         /// The value with `\"` and `\\` undone. Other backslashes stay, because old browsers sent
         /// `C:\photos\cat.jpg` as it is.
         func bytes(in header: Span<UInt8>) -> [UInt8] {
             var bytes: [UInt8] = []
             var index = value.lowerBound
             while index < value.upperBound {
-                if hasEscapes, header[index] == .backslash, index + 1 < value.upperBound,
-                    header[index + 1] == .quote || header[index + 1] == .backslash
-                {
-                    index += 1
-                }
+                if isEscape(at: index, in: header) { index += 1 }
                 bytes.append(header[index])
                 index += 1
             }
             return bytes
+        }
+
+        private func isEscape(at index: Int, in header: Span<UInt8>) -> Bool {
+            hasEscapes && header[index] == .backslash && index + 1 < value.upperBound
+                && (header[index + 1] == .quote || header[index + 1] == .backslash)
         }
     }
 

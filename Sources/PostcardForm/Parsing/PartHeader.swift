@@ -10,8 +10,9 @@ public struct PartHeader: Sendable {
     /// does, and `\"` and `\\` as RFC 9110 §5.6.4 has them. Bytes that are not UTF-8 are U+FFFD.
     public let name: String
 
-    /// The name of the file without any path that came before it; `nil` where the part is a text field. It is
-    /// data from a stranger: never use it as a path.
+    /// The name of the file without any path that came before it, else as ``name``; `nil` where the part is a text field.
+    /// A path ends at the last slash or backslash, save a backslash that is escaped as `\\`. It is data from a stranger:
+    /// never use it as a path.
     public let filename: String?
 
     /// The media type, as it stands in the header; `nil` where there is none.

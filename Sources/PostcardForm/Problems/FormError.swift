@@ -31,6 +31,8 @@ public struct FormError: Error, Sendable, CustomStringConvertible {
         public static let notFileURL = Code(rawValue: "not-file-url")
         /// A part's own header fields hold one that the form writes itself.
         public static let reservedHeaderField = Code(rawValue: "reserved-header-field")
+        /// A part's name or filename holds a NUL, which receivers refuse.
+        public static let invalidName = Code(rawValue: "invalid-name")
         /// A stream gave more or fewer bytes than it had promised.
         public static let streamLength = Code(rawValue: "stream-length")
         /// A stream that can be read only once was to be read again.
@@ -116,6 +118,12 @@ extension FormError {
         FormError(
             .reservedHeaderField,
             "Part \(partIndex) has a header field \(name) of its own. Set its name, filename and contentType instead.",
+            partIndex: partIndex)
+    }
+
+    static func nulInName(_ parameter: String, partIndex: Int) -> FormError {
+        FormError(
+            .invalidName, "The \(parameter) of part \(partIndex) holds a NUL, which receivers refuse. Take it out.",
             partIndex: partIndex)
     }
 

@@ -29,7 +29,7 @@ enum TransferOutcome {
             self = .interrupted
         case .failed(let error):
             self = .failed(error)
-        case .response(let status, let headerFields, let url, let method):
+        case .response(let status, let headerFields, let url, let method, let bytesSent):
             if let url, url.origin != upload.url.origin {
                 self = .strayed(
                     "The answer came from \(url.origin), and the form was sent to \(upload.url.origin). Send it there, if "
@@ -39,17 +39,32 @@ enum TransferOutcome {
                     "The server redirected the upload to \(url?.absoluteString ?? "another address"), and the form was "
                         + "not sent there (\(upload.method) became \(method)). Check whether it arrived before you retry."
                 )
-            } else if (200..<300).contains(status) {
-                self = .accepted(
-                    QueuedUpload.Response(
-                        status: status, contentType: headerFields[.contentType],
-                        body: body.prefix(QueuedUpload.Response.maximumBodyBytes)))
             } else {
-                let response = UploadResponse(
+                var response = UploadResponse(
                     status: HTTPResponse.Status(code: min(max(status, 0), 999)), headerFields: headerFields, body: body)
-                self = .failed(.refused(response, by: upload.url))
+                response.bytesSent = bytesSent ?? upload.totalBytes
+                self.init(response, to: upload)
             }
         }
+    }
+}
+
+extension TransferOutcome {
+    /// What an answer to the form means.
+    private init(_ response: UploadResponse, to upload: QueuedUpload) {
+        guard response.status.kind == .successful else {
+            self = .failed(.refused(response, by: upload.url))
+            return
+        }
+        // No server answers before it has read anything: a system that counts nothing has forgotten what it sent.
+        if response.bytesSent > 0, response.bytesSent < upload.totalBytes {
+            self = .failed(.answeredEarly(response, by: upload.url, of: upload.totalBytes))
+            return
+        }
+        self = .accepted(
+            QueuedUpload.Response(
+                status: response.status.code, contentType: response.headerFields[.contentType],
+                body: response.body.prefix(QueuedUpload.Response.maximumBodyBytes)))
     }
 }
 

@@ -89,7 +89,9 @@ package enum TransferEnd: Sendable {
     ///   - headerFields: The response's header fields.
     ///   - url: The address that answered, after the redirects that the service followed.
     ///   - method: The method of the request that was answered, if it is known.
-    case response(status: Int, headerFields: HTTPFields, url: URL?, method: HTTPRequest.Method?)
+    ///   - bytesSent: How many bytes of the body were sent, if it is known.
+    case response(
+        status: Int, headerFields: HTTPFields, url: URL?, method: HTTPRequest.Method?, bytesSent: Int64? = nil)
     /// The transfer was cancelled: by this program, by the user, or because the user force-quit the app.
     case cancelled
     /// No response came.

@@ -186,7 +186,8 @@ extension TransferEnd {
         } else if let response = task.response as? HTTPURLResponse {
             self = .response(
                 status: response.statusCode, headerFields: HTTPFields(response), url: response.url,
-                method: task.currentRequest?.httpMethod.flatMap { HTTPRequest.Method($0) })
+                method: task.currentRequest?.httpMethod.flatMap { HTTPRequest.Method($0) },
+                bytesSent: task.countOfBytesSent)
         } else {
             self = .failed(.connectionLost(to: url, "it gave no HTTP response"))
         }

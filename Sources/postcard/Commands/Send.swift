@@ -14,7 +14,7 @@ struct Send: AsyncParsableCommand {
             refusal.
 
             The response's body goes to standard output. Exit status: 0 a 2xx answer; 1 the server answered otherwise, \
-            or has not received what was sent (--verify); \
+            answered before it had the whole form, or has not received what was sent (--verify); \
             64 usage; 66 a file is missing or unreadable; 69 no connection, or it broke; 75 timed out.
             """)
 
@@ -39,6 +39,12 @@ struct Send: AsyncParsableCommand {
 
     @Option(help: "No byte moved for this long ends the attempt.")
     var timeout = 60.0
+
+    @Option(
+        help: ArgumentHelp(
+            "How long a whole answer may take, from the end of the form to the end of the answer.",
+            discussion: "Defaults to five times --timeout.", valueName: "seconds"))
+    var answerTimeout: Double?
 
     @Option(help: "How many more attempts after a failure that may pass.")
     var retries = 0
@@ -65,6 +71,9 @@ struct Send: AsyncParsableCommand {
             discussion: "The digests of files and the texts must be those of the record that postcard serve answers."))
     var verify = false
 
+    @Flag(help: "Take a 2xx answer that comes before the whole form was sent for a success.")
+    var acceptEarlyAnswer = false
+
     @Option(help: "Which HTTP client carries the request.")
     var transport = Transport.asyncHTTP
 
@@ -75,7 +84,8 @@ struct Send: AsyncParsableCommand {
     var json = false
 
     func validate() throws {
-        guard (0.001...31_536_000).contains(timeout) else {
+        for timeout in [timeout, answerTimeout].compactMap(\.self)
+        where !(0.001...31_536_000).contains(timeout) {
             throw ValidationError("The timeout must be from a thousandth of a second to a year.")
         }
         guard (0...10_000).contains(retries) else { throw ValidationError("The retries must be from 0 to 10,000.") }
@@ -127,6 +137,8 @@ struct Send: AsyncParsableCommand {
         var client = UploadClient(
             transport: transport.transport(), retryPolicy: RetryPolicy(maximumAttempts: retries + 1),
             idleTimeout: .seconds(timeout))
+        if let answerTimeout { client.answerTimeout = .seconds(answerTimeout) }
+        client.acceptsEarlyAnswers = acceptEarlyAnswer
         client.rateLimit = limitRate.map { RateLimit(bytesPerSecond: Int(clamping: $0.bytes)) }
         client.resumption = resumable ? ResumptionPolicy(minimumBytes: 0) : nil
         client.verification = verify ? .record : nil

@@ -1,8 +1,9 @@
 import Foundation
 import HTTPTypes
-import PostcardClient
 import PostcardForm
 import Testing
+
+@testable import PostcardClient
 
 @Suite(.timeLimit(.minutes(10))) struct TimeTests {
     /// A server that takes everything and never answers.
@@ -32,6 +33,72 @@ import Testing
                     "The upload to 127.0.0.1:\(server.url.port ?? 0) was not over after 0.3 seconds"))
             #expect(error.attempts == 1)
         }
+    }
+
+    /// How an answer begins that never comes to its end.
+    static let endlessAnswers = [
+        "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\na", "HTTP/1.1 200 OK\r\nX-Long: a",
+        String(repeating: "HTTP/1.1 102 Processing\r\n\r\n", count: 50), "",
+    ]
+
+    @Test(arguments: Carrier.allCases, endlessAnswers)
+    func `an answer without an end is given up when its time is over`(carrier: Carrier, answer: String) async throws {
+        try await RawServer.run { connection in
+            _ = try await connection.readRequest()
+            try await connection.write(answer)
+            _ = try await connection.readToEnd()
+        } while: { server in
+            var client = UploadClient(transport: carrier.transport(), idleTimeout: nil)
+            client.answerTimeout = .seconds(1)
+            let hurried = client
+            let error = try await #require(throws: UploadError.self) {
+                try await hurried.upload(MultipartForm(), to: server.url)
+            }
+            #expect(error.code == .timedOut && error.delivery == .answerLost, "\(error)")
+            #expect(error.message.contains("within 1 second"), "\(error)")
+        }
+    }
+
+    @Test func `the time for an answer runs from the end of the form, however many bytes of the answer move`() throws {
+        let request = try UploadRequest(
+            url: try #require(URL(string: "http://127.0.0.1:1/")), method: .post, headerFields: HTTPFields(),
+            body: try MultipartForm().layout(), maximumResponseBytes: 1)
+        let watch = AttemptWatch(request, times: AttemptWatch.Times(idle: .seconds(7200), answer: .seconds(3600)))
+        let start = ContinuousClock.now
+        watch.note(.sent(BodyProgress(bytesSent: 1, contentRanges: [])))
+        #expect(watch.look(at: start + .seconds(3700)) != nil)
+        watch.note(.sent(BodyProgress(bytesSent: 2, contentRanges: [], isWhole: true)))
+        let next = try #require(watch.look(at: start + .seconds(3500)))
+        #expect(next < start + .seconds(7200))
+        for count in 0..<9 { watch.note(.received(bytes: count)) }
+        #expect(watch.expired == nil)
+        #expect(watch.look(at: start + .seconds(3700)) == nil)
+        #expect(watch.expired?.code == .timedOut && watch.expired?.phase == .receiving)
+    }
+
+    @Test func `the time for an answer that overtakes the form runs from when the form last moved`() throws {
+        let request = try UploadRequest(
+            url: try #require(URL(string: "http://127.0.0.1:1/")), method: .post, headerFields: HTTPFields(),
+            body: try MultipartForm().layout(), maximumResponseBytes: 1)
+        let watch = AttemptWatch(request, times: AttemptWatch.Times(answer: .seconds(3600)))
+        watch.note(.sent(BodyProgress(bytesSent: 1, contentRanges: [])))
+        watch.note(.received(bytes: 0))
+        let received = ContinuousClock.now
+        #expect(watch.look(at: received + .seconds(3500)) != nil && watch.expired == nil)
+        for count in 0..<9 { watch.note(.received(bytes: count)) }
+        #expect(watch.look(at: received + .seconds(3700)) == nil)
+        #expect(watch.expired?.code == .timedOut)
+    }
+
+    @Test func `it is five times the idle timeout unless it is set`() {
+        #expect(UploadClient().answerTimeout == .seconds(300))
+        #expect(UploadClient(idleTimeout: nil).answerTimeout == nil)
+        var client = UploadClient(idleTimeout: .seconds(2))
+        #expect(client.answerTimeout == .seconds(10))
+        client.idleTimeout = .seconds(3)
+        #expect(client.answerTimeout == .seconds(15))
+        client.answerTimeout = nil
+        #expect(client.answerTimeout == nil)
     }
 
     @Test(arguments: Carrier.allCases)

@@ -49,8 +49,8 @@ import Testing
         }
     }
 
-    /// Not by URLSession, which sends the form to its end.
-    @Test func `an answer that comes before the form has gone out ends it at 1 as well`() async throws {
+    @Test(arguments: Carrier.allCases)
+    func `an early answer that the client accepts ends it at 1 as well`(carrier: Carrier) async throws {
         let folder = try TemporaryFolder()
         var form = MultipartForm()
         form.append(fileAt: try folder.sparseFile("large.bin", size: 64 << 20), named: "file")
@@ -62,8 +62,10 @@ import Testing
             _ = try await connection.readToEnd()
         } while: { server in
             let progress = Progress(totalUnitCount: 1)
-            let response = try await UploadClient(transport: Carrier.asyncHTTP.transport())
-                .upload(sent, to: server.url, reportingTo: progress)
+            var client = UploadClient(transport: carrier.transport())
+            client.acceptsEarlyAnswers = true
+            let response = try await client.upload(sent, to: server.url, reportingTo: progress)
+            #expect(response.isEarly)
             #expect(response.bytesSent < 64 << 20)
             #expect(progress.fractionCompleted == 1)
             #expect(progress.isFinished)

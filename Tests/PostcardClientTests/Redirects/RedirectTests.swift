@@ -6,6 +6,10 @@ import Testing
 
 @testable import PostcardClient
 
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
 @Suite(.timeLimit(.minutes(10))) struct RedirectTests {
     private static func form(in folder: TemporaryFolder) throws -> MultipartForm {
         var form = MultipartForm()
@@ -121,6 +125,37 @@ import Testing
                 #expect(head["Content-Language"] == "ko")
                 #expect(head["Idempotency-Key"] == server.requests.heads.first?["Idempotency-Key"])
                 #expect(stranger.requests.whole.count == 1)
+            }
+        }
+    }
+
+    @Test(arguments: [307, 303])
+    func `what a session's configuration adds to requests stays with the origin, like the upload's own`(
+        status: Int
+    ) async throws {
+        let configuration = URLSessionTransport.configuration()
+        configuration.httpAdditionalHeaders = [
+            "Authorization": "Bearer abc", "X-Api-Key": "c", "Cookie": "a=b", "Accept": "application/json",
+            "X-Trace": "session",
+        ]
+        let client = UploadClient(transport: URLSessionTransport(configuration: configuration))
+        try await Answers.run([("200 OK", [:])]) { stranger in
+            let answers = [
+                ("\(status) Elsewhere", ["Location": "/again"]),
+                ("\(status) Elsewhere", ["Location": stranger.url.absoluteString]),
+            ]
+            try await Answers.run(answers) { server in
+                let fields = [HTTPField(name: try #require(HTTPField.Name("x-trace")), value: "upload")]
+                try await client.upload(MultipartForm(), to: server.url, headerFields: HTTPFields(fields))
+                #expect(server.requests.heads.count == 2)
+                for head in server.requests.heads {
+                    #expect(head["Authorization"] == "Bearer abc" && head["X-Api-Key"] == "c")
+                    #expect(head["Cookie"] == "a=b" && head["Accept"] == "application/json")
+                    #expect(head.fields.filter { $0.name.lowercased() == "x-trace" }.map(\.value) == ["upload"])
+                }
+                let head = try #require(stranger.requests.heads.first)
+                for name in ["Authorization", "X-Api-Key", "Cookie", "X-Trace"] { #expect(head[name] == nil) }
+                #expect(head["Accept"] == "application/json")
             }
         }
     }

@@ -17,10 +17,10 @@ enum Carrier: CaseIterable, Sendable, CustomTestStringConvertible {
         }
     }
 
-    /// Whether it names the length of a form that has one.
-    var namesLength: Bool {
+    /// Whether it names the length of a form that has this one.
+    func names(length: Int64) -> Bool {
         #if os(Linux)
-        self == .asyncHTTP
+        self == .asyncHTTP || length <= 1 << 20
         #else
         true
         #endif

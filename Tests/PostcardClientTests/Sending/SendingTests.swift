@@ -83,12 +83,58 @@ import Testing
         #expect(request.body == (try await layout.bytes()))
         #expect(request.head.line == "POST /uploads HTTP/1.1")
         #expect(request.head["Content-Type"] == form.contentType)
-        if let length = layout.contentLength, carrier.namesLength {
+        if let length = layout.contentLength, carrier.names(length: length) {
             #expect(request.head["Content-Length"] == "\(length)")
             #expect(request.head["Transfer-Encoding"] == nil)
         } else {
             #expect(request.head["Content-Length"] == nil)
             #expect(request.head["Transfer-Encoding"] == "chunked")
+        }
+    }
+
+    /// A form whose body has so many bytes.
+    private static func form(ofLength length: Int64) throws -> MultipartForm {
+        let boundary = Boundary()
+        func form(_ count: Int64) -> MultipartForm {
+            var form = MultipartForm(boundary: boundary)
+            form.append(Data(repeating: 7, count: Int(count)), named: "file", filename: "a", contentType: .octetStream)
+            return form
+        }
+        return form(length - (try form(0).layout().contentLength ?? 0))
+    }
+
+    @Test(arguments: [(1 << 20, nil), ((1 << 20) + 1, nil), (5_000, 5_000), (5_001, 5_000)] as [(Int64, Int?)])
+    func `URLSession names the length of a form up to the limit, and progress is told on either side of it`(
+        length: Int64, limit: Int?
+    ) async throws {
+        let form = try Self.form(ofLength: length)
+        let journal = ProgressTests.Journal()
+        let transport = limit.map { URLSessionTransport(maximumBytesInMemory: $0) } ?? URLSessionTransport()
+        try await Answers.run([("201 Created", [:])]) { server in
+            try await UploadClient(transport: transport).upload(form, to: server.url, progress: journal.note)
+            let request = try #require(server.requests.whole.first)
+            #expect(request.body == (try await form.layout().bytes()))
+            #if os(Linux)
+            let isNamed = length <= limit.map(Int64.init) ?? 1 << 20
+            #else
+            let isNamed = true
+            #endif
+            #expect(request.head["Content-Length"] == (isNamed ? "\(length)" : nil))
+            #expect(request.head["Transfer-Encoding"] == (isNamed ? nil : "chunked"))
+        }
+        let steps = journal.all
+        #expect(steps.map(\.bytesSent) == steps.map(\.bytesSent).sorted())
+        #expect(steps.last?.bytesSent == length && steps.last?.fraction == 1)
+    }
+
+    @Test func `a server that wants a length says so, and the error names a transport that sends it`() async throws {
+        let form = try Self.form(ofLength: 2 << 20)
+        try await Answers.run([("411 Length Required", ["Connection": "close"])]) { server in
+            let error = try await #require(throws: UploadError.self) {
+                try await UploadClient(transport: URLSessionTransport()).upload(form, to: server.url)
+            }
+            #expect(error.response?.status.code == 411)
+            #expect(error.advice?.contains("AsyncHTTPTransport") == true)
         }
     }
 

@@ -71,6 +71,17 @@ final class RawConnection {
         return count
     }
 
+    /// Reads up to the end of a text and no further.
+    func readThrough(_ text: String) async throws {
+        while true {
+            if let end = pending.readableBytesView.firstRange(of: Array(text.utf8)) {
+                pending.moveReaderIndex(to: end.upperBound)
+                return
+            }
+            guard try await readMore() else { return }
+        }
+    }
+
     /// Neither reads nor writes, until the test is over.
     func waitForEndOfServer() async {
         let (never, continuation) = AsyncStream.makeStream(of: Void.self)

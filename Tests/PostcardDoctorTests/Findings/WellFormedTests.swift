@@ -51,6 +51,16 @@ struct WellFormedTests {
         #expect(Explanation(contentType: nil, body: body).findings.first?.code == .form(.missingContentType))
     }
 
+    @Test("is well-formed with backslashes in its names, which are shown as they were meant")
+    func backslashes() async throws {
+        var form = MultipartForm()
+        form.append(Data([1]), named: #"a\"#, filename: #"b\c\"#, contentType: .octetStream)
+        let explanation = Explanation(contentType: form.contentType, body: Array(try await form.layout().data()))
+        #expect(explanation.problems.isEmpty)
+        #expect(explanation.parts.map(\.name) == [#"a\"#])
+        #expect(explanation.parts.map(\.filename) == [#"b\c\"#])
+    }
+
     @Test("is described by what is wrong with it")
     func description() {
         let body = Array("--XX\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nb\r\n--XX--\r\n".utf8)

@@ -64,11 +64,11 @@ struct BodyTests {
 
     /// Names and what stands for them between the quotes.
     static let names: [(name: String, written: String)] = [
-        ("plain", "plain"), ("a\"b", "a%22b"), ("a\rb\nc\r\n", "a%0Db%0Ac%0D%0A"), (#"a\b'c;d"#, #"a\b'c;d"#),
+        ("plain", "plain"), ("a\"b", "a%22b"), ("a\rb\nc\r\n", "a%0Db%0Ac%0D%0A"), (#"a\b'c;d\"#, #"a\\b'c;d\\"#),
         ("100%22", "100%22"), ("pet[0][name]", "pet[0][name]"), ("이름 🐶", "이름 🐶"), ("", ""),
     ]
 
-    @Test("Names and filenames escape a quote, CR and LF, and nothing else", arguments: names)
+    @Test("Names and filenames escape a quote, CR, LF and a backslash, and nothing else", arguments: names)
     func escapes(name: String, written: String) throws {
         var form = MultipartForm(boundary: try Boundary("XX"))
         form.append(Data(), named: name, filename: name, contentType: .png)
@@ -80,7 +80,7 @@ struct BodyTests {
     /// Text, and what becomes of it where line breaks are normalized.
     static let lineBreaks: [(text: String, normalized: String)] = [
         ("a\rb", "a\r\nb"), ("a\nb", "a\r\nb"), ("a\r\nb", "a\r\nb"), ("\n\r", "\r\n\r\n"), ("\r\r\n", "\r\n\r\n"),
-        ("\n\n", "\r\n\r\n"), ("", ""), ("a\0b\\", "a\0b\\"),
+        ("\n\n", "\r\n\r\n"), ("", ""), ("a\u{1}b\\", "a\u{1}b\\"),
         ("\"a\"", "\"a\""), ("a\r\n", "a\r\n"), ("\r", "\r\n"), ("\n", "\r\n"), ("이름\n🐶", "이름\r\n🐶"),
         ("100%0A", "100%0A"),
     ]
@@ -93,7 +93,8 @@ struct BodyTests {
         form.append(text, named: text)
         form.append(Data(text.utf8), named: "file", filename: text, contentType: .plainText)
         func escaped(_ name: String) -> String {
-            name.unicodeScalars.map { $0 == "\r" ? "%0D" : $0 == "\n" ? "%0A" : $0 == "\"" ? "%22" : "\($0)" }.joined()
+            let escapes: [Unicode.Scalar: String] = ["\r": "%0D", "\n": "%0A", "\"": "%22", "\\": "\\\\"]
+            return name.unicodeScalars.map { escapes[$0] ?? "\($0)" }.joined()
         }
         let expected =
             "--XX\r\nContent-Disposition: form-data; name=\"\(escaped(normalized))\"\r\n\r\n\(normalized)\r\n"
@@ -118,6 +119,72 @@ struct BodyTests {
         let read = readings.compactMap { if case .content(let bytes) = $0 { bytes } else { nil } }
         #expect(read == contents.sorted(by: { $0.key < $1.key }).map(\.value).filter { !$0.isEmpty })
         #expect(readings.last == .complete)
+    }
+
+    /// What names are made of: mostly what is escaped somewhere or ends something, else any scalar.
+    private static let pieces = [
+        "\\", "\\", "\"", "%", "22", "0D", "0a", "%22", "\\\"", "\r", "\n", "\r\n", "/", ";", "=", "'", "--", " ", "\t",
+        "*",
+        "a", "b.jpg", "C:\\", "..", "\u{1}", "\u{7F}", "\u{85}", "é", "e\u{301}", "초코", "🐶", "\u{FEFF}", "\u{2028}",
+    ]
+
+    private static func name(using random: inout SeededGenerator) -> String {
+        var name = ""
+        for _ in 0..<Int.random(in: 1...12, using: &random) {
+            if Int.random(in: 0..<8, using: &random) > 0 {
+                name += pieces.randomElement(using: &random) ?? ""
+            } else if let scalar = Unicode.Scalar(UInt32.random(in: 1...0x10FFFF, using: &random)) {
+                name.unicodeScalars.append(scalar)
+            }
+        }
+        return name.isEmpty ? "a" : name
+    }
+
+    /// What receivers cannot tell from an escaped character, because nothing escapes the percent sign.
+    private static func unescaped(_ name: String) -> String {
+        var result = name
+        for (escape, character) in [("%22", "\""), ("%0D", "\r"), ("%0d", "\r"), ("%0A", "\n"), ("%0a", "\n")] {
+            let bytes = Array(result.utf8).replacing(Array(escape.utf8), with: Array(character.utf8))
+            result = String(decoding: bytes, as: UTF8.self)
+        }
+        return result
+    }
+
+    @Test("Every name and filename is read back, save a path, and an escape that is in the name itself")
+    func everyName() throws {
+        var random = SeededGenerator(seed: 15)
+        var form = MultipartForm()
+        var expected: [[[UInt8]]] = []
+        for _ in 0..<20_000 {
+            let (name, filename) = (Self.name(using: &random), Self.name(using: &random))
+            form.append(Data(), named: name, filename: filename)
+            let lastComponent = filename.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).last
+            let file = Self.unescaped(String(decoding: lastComponent.map(Array.init) ?? [], as: UTF8.self))
+            expected.append([Array(Self.unescaped(name).utf8), Array(file.utf8)])
+        }
+        let bytes = try form.layout().reader().readAll()
+        var limits = FormLimits()
+        limits.maximumParts = expected.count
+        let readings = Reading.all(of: [bytes[...]], boundary: form.boundary.value, limits: limits)
+        #expect(readings.last == .complete)
+        let read = readings.compactMap { reading -> [[UInt8]]? in
+            guard case .part(let name, let filename, _, _) = reading else { return nil }
+            return [Array(name.utf8), Array((filename ?? "").utf8)]
+        }
+        #expect(read.count == expected.count)
+        for (read, expected) in zip(read, expected) where read != expected {
+            let texts = [expected, read].map { $0.map { String(decoding: $0, as: UTF8.self) } }
+            Issue.record("\(texts[0]) is read as \(texts[1])")
+        }
+    }
+
+    @Test("A NUL in a name is refused before anything is sent", arguments: [("a\0b", "b"), ("a", "b\0")])
+    func nulInName(name: String, filename: String) throws {
+        var form = MultipartForm()
+        form.append(Data(), named: name, filename: filename)
+        let error = #expect(throws: FormError.self) { try form.layout() }
+        #expect(error?.code == .invalidName)
+        #expect(error?.partIndex == 0)
     }
 
     @Test("A header field that the form writes itself is refused", arguments: ["Content-Disposition", "content-type"])

@@ -39,6 +39,45 @@ import Testing
         #expect(found == meaning)
     }
 
+    @Test(
+        arguments: [
+            (-1, 201, TransferOutcomeMeaning.failed), (0, 201, .accepted), (nil, 201, .accepted), (1, 201, .accepted),
+            (-1, 413, .failed),
+        ] as [(Int64?, Int, TransferOutcomeMeaning)])
+    func `a success that came before the whole form was sent is a failure that keeps the form`(
+        extra: Int64?, status: Int, meaning: TransferOutcomeMeaning
+    ) async throws {
+        let folder = try TemporaryFolder()
+        let queue = try UploadQueue(directory: folder.url)
+        let address = try #require(URL(string: "https://example.com/uploads"))
+        let upload = try #require(try queue.upload(try await queue.enqueue(MultipartForm(), to: address)))
+        let end = TransferEnd.response(
+            status: status, headerFields: HTTPFields(), url: address, method: .post,
+            bytesSent: extra.map { upload.totalBytes + $0 })
+        switch TransferOutcome(end, body: Data(), of: upload) {
+        case .accepted: #expect(meaning == .accepted)
+        case .failed(let error):
+            #expect(meaning == .failed)
+            #expect(error.code == (status == 201 ? .answeredEarly : .refused))
+            let policy = RetryPolicy(maximumAttempts: 9)
+            #expect(policy.nextAttempt(after: error, failures: 1, mayBeRepetition: true, now: Date()) == nil)
+        default: Issue.record("It is neither accepted nor failed.")
+        }
+    }
+
+    @Test func `a system that has forgotten how much it sent is believed`() async throws {
+        let folder = try TemporaryFolder()
+        let queue = try UploadQueue(directory: folder.url)
+        let address = try #require(URL(string: "https://example.com/uploads"))
+        let upload = try #require(try queue.upload(try await queue.enqueue(MultipartForm(), to: address)))
+        let end = TransferEnd.response(
+            status: 201, headerFields: HTTPFields(), url: address, method: .post, bytesSent: 0)
+        guard case .accepted = TransferOutcome(end, body: Data(), of: upload) else {
+            Issue.record("It is not accepted.")
+            return
+        }
+    }
+
     @Test(arguments: [
         "", "x", "\(UUID().uuidString)", "\(UUID().uuidString) 0", "\(UUID().uuidString) -1",
         "\(UUID().uuidString)  1", "../../etc 1", "\(UUID().uuidString) 1 2",

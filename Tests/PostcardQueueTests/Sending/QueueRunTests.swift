@@ -115,6 +115,27 @@ import Testing
         #expect(try await server.end().records.isEmpty)
     }
 
+    @Test func `an upload whose server answers before it has the form is kept, and not tried again`() async throws {
+        let folder = try TemporaryFolder()
+        let queue = try UploadQueue(directory: folder.url.appending(path: "queue"))
+        let server = try await ReceivingServer()
+        let file = try folder.file("a.jpg", size: 8 << 20)
+        let early = Fault.earlyAnswer(Fault.Answer(200, body: "ok"), atByte: 100_000, .reading)
+        try await FaultProxy.run([early], before: server.url) { proxy in
+            let id = try await queue.enqueue(QueuedForms.form("early", file), to: proxy.uploads)
+            var options = QueueOptions.draining
+            options.resumption = nil
+            try await queue.run(Self.client, options: options)
+            let upload = try #require(try queue.upload(id))
+            guard case .failed(let reason) = upload.state else { Issue.record("\(upload.state)"); return }
+            #expect(reason.contains("before it had the whole form") && upload.attempts == 1)
+            try queue.retry(id)
+            try await queue.run(Self.client, options: options)
+            #expect(try queue.upload(id)?.state.name == "done")
+        }
+        #expect(try await server.end().records.count == 1)
+    }
+
     @Test func `a failed upload holds back its group until it is cancelled`() async throws {
         let folder = try TemporaryFolder()
         let queue = try UploadQueue(directory: folder.url)

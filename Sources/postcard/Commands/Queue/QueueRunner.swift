@@ -32,6 +32,9 @@ struct QueueRunner: AsyncParsableCommand {
     @Option(help: "The longest wait between two attempts, in seconds.")
     var maxDelay = 1800.0
 
+    @Flag(help: "Take a 2xx answer that comes before the whole form was sent for a success.")
+    var acceptEarlyAnswer = false
+
     @Option(help: "Which HTTP client carries the requests.")
     var transport = Send.Transport.asyncHTTP
 
@@ -71,6 +74,8 @@ struct QueueRunner: AsyncParsableCommand {
     }
 
     private func client() -> UploadClient {
-        UploadClient(transport: transport.transport(), idleTimeout: .seconds(timeout))
+        var client = UploadClient(transport: transport.transport(), idleTimeout: .seconds(timeout))
+        client.acceptsEarlyAnswers = acceptEarlyAnswer
+        return client
     }
 }

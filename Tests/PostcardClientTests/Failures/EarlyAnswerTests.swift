@@ -1,0 +1,119 @@
+import Foundation
+import HTTPTypes
+import PostcardAsyncHTTP
+import PostcardClient
+import PostcardForm
+import PostcardTestSupport
+import Testing
+
+/// Answers of success that come before the server can have the form.
+@Suite(.timeLimit(.minutes(10))) struct EarlyAnswerTests {
+    private static let size: UInt64 = 64 << 20
+
+    private static func form(in folder: TemporaryFolder) throws -> MultipartForm {
+        var form = MultipartForm()
+        form.append(fileAt: try folder.sparseFile("large.bin", size: size), named: "file")
+        return form
+    }
+
+    /// A server that answers a form when it has its head, and does not mind what follows.
+    private static func hasty<Result: Sendable>(
+        _ status: String, _ fields: [String: String] = [:], body: String = "",
+        while work: @escaping @Sendable (RawServer) async throws -> Result
+    ) async throws -> Result {
+        try await RawServer.run { connection in
+            _ = try await connection.readHead()
+            try await connection.respond(status, fields, body: body)
+            _ = try await connection.readToEnd()
+        } while: {
+            try await work($0)
+        }
+    }
+
+    @Test(arguments: Carrier.allCases, [("200 OK", "thanks"), ("201 Created", ""), ("303 See Other", "")])
+    func `a success that overtakes the form is an error that says how much was sent, and is not tried again`(
+        carrier: Carrier, answer: (status: String, body: String)
+    ) async throws {
+        let folder = try TemporaryFolder()
+        let form = try Self.form(in: folder)
+        let length = try #require(try form.layout().contentLength)
+        try await Self.hasty(answer.status, ["Location": "/uploads/7"], body: answer.body) { server in
+            let client = UploadClient(
+                transport: carrier.transport(), retryPolicy: RetryPolicy(maximumAttempts: 3, firstDelay: .zero))
+            let error = try await #require(throws: UploadError.self) { try await client.upload(form, to: server.url) }
+            #expect(error.code == .answeredEarly, "\(error)")
+            #expect(error.delivery == .neverArrived && error.attempts == 1)
+            let response = try #require(error.response)
+            #expect(answer.status.hasPrefix("\(response.status.code)"))
+            #expect(response.isEarly && response.bytesSent < length)
+            #expect(response.text == answer.body || response.status.code == 303)
+            #expect(error.message.contains("\(response.bytesSent) of \(length) bytes were sent"))
+            #expect(server.requests.heads.count == 1)
+        }
+    }
+
+    private struct Hasty: UploadEndpoint {
+        typealias Response = NoResponse
+        let baseURL: URL
+        let path = ""
+        let sent: MultipartForm
+        let acceptsEarlyAnswers: Bool?
+        func form() -> MultipartForm { sent }
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `where the client or the endpoint accepts it, it is a success that says that it came early`(
+        carrier: Carrier
+    ) async throws {
+        let folder = try TemporaryFolder()
+        let form = try Self.form(in: folder)
+        try await Self.hasty("200 OK", body: "thanks") { server in
+            var client = UploadClient(transport: carrier.transport())
+            let endpoint = Hasty(baseURL: server.url, sent: form, acceptsEarlyAnswers: true)
+            try await client.upload(endpoint)
+            client.acceptsEarlyAnswers = true
+            let response = try await client.upload(form, to: server.url)
+            #expect(response.isEarly && response.text == "thanks")
+            let strict = client
+            let error = try await #require(throws: UploadError.self) {
+                try await strict.upload(Hasty(baseURL: server.url, sent: form, acceptsEarlyAnswers: false))
+            }
+            #expect(error.code == .answeredEarly)
+        }
+    }
+
+    @Test func `a success instead of a 100 is one that came before any of the form`() async throws {
+        let folder = try TemporaryFolder()
+        let form = try Self.form(in: folder)
+        try await Self.hasty("200 OK") { server in
+            var client = UploadClient(transport: AsyncHTTPTransport(expectationPatience: .seconds(60)))
+            client.expectContinueAbove = 1
+            let asking = client
+            let error = try await #require(throws: UploadError.self) { try await asking.upload(form, to: server.url) }
+            #expect(error.code == .answeredEarly)
+            #expect(error.response?.bytesSent == 0)
+        }
+    }
+
+    @Test(arguments: Carrier.allCases, [nil, 30_000] as [Int64?])
+    func `an answer that comes with the last byte of the form, before its end is written, is in time`(
+        carrier: Carrier, length: Int64?
+    ) async throws {
+        var form = MultipartForm()
+        form.append(SendingTests.stream(of: 3, length: length), named: "log", filename: "log.txt")
+        let sent = form
+        try await RawServer.run { connection in
+            while try await connection.readHead() != nil {
+                try await connection.readThrough("\r\n--\(sent.boundary.value)--\r\n")
+                try await connection.respond("201 Created", ["Connection": "close"])
+                return
+            }
+        } while: { server in
+            let client = UploadClient(transport: carrier.transport())
+            for _ in 0..<20 {
+                let response = try await client.upload(sent, to: server.url)
+                #expect(!response.isEarly)
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+import Foundation
+import HTTPTypes
+import PostcardClient
+import PostcardForm
+import PostcardTestSupport
+import Synchronization
+import Testing
+
+/// Servers that contradict themselves about how much of a form they have.
+@Suite(.timeLimit(.minutes(10))) struct ContradictionTests {
+    /// What a server says where it is asked for its offset, and what it does with what is appended.
+    private final class Liar: Sendable {
+        enum Append: Sendable {
+            case conflict
+            case cut
+            case gone
+        }
+
+        private let state = Mutex((offset: 0, appends: 0))
+        private let append: @Sendable (Int) -> Append
+
+        /// - Parameter append: What it does with an append, of which there were so many before.
+        init(_ append: @escaping @Sendable (Int) -> Append) {
+            self.append = append
+        }
+
+        var appends: Int { state.withLock { $0.appends } }
+
+        /// Serves one connection. Every answer to an append says that there is one byte more.
+        func serve(_ connection: RawConnection) async throws {
+            while let request = try await connection.readRequest() {
+                switch request.method {
+                case "OPTIONS": try await connection.respond("204 No Content", ["Upload-Limit": "min-size=0"])
+                case "POST": try await connection.respond("201 Created", ["Location": "/uploads/a"])
+                case "HEAD":
+                    let offset = state.withLock { $0.offset }
+                    try await connection.respond(
+                        "204 No Content", ["Upload-Offset": "\(offset)", "Upload-Complete": "?0"])
+                default:
+                    let (offset, number) = state.withLock { state in
+                        state.offset += 1
+                        state.appends += 1
+                        return (state.offset, state.appends - 1)
+                    }
+                    switch append(number) {
+                    case .conflict:
+                        try await connection.respond(
+                            "409 Conflict", ["Upload-Offset": "\(offset)", "Upload-Complete": "?0"])
+                    case .gone: try await connection.respond("404 Not Found")
+                    case .cut: return
+                    }
+                }
+            }
+        }
+
+        /// Uploads a form to it, which fails.
+        func error(_ carrier: Carrier, _ folder: TemporaryFolder) async throws -> UploadError {
+            var form = MultipartForm()
+            form.append(fileAt: try folder.file("a.jpg", size: 10_000), named: "image")
+            let sent = form
+            return try await RawServer.run { connection in
+                try await self.serve(connection)
+            } while: { server in
+                try await #require(throws: UploadError.self) {
+                    try await ResumptionTests.client(carrier).upload(sent, to: server.url)
+                }
+            }
+        }
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `a server that has bytes which were never sent is not believed`(carrier: Carrier) async throws {
+        let server = Liar { _ in .conflict }
+        let error = try await server.error(carrier, try TemporaryFolder())
+        #expect(error.code == .refused)
+        #expect(error.message.contains("says that it has 1 bytes of the form, and at most 0 were sent"), "\(error)")
+        #expect(server.appends == 1)
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `an offset that is always one too far ends the upload, however far it comes`(carrier: Carrier) async throws {
+        let server = Liar { $0 == 0 ? .cut : .conflict }
+        let error = try await server.error(carrier, try TemporaryFolder())
+        #expect(error.code == .refused && error.response?.status.code == 409)
+        #expect(error.message.hasSuffix("It has rejected what it asked for 5 times in a row."), "\(error)")
+        #expect(server.appends == 6)
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `a server that loses every upload at once is given up`(carrier: Carrier) async throws {
+        let server = Liar { _ in .gone }
+        let error = try await server.error(carrier, try TemporaryFolder())
+        #expect(error.code == .refused && error.response?.status.code == 404)
+        #expect(server.appends == 5)
+    }
+}
