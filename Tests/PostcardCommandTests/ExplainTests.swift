@@ -60,8 +60,8 @@ struct ExplainTests {
             let problems = try #require(explanation["problems"] as? [[String: Any]])
             #expect(problems.first?["code"] as? String == row.code)
             #expect(problems.first?["severity"] as? String == "error")
-            #expect(problems.last?["code"] as? String == "leading-line-break")
-            #expect(problems.last?["cause"] as? Int == 0)
+            let leading = problems.first { $0["code"] as? String == "leading-line-break" }
+            #expect(leading?["cause"] as? Int == 0)
         }
     }
 

@@ -101,10 +101,10 @@ struct ServeTests {
 
     @Test func `a shutdown waits for a slow sender only for as long as --shutdown-timeout says`() async throws {
         let server = try await serve("--shutdown-timeout", "0.3", "--minimum-rate", "0", "--idle-timeout", "600")
-        let picture = try folder.file(".picture", Data(count: 1_000_000))
+        let picture = try folder.file(".picture", Data(count: 20_000_000))
         async let sent = Program.run(
             "curl",
-            ["-sS", "--max-time", "300", "--limit-rate", "1k", "-F", "f=@\(picture.path)", "\(server.address)/uploads"])
+            ["-sS", "--max-time", "300", "--limit-rate", "20k", "-F", "f=@\(picture.path)", "\(server.address)/uploads"])
         while try temporaryFiles().isEmpty { await Task.yield() }
         #expect(await server.terminate() == 0)
         #expect(try await sent.status != 0)

@@ -51,12 +51,8 @@ extension Request {
     /// Waits for the first bytes of the body, because a request of which only the head is there is to cost nothing but
     /// its connection.
     ///
-    /// - Parameter check: Refuses the request before its body is asked for.
     /// - Returns: `nil` where the body is empty.
-    func beginning(
-        of body: inout RequestBody.AsyncIterator, _ check: () throws -> Void
-    ) async throws -> ByteBuffer? {
-        try check()
+    func beginning(of body: inout RequestBody.AsyncIterator) async throws -> ByteBuffer? {
         if expectsContinue { try await UploadConnection.current?.askForBody() }
         while let bytes = try await body.next(isolation: #isolation) {
             if bytes.readableBytes > 0 { return bytes }

@@ -83,21 +83,24 @@ struct Reception<Store: UploadStore>: Sendable {
         var form = IncomingForm(
             parser: parser, rules: options.rules, maximumRecordBytes: options.maximumRecordBytes, held: held)
         var body = request.body.makeAsyncIterator()
-        let beginning: ByteBuffer?
+        try meter.checkRoom(for: peer, options)
         do {
-            beginning = try await request.beginning(of: &body) { try meter.checkRoom(for: peer, options) }
-        } catch {
-            throw form.problem(for: error)
-        }
-        try meter.begins(for: peer, options)
-        let start = ContinuousClock.now
-        defer {
-            held.giveBack(form.recordBytes)
-            meter.ended(for: peer, bodyBytes: form.bodyBytes, after: start.duration(to: .now))
-        }
-        do {
+            // Before the body is asked for, because a store without room for it says so here.
             let announced = request.headers[.contentLength].flatMap { Int64($0) }
             let upload = try await store.beginUpload(under: key, announcedBytes: announced)
+            let beginning: ByteBuffer?
+            do {
+                beginning = try await request.beginning(of: &body)
+                try meter.begins(for: peer, options)
+            } catch {
+                await upload.discard()
+                throw form.problem(for: error)
+            }
+            let start = ContinuousClock.now
+            defer {
+                held.giveBack(form.recordBytes)
+                meter.ended(for: peer, bodyBytes: form.bodyBytes, after: start.duration(to: .now))
+            }
             do {
                 try await form.receive(beginning, &body, into: upload)
             } catch {

@@ -53,10 +53,9 @@ extension ResumableReception {
         var body = request.body.makeAsyncIterator()
         var next: ByteBuffer?
         do {
-            next = try await request.beginning(of: &body) {
-                try meter.checkRoom(for: peer, options)
-                guard !turn.isEnded else { throw UploadProblem.supersededAppend }
-            }
+            try meter.checkRoom(for: peer, options)
+            guard !turn.isEnded else { throw UploadProblem.supersededAppend }
+            next = try await request.beginning(of: &body)
         } catch {
             guard !turn.isEnded else { throw UploadProblem.supersededAppend }
             throw Self.problem(of: error, at: 0)

@@ -10,9 +10,9 @@ import Foundation
 
 /// An upload on its way into a ``LocalUploadStore``.
 ///
-/// Bytes are gathered until there are 256 KiB of them, or fewer where many uploads are under way, and are then hashed and written by a thread for such work,
-/// while the next are gathered: at most twice as many wait at a time. A form smaller than that is written, synced
-/// and made a record in one go.
+/// Bytes are gathered until there are 256 KiB of them, or fewer where many uploads are under way, and are then hashed
+/// and written by a thread for such work, while the next are gathered: at most twice as many wait at a time. A form
+/// smaller than that is written, synced and made a record in one go.
 public final class LocalUpload: PendingUpload {
     /// Keeps the directory locked. Work on other threads does not hold it, because they let go of things later.
     private let store: LocalUploadStore
@@ -48,11 +48,10 @@ public final class LocalUpload: PendingUpload {
             UploadFolder(
                 layout: store.layout, names: store.names, name: store.nextFolderName(), key: key,
                 isKept: isKept))
-        store.uploadCount.add(1, ordering: .relaxed)
     }
 
     deinit {
-        store.uploadCount.subtract(1, ordering: .relaxed)
+        if !files.isEmpty { store.uploadCount.subtract(1, ordering: .relaxed) }
     }
 
     private var batchBytes: Int {
@@ -61,6 +60,7 @@ public final class LocalUpload: PendingUpload {
     }
 
     public func beginFile(name: String, filename: String, contentType: String) async throws {
+        if files.isEmpty { store.uploadCount.add(1, ordering: .relaxed) }
         files.append(FileHead(name: name, filename: filename, contentType: contentType))
         steps.append(.beginFile)
     }

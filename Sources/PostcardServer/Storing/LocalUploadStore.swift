@@ -35,7 +35,7 @@ public final class LocalUploadStore: UploadStore {
     let keys: KeyIndex
     let index: RecordIndex
     let names: SharedDirectorySync
-    /// How many uploads are under way, which share the memory for what waits to be written.
+    /// How many uploads with files are under way, which share the memory for what waits to be written.
     let uploadCount = Atomic<Int>(0)
     private let folderCount = Atomic<Int>(0)
     /// What can be resumed.

@@ -49,7 +49,8 @@ struct ShutdownTests {
         try await withPatientReceiver(http: version) {
             $0.connections.shutdownTimeout = .milliseconds(300)
         } _: { receiver, sender in
-            async let sent = sender.send(bytes: 2_000_000, rate: "1k")
+            // Every three seconds curl sends something, and so sees that the connection is closed.
+            async let sent = sender.send(bytes: 20_000_000, rate: "20k")
             try await eventually { try !receiver.incoming.isEmpty }
             await receiver.shutDown()
             let ending = try await sent
