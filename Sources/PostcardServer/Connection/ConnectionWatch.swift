@@ -67,7 +67,7 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
         let pipeline = context.pipeline.syncOperations
         guard let connection = try? pipeline.handler(type: NIOHTTP2Handler.self) else { return }
         do {
-            try pipeline.addHandler(StreamErrorFilter(), position: .after(connection))
+            try pipeline.addHandler(StreamConnectionHandler(), position: .after(connection))
         } catch {
             context.fireErrorCaught(error)
         }
@@ -101,14 +101,25 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
 @available(*, unavailable)
 extension ConnectionWatch: Sendable {}
 
-/// Keeps a malformed request of one stream from ending the others on its connection (RFC 9113 §8.1.1).
+/// Keeps what ends one stream of HTTP/2 from ending the others, and the connection from ending before its last answer.
 ///
-/// NIO resets the stream and then reports the error on the connection, where Hummingbird closes at any error.
-final class StreamErrorFilter: ChannelInboundHandler, RemovableChannelHandler {
+/// NIO resets the stream of a malformed request (RFC 9113 §8.1.1) and then reports the error on the connection, where
+/// Hummingbird closes at any error. During a shutdown Hummingbird closes as soon as the last stream has ended, which NIO
+/// reports before it has written that stream's last frames.
+final class StreamConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTP2Frame
+    typealias OutboundIn = HTTP2Frame
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         if !Self.isOfStream(error) { context.fireErrorCaught(error) }
+    }
+
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        let context = NIOLoopBound(context, eventLoop: context.eventLoop)
+        context.eventLoop.execute {
+            context.value.flush()
+            context.value.close(mode: mode, promise: promise)
+        }
     }
 
     /// Whether NIO has such an error only of a single stream, which it has reset by then.
@@ -129,5 +140,5 @@ final class StreamErrorFilter: ChannelInboundHandler, RemovableChannelHandler {
 }
 
 @available(*, unavailable)
-extension StreamErrorFilter: Sendable {}
+extension StreamConnectionHandler: Sendable {}
 #endif
