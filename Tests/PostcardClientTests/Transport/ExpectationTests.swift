@@ -7,10 +7,10 @@ import PostcardTestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct ExpectationTests {
-    private static func form(in folder: TemporaryFolder) throws -> MultipartForm {
+    private static func form(in folder: TemporaryFolder, size: Int = 500_000) throws -> MultipartForm {
         var form = MultipartForm()
         form.append("초코", named: "name")
-        form.append(fileAt: try folder.file("a.bin", size: 500_000), named: "file")
+        form.append(fileAt: try folder.file("a.bin", size: size), named: "file")
         return form
     }
 
@@ -63,11 +63,13 @@ import Testing
         carrier: Carrier, status: String
     ) async throws {
         let folder = try TemporaryFolder()
-        let form = try Self.form(in: folder)
+        let form = try Self.form(in: folder, size: 50_000_000)
         try await RawServer.run { connection in
             _ = try await connection.readHead()
             try await connection.respond(status, body: "no")
-            #expect(try await connection.readToEnd() == 0)
+            let count = try await connection.readToEnd()
+            // libcurl begins to send after a second without an answer, which a busy machine may take.
+            #expect(carrier == .asyncHTTP ? count == 0 : count < 50_000_000)
         } while: { server in
             let error = try await #require(throws: UploadError.self) {
                 try await Self.patientClient(carrier).upload(form, to: server.url)

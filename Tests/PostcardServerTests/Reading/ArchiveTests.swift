@@ -174,9 +174,9 @@ struct ArchiveTests {
             let trap = #"],"files":[{"size":1},"]}\""#
             let text = String(repeating: trap, count: 5000)
             var body = "--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n\(text)\r\n"
-            let names = ["}]", #"],"files":["#, "초코", "{", ""]
+            let names = ["}]", #"],"files":["#, "초코", "{", #""}"#]
             for name in names {
-                body += "--b\r\nContent-Disposition: form-data; name=\"\(name.isEmpty ? "" : "f")\"; "
+                body += "--b\r\nContent-Disposition: form-data; name=\"f\"; "
                 body += "filename=\"\(name.replacing("\"", with: "%22"))\"\r\n\r\n\(name)\r\n"
             }
             let posted = try await receiver.exchange(Form.request(body: body + "--b--\r\n"))

@@ -83,7 +83,8 @@ struct ReceptionTests {
     @Test(
         "A filename is data and never a path",
         arguments: [
-            ("../../../tmp/evil", "evil"), ("/etc/passwd", "passwd"), (#"C:\\boot.ini"#, "boot.ini"),
+            ("../../../tmp/evil", "evil"), ("/etc/passwd", "passwd"), (#"C:\boot.ini"#, "boot.ini"),
+            (#"C:\\boot.ini"#, #"C:\boot.ini"#),
             ("..%2F..%2Fevil", "..%2F..%2Fevil"), ("a\u{202E}gpj.exe", "a\u{202E}gpj.exe"), (".", "."),
         ])
     func hostileFilename(name: String, shown: String) async throws {
