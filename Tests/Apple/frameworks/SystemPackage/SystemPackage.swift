@@ -15,6 +15,8 @@ public struct Errno: RawRepresentable, Error, Sendable, Hashable, Codable, Custo
     public static var diskQuotaExceeded: Errno { fatalError() }
     public static var noSpace: Errno { fatalError() }
     public static var permissionDenied: Errno { fatalError() }
+    public static var tooManyOpenFilesInSystem: Errno { fatalError() }
+    public static var noMemory: Errno { fatalError() }
     public static var notPermitted: Errno { fatalError() }
     public static var tooManySymbolicLinkLevels: Errno { fatalError() }
     public static var tooManyOpenFiles: Errno { fatalError() }
