@@ -39,6 +39,9 @@ struct SendTests {
         (["http://127.0.0.1:1/", "-F", "a=@/no/such/file.jpg"], 66, "/no/such/file.jpg"),
         (["http://127.0.0.1:1/", "-F", "a=</no/such/file.txt"], 66, "/no/such/file.txt"),
         (["http://127.0.0.1:1/", "-F", "a=@/usr"], 66, "/usr is a directory"),
+        (["http://127.0.0.1:1/", "-F", "a=@/etc/passwd", "--metadata", "none"], 66, "/etc/passwd cannot be removed"),
+        (["http://127.0.0.1:1/", "-F", "a=@-", "--metadata", "without-location"], 66, "a stream"),
+        (["http://127.0.0.1:1/", "-F", "a=b", "--metadata", "some"], 64, "without-location"),
         (["http://127.0.0.1:1/", "-F", "a=b"], 69, "127.0.0.1:1"),
         (["http://127.0.0.1:1/", "-F", "a=b", "--transport", "urlsession"], 69, "127.0.0.1:1"),
     ]
@@ -115,6 +118,23 @@ struct SendTests {
         let ending = try await send(server.address, "-F", "a=b", "--answer-timeout", "1", "--transport", transport)
         #expect(ending.status == 75, "\(ending.messages)")
         #expect(ending.messages.contains("did not finish within 1 second"), "\(ending.messages)")
+    }
+
+    @Test(
+        "What is to be removed of a picture's metadata is not sent", arguments: ["as-is", "without-location", "none"])
+    func metadata(choice: String) async throws {
+        var bytes: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
+        for chunk in ["tEXtexif:GPSPosition\0SECRET", "tEXtTitle\0KEPT", "IEND"] {
+            bytes += [0, 0, 0, UInt8(chunk.utf8.count - 4)] + Array(chunk.utf8) + [0, 0, 0, 0]
+        }
+        let picture = try folder.file("a.png", bytes)
+        let server = try await RunningServer(["serve", "--port", "0", "--directory", folder.path])
+        let ending = try await send(
+            "\(server.address)/uploads", "-F", "text=b", "-F", "a=@\(picture.path)", "--metadata", choice, "--verify")
+        #expect(ending.status == 0, "\(ending.messages)")
+        let dry = try await send(server.address, "-F", "a=@\(picture.path)", "--dry-run", "--metadata", choice)
+        #expect((dry.output.range(of: Data("SECRET".utf8)) != nil) == (choice == "as-is"))
+        #expect((dry.output.range(of: Data("KEPT".utf8)) != nil) == (choice != "none"))
     }
 
     @Test("Names with backslashes are stored as they were given")

@@ -1,4 +1,5 @@
 import Bodies
+import PostcardForm
 
 /// Two ways over the same bytes, timed by turns, in the processor's time rather than the clock's, so that a
 /// neighbour disturbs neither much and both alike.
@@ -50,12 +51,12 @@ extension Comparison {
     }
 
     /// A form's reader against a loop over `read(2)`.
-    static func ofReading(_ file: TemporaryFile) throws -> Comparison {
+    static func ofReading(_ file: TemporaryFile, metadata: MetadataPolicy) throws -> Comparison {
         var lengths = (plain: 0, form: 0)
         let comparison = try Comparison(byteCount: file.length, partCount: 1) {
             lengths.plain = try file.readPlainly()
         } ours: {
-            lengths.form = try file.readAsForm()
+            lengths.form = try file.readAsForm(metadata: metadata)
         }
         precondition(lengths.plain == file.length && lengths.form > file.length)
         return comparison

@@ -1,3 +1,4 @@
+import Bodies
 import PostcardForm
 
 #if canImport(FoundationEssentials)
@@ -28,6 +29,15 @@ struct TemporaryFile {
         try Data(content).write(to: url)
     }
 
+    /// A JPEG whose EXIF has a position, and that is otherwise random.
+    static func jpegWithLocation(pixelBytes: Int) -> [UInt8] {
+        let directory: [UInt8] = [1, 0, 0x25, 0x88, 4, 0, 1, 0, 0, 0, 26, 0, 0, 0, 0, 0, 0, 0]
+        let location: [UInt8] = [1, 0, 2, 0, 5, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
+        let exif = Array("Exif\0\0II*\0".utf8) + [8, 0, 0, 0] + directory + location
+        return [0xFF, 0xD8, 0xFF, 0xE1, 0, UInt8(exif.count + 2)] + exif + [0xFF, 0xDA, 0, 2]
+            + Body.randomBytes(pixelBytes) + [0xFF, 0xD9]
+    }
+
     func remove() throws {
         try FileManager.default.removeItem(at: url)
     }
@@ -53,9 +63,9 @@ struct TemporaryFile {
     /// Lays out a form of the file and reads its body.
     ///
     /// - Returns: How many bytes came.
-    func readAsForm() throws -> Int {
+    func readAsForm(metadata: MetadataPolicy) throws -> Int {
         var form = MultipartForm()
-        form.append(fileAt: url, named: "petImage")
+        form.append(fileAt: url, named: "petImage", metadata: metadata)
         let reader = try form.layout().reader()
         return try withBuffer { buffer in
             var total = 0

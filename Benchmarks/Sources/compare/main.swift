@@ -1,4 +1,5 @@
 import Bodies
+import PostcardForm
 
 /// What a case has to reach at chunks of 64 KiB.
 let goals: [String: Goal] = [
@@ -34,13 +35,16 @@ for bodyCase in BodyCase.all where isChosen(bodyCase.title) {
     }
 }
 
-let layoutTitle = "256 MiB file through the layout"
-if isChosen(layoutTitle) {
-    let file = try TemporaryFile(content: Body.randomBytes(256 << 20))
-    let comparison = try Comparison.ofReading(file)
+let fileCases: [(title: String, content: () -> [UInt8], metadata: MetadataPolicy)] = [
+    ("256 MiB file through the layout", { Body.randomBytes(256 << 20) }, .asIs),
+    ("256 MiB JPEG without location", { TemporaryFile.jpegWithLocation(pixelBytes: 256 << 20) }, .withoutLocation),
+].filter { isChosen($0.title) }
+if !fileCases.isEmpty { print("\n" + Comparison.heading(yardstick: "read(2)")) }
+for fileCase in fileCases {
+    let file = try TemporaryFile(content: fileCase.content())
+    let comparison = try Comparison.ofReading(file, metadata: fileCase.metadata)
     let goal = Goal.ratio(1 / 1.1)
-    print("\n" + Comparison.heading(yardstick: "read(2)"))
-    print(comparison.row(title: layoutTitle, chunk: "64 KiB", goal: goal))
+    print(comparison.row(title: fileCase.title, chunk: "64 KiB", goal: goal))
     isMet = isMet && goal.isMet(by: comparison)
     try file.remove()
 }

@@ -25,6 +25,7 @@ extension NSItemProvider {
     ///   - name: The name of the form's field.
     ///   - preferred: The media types that the server accepts, most preferred first, such as `[.jpeg]`. The first one
     ///     that the item offers is loaded. Defaults to none: what keeps most of the picture.
+    ///   - metadata: What is removed while the file is sent. Defaults to where it was taken and whose it is.
     ///   - folder: Where the copy goes. Defaults to `FormPart.temporaryFolder`.
     ///   - progress: Counts this item as one of its units, so make it with as many units as there are items. Cancelling
     ///     it cancels loading. Defaults to none.
@@ -32,8 +33,8 @@ extension NSItemProvider {
     ///   ``PictureError/Code/notLoadable`` if its file cannot be loaded or copied. `CancellationError` if the task or
     ///   `progress` is cancelled, which also ends a download from iCloud.
     public func formPart(
-        named name: String, preferring preferred: [MediaType] = [], in folder: URL? = nil,
-        reportingTo progress: Progress? = nil
+        named name: String, preferring preferred: [MediaType] = [], metadata: MetadataPolicy = .withoutLocation,
+        in folder: URL? = nil, reportingTo progress: Progress? = nil
     ) async throws -> FormPart {
         let identifiers = registeredTypeIdentifiers
         guard let type = OfferedType.best(of: identifiers.map(OfferedType.init), preferring: preferred) else {
@@ -50,7 +51,8 @@ extension NSItemProvider {
                     Result {
                         if progress?.isCancelled == true { throw CancellationError() }
                         guard let file else { throw PictureError.notLoadable("The item's file", underlying: error) }
-                        return try .loaded(file, named: name, suggestedName: suggestedName, type: type, to: folder)
+                        return try .loaded(
+                            file, named: name, suggestedName: suggestedName, type: type, to: folder, metadata: metadata)
                     })
             }
             progress?.addChild(loading, withPendingUnitCount: 1)
@@ -101,15 +103,17 @@ extension PHPickerResult {
     /// - Parameters:
     ///   - name: The name of the form's field.
     ///   - preferred: The media types that the server accepts, most preferred first. Defaults to none.
+    ///   - metadata: What is removed while the file is sent. Defaults to where it was taken and whose it is.
     ///   - folder: Where the copy goes. Defaults to `FormPart.temporaryFolder`.
     ///   - progress: Counts this item as one of its units. Defaults to none.
     /// - Throws: ``PictureError`` if there is no file or it cannot be loaded; `CancellationError` if the task or
     ///   `progress` is cancelled.
     public func formPart(
-        named name: String, preferring preferred: [MediaType] = [], in folder: URL? = nil,
-        reportingTo progress: Progress? = nil
+        named name: String, preferring preferred: [MediaType] = [], metadata: MetadataPolicy = .withoutLocation,
+        in folder: URL? = nil, reportingTo progress: Progress? = nil
     ) async throws -> FormPart {
-        try await itemProvider.formPart(named: name, preferring: preferred, in: folder, reportingTo: progress)
+        try await itemProvider.formPart(
+            named: name, preferring: preferred, metadata: metadata, in: folder, reportingTo: progress)
     }
 }
 #endif

@@ -5,8 +5,8 @@ public import PostcardForm
 import UniformTypeIdentifiers
 
 extension PHAsset {
-    /// Makes a photo or video of the photo library a part of a form, byte for byte as the library has it. It is first
-    /// downloaded if it is only in iCloud.
+    /// Makes a photo or video of the photo library a part of a form, as the library has it but without the place where
+    /// it was taken. It is first downloaded if it is only in iCloud.
     ///
     /// ```swift
     /// let loading = Progress(totalUnitCount: 1)
@@ -25,6 +25,7 @@ extension PHAsset {
     ///   - version: The original, or the current version with all edits. Defaults to the original.
     ///   - component: Which of the item's files. Defaults to the photo or video itself.
     ///   - downloads: Whether to download the file if it is only in iCloud. Defaults to `true`.
+    ///   - metadata: What is removed while the file is sent. Defaults to where it was taken and whose it is.
     ///   - folder: Where the copy goes. Defaults to `FormPart.temporaryFolder`.
     ///   - progress: Counts this item as one of its units, which grows with the download from iCloud. Cancelling it
     ///     cancels the download. Defaults to none.
@@ -33,7 +34,8 @@ extension PHAsset {
     ///   or `progress` is cancelled.
     public func formPart(
         named name: String, version: PhotoVersion = .original, component: PhotoComponent = .primary,
-        downloading downloads: Bool = true, in folder: URL? = nil, reportingTo progress: Progress? = nil
+        downloading downloads: Bool = true, metadata: MetadataPolicy = .withoutLocation, in folder: URL? = nil,
+        reportingTo progress: Progress? = nil
     ) async throws -> FormPart {
         let resources = PHAssetResource.assetResources(for: self)
         let kinds = resources.map { PhotoResource($0.type) }
@@ -54,7 +56,8 @@ extension PHAsset {
         }
         try await resource.write(to: file, downloading: downloads, reportingTo: progress)
         return FormPart(
-            name: name, filename: pictureName.filename, contentType: pictureName.contentType, content: .file(file.url))
+            name: name, filename: pictureName.filename, contentType: pictureName.contentType, content: .file(file.url),
+            metadata: metadata)
     }
 }
 

@@ -19,24 +19,30 @@ extension FormPart {
 
     /// The part of a file that a photo library gave, which is already copied to `file`.
     static func picked(
-        _ file: URL, called filename: String, named name: String, mimeTypes: [String], fileExtension: String?
+        _ file: URL, called filename: String, named name: String, mimeTypes: [String], fileExtension: String?,
+        metadata: MetadataPolicy
     ) -> FormPart {
         let pictureName = PictureName(filename, mimeTypes: mimeTypes, fileExtension: fileExtension)
         return FormPart(
-            name: name, filename: pictureName.filename, contentType: pictureName.contentType, content: .file(file))
+            name: name, filename: pictureName.filename, contentType: pictureName.contentType, content: .file(file),
+            metadata: metadata)
     }
 
     /// The part of a file that the system lends for a moment, with a copy of it.
     ///
+    /// Only pictures and videos have metadata to remove: other items, such as documents, are sent as they are.
+    ///
     /// - Throws: ``PictureError`` if the file cannot be copied.
     static func loaded(
-        _ file: URL, named name: String, suggestedName: String?, type: OfferedType, to folder: URL?
+        _ file: URL, named name: String, suggestedName: String?, type: OfferedType, to folder: URL?,
+        metadata: MetadataPolicy
     ) throws(PictureError) -> FormPart {
         let pictureName = PictureName(suggested: suggestedName, file: file.lastPathComponent, type: type)
         do {
             return FormPart(
                 name: name, filename: pictureName.filename, contentType: pictureName.contentType,
-                content: .file(try LoadedFile.copy(file, to: folder)))
+                content: .file(try LoadedFile.copy(file, to: folder)),
+                metadata: type.kind == .image || type.kind == .movie ? metadata : .asIs)
         } catch {
             throw .notLoadable("The item's file", underlying: error)
         }

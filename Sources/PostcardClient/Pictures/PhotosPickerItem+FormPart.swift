@@ -25,9 +25,12 @@ extension PhotosPickerItem {
     ///
     /// - Parameters:
     ///   - name: The name of the form's field.
+    ///   - metadata: What is removed while the file is sent. Defaults to where it was taken and whose it is.
     ///   - folder: Where the copy goes. Defaults to `FormPart.temporaryFolder`.
     /// - Throws: ``PictureError`` if the library gives no file, and the error of the system if loading it fails.
-    public func formPart(named name: String, in folder: URL? = nil) async throws -> FormPart {
+    public func formPart(
+        named name: String, metadata: MetadataPolicy = .withoutLocation, in folder: URL? = nil
+    ) async throws -> FormPart {
         guard let picked = try await loadTransferable(type: PickedFile.self) else {
             throw PictureError.notLoadable("The picked item", underlying: nil)
         }
@@ -39,7 +42,7 @@ extension PhotosPickerItem {
         return .picked(
             file, called: picked.filename, named: name,
             mimeTypes: supportedContentTypes.compactMap(\.preferredMIMEType),
-            fileExtension: supportedContentTypes.first?.preferredFilenameExtension)
+            fileExtension: supportedContentTypes.first?.preferredFilenameExtension, metadata: metadata)
     }
 }
 

@@ -212,9 +212,9 @@ extension ContentChecks {
     }
 
     private var location: Finding? {
-        guard let index = PhotoLocation.offset(inEXIF: content.photo.exif) else { return nil }
+        guard let index = TIFFBlock(content.photo.exif)?.locationEntry else { return nil }
         return finding(
-            .locationInPhoto, at: offset + content.photo.offset + Int64(index), length: 12,
+            .locationInPhoto, at: offset + content.photo.offset + index, length: 12,
             "The photo's EXIF holds the place where it was taken.")
     }
 }

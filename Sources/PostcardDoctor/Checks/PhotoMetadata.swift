@@ -1,3 +1,5 @@
+import PostcardForm
+
 /// Takes the EXIF out of a photo's bytes as they go by: of a JPEG's segments, a PNG's and a WebP's chunks, and of the
 /// items of HEIC and AVIF where their directory comes before them, as cameras write it.
 struct PhotoMetadata: Sendable {
@@ -109,7 +111,7 @@ struct PhotoMetadata: Sendable {
             state = .finished
         case .items:
             state = .finished
-            guard let item = PhotoItems.exif(inMeta: bytes) else { return }
+            guard let item = ItemDirectory(meta: bytes).exif else { return }
             unitEnd = .max
             pass(to: item.offset, then: .exif, length: item.length)
         }

@@ -173,5 +173,7 @@ extension FindingReference {
         cause: "The photo's EXIF holds a GPS position. Whoever gets the file can read it: often the sender's "
             + "home.",
         example: "A JPEG whose EXIF has a GPS directory",
-        fix: "Take the position out unless the server needs it.")
+        fix: "Take the position out unless the server needs it: postcard send --metadata without-location does so "
+            + "while it sends.",
+        swift: "part.metadata = .withoutLocation")
 }

@@ -25,22 +25,32 @@ struct FileSource: Sendable {
     /// The first bytes, by which their type may be recognized.
     let firstBytes: [UInt8]
 
+    /// What is overwritten while the file is read.
+    let edits: FileEdits
+
     /// Looks at the file without keeping it open.
-    init(_ url: URL, partIndex: Int) throws(FormError) {
+    init(_ url: URL, metadata: MetadataPolicy, partIndex: Int) throws(FormError) {
         guard url.isFileURL else { throw .notFileURL(url.absoluteString, partIndex: partIndex) }
         let file = try OpenFile(path: url.path, partIndex: partIndex)
-        try self.init(file, isHeld: false, 0..<FormFileStamp(file.openingStatus).length, partIndex: partIndex)
+        let length = FormFileStamp(file.openingStatus).length
+        let edits = try metadata.edits(ofLength: length, path: file.path, partIndex: partIndex) {
+            try file.read(at: $0, into: $1)
+        }
+        try self.init(file, isHeld: false, 0..<length, edits: edits, partIndex: partIndex)
         // What the system makes up while it is read, such as the files of /proc, has no size to lay out.
         if firstBytes.count > length { throw .sizeUnknown(path, partIndex: partIndex) }
     }
 
     /// Some bytes of a file that stays open.
     init(in file: OpenFile, _ range: Range<Int64>, partIndex: Int) throws(FormError) {
-        try self.init(file, isHeld: true, range, partIndex: partIndex)
+        try self.init(file, isHeld: true, range, edits: FileEdits(), partIndex: partIndex)
     }
 
-    private init(_ file: OpenFile, isHeld: Bool, _ range: Range<Int64>, partIndex: Int) throws(FormError) {
+    private init(
+        _ file: OpenFile, isHeld: Bool, _ range: Range<Int64>, edits: FileEdits, partIndex: Int
+    ) throws(FormError) {
         path = file.path
+        self.edits = edits
         self.partIndex = partIndex
         stamp = FormFileStamp(file.openingStatus)
         held = isHeld ? file : nil

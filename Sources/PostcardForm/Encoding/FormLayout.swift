@@ -177,22 +177,26 @@ extension FormLayout {
         let length: Int64?
         var firstBytes: [UInt8] = []
 
-        init(_ content: FormPart.Content, lineBreaks: LineBreaks, partIndex: Int) throws(FormError) {
+        init(
+            _ content: FormPart.Content, lineBreaks: LineBreaks, metadata: MetadataPolicy, partIndex: Int
+        ) throws(FormError) {
             switch content {
             case .text(let text):
                 let bytes = Data(lineBreaks.applied(to: text).utf8)
                 source = .memory(bytes, partIndex: partIndex)
                 length = Int64(bytes.count)
-            case .bytes(let bytes):
+            case .bytes(let given):
+                let bytes = try metadata.applied(to: given, partIndex: partIndex)
                 source = .memory(bytes, partIndex: partIndex)
                 length = Int64(bytes.count)
                 firstBytes = Array(bytes.prefix(MediaType.firstBytesCount))
             case .file(let url):
-                let file = try FileSource(url, partIndex: partIndex)
+                let file = try FileSource(url, metadata: metadata, partIndex: partIndex)
                 source = .file(file)
                 length = file.length
                 firstBytes = file.firstBytes
             case .stream(let stream):
+                guard !metadata.needsStructure else { throw .metadataInStream(partIndex: partIndex) }
                 source = .stream(stream, partIndex: partIndex)
                 length = stream.length
             }
@@ -211,7 +215,8 @@ extension FormLayout {
         mutating func append(_ part: FormPart) throws(FormError) {
             var part = part
             part.name = lineBreaks.applied(to: part.name)
-            let content = try Content(part.content, lineBreaks: lineBreaks, partIndex: parts.count)
+            let content = try Content(
+                part.content, lineBreaks: lineBreaks, metadata: part.metadata, partIndex: parts.count)
             for name in [HTTPField.Name.contentDisposition, .contentType] where part.headerFields.contains(name) {
                 throw .reservedHeaderField("\(name)", partIndex: parts.count)
             }
@@ -228,7 +233,8 @@ extension FormLayout {
         }
 
         mutating func append(_ part: MultipartDocument.Part) throws(FormError) {
-            let content = try Content(part.content, lineBreaks: lineBreaks, partIndex: parts.count)
+            let content = try Content(
+                part.content, lineBreaks: lineBreaks, metadata: part.metadata, partIndex: parts.count)
             let head = PartHead(of: part.headerFields, boundary: boundary, isFirst: parts.isEmpty)
             let contentType = try part.headerFields[.contentType].map { value throws(FormError) in try MediaType(value)
             }

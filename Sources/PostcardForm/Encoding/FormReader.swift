@@ -237,6 +237,9 @@ public final class FormReader {
             let count = Self.alignedCount(min(Int64(buffer.count), source.length - offset), at: place)
             let read = try file.read(
                 at: place, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<Int(clamping: count)]))
+            if !source.edits.isEmpty {
+                source.edits.apply(to: UnsafeMutableRawBufferPointer(rebasing: buffer[..<read]), at: place)
+            }
             let end = offset + Int64(read)
             if read == 0 || end == source.length {
                 try source.check(file)

@@ -32,6 +32,10 @@ public struct FormPart: Sendable {
     /// Where the bytes come from.
     public var content: Content
 
+    /// What is removed from the content while it is sent, if that is a file or bytes in memory. Defaults to
+    /// ``MetadataPolicy/asIs``.
+    public var metadata: MetadataPolicy
+
     /// Where the bytes of a part come from.
     public enum Content: Sendable {
         /// A text, sent in UTF-8, byte for byte as given.
@@ -52,14 +56,16 @@ public struct FormPart: Sendable {
     ///   - contentType: The media type; found from the content where it is `nil`.
     ///   - headerFields: Further header fields.
     ///   - content: Where the bytes come from.
+    ///   - metadata: What is removed from a picture or a video while it is sent. Defaults to nothing.
     public init(
         name: String, filename: String? = nil, contentType: MediaType? = nil, headerFields: HTTPFields = HTTPFields(),
-        content: Content
+        content: Content, metadata: MetadataPolicy = .asIs
     ) {
         self.name = name
         self.contentType = contentType
         self.headerFields = headerFields
         self.content = content
+        self.metadata = metadata
         if case .file(let url) = content {
             self.filename = filename ?? url.lastPathComponent
         } else {

@@ -24,11 +24,16 @@ public struct MultipartDocument: Sendable {
         public var headerFields: HTTPFields
         /// Where its bytes come from.
         public var content: FormPart.Content
+        /// What is removed from the content while it is sent.
+        public var metadata: MetadataPolicy
 
         /// Makes a part.
-        public init(headerFields: HTTPFields = HTTPFields(), content: FormPart.Content) {
+        public init(
+            headerFields: HTTPFields = HTTPFields(), content: FormPart.Content, metadata: MetadataPolicy = .asIs
+        ) {
             self.headerFields = headerFields
             self.content = content
+            self.metadata = metadata
         }
     }
 
@@ -48,8 +53,10 @@ public struct MultipartDocument: Sendable {
     }
 
     /// Appends a part.
-    public mutating func append(_ content: FormPart.Content, headerFields: HTTPFields = HTTPFields()) {
-        parts.append(Part(headerFields: headerFields, content: content))
+    public mutating func append(
+        _ content: FormPart.Content, headerFields: HTTPFields = HTTPFields(), metadata: MetadataPolicy = .asIs
+    ) {
+        parts.append(Part(headerFields: headerFields, content: content, metadata: metadata))
     }
 
     /// The value of the request's `Content-Type` header field. For `multipart/related` it names the root's type, which

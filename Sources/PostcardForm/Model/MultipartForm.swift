@@ -75,10 +75,13 @@ public struct MultipartForm: Sendable {
     ///   - name: The name of the field.
     ///   - filename: The name that the receiver is told; the last component of the path unless given.
     ///   - contentType: The media type; found by the extension or the first bytes unless given.
+    ///   - metadata: What is removed from a picture or a video while it is sent. Defaults to nothing.
     public mutating func append(
-        fileAt url: URL, named name: String, filename: String? = nil, contentType: MediaType? = nil
+        fileAt url: URL, named name: String, filename: String? = nil, contentType: MediaType? = nil,
+        metadata: MetadataPolicy = .asIs
     ) {
-        parts.append(FormPart(name: name, filename: filename, contentType: contentType, content: .file(url)))
+        parts.append(
+            FormPart(name: name, filename: filename, contentType: contentType, content: .file(url), metadata: metadata))
     }
 
     /// Appends several files under one name, which is how RFC 7578 §4.3 sends them.
@@ -86,8 +89,9 @@ public struct MultipartForm: Sendable {
     /// - Parameters:
     ///   - urls: Where the files lie.
     ///   - name: The name of the field, the same for every file.
-    public mutating func append(filesAt urls: [URL], named name: String) {
-        for url in urls { append(fileAt: url, named: name) }
+    ///   - metadata: What is removed from pictures and videos while they are sent. Defaults to nothing.
+    public mutating func append(filesAt urls: [URL], named name: String, metadata: MetadataPolicy = .asIs) {
+        for url in urls { append(fileAt: url, named: name, metadata: metadata) }
     }
 
     /// Appends bytes that are made while they are sent.

@@ -27,6 +27,8 @@ public struct FormError: Error, Sendable, CustomStringConvertible {
         public static let fileUnreadable = Code(rawValue: "file-unreadable")
         /// The file's size or modification time is no longer what it was when the layout was made.
         public static let fileChanged = Code(rawValue: "file-changed")
+        /// The structure of a picture or video is not understood, so its metadata cannot be removed.
+        public static let metadataUnreadable = Code(rawValue: "metadata-unreadable")
         /// The URL of a file is another than a file URL.
         public static let notFileURL = Code(rawValue: "not-file-url")
         /// A part's own header fields hold one that the form writes itself.
@@ -131,6 +133,22 @@ extension FormError {
         FormError(
             .fileChanged, "The file \(path) changed after the form was laid out: \(what). Lay the form out again.",
             path: path, partIndex: partIndex)
+    }
+
+    static func metadata(_ error: MetadataError, path: String?, partIndex: Int) -> FormError {
+        FormError(
+            .metadataUnreadable,
+            "The metadata of \(path ?? "part \(partIndex)") cannot be removed: \(error). Save the picture again with "
+                + "another program, or send it with all its metadata, as it is.",
+            path: path, partIndex: partIndex, underlying: error)
+    }
+
+    static func metadataInStream(partIndex: Int) -> FormError {
+        FormError(
+            .metadataUnreadable,
+            "The metadata of part \(partIndex) cannot be removed: it is a stream, which cannot be read before it is "
+                + "sent. Write it to a file, or send it as it is.",
+            partIndex: partIndex)
     }
 
     static func streamTooLong(partIndex: Int) -> FormError {

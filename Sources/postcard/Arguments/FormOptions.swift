@@ -18,6 +18,31 @@ struct FormOptions: ParsableArguments {
             valueName: "name=value"))
     var form: [String] = []
 
+    /// What is removed from the pictures and videos of a form.
+    enum Metadata: String, ExpressibleByArgument, CaseIterable {
+        case asIs = "as-is"
+        case withoutLocation = "without-location"
+        case none
+
+        var policy: MetadataPolicy {
+            switch self {
+            case .asIs: .asIs
+            case .withoutLocation: .withoutLocation
+            case .none: .none
+            }
+        }
+    }
+
+    @Option(
+        help: ArgumentHelp(
+            "What is left of the metadata of the pictures and videos that are sent.",
+            discussion: """
+                without-location removes positions, names of persons and serial numbers; none removes everything but the \
+                orientation and the color profile. The files stay as they are, and so does every pixel. A file whose \
+                metadata cannot be removed, such as a PDF, is an error.
+                """))
+    var metadata = Metadata.asIs
+
     @Option(name: [.customShort("X"), .long], help: "The request's method: POST, PUT or PATCH.")
     var request = "POST"
 
@@ -42,7 +67,7 @@ struct FormOptions: ParsableArguments {
     /// - Throws: ``CommandFailure`` where the file of a text cannot be read.
     func multipartForm() throws -> MultipartForm {
         var multipartForm = MultipartForm()
-        for argument in try arguments() { multipartForm.append(try argument.part()) }
+        for argument in try arguments() { multipartForm.append(try argument.part(metadata.policy)) }
         return multipartForm
     }
 
@@ -81,7 +106,7 @@ extension FormArgument {
     }
 
     /// The part that the argument describes.
-    fileprivate func part() throws -> FormPart {
+    fileprivate func part(_ metadata: MetadataPolicy) throws -> FormPart {
         let content: FormPart.Content
         var filename = filename
         switch source {
@@ -96,7 +121,8 @@ extension FormArgument {
             content = .file(try Self.url(ofFile: path))
         }
         return FormPart(
-            name: name, filename: filename, contentType: contentType, headerFields: headerFields, content: content)
+            name: name, filename: filename, contentType: contentType, headerFields: headerFields, content: content,
+            metadata: metadata)
     }
 
     /// The file as the system would open it: a tilde is a name like any other, and a slash at the end asks for a

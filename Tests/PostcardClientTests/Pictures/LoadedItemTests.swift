@@ -122,8 +122,8 @@ import Testing
         let type = OfferedType("public.jpeg", .image, mimeType: "image/jpeg", fileExtension: "jpeg")
         let parts = try (0..<2).map { _ in
             try FormPart.loaded(
-                lent, named: "petImage", suggestedName: "choco", type: type, to: folder.url.appending(path: "kept/here")
-            )
+                lent, named: "petImage", suggestedName: "choco", type: type,
+                to: folder.url.appending(path: "kept/here"), metadata: .withoutLocation)
         }
         try FileManager.default.removeItem(at: lent)
 
@@ -137,12 +137,23 @@ import Testing
         }
     }
 
+    @Test(arguments: [OfferedType.Kind.image, .movie, .data])
+    func `pictures and videos are sent without their place, and documents as they are`(kind: OfferedType.Kind) throws {
+        let folder = try TemporaryFolder()
+        let part = try FormPart.loaded(
+            try folder.file("lent", [1]), named: "a", suggestedName: nil,
+            type: OfferedType("type", kind, mimeType: nil, fileExtension: nil), to: folder.url,
+            metadata: .withoutLocation)
+        #expect(part.metadata == (kind == .data ? .asIs : .withoutLocation))
+    }
+
     @Test func `a file that cannot be copied is an error and leaves nothing`() throws {
         let folder = try TemporaryFolder()
         let type = OfferedType("public.jpeg", .image, mimeType: "image/jpeg", fileExtension: "jpeg")
         let error = #expect(throws: PictureError.self) {
             try FormPart.loaded(
-                folder.url.appending(path: "gone.jpeg"), named: "a", suggestedName: nil, type: type, to: folder.url)
+                folder.url.appending(path: "gone.jpeg"), named: "a", suggestedName: nil, type: type, to: folder.url,
+                metadata: .withoutLocation)
         }
         #expect(error?.code == .notLoadable)
         #expect(error?.underlying != nil)

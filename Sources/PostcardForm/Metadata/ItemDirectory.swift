@@ -1,0 +1,302 @@
+/// The directory of the items in a HEIC or AVIF file: its `meta` box (ISO/IEC 14496-12 §8.11), or the beginning of it.
+package struct ItemDirectory {
+    /// Bytes in the file or in the directory's own data.
+    struct Location {
+        /// Where its extents count from.
+        enum Origin: Int64 {
+            case file, itemData, item
+        }
+
+        let origin: Origin
+        let isInFile: Bool
+        /// Each with the number of the item that it is in, for those that are in items.
+        let extents: [(index: Int64, offset: Int64, length: Int64)]
+    }
+
+    enum Kind: Equatable {
+        case exif, xmp, jpeg, other
+        /// XMP that is compressed.
+        case encodedXMP
+    }
+
+    /// The items whose type is known here.
+    private(set) var items: [(number: Int64, kind: Kind)] = []
+    private(set) var locations: [Int64: Location] = [:]
+    /// Where the directory's own data is, counted from the start of the box's content.
+    private(set) var itemData: Range<Int64>?
+    /// The items that an item's extents are in.
+    private(set) var sources: [Int64: [Int64]] = [:]
+
+    /// What is wrong with it, and where, if anything is.
+    private(set) var fault: BlockFault?
+
+    /// - Parameter meta: The box's content.
+    package init(meta: [UInt8]) {
+        do {
+            // Version and flags come first.
+            // The last box may have been read in part.
+            for box in try Self.boxes(in: NumberReader(meta[...], skipping: 4), areWhole: false) {
+                switch box.type {
+                case "iinf": try readItems(box.content)
+                case "iloc": try readLocations(box.content)
+                case "iref": try readReferences(box.content)
+                case "idat": itemData = Int64(box.content.position)..<Int64(box.content.end)
+                default: break
+                }
+            }
+        } catch {
+            fault = error
+        }
+    }
+
+    /// Where the item with the EXIF begins in the file, and its length; `nil` where there is none, or not in one piece.
+    package var exif: (offset: Int64, length: Int64)? {
+        guard let item = items.first(where: { $0.kind == .exif }), let location = locations[item.number],
+            location.origin == .file, let extent = location.extents.first, extent.length > 0
+        else { return nil }
+        return (extent.offset, extent.length)
+    }
+
+    private static func boxes(
+        in reader: NumberReader, areWhole: Bool = true
+    ) throws(BlockFault) -> [(type: String, content: NumberReader)] {
+        var reader = reader
+        var boxes: [(type: String, content: NumberReader)] = []
+        while areWhole ? !reader.isAtEnd : reader.rest >= 8 {
+            let size = try reader.number(4)
+            let type = String(decoding: try reader.bytes(4), as: UTF8.self)
+            guard size >= 8 || size == 0 else {
+                throw BlockFault(at: reader.position - 8, "a box of the directory has \(size) bytes")
+            }
+            let count = size == 0 ? Int64(reader.rest) : size - 8
+            boxes.append((type, NumberReader(try reader.bytes(areWhole ? count : min(count, Int64(reader.rest))))))
+        }
+        return boxes
+    }
+
+    private mutating func readItems(_ content: NumberReader) throws(BlockFault) {
+        var reader = content
+        let version = try reader.number(1)
+        try reader.skip(3 + (version == 0 ? 2 : 4))
+        for entry in try Self.boxes(in: reader) where entry.type == "infe" {
+            var reader = entry.content
+            let version = try reader.number(1)
+            guard version >= 2 else { continue }
+            try reader.skip(3)
+            let number = try reader.number(version == 2 ? 2 : 4)
+            try reader.skip(2)
+            items.append((number, Self.kind(try reader.bytes(4), &reader)))
+        }
+    }
+
+    private static func kind(_ type: ArraySlice<UInt8>, _ reader: inout NumberReader) -> Kind {
+        switch String(decoding: type, as: UTF8.self) {
+        case "Exif": return .exif
+        case "jpeg": return .jpeg
+        case "mime":
+            // The item's name, and the type of its content.
+            _ = reader.text()
+            guard reader.text() == "application/rdf+xml" else { return .other }
+            return reader.text().isEmpty ? .xmp : .encodedXMP
+        default: return .other
+        }
+    }
+
+    private mutating func readLocations(_ content: NumberReader) throws(BlockFault) {
+        var reader = content
+        let version = try reader.number(1)
+        guard version <= 2 else {
+            throw BlockFault(at: content.position, "the places of the items have version \(version)")
+        }
+        try reader.skip(3)
+        let sizes = try reader.number(2)
+        let (offsetSize, lengthSize) = (sizes >> 12, sizes >> 8 & 0xF)
+        let (baseSize, indexSize) = (sizes >> 4 & 0xF, version == 0 ? 0 : sizes & 0xF)
+        let count = try reader.number(version < 2 ? 2 : 4)
+        for _ in 0..<count {
+            let number = try reader.number(version < 2 ? 2 : 4)
+            let method = version == 0 ? 0 : try reader.number(2) & 0xF
+            let isInFile = try reader.number(2) == 0
+            let base = try reader.number(baseSize)
+            var extents: [(index: Int64, offset: Int64, length: Int64)] = []
+            for _ in 0..<(try reader.number(2)) {
+                let index = try reader.number(indexSize)
+                let (offset, isTooFar) = try reader.number(offsetSize).addingReportingOverflow(base)
+                guard !isTooFar else { throw BlockFault(at: reader.position, "an item is too far away") }
+                extents.append((index, offset, try reader.number(lengthSize)))
+                // Nothing would be read for such a one, however many there are.
+                if indexSize + offsetSize + lengthSize == 0 { break }
+            }
+            guard let origin = Location.Origin(rawValue: method) else {
+                throw BlockFault(at: reader.position, "an item is constructed by method \(method)")
+            }
+            locations[number] = Location(origin: origin, isInFile: isInFile, extents: extents)
+        }
+    }
+
+    private mutating func readReferences(_ content: NumberReader) throws(BlockFault) {
+        var reader = content
+        let version = try reader.number(1)
+        try reader.skip(3)
+        for reference in try Self.boxes(in: reader) where reference.type == "iloc" {
+            var reader = reference.content
+            let from = try reader.number(version == 0 ? 2 : 4)
+            for _ in 0..<(try reader.number(2)) {
+                sources[from, default: []].append(try reader.number(version == 0 ? 2 : 4))
+            }
+        }
+    }
+}
+
+/// Reads numbers whose first byte is the greatest, one after the other.
+private struct NumberReader {
+    private var bytes: ArraySlice<UInt8>
+
+    init(_ bytes: ArraySlice<UInt8>, skipping count: Int = 0) {
+        self.bytes = bytes.dropFirst(count)
+    }
+
+    var position: Int { bytes.startIndex }
+    var end: Int { bytes.endIndex }
+    var rest: Int { bytes.count }
+    var isAtEnd: Bool { bytes.isEmpty }
+
+    /// The number in the next bytes, of which there may be none.
+    mutating func number(_ count: Int64) throws(BlockFault) -> Int64 {
+        let found = try bytes(count)
+        guard count < 8 || found.first.map({ $0 < 0x80 }) == true else {
+            throw BlockFault(at: position, "the directory of the items has a number that is too large")
+        }
+        return found.bigEndian
+    }
+
+    mutating func bytes(_ count: Int64) throws(BlockFault) -> ArraySlice<UInt8> {
+        guard count >= 0, count <= Int64(bytes.count) else {
+            throw BlockFault(at: position, "the directory of the items ends too early")
+        }
+        let found = bytes.prefix(Int(clamping: count))
+        bytes = bytes.dropFirst(Int(clamping: count))
+        return found
+    }
+
+    mutating func skip(_ count: Int64) throws(BlockFault) {
+        _ = try bytes(count)
+    }
+
+    /// What comes before the next zero, which is read too.
+    mutating func text() -> String {
+        let text = bytes.prefix { $0 != 0 }
+        bytes = bytes.dropFirst(text.count + 1)
+        return String(decoding: text, as: UTF8.self)
+    }
+}
+
+extension MetadataScan {
+    /// Rewrites the metadata that the items of a picture hold.
+    ///
+    /// - Parameters:
+    ///   - box: Their directory.
+    ///   - file: What their places count from.
+    ///   - data: Where they have to be, so that none is in what describes them.
+    mutating func scanItems(_ box: Box, in file: Range<Int64>, data: [Range<Int64>]) throws(MetadataError) {
+        for child in try boxes(inMeta: box) {
+            switch child.type {
+            case "free", "skip": clear(child.content)
+            case "uuid": try scanUUID(child)
+            case "xml ", "bxml", "ID32", "udta": wipe(child)
+            default: break
+            }
+        }
+        let directory = ItemDirectory(meta: try block([box.content]))
+        if let fault = directory.fault {
+            throw MetadataError(at: box.content.lowerBound + Int64(fault.index), fault.reason)
+        }
+        for item in directory.items where item.kind != .other {
+            let extents = try extents(of: item.number, directory, box, file, data)
+            switch item.kind {
+            case .exif: try rewriteItem(EXIF: extents, box)
+            case .xmp: try rewriteXMP(extents)
+            case .jpeg:
+                guard extents.count == 1 else {
+                    throw MetadataError(at: box.start, "a JPEG in the file is in more than one piece")
+                }
+                try scanJPEG(extents[0], depth: 1)
+            case .encodedXMP: throw MetadataError(at: box.start, "the picture has XMP that is compressed")
+            case .other: break
+            }
+        }
+    }
+
+    /// EXIF behind four bytes that say how many others come before it (ISO/IEC 23008-12 Annex A).
+    private mutating func rewriteItem(EXIF extents: [Range<Int64>], _ box: Box) throws(MetadataError) {
+        let (removal, depth) = (removal, depth)
+        try rewrite(extents) { block throws(BlockFault) in
+            guard block.count >= 4, block[..<4].bigEndian <= Int64(block.count - 4) else {
+                throw BlockFault(at: 0, "the EXIF is said to begin behind its end")
+            }
+            let start = 4 + Int(clamping: block[..<4].bigEndian)
+            do throws(BlockFault) {
+                return block[..<start] + (try EXIFRewriter.rewritten(Array(block[start...]), removal, depth: depth))
+            } catch {
+                throw BlockFault(at: start + error.index, error.reason)
+            }
+        }
+    }
+
+    /// Where an item is in the file.
+    private mutating func extents(
+        of item: Int64, _ directory: ItemDirectory, _ box: Box, _ file: Range<Int64>, _ data: [Range<Int64>],
+        depth: Int = 0
+    ) throws(MetadataError) -> [Range<Int64>] {
+        try countUnit(at: box.start)
+        let fault = MetadataError(at: box.start, "where item \(item) of the picture is cannot be told")
+        guard let location = directory.locations[item], location.isInFile, depth < 4 else { throw fault }
+        var extents: [Range<Int64>] = []
+        for extent in location.extents {
+            try countUnit(at: box.start)
+            switch location.origin {
+            case .file:
+                let begin = file.lowerBound.addingReportingOverflow(extent.offset)
+                let home = data.first { $0.lowerBound <= begin.partialValue && begin.partialValue < $0.upperBound }
+                guard !begin.overflow, let home,
+                    extent.length <= home.upperBound - begin.partialValue
+                else { throw fault }
+                let length = extent.length == 0 ? home.upperBound - begin.partialValue : extent.length
+                extents.append(begin.partialValue..<(begin.partialValue + length))
+            case .itemData:
+                guard let itemData = directory.itemData else { throw fault }
+                let base = box.content.lowerBound + itemData.lowerBound
+                let whole: [Range<Int64>] = [base..<(base + itemData.upperBound - itemData.lowerBound)]
+                extents += try Self.slice(whole, extent.offset, extent.length, fault)
+            case .item:
+                // Without a number it is the first.
+                let index = Int(clamping: max(extent.index, 1) - 1)
+                guard let sources = directory.sources[item], index < sources.count else { throw fault }
+                let source = try self.extents(of: sources[index], directory, box, file, data, depth: depth + 1)
+                extents += try Self.slice(source, extent.offset, extent.length, fault)
+            }
+            guard extents.count <= 4096 else { throw fault }
+        }
+        return extents
+    }
+
+    /// Some of the bytes that are in several places; all from an offset on where the length is 0.
+    private static func slice(
+        _ extents: [Range<Int64>], _ offset: Int64, _ length: Int64, _ fault: MetadataError
+    ) throws(MetadataError) -> [Range<Int64>] {
+        var (skipped, wanted) = (offset, length == 0 ? Int64.max : length)
+        var slice: [Range<Int64>] = []
+        for extent in extents where wanted > 0 {
+            let count = extent.upperBound - extent.lowerBound
+            if skipped >= count {
+                skipped -= count
+                continue
+            }
+            let taken = min(count - skipped, wanted)
+            slice.append((extent.lowerBound + skipped)..<(extent.lowerBound + skipped + taken))
+            (skipped, wanted) = (0, wanted - taken)
+        }
+        guard length == 0 || wanted == 0 else { throw fault }
+        return slice
+    }
+}

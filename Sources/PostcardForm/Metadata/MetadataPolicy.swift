@@ -1,0 +1,146 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// What is removed from a picture or a video while it is sent: the place where it was taken, the people and devices
+/// that it names, or everything.
+///
+/// ```swift
+/// var part = FormPart(name: "petImage", content: .file(photo))
+/// part.metadata = .withoutLocation
+/// ```
+///
+/// Pixels are never decoded. What is removed is overwritten in place while the bytes are read, so the length and the
+/// picture stay the same, the file on disk stays as it is, and no copy is made.
+///
+/// JPEG, PNG, WebP, GIF, BMP, HEIC, AVIF, MP4 and QuickTime files are understood, by their bytes and whatever their
+/// names. Any other file, such as a PDF or a camera's raw picture, and one whose structure is broken, is an error unless
+/// ``ifUnreadable(_:)`` says otherwise.
+///
+/// A JPEG is read up to its pixels. What follows its end is found if the picture's own directory or XMP names it, or if
+/// the file does not end as a JPEG does.
+public struct MetadataPolicy: Sendable, Hashable {
+    /// What is removed.
+    enum Removal: Sendable, Hashable {
+        case nothing, location, everything
+    }
+
+    /// What happens to a file whose metadata cannot be read.
+    public enum Unreadable: Sendable, Hashable {
+        /// The form cannot be laid out: ``FormError`` with code ``FormError/Code/metadataUnreadable``.
+        case fail
+        /// The file is sent as it is, with all its metadata.
+        case sendAsIs
+    }
+
+    let removal: Removal
+    private(set) var unreadable = Unreadable.fail
+
+    private init(_ removal: Removal) {
+        self.removal = removal
+    }
+
+    /// The file is sent byte for byte.
+    public static let asIs = MetadataPolicy(.nothing)
+
+    /// Removes where a picture was taken and whose it is: positions and place names, names of owners, authors and
+    /// persons, serial numbers, and what cameras write in formats of their own, which may hold any of these. The
+    /// camera's model, its settings, the time, titles, descriptions and copyright notices stay.
+    ///
+    /// Data behind a picture's end that is neither a picture nor a video is overwritten too.
+    public static let withoutLocation = MetadataPolicy(.location)
+
+    /// Removes everything but the pixels, the orientation and the color profile.
+    public static let none = MetadataPolicy(.everything)
+
+    /// The same policy with another choice for files whose metadata cannot be read. Policies fail by default.
+    public func ifUnreadable(_ choice: Unreadable) -> MetadataPolicy {
+        var policy = self
+        policy.unreadable = choice
+        return policy
+    }
+
+    /// What has to be overwritten in a file, found by reading its structure and not its pixels.
+    ///
+    /// - Parameters:
+    ///   - length: The number of the file's bytes.
+    ///   - read: Reads from an offset into a buffer and returns the number of bytes, 0 at the end.
+    /// - Throws: ``MetadataError`` if the structure is not understood or too large, or if `read` throws; whatever
+    ///   ``ifUnreadable(_:)`` says.
+    public func edits(
+        ofLength length: Int64, reading read: @escaping (Int64, UnsafeMutableRawBufferPointer) throws -> Int
+    ) throws(MetadataError) -> FileEdits {
+        guard removal != .nothing else { return FileEdits() }
+        var scan = MetadataScan(removal, length: length, read: read)
+        return try scan.editsOfFile()
+    }
+
+    /// A picture in memory without its metadata, of the same length.
+    ///
+    /// - Throws: ``MetadataError`` if the structure is not understood, whatever ``ifUnreadable(_:)`` says.
+    public func applied(to picture: Data) throws(MetadataError) -> Data {
+        let edits = try edits(ofLength: Int64(picture.count)) { offset, buffer in
+            picture.withUnsafeBytes { picture in
+                let rest = UnsafeRawBufferPointer(
+                    rebasing: picture.dropFirst(Int(clamping: offset)).prefix(buffer.count))
+                buffer.copyMemory(from: rest)
+                return rest.count
+            }
+        }
+        guard !edits.isEmpty else { return picture }
+        var result = picture
+        result.withUnsafeMutableBytes { edits.apply(to: $0, at: 0) }
+        return result
+    }
+}
+
+extension MetadataPolicy {
+    /// Whether the content's structure has to be read before it is sent.
+    var needsStructure: Bool { removal != .nothing && unreadable == .fail }
+
+    /// What has to be overwritten in a file that is to be sent.
+    func edits(
+        ofLength length: Int64, path: String, partIndex: Int,
+        reading read: @escaping (Int64, UnsafeMutableRawBufferPointer) throws -> Int
+    ) throws(FormError) -> FileEdits {
+        do {
+            return try edits(ofLength: length, reading: read)
+        } catch {
+            if let failure = error.underlying as? FormError { throw failure }
+            if unreadable == .fail { throw .metadata(error, path: path, partIndex: partIndex) }
+            return FileEdits()
+        }
+    }
+
+    /// Bytes that are to be sent.
+    func applied(to bytes: Data, partIndex: Int) throws(FormError) -> Data {
+        do {
+            return try applied(to: bytes)
+        } catch {
+            if unreadable == .fail { throw .metadata(error, path: nil, partIndex: partIndex) }
+            return bytes
+        }
+    }
+}
+
+/// Why metadata could not be removed from a file.
+public struct MetadataError: Error, Sendable, CustomStringConvertible {
+    /// Where it was found, in bytes from the start of the file.
+    public let offset: Int64
+
+    /// What was found there.
+    public let reason: String
+
+    /// The error of reading the file, if that failed.
+    public let underlying: (any Error)?
+
+    init(at offset: Int64, _ reason: String, underlying: (any Error)? = nil) {
+        self.offset = offset
+        self.reason = reason
+        self.underlying = underlying
+    }
+
+    public var description: String { "\(reason), at byte \(offset)" }
+}

@@ -1,0 +1,267 @@
+/// PNG (W3C PNG 3rd edition §5) and WebP (RFC 9649 §2): chunks one after the other.
+extension MetadataScan {
+    static let pngSignature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
+
+    /// Chunks that show, time and measure the picture. Those whose name begins with a capital are needed in any case.
+    private static let pngChunks: Set<String> = [
+        "tRNS", "cHRM", "gAMA", "iCCP", "sBIT", "sRGB", "cICP", "mDCV", "mDCv", "cLLI", "cLLi", "bKGD", "hIST", "pHYs",
+        "sPLT", "acTL", "fcTL", "fdAT", "iDOT", "gdAT",
+    ]
+
+    mutating func scanPNG() throws(MetadataError) {
+        var offset: Int64 = 8
+        var (last, leap): ([UInt8], Int64) = ([], 1)
+        while true {
+            try countUnit(at: offset)
+            let header = try bytes(at: offset, count: 8)
+            let count = header[..<4].bigEndian
+            guard count <= 0x7FFF_FFFF, count <= length - offset - 12 else {
+                throw MetadataError(
+                    at: offset, "a chunk of the PNG is said to have \(count) bytes, and the file ends before")
+            }
+            let type = String(decoding: header[4...], as: UTF8.self)
+            let content = (offset + 8)..<(offset + 8 + count)
+            if type == "IDAT", header == last {
+                // Nothing comes between the chunks of the picture, of which there may be thousands of one size: where
+                // one is found further on, those before it need no look.
+                let target = offset + leap * (count + 12)
+                let isThere = try target < length - 12 ? bytes(at: target, upTo: 8) == header : false
+                leap = isThere ? leap * 2 : max(leap / 2, 1)
+                if isThere {
+                    offset = target
+                    continue
+                }
+                if leap > 1 { continue }
+            }
+            last = header
+            try scanPNGChunk(type, content)
+            offset = content.upperBound + 4
+            if type == "IEND" { break }
+        }
+        // Behind the end programs have left what a picture was before it was cropped.
+        if offset < length { clear(offset..<length) }
+    }
+
+    private mutating func scanPNGChunk(_ type: String, _ content: Range<Int64>) throws(MetadataError) {
+        let isNeeded = type.utf8.first.map { $0 & 0x20 == 0 } ?? false
+        switch type {
+        case _ where isNeeded || Self.pngChunks.contains(type):
+            break
+        case "eXIf":
+            let (removal, depth) = (removal, depth)
+            try rewritePNGChunk(type, content, from: 0) { block throws(BlockFault) in
+                let start = block.starts(with: "Exif\0\0".utf8) ? 6 : 0
+                let exif = try EXIFRewriter.rewritten(Array(block[start...]), removal, depth: depth)
+                return block[..<start] + exif
+            }
+        case "tIME" where removal == .location:
+            break
+        case "tEXt" where removal == .location:
+            if try isSensitiveKeyword(content) { wipePNGChunk(content) }
+        case "iTXt" where removal == .location:
+            try scanInternationalText(content)
+        default:
+            // Compressed texts too: what they say is not known here.
+            wipePNGChunk(content)
+        }
+    }
+
+    /// Whether the keyword of a text, of up to 79 bytes, names something that has to go.
+    private mutating func isSensitiveKeyword(_ content: Range<Int64>) throws(MetadataError) -> Bool {
+        let start = try bytes(
+            at: content.lowerBound, upTo: Int(clamping: min(80, content.upperBound - content.lowerBound)))
+        guard let end = start.firstIndex(of: 0) else { return true }
+        return SensitiveName.matches(start[..<end])
+    }
+
+    /// A text in UTF-8 behind its keyword, two bytes on compression, its language, and the keyword in that.
+    private mutating func scanInternationalText(_ content: Range<Int64>) throws(MetadataError) {
+        let keyword = Array("XML:com.adobe.xmp\0".utf8)
+        let count = content.upperBound - content.lowerBound
+        let start = try bytes(at: content.lowerBound, upTo: Int(clamping: min(1024, count)))
+        let ends = start.indices.filter { start[$0] == 0 }
+        guard start.starts(with: keyword) else {
+            let isCompressed = ends.first.map { $0 + 1 < start.count && start[$0 + 1] != 0 } ?? true
+            let goes = isCompressed ? true : try isSensitiveKeyword(content)
+            if goes { wipePNGChunk(content) }
+            return
+        }
+        // The language and the translated keyword end with a zero each.
+        let texts = start.dropFirst(keyword.count + 2)
+        guard start.count > keyword.count, start[keyword.count] == 0, let language = texts.firstIndex(of: 0),
+            let translated = start[(language + 1)...].firstIndex(of: 0)
+        else { return wipePNGChunk(content) }
+        try rewritePNGChunk("iTXt", content, from: translated + 1) { block throws(BlockFault) in
+            do throws(BlockFault) {
+                return block[...translated] + (try XMPPacket.withoutLocation(Array(block[(translated + 1)...])))
+            } catch {
+                throw BlockFault(at: translated + 1 + error.index, error.reason)
+            }
+        }
+    }
+
+    /// Rewrites a chunk's content and its checksum.
+    private mutating func rewritePNGChunk(
+        _ type: String, _ content: Range<Int64>, from start: Int,
+        by rewriting: ([UInt8]) throws(BlockFault) -> [UInt8]
+    ) throws(MetadataError) {
+        var checksum = CRC32()
+        try rewrite([content]) { block throws(BlockFault) in
+            let rewritten = try rewriting(block)
+            checksum.read(Array(type.utf8))
+            checksum.read(rewritten)
+            return rewritten
+        }
+        write(checksum.bytes, at: content.upperBound)
+    }
+
+    /// Makes of a chunk one that stands for nothing: ancillary, private, and safe to copy.
+    private mutating func wipePNGChunk(_ content: Range<Int64>) {
+        let type = Array("fiLl".utf8)
+        write(type, at: content.lowerBound - 4)
+        // Zeros are no work for a checksum that is zero: so the first bytes bring it there, and the rest may be long.
+        var checksum = CRC32()
+        checksum.read(type)
+        let count = Int(clamping: min(content.upperBound - content.lowerBound, 4))
+        let start = count == 4 ? checksum.registerBytes : [UInt8](repeating: 0, count: count)
+        checksum.read(start)
+        write(start, at: content.lowerBound)
+        clear((content.lowerBound + Int64(count))..<content.upperBound)
+        write(checksum.bytes, at: content.upperBound)
+    }
+}
+
+// MARK: - WebP
+
+extension MetadataScan {
+    private static let webPChunks: Set<String> = [
+        "VP8 ", "VP8L", "VP8X", "ALPH", "ANIM", "ANMF", "ICCP",
+    ]
+
+    mutating func scanWebP() throws(MetadataError) {
+        let end = 8 + (try bytes(at: 4, count: 4)).littleEndian
+        guard end <= length, end >= 12 else {
+            throw MetadataError(at: 4, "the WebP is said to end at byte \(end), and the file has \(length) bytes")
+        }
+        var offset: Int64 = 12
+        while offset < end {
+            try countUnit(at: offset)
+            let header = try bytes(at: offset, count: 8)
+            let count = header[4...].littleEndian
+            guard count <= end - offset - 8 else {
+                throw MetadataError(
+                    at: offset, "a chunk of the WebP is said to have \(count) bytes, which do not fit")
+            }
+            let content = (offset + 8)..<(offset + 8 + count)
+            try scanWebPChunk(String(decoding: header[..<4], as: UTF8.self), content)
+            offset = content.upperBound + count % 2
+        }
+        if end < length { clear(end..<length) }
+    }
+
+    private mutating func scanWebPChunk(_ type: String, _ content: Range<Int64>) throws(MetadataError) {
+        switch type {
+        case _ where Self.webPChunks.contains(type):
+            break
+        case "EXIF":
+            let mark = Array("Exif\0\0".utf8)
+            let count = content.upperBound - content.lowerBound
+            let start = try bytes(at: content.lowerBound, upTo: Int(clamping: min(6, count)))
+            try rewriteEXIF([(content.lowerBound + (start == mark ? 6 : 0))..<content.upperBound])
+        case "XMP ":
+            try rewriteXMP([content])
+        default:
+            clear(content)
+        }
+    }
+
+    /// XMP that is a piece of its own.
+    mutating func rewriteXMP(_ extents: [Range<Int64>]) throws(MetadataError) {
+        let removal = removal
+        try rewrite(extents) { block throws(BlockFault) in
+            removal == .everything ? XMPPacket.empty(count: block.count) : try XMPPacket.withoutLocation(block)
+        }
+    }
+}
+
+// MARK: - GIF
+
+extension MetadataScan {
+    /// GIF (GIF89a Specification): blocks, whose data comes in pieces of up to 255 bytes.
+    mutating func scanGIF() throws(MetadataError) {
+        let screen = try bytes(at: 0, count: 13)
+        var offset = 13 + Self.colorTableBytes(screen[10])
+        while true {
+            try countUnit(at: offset)
+            let header = try bytes(at: offset, upTo: 18)
+            switch header.first {
+            case 0x3B:
+                if offset + 1 < length { clear((offset + 1)..<length) }
+                return
+            case 0x2C where header.count >= 10:
+                // Behind the colors comes the size of the codes.
+                offset = try end(ofPiecesAt: offset + 11 + Self.colorTableBytes(header[9]))
+            case 0x21 where header.count >= 3:
+                offset = try scanGIFExtension(header, at: offset)
+            default:
+                throw MetadataError(at: offset, "a block of the GIF was expected here")
+            }
+        }
+    }
+
+    private static func colorTableBytes(_ flags: UInt8) -> Int64 {
+        flags & 0x80 == 0 ? 0 : 3 << (Int64(flags & 7) + 1)
+    }
+
+    private mutating func scanGIFExtension(_ header: [UInt8], at offset: Int64) throws(MetadataError) -> Int64 {
+        let application = header.dropFirst(3).prefix(11)
+        let isApplication = header[1] == 0xFF && header[2] == 11
+        let data = isApplication ? offset + 14 : offset + 2
+        let end = try end(ofPiecesAt: data)
+        func isOne(of names: String...) -> Bool { names.contains { application.elementsEqual($0.utf8) } }
+        if isApplication, isOne(of: "XMP DataXMP"), end - data > 258 {
+            // XMP is not in pieces: the bytes behind it lead a reader that takes its letters for lengths to the end.
+            let trailer: [UInt8] = [1] + (0...255).map { 255 - $0 } + [0]
+            guard try bytes(at: end - 258, count: 258) == trailer else {
+                throw MetadataError(at: offset, "the XMP of the GIF does not end as it has to")
+            }
+            let packet = [data..<(end - 258)]
+            guard try !block(packet).contains(0) else {
+                throw MetadataError(at: offset, "the XMP of the GIF has a zero in it")
+            }
+            try rewriteXMP(packet)
+        } else if header[1] == 0xFF, !(isApplication && isOne(of: "NETSCAPE2.0", "ANIMEXTS1.0", "ICCRGBG1012")) {
+            try clearPieces(at: data, to: end)
+        } else if header[1] == 0xFE, removal == .everything {
+            try clearPieces(at: data, to: end)
+        }
+        return end
+    }
+
+    /// Where data ends whose pieces have a byte for their length each, the last of which is zero.
+    private mutating func end(ofPiecesAt start: Int64) throws(MetadataError) -> Int64 {
+        var offset = start
+        var size = 256
+        while true {
+            let chunk = try pixelBytes(at: offset, upTo: size)
+            size = min(2 * size, 64 << 10)
+            guard !chunk.isEmpty else { throw MetadataError(at: offset, "the GIF ends inside a block") }
+            var index = 0
+            while index < chunk.count {
+                if chunk[index] == 0 { return offset + Int64(index) + 1 }
+                index += Int(chunk[index]) + 1
+            }
+            offset += Int64(index)
+        }
+    }
+
+    private mutating func clearPieces(at start: Int64, to end: Int64) throws(MetadataError) {
+        var offset = start
+        while offset < end - 1 {
+            try countUnit(at: offset)
+            let count = try Int64(bytes(at: offset, count: 1)[0])
+            clear((offset + 1)..<(offset + 1 + count))
+            offset += count + 1
+        }
+    }
+}

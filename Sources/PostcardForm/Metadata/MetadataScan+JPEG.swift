@@ -1,0 +1,292 @@
+/// JPEG (ITU-T T.81 Annex B), and what follows a picture's end: further pictures, which a directory names (CIPA DC-007),
+/// a video, or anything.
+extension MetadataScan {
+    /// What a picture's segments say, put together.
+    private struct JPEGSegments {
+        /// Each EXIF, of which a long one goes on in further segments.
+        var exif: [[Range<Int64>]] = []
+        /// The resources of Photoshop, which may go on in further segments as well.
+        var photoshop: [Range<Int64>] = []
+        /// XMP that had no room in one segment, by its identifier.
+        var extendedXMP: [[UInt8]: [(offset: Int64, range: Range<Int64>)]] = [:]
+        /// The directory of the pictures in the file.
+        var pictures: Range<Int64>?
+        /// Whether the XMP says that something follows the picture.
+        var announcesMore = false
+    }
+
+    private static let exifMark = Array("Exif\0\0".utf8)
+    private static let xmpMark = Array("http://ns.adobe.com/xap/1.0/\0".utf8)
+    private static let extendedXMPMark = Array("http://ns.adobe.com/xmp/extension/\0".utf8)
+    private static let photoshopMark = Array("Photoshop 3.0\0".utf8)
+    private static let picturesMark = Array("MPF\0".utf8)
+
+    /// - Parameter range: The picture and all that follows it.
+    mutating func scanJPEG(_ range: Range<Int64>, depth: Int = 0) throws(MetadataError) {
+        guard depth <= Limit.depth else {
+            throw MetadataError(at: range.lowerBound, "more than \(Limit.depth) pictures follow one another")
+        }
+        guard try bytes(at: range.lowerBound, count: 2) == [0xFF, 0xD8] else {
+            throw MetadataError(at: range.lowerBound, "a JPEG picture was expected here")
+        }
+        var segments = JPEGSegments()
+        var offset = range.lowerBound + 2
+        guard let scan = try scanSegments(&segments, from: &offset, in: range, readsPixels: false) else {
+            try rewrite(segments)
+            return try scanBehindJPEG(offset, in: range, pictures: [], depth: depth)
+        }
+        let pictures = try segments.pictures.map { found throws(MetadataError) in
+            try self.pictures(listedIn: found, from: range.lowerBound)
+        }
+        var end = pictures?.first?.upperBound
+        if let known = end {
+            let isThere = try known <= range.upperBound && known > scan ? hasEnd(at: known) : false
+            if !isThere { end = nil }
+        }
+        // Where the picture ends is only known from reading all of it, which is for those files alone in which
+        // something seems to follow.
+        if pictures == nil, !segments.announcesMore, try hasEnd(at: range.upperBound) { end = range.upperBound }
+        if end == nil {
+            offset = scan
+            _ = try scanSegments(&segments, from: &offset, in: range, readsPixels: true)
+            end = offset
+        }
+        try rewrite(segments)
+        try scanBehindJPEG(
+            end ?? range.upperBound, in: range, pictures: Array((pictures ?? []).dropFirst()), depth: depth)
+    }
+
+    private mutating func hasEnd(at offset: Int64) throws(MetadataError) -> Bool {
+        try bytes(at: offset - 2, upTo: 2) == [0xFF, 0xD9]
+    }
+
+    /// Walks from segment to segment, to the picture's end or the first of its pixels.
+    ///
+    /// - Returns: Where the header of the first pixels begins; `nil` at the picture's end.
+    private mutating func scanSegments(
+        _ segments: inout JPEGSegments, from offset: inout Int64, in range: Range<Int64>, readsPixels: Bool
+    ) throws(MetadataError) -> Int64? {
+        while true {
+            try countUnit(at: offset)
+            let header = try bytes(at: offset, upTo: Int(clamping: min(48, range.upperBound - offset)))
+            // The last segment may be followed by the file's end: then there is nothing left to hide.
+            if header.isEmpty, readsPixels { return nil }
+            guard header.count >= 2, header[0] == 0xFF else {
+                throw MetadataError(at: offset, "a segment of the JPEG was expected here")
+            }
+            let marker = header[1]
+            switch marker {
+            case 0xFF:
+                // A fill byte.
+                offset += 1
+                continue
+            case 0xD9:
+                offset += 2
+                return nil
+            case 0x01, 0xD0...0xD7:
+                offset += 2
+                continue
+            default:
+                break
+            }
+            let length = header.count >= 4 ? header[2...3].bigEndian : 0
+            guard length >= 2, length <= range.upperBound - offset - 2 else {
+                throw MetadataError(
+                    at: offset, "a segment of the JPEG has \(length) bytes by its header, which do not fit here")
+            }
+            let content = (offset + 4)..<(offset + 2 + length)
+            if marker == 0xDA {
+                guard readsPixels else { return offset }
+                offset = content.upperBound
+                try skipPixels(from: &offset, in: range)
+                continue
+            }
+            try sort(marker, content, Array(header.dropFirst(4).prefix(Int(clamping: length - 2))), into: &segments)
+            offset = content.upperBound
+        }
+    }
+
+    /// Goes on to the next marker that belongs to no pixels; to the end where there is none.
+    private mutating func skipPixels(from offset: inout Int64, in range: Range<Int64>) throws(MetadataError) {
+        while offset < range.upperBound {
+            let chunk = try pixelBytes(at: offset, upTo: Int(clamping: min(64 << 10, range.upperBound - offset)))
+            let found = chunk.withUnsafeBufferPointer { chunk in
+                var index = 0
+                while index + 1 < chunk.count {
+                    if chunk[index] == 0xFF, chunk[index + 1] != 0, chunk[index + 1] & 0xF8 != 0xD0 { return index }
+                    index += 1
+                }
+                return -1
+            }
+            if found >= 0 {
+                offset += Int64(found)
+                return
+            }
+            // The last byte may be the first of a marker.
+            offset = chunk.count < 2 ? range.upperBound : offset + Int64(chunk.count) - 1
+        }
+    }
+
+    // MARK: - Segments
+
+    private mutating func sort(
+        _ marker: UInt8, _ content: Range<Int64>, _ start: [UInt8], into segments: inout JPEGSegments
+    ) throws(MetadataError) {
+        func rest(behind mark: [UInt8]) -> Range<Int64> {
+            (content.lowerBound + Int64(mark.count))..<content.upperBound
+        }
+        switch marker {
+        case 0xE1 where start.starts(with: Self.exifMark):
+            let range = rest(behind: Self.exifMark)
+            if segments.exif.isEmpty || TIFFBlock.isHeader(start.dropFirst(Self.exifMark.count)) {
+                segments.exif.append([range])
+            } else {
+                segments.exif[segments.exif.count - 1].append(range)
+            }
+        case 0xE1 where removal == .location && start.starts(with: Self.xmpMark):
+            let range = rest(behind: Self.xmpMark)
+            let packet = try block([range])
+            // What Google's cameras announce: a video, or pictures.
+            segments.announcesMore =
+                segments.announcesMore || packet.contains("MicroVideo") || packet.contains(":Length")
+            try rewrite([range], by: XMPPacket.withoutLocation)
+        case 0xE1 where removal == .location && start.starts(with: Self.extendedXMPMark):
+            // An identifier of 32 bytes, and two numbers of four: the length of all, and where this piece begins.
+            let fixed = Self.extendedXMPMark.count + 40
+            let head = try bytes(at: content.lowerBound, count: fixed)
+            let range = (content.lowerBound + Int64(fixed))..<max(content.upperBound, content.lowerBound + Int64(fixed))
+            guard range.upperBound == content.upperBound else {
+                throw MetadataError(at: content.lowerBound, "a segment of XMP is too short")
+            }
+            let identifier = Array(head[(fixed - 40)..<(fixed - 8)])
+            segments.extendedXMP[identifier, default: []].append((head[(fixed - 4)...].bigEndian, range))
+        case 0xE2 where start.starts(with: Self.picturesMark):
+            segments.pictures = segments.pictures ?? rest(behind: Self.picturesMark)
+            if removal == .everything { wipe(content) }
+        case 0xED where removal == .location && start.starts(with: Self.photoshopMark):
+            segments.photoshop.append(rest(behind: Self.photoshopMark))
+        case 0xFE, 0xE0...0xEF:
+            if !isHarmless(marker, start) { wipe(content) }
+        default:
+            break
+        }
+    }
+
+    /// Whether a segment for applications holds nothing that has to go.
+    private func isHarmless(_ marker: UInt8, _ start: [UInt8]) -> Bool {
+        func begins(_ marks: String...) -> Bool { marks.contains { start.starts(with: $0.utf8) } }
+        return switch (removal, marker) {
+        case (_, 0xE0): begins("JFIF\0") || (removal == .location && begins("JFXX\0"))
+        case (_, 0xE2) where begins("ICC_PROFILE\0"): true
+        // How transparency and colors are coded.
+        case (_, 0xEE): begins("Adobe")
+        // A brighter version's numbers (ISO 21496-1), the quality, comments.
+        case (.location, 0xE2): begins("urn:iso:std:iso:ts:21496")
+        case (.location, 0xEB): begins("HDR_RI")
+        case (.location, 0xEC): begins("Ducky")
+        case (.location, 0xFE): true
+        default: false
+        }
+    }
+
+    /// Makes of a segment one that stands for nothing.
+    private mutating func wipe(_ content: Range<Int64>) {
+        write([0xEF], at: content.lowerBound - 3)
+        clear(content)
+    }
+
+    private mutating func rewrite(_ segments: JPEGSegments) throws(MetadataError) {
+        for extents in segments.exif { try rewriteEXIF(extents) }
+        if !segments.photoshop.isEmpty {
+            try rewrite(segments.photoshop, by: PhotoshopResources.withoutLocation)
+        }
+        for pieces in segments.extendedXMP.values {
+            var next: Int64 = 0
+            let ordered = pieces.sorted { $0.offset < $1.offset }
+            for piece in ordered {
+                guard piece.offset == next else {
+                    throw MetadataError(at: piece.range.lowerBound, "the pieces of the XMP do not fit together")
+                }
+                next += piece.range.upperBound - piece.range.lowerBound
+            }
+            try rewrite(ordered.map(\.range), by: XMPPacket.withoutLocation)
+        }
+    }
+
+    /// EXIF from its TIFF structure on.
+    mutating func rewriteEXIF(_ extents: [Range<Int64>]) throws(MetadataError) {
+        let (removal, depth) = (removal, depth)
+        try rewrite(extents) { block throws(BlockFault) in
+            try EXIFRewriter.rewritten(block, removal, depth: depth)
+        }
+    }
+
+    // MARK: - Behind the picture
+
+    /// Where the pictures of a file are, the first of which is that with the directory.
+    private mutating func pictures(
+        listedIn directory: Range<Int64>, from start: Int64
+    ) throws(MetadataError) -> [Range<Int64>] {
+        let bytes = try block([directory])
+        guard let tiff = TIFFBlock(bytes), let first = tiff.number(at: 4, bytes: 4),
+            let entry = tiff.entry(tag: 0xB002, in: first), let length = tiff.number(at: entry + 4, bytes: 4),
+            let offset = tiff.number(at: entry + 8, bytes: 4), length % 16 == 0, length <= 16 * 64
+        else {
+            throw MetadataError(at: directory.lowerBound, "the directory of the pictures in the file is not understood")
+        }
+        var pictures: [Range<Int64>] = []
+        for index in 0..<(length / 16) {
+            guard let size = tiff.number(at: offset + 16 * index + 4, bytes: 4),
+                let place = tiff.number(at: offset + 16 * index + 8, bytes: 4)
+            else {
+                throw MetadataError(at: directory.lowerBound, "the directory of the pictures in the file is cut off")
+            }
+            let begin = place == 0 ? start : directory.lowerBound + place
+            pictures.append(begin..<(begin + size))
+        }
+        return pictures
+    }
+
+    /// What follows a picture: those that the directory names, and between them whatever else.
+    private mutating func scanBehindJPEG(
+        _ end: Int64, in range: Range<Int64>, pictures: [Range<Int64>], depth: Int
+    ) throws(MetadataError) {
+        var offset = end
+        for picture in pictures.sorted(by: { $0.lowerBound < $1.lowerBound }) where !picture.isEmpty {
+            guard picture.lowerBound >= offset, picture.upperBound <= range.upperBound else {
+                throw MetadataError(
+                    at: range.lowerBound,
+                    "a further picture is said to be at byte \(picture.lowerBound), where it "
+                        + "does not fit")
+            }
+            try scanTrailer(offset..<picture.lowerBound, depth: depth)
+            try scanTrailer(picture, depth: depth)
+            offset = picture.upperBound
+        }
+        if offset < range.upperBound { try scanTrailer(offset..<range.upperBound, depth: depth) }
+    }
+
+    private mutating func scanTrailer(_ range: Range<Int64>, depth: Int) throws(MetadataError) {
+        let start = try bytes(at: range.lowerBound, upTo: Int(clamping: min(12, range.upperBound - range.lowerBound)))
+        if removal == .location, start.starts(with: [0xFF, 0xD8, 0xFF]) {
+            try scanJPEG(range, depth: depth + 1)
+        } else if removal == .location, start.dropFirst(4).starts(with: "ftyp".utf8) {
+            try scanBoxFile(range)
+        } else {
+            clear(range)
+        }
+    }
+}
+
+extension [UInt8] {
+    /// Whether a text in ASCII occurs, however wide its characters are.
+    fileprivate func contains(_ text: String) -> Bool {
+        let text = Array(text.utf8)
+        var matched = 0
+        for byte in self where byte != 0 {
+            matched = byte == text[matched] ? matched + 1 : byte == text[0] ? 1 : 0
+            if matched == text.count { return true }
+        }
+        return false
+    }
+}

@@ -1,0 +1,169 @@
+/// XMP (ISO 16684-1): RDF in XML, in UTF-8, UTF-16 or UTF-32.
+///
+/// A property that has to go is overwritten with spaces, name and value, which leaves well-formed XML. The document is
+/// read as XML, but nothing of it is decoded: names are compared by their bytes.
+struct XMPPacket {
+    /// The document, one byte a character; 0x80 stands for all that are not ASCII.
+    private let characters: [UInt8]
+    /// How many bytes a character has at least.
+    private let width: Int
+    /// Which characters to overwrite.
+    private var blanks: [Range<Int>] = []
+
+    /// The packet without places, persons and devices, with as many bytes.
+    static func withoutLocation(_ bytes: [UInt8]) throws(BlockFault) -> [UInt8] {
+        var packet = XMPPacket(bytes)
+        try packet.scan()
+        var result = bytes
+        let space = packet.space(like: bytes)
+        for blank in packet.blanks {
+            for character in blank {
+                result.replaceSubrange((character * packet.width)..<((character + 1) * packet.width), with: space)
+            }
+        }
+        return result
+    }
+
+    /// A packet that says nothing.
+    static func empty(count: Int) -> [UInt8] {
+        let document = Array("<x:xmpmeta xmlns:x=\"adobe:ns:meta/\"/>".utf8)
+        let spaces = [UInt8](repeating: .space, count: max(count - document.count, 0))
+        return document.count <= count ? document + spaces : [UInt8](repeating: .space, count: count)
+    }
+
+    private init(_ bytes: [UInt8]) {
+        // XML begins with a "<", a blank or a byte order mark: where its zeros are tells how wide characters are.
+        let start = bytes.prefix(4) + [1, 1, 1, 1]
+        let isMark = (start[0], start[1]) == (0xFF, 0xFE) || (start[0], start[1]) == (0xFE, 0xFF)
+        switch (start[0] == 0, start[1] == 0, start[2] == 0, start[3] == 0) {
+        case (true, true, _, _), (_, true, true, true): width = 4
+        case _ where isMark && start[2] == 0 && start[3] == 0: width = 4
+        case (true, _, _, _), (_, true, _, _): width = 2
+        default: width = isMark ? 2 : 1
+        }
+        guard width > 1 else {
+            characters = bytes
+            return
+        }
+        let width = width
+        characters = (0..<(bytes.count / width)).map { index in
+            let units = bytes[(index * width)..<((index + 1) * width)]
+            let sum = units.reduce(0) { $0 | $1 }
+            return units.count { $0 != 0 } <= 1 && (units.first == sum || units.last == sum) ? sum : 0x80
+        }
+    }
+
+    /// A space in the document's encoding, in the order of bytes that its first "<" has.
+    private func space(like bytes: [UInt8]) -> [UInt8] {
+        guard width > 1, let first = characters.firstIndex(of: UInt8(ascii: "<")) else { return [.space] }
+        return bytes[(first * width)..<((first + 1) * width)].map { $0 == 0 ? 0 : .space }
+    }
+
+    // MARK: - XML
+
+    private mutating func scan() throws(BlockFault) {
+        var index = 0
+        var depth = 0
+        /// The element that has to go, which ends where its depth is reached again.
+        var removed: (start: Int, depth: Int)?
+        while let start = next("<", from: index) {
+            if begins("<!--", at: start) {
+                index = try end("-->", from: start)
+            } else if begins("<![CDATA[", at: start) {
+                index = try end("]]>", from: start)
+            } else if begins("<?", at: start) {
+                index = try end("?>", from: start)
+            } else if begins("<!", at: start) {
+                throw fault(at: start, "the XMP has a document type, which it must not have")
+            } else if begins("</", at: start) {
+                index = try end(">", from: start)
+                depth -= 1
+                guard depth >= 0 else { throw fault(at: start, "the XMP closes an element that is not open") }
+                if let element = removed, element.depth == depth {
+                    blanks.append(element.start..<index)
+                    removed = nil
+                }
+            } else {
+                let tag = try readTag(at: start, removesAttributes: removed == nil)
+                index = tag.end
+                if removed == nil, SensitiveName.matches(characters[tag.name]) {
+                    if tag.isEmpty { blanks.append(start..<index) } else { removed = (start, depth) }
+                }
+                if !tag.isEmpty { depth += 1 }
+            }
+        }
+        let saysSomething = characters.contains { $0 != 0 && !isBlank($0) }
+        guard index > 0 || !saysSomething else { throw fault(at: 0, "the XMP is no XML") }
+        guard depth == 0 else { throw fault(at: characters.count, "the XMP ends inside an element") }
+    }
+
+    /// Reads the tag that begins an element.
+    private mutating func readTag(
+        at start: Int, removesAttributes: Bool
+    ) throws(BlockFault) -> (name: Range<Int>, end: Int, isEmpty: Bool) {
+        let name = self.name(at: start + 1)
+        guard !name.isEmpty else { throw fault(at: start, "the XMP has a \"<\" that begins no tag") }
+        var index = name.upperBound
+        var sensitive: [Range<Int>] = []
+        while true {
+            index = behindBlanks(index)
+            guard index < characters.count else { throw fault(at: start, "the XMP ends inside a tag") }
+            if begins(">", at: index) || begins("/>", at: index) { break }
+            let attribute = self.name(at: index)
+            let equals = behindBlanks(attribute.upperBound)
+            let quote = behindBlanks(equals + 1)
+            guard !attribute.isEmpty, begins("=", at: equals), begins("\"", at: quote) || begins("'", at: quote),
+                let end = characters[(quote + 1)...].firstIndex(of: characters[quote])
+            else { throw fault(at: index, "the XMP has an attribute that cannot be read") }
+            let name = characters[attribute]
+            if SensitiveName.matches(name), !name.starts(with: "xmlns".utf8) { sensitive.append(index..<(end + 1)) }
+            index = end + 1
+        }
+        let isEmpty = characters[index] == .slash
+        // All of an element that goes is overwritten at once.
+        if removesAttributes, !SensitiveName.matches(characters[name]) { blanks += sensitive }
+        return (name, index + (isEmpty ? 2 : 1), isEmpty)
+    }
+
+    private func name(at start: Int) -> Range<Int> {
+        var end = start
+        while end < characters.count, !isBlank(characters[end]), !Self.delimiters.contains(characters[end]) { end += 1 }
+        return start..<max(start, end)
+    }
+
+    private static let delimiters = Array("=/><\"'".utf8)
+
+    private func isBlank(_ character: UInt8) -> Bool {
+        character.isBlank || character == .lineFeed || character == .carriageReturn
+    }
+
+    private func behindBlanks(_ start: Int) -> Int {
+        var index = start
+        while index < characters.count, isBlank(characters[index]) { index += 1 }
+        return index
+    }
+
+    private func begins(_ text: StaticString, at index: Int) -> Bool {
+        guard index >= 0, text.utf8CodeUnitCount <= characters.count - index else { return false }
+        return (0..<text.utf8CodeUnitCount).allSatisfy { characters[index + $0] == text.utf8Start[$0] }
+    }
+
+    private func next(_ text: StaticString, from start: Int) -> Int? {
+        var index = start
+        while index < characters.count {
+            if characters[index] == text.utf8Start[0], begins(text, at: index) { return index }
+            index += 1
+        }
+        return nil
+    }
+
+    /// What follows a text.
+    private func end(_ text: StaticString, from start: Int) throws(BlockFault) -> Int {
+        guard let found = next(text, from: start) else { throw fault(at: start, "the XMP ends inside a tag") }
+        return found + text.utf8CodeUnitCount
+    }
+
+    private func fault(at character: Int, _ reason: String) -> BlockFault {
+        BlockFault(at: character * width, reason)
+    }
+}
