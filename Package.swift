@@ -278,7 +278,7 @@ let package = Package(
             name: "PostcardServerTests",
             dependencies: [
                 "PostcardFiles", "PostcardForm", "PostcardResumption", "PostcardServer", "PostcardServerTesting",
-                "PostcardTestSupport",
+                "PostcardTestSupport", "postcard",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
                 .product(name: "Logging", package: "swift-log"),

@@ -132,7 +132,8 @@ struct QueueDatabase: Sendable {
         } catch {
             throw .damaged(path, "\(error)", underlying: error)
         }
-        guard count > 0 else { return }
+        // A power cut while the database is made may leave zeros, which SQLite's journal then makes an empty database of.
+        guard header.contains(where: { $0 != 0 }) else { return }
         guard count == 100, header.starts(with: Data("SQLite format 3\0".utf8)) else {
             throw .damaged(path, "it is no SQLite database")
         }

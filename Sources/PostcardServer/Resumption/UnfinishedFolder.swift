@@ -12,8 +12,9 @@ import Foundation
 /// Every call blocks.
 ///
 /// A folder whose `upload.json` cannot be read was never told of to anybody, because its address is given away only
-/// once that is on the disk. Bytes are appended to `body` in their order, so that whatever of it is there is a
-/// beginning of the form; how many bytes are promised is a matter of when it was synced.
+/// once that is on the disk. Bytes are appended to `body` in their order, so that all of it is a beginning of the form,
+/// also when the receiver was killed. A power cut may leave zeros where bytes were not synced: after one, only those
+/// count that were promised to the sender.
 struct UnfinishedFolder: Sendable {
     /// What is known of an upload from its beginning on.
     struct Facts: Sendable, Codable {
@@ -25,6 +26,10 @@ struct UnfinishedFolder: Sendable {
         let expires: Date
         /// The bytes that the upload is to have, once its sender has said it.
         var length: Int64?
+        /// How many bytes the sender was last promised, all of them synced; `nil` from a version that did not say.
+        var promised: Int64? = 0
+        /// When the bytes after those were written: see ``DurableFiles/systemStart``.
+        var systemStart = SystemStart.current
     }
 
     /// What an upload has come to.
@@ -66,13 +71,21 @@ struct UnfinishedFolder: Sendable {
     }
 
     private func loadWhole() throws -> (facts: Facts, content: Content) {
-        let facts = try read(Facts.self, from: factsPath)
+        var facts = try read(Facts.self, from: factsPath)
         if let answer = try? read(KeptAnswer.self, from: answerPath) {
             try? FileManager.default.removeItem(atPath: body.string)
             return (facts, .answer(length: answer.length, location: answer.location))
         }
         guard let file = try LocalFile(body) else { throw Errno.noSuchFileOrDirectory }
-        return (facts, .bytes(file.size))
+        var size = file.size
+        if let promised = facts.promised, facts.systemStart == nil || facts.systemStart != SystemStart.current {
+            size = min(size, promised)
+            try AppendedFile(body).cut(to: size)
+            facts.systemStart = SystemStart.current
+            // If this fails, what follows counts as lost at the next start, as it does now.
+            try? update(facts)
+        }
+        return (facts, .bytes(size))
     }
 
     /// Writes what was learned of the upload.
@@ -133,6 +146,28 @@ struct UnfinishedFolder: Sendable {
     }
 }
 
+/// Identifies the time since the system was started.
+///
+/// Bytes that were written and not synced are there for as long as it lasts, whatever happens to the program. After that
+/// a file can have zeros in their place: its length may reach the disk before its bytes do.
+enum SystemStart {
+    /// `nil` if the system does not say.
+    static let current: String? = {
+        var bytes = [UInt8](repeating: 0, count: 64)
+        #if canImport(Darwin)
+        var count = bytes.count
+        guard sysctlbyname("kern.bootsessionuuid", &bytes, &count, nil, 0) == 0 else { return nil }
+        #else
+        let path: FilePath = "/proc/sys/kernel/random/boot_id"
+        guard let file = try? FileDescriptor.open(path, .readOnly, options: [.closeOnExec]) else { return nil }
+        defer { try? file.close() }
+        let count = try? bytes.withUnsafeMutableBytes { try file.read(into: $0) }
+        guard count ?? 0 > 0 else { return nil }
+        #endif
+        return String(decoding: bytes.prefix { $0 > 0x20 }, as: UTF8.self)
+    }()
+}
+
 /// The bytes of an upload while more are appended to them; closed when nobody holds it any more.
 final class AppendedFile: Sendable {
     private let path: FilePath
@@ -167,6 +202,15 @@ final class AppendedFile: Sendable {
             }
         } catch {
             throw FileError("write to", path, error)
+        }
+    }
+
+    /// Leaves the first bytes alone.
+    func cut(to length: Int64) throws(FileError) {
+        do {
+            try descriptor.resize(to: length)
+        } catch {
+            throw FileError("shorten", path, error)
         }
     }
 

@@ -37,6 +37,8 @@ final class UnfinishedUpload: Sendable {
     /// The client that created it; `nil` where that is not known, such as after a restart.
     let owner: PeerAddress?
     private let state: Mutex<State>
+    /// Who asks how far an upload is does not always have the turn.
+    private let changing = Mutex(())
 
     /// An upload that a request is creating.
     init(
@@ -94,7 +96,7 @@ final class UnfinishedUpload: Sendable {
     func promisedProgress() async throws -> Progress {
         let progress = progress
         let (isSynchronized, hasLostBytes) = state.withLock { ($0.isSynchronized, $0.hasLostBytes) }
-        guard case .unfinished = progress, !isSynchronized else { return progress }
+        guard case .unfinished(let offset) = progress, !isSynchronized else { return progress }
         guard !hasLostBytes else { return .gone }
         let body = try await onFileThread { [folder] in try AppendedFile(folder.body) }
         do {
@@ -103,17 +105,27 @@ final class UnfinishedUpload: Sendable {
             state.withLock { $0.hasLostBytes = true }
             throw error
         }
+        try await change { $0.promised = max(offset, $0.promised ?? 0) }
         state.withLock { $0.isSynchronized = true }
         return progress
     }
 
     /// Keeps the length that the upload is to have.
     func learn(length: Int64) async throws {
-        var facts = facts
         guard facts.length == nil else { return }
-        facts.length = length
-        try await onFileThread { [folder, facts] in try folder.update(facts) }
-        state.withLock { [facts] in $0.facts = facts }
+        try await change { $0.length = length }
+    }
+
+    /// Writes down what was learned of the upload.
+    private func change(_ change: @escaping @Sendable (inout UnfinishedFolder.Facts) -> Void) async throws {
+        try await onFileThread { [self] in
+            try changing.withLock { _ in
+                var facts = facts
+                change(&facts)
+                try folder.update(facts)
+                state.withLock { [facts] in $0.facts = facts }
+            }
+        }
     }
 
     func advance(by count: Int) {

@@ -59,6 +59,8 @@ public final class LocalUploadStore: UploadStore {
         guard FilePath(directory.string) == directory else { throw .unusable(directory, Errno.illegalByteSequence) }
         do {
             try DurableFiles.makeDirectories(layout.incoming)
+            // Here, because an upload that finds it made by another does not wait until its name is on the disk.
+            try DurableFiles.makeDirectories(layout.unfinished)
             // Whoever made it before may have had no time for this.
             try DurableFiles.synchronizeDirectory(layout.directory)
             let file = try FileDescriptor.open(

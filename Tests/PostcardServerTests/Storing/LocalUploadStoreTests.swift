@@ -54,7 +54,7 @@ struct LocalUploadStoreTests {
             try await upload.beginFile(name: "f", filename: "f", contentType: "text/plain")
             try await upload.write(ByteBuffer(repeating: 7, count: size))
             await upload.discard()
-            #expect(try entries(directory) == [".incoming", ".lock"])
+            #expect(try entries(directory) == [".incoming", ".lock", ".unfinished"])
             #expect(try entries(directory.appending(".incoming")).isEmpty)
         }
     }
@@ -92,7 +92,7 @@ struct LocalUploadStoreTests {
         try await withTemporaryDirectory { directory in
             let store = try LocalUploadStore(directory: directory.appending("a/b/c"))
             let record = try await self.store("content", in: store)
-            #expect(try entries(directory.appending("a/b/c")) == [".incoming", ".lock", record.id.text])
+            #expect(try entries(directory.appending("a/b/c")) == [".incoming", ".lock", ".unfinished", record.id.text])
         }
     }
 
@@ -197,7 +197,7 @@ struct LocalUploadStoreTests {
             let file = try #require(try await store.openFile(0, of: record.id))
             #expect(try await store.delete(record.id))
             #expect(try await store.delete(record.id) == false)
-            #expect(try entries(directory) == [".incoming", ".lock"])
+            #expect(try entries(directory) == [".incoming", ".lock", ".unfinished"])
             #expect(try await file.read(at: 0, count: 100) == ByteBuffer(string: "content"))
         }
     }

@@ -4,8 +4,9 @@ package import Foundation
 package final class TemporaryFolder: Sendable {
     package let url: URL
 
-    package init() throws {
-        url = FileManager.default.temporaryDirectory.appending(component: "postcard-\(UUID().uuidString)")
+    /// - Parameter directory: Where it is made.
+    package init(in directory: URL = FileManager.default.temporaryDirectory) throws {
+        url = directory.appending(component: "postcard-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
     }
 

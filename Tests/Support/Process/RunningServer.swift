@@ -20,10 +20,15 @@ package final class RunningServer: Sendable {
     /// What it says on standard error goes to a file, and into the error where it does not start. It has nothing of this
     /// process's own: were it left behind by tests that crash, it would hold their output open, and whoever reads that
     /// to its end would never hear of the crash.
-    package init(_ arguments: [String], of program: URL = Program.url) async throws {
+    ///
+    /// - Parameter environment: Variables that it has beside this process's own.
+    package init(
+        _ arguments: [String], of program: URL = Program.url, environment: [String: String] = [:]
+    ) async throws {
         let process = Process()
         process.executableURL = program
         process.arguments = arguments
+        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         process.standardInput = FileHandle.nullDevice
         let output = Pipe()
         process.standardOutput = output

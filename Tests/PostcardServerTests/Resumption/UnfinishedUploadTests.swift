@@ -1,0 +1,70 @@
+import Foundation
+import PostcardTestSupport
+import SystemPackage
+import Testing
+
+@testable import PostcardServer
+
+@Suite(.timeLimit(.minutes(10)))
+struct UnfinishedUploadTests {
+    /// Deletes the first record that appears, at once.
+    private static func deleteRecord(of receiver: RunningReceiver) async throws -> Int {
+        try await onThread {
+            let socket = try RawSocket(port: receiver.port)
+            let deadline = ContinuousClock.now + .seconds(30)
+            var record: String?
+            while record == nil, .now < deadline { record = try receiver.records.first }
+            let path = "/uploads/" + (try #require(record))
+            try socket.send("DELETE \(path) HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            return try RawResponse(socket.receiveAll()).status
+        }
+    }
+
+    @Test func `a record that is deleted before its answer is kept leaves none`() async throws {
+        try await withCurlSender { sender, receiver in
+            for _ in 0..<10 {
+                let body = Form.small.utf8
+                let created = try await sender.create(body, isComplete: false)
+                let location = try #require(created.head.fields["location"])
+                async let deletion = Self.deleteRecord(of: receiver)
+                let last = try await sender.append([], at: Int64(body.count), isComplete: true, to: location)
+                #expect(last.status == 201)
+                #expect(try await deletion == 204)
+                #expect(try await sender.head(location).status == 404)
+            }
+            #expect(try receiver.records.isEmpty)
+            #expect(receiver.unfinished.isEmpty)
+        }
+    }
+
+    /// How many of ten bytes count when the receiver is started.
+    static let starts: [(promised: Int64?, start: String?, count: Int64)] = [
+        (4, SystemStart.current, 10), (4, "another", 4), (0, "another", 0), (10, "another", 10), (4, nil, 4),
+        // From a version that did not say.
+        (nil, nil, 10),
+    ]
+
+    @Test(arguments: starts)
+    func `after another start of the system only the bytes count that were promised`(
+        promised: Int64?, start: String?, count: Int64
+    ) async throws {
+        try await withTemporaryDirectory { directory in
+            let id = ResumptionID.random()
+            let folder = UnfinishedFolder(path: directory.appending(".unfinished").appending(id.text))
+            try FileManager.default.createDirectory(
+                atPath: folder.path.removingLastComponent().string, withIntermediateDirectories: true)
+            try folder.make(
+                UnfinishedFolder.Facts(
+                    contentType: "multipart/form-data; boundary=b", keyDigest: "a", created: Date(),
+                    expires: .distantFuture, length: nil, promised: promised, systemStart: start))
+            let body = URL(filePath: folder.body.string)
+            try Data("0123456789".utf8).write(to: body)
+            // The second finds what the first has left.
+            for _ in 0..<2 {
+                let store = try LocalUploadStore(directory: directory)
+                #expect(await store.unfinished.find(id)?.progress == .unfinished(offset: count))
+                #expect(try Data(contentsOf: body) == Data("0123456789".utf8).prefix(Int(count)))
+            }
+        }
+    }
+}
