@@ -4,7 +4,7 @@ import Testing
 
 @testable import PostcardAsyncHTTP
 
-@Suite struct BodyBlocksTests {
+@Suite(.timeLimit(.minutes(1))) struct BodyBlocksTests {
     private struct Broken: Error {}
 
     private func block(_ text: String, isLast: Bool = false) -> BodyBlock {
@@ -71,6 +71,11 @@ import Testing
             default: blocks.close()
             }
             for await _ in calls {}
+            switch await take(blocks) {
+            case .end: #expect(way == 1)
+            case .broken: #expect(way != 1)
+            case .block, .later: Issue.record("Nothing was put in, and way \(way) ended it.")
+            }
         }
     }
 

@@ -29,6 +29,10 @@ struct DurableFilesTests {
     @Test func `missing directories are made down to the last, and making them again is fine`() throws {
         for _ in 0..<2 { try DurableFiles.makeDirectories(root.appending("a/b/c")) }
         try DurableFiles.synchronizeDirectory(root.appending("a/b/c"))
+        for path in ["a", "a/b", "a/b/c"] {
+            let status = try root.appending(path).stat()
+            #expect(status.type == .directory && status.permissions == .ownerReadWriteExecute)
+        }
     }
 
     @Test func `a file takes the place of another, and a directory that is not empty keeps its own`() throws {

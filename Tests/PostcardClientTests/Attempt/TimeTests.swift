@@ -31,7 +31,8 @@ import Testing
             #expect(
                 error.message.hasPrefix(
                     "The upload to 127.0.0.1:\(server.url.port ?? 0) was not over after 0.3 seconds"))
-            #expect(error.attempts == 1)
+            // On a busy machine the time may be over before the first begins.
+            #expect(error.attempts <= 1)
         }
     }
 
@@ -184,7 +185,7 @@ import Testing
 
     /// Never comes to a connection; says that it waits for the network where it is told to.
     private struct Unconnected: UploadTransport {
-        let waitsForNetwork: Bool
+        var waitsForNetwork = false
 
         func send(
             _ request: UploadRequest, reporting report: @escaping @Sendable (TransportEvent) -> Void
@@ -198,7 +199,7 @@ import Testing
 
     @Test(arguments: ["connecting", "idle"])
     func `a connection that does not come about is told from one that stands still`(limit: String) async throws {
-        var client = UploadClient(transport: Unconnected(waitsForNetwork: false))
+        var client = UploadClient(transport: Unconnected())
         client.idleTimeout = limit == "idle" ? .milliseconds(50) : .seconds(3600)
         client.connectTimeout = limit == "idle" ? nil : .milliseconds(50)
         let hurried = client
@@ -209,21 +210,42 @@ import Testing
         #expect(error.delivery == .neverArrived)
     }
 
-    @Test func `while there is no network only the time for the whole runs`() async throws {
-        var client = UploadClient(transport: Unconnected(waitsForNetwork: true), idleTimeout: .milliseconds(500))
-        client.connectTimeout = .milliseconds(500)
-        client.totalTimeout = .seconds(2)
-        let patient = client
+    @Test func `that there is no network is reported`() async throws {
+        let client = UploadClient(transport: Unconnected(waitsForNetwork: true))
         let url = try #require(URL(string: "http://127.0.0.1:1/"))
-        let events = patient.events(of: MultipartForm(), to: url)
         var isWaiting = false
-        let error = try await #require(throws: UploadError.self) {
-            for try await event in events {
-                if case .waitingForNetwork = event { isWaiting = true }
+        for try await event in client.events(of: MultipartForm(), to: url) {
+            if case .waitingForNetwork = event {
+                isWaiting = true
+                break
             }
         }
-        #expect(error.code == .deadlinePassed)
         #expect(isWaiting)
+    }
+
+    /// Which limits are over at a time, looked at when no byte has moved since the beginning.
+    static let limits: [(hours: Int, waitsForNetwork: Bool, code: UploadError.Code?)] = [
+        (1, false, nil), (3, false, .connectTimedOut), (9, false, .connectTimedOut),
+        (1, true, nil), (3, true, nil), (9, true, .deadlinePassed),
+    ]
+
+    @Test(arguments: limits)
+    func `while there is no network only the time for the whole runs`(
+        hours: Int, waitsForNetwork: Bool, code: UploadError.Code?
+    ) throws {
+        let url = try #require(URL(string: "http://127.0.0.1:1/"))
+        let request = try UploadRequest(
+            url: url, method: .post, headerFields: HTTPFields(), body: try MultipartForm().layout(),
+            maximumResponseBytes: 1)
+        let start = ContinuousClock.now
+        let total = (duration: Duration.seconds(8 * 3600), end: start.advanced(by: .seconds(8 * 3600)))
+        let watch = AttemptWatch(
+            request,
+            times: AttemptWatch.Times(idle: .seconds(2 * 3600), connecting: .seconds(2 * 3600), total: total))
+        if waitsForNetwork { watch.note(.waitingForNetwork) }
+        let next = watch.look(at: start.advanced(by: .seconds(hours * 3600)))
+        #expect(watch.expired?.code == code)
+        #expect((next == nil) == (code != nil))
     }
 
     @Test(arguments: Carrier.allCases)

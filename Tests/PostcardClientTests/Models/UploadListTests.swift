@@ -76,7 +76,10 @@ import Testing
         #expect(item.isOver)
         #expect(item.error == nil)
         #expect(item.progress?.parts.allSatisfy { $0.fraction == 1 } == true)
-        guard case .done(let response) = item.state else { return }
+        guard case .done(let response) = item.state else {
+            Issue.record("It is \(item.state).")
+            return
+        }
         #expect(response.text == "7")
         item.retry()
         item.cancel()

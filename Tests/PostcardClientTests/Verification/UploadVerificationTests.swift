@@ -112,7 +112,7 @@ import Testing
     ]
 
     @Test(arguments: Carrier.allCases)
-    func `of a text in another charset the receiver's record says nothing`(carrier: Carrier) async throws {
+    func `a text in another charset is accepted, although the record cannot show it`(carrier: Carrier) async throws {
         var form = MultipartForm()
         let latin1 = try MediaType("text/plain; charset=iso-8859-1")
         form.append(FormPart(name: "name", contentType: latin1, content: .bytes(Data([0x63, 0x61, 0x66, 0xE9]))))
@@ -122,7 +122,8 @@ import Testing
             _ = try await connection.readRequest()
             try await connection.respond("201 Created", body: try record.json)
         } while: { server in
-            try await Self.client(carrier).upload(sent, to: server.url)
+            let response = try await Self.client(carrier).upload(sent, to: server.url)
+            #expect(response.status == .created)
         }
     }
 

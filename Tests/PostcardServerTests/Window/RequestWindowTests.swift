@@ -251,8 +251,9 @@ struct RequestWindowTests {
             }
             let kept = try #require(described["body"] as? [String: Any])
             bytes += [kept["first"] as? [String: Any], kept["last"] as? [String: Any]]
-            for piece in bytes {
-                let data = Data(base64Encoded: piece?["base64"] as? String ?? "") ?? Data()
+            for case let piece? in bytes {
+                let text = try #require(piece["base64"] as? String)
+                let data = try #require(Data(base64Encoded: text))
                 #expect(!String(decoding: data, as: UTF8.self).contains("s3cret"))
             }
         }
