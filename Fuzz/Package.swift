@@ -10,7 +10,9 @@ let settings: [SwiftSetting] = [
 ]
 
 /// One program for each promise that no input may break. `run` builds them with libFuzzer, which brings the `main`.
-let targets = ["Chunking", "RoundTrip", "HeaderValues", "Decoding", "Rules", "Doctor", "Metadata", "Heads", "QueueRows"]
+let targets = [
+    "Chunking", "RoundTrip", "HeaderValues", "Decoding", "Rules", "Doctor", "Metadata", "Heads", "QueueRows",
+]
 
 /// What some of them need beside what all need.
 let dependencies: [String: [Target.Dependency]] = [
