@@ -17,17 +17,25 @@ extension UploadStoreBench {
         try expect(second == nil, "There is a file behind the last one.")
     }
 
+    /// Stores forms without files, one after the other.
+    private func commit(_ count: Int, to store: some UploadStore) async throws -> [UploadID] {
+        var identifiers: [UploadID] = []
+        while identifiers.count < count {
+            let record = try await self.store(Form(files: []), in: store)
+            identifiers.append(record.id)
+        }
+        return identifiers
+    }
+
     func listingIsNewestFirst(_ store: some UploadStore) async throws {
-        var committed: [UploadID] = []
-        for _ in 0..<10 { committed.append(try await self.store(Form(files: []), in: store).id) }
+        let committed = try await commit(10, to: store)
         try expect(committed == committed.sorted(), "A later record has a smaller identifier.")
         let listed = try await all(store)
         try expect(listed == committed.reversed(), "The listing is not newest first.")
     }
 
     func listingResumesBehindAnIdentifier(_ store: some UploadStore) async throws {
-        var committed: [UploadID] = []
-        for _ in 0..<7 { committed.append(try await self.store(Form(files: []), in: store).id) }
+        let committed = try await commit(7, to: store)
         var paged: [UploadID] = []
         while true {
             let page = try await store.identifiers(limit: 3, after: paged.last)
