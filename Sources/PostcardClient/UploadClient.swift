@@ -40,7 +40,8 @@ public struct UploadClient: Sendable {
     public var acceptedStatuses = UploadClient.successfulStatuses
 
     /// Whether an answer counts that came before the whole form was sent. Defaults to `false`: it ends the upload with
-    /// ``UploadError/Code/answeredEarly``, because a server that has not received a form cannot have stored it.
+    /// ``UploadError/Code/answeredEarly``, because a server that has not received a form cannot have stored it. After an
+    /// attempt whose answer was lost it counts: a server that knows the form by its key need not read it again.
     ///
     /// Set it for a server that decides by the beginning of a form. ``UploadResponse/isEarly`` then says which answers
     /// came early.

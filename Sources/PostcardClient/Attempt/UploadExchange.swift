@@ -9,7 +9,7 @@ import Foundation
 
 /// Sends the requests of one attempt, and goes where the server points.
 struct UploadExchange: Sendable {
-    let client: UploadClient
+    var client: UploadClient
     let times: AttemptWatch.Times
     let attempt: Int
     let log: UploadLog

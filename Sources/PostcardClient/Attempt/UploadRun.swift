@@ -95,7 +95,9 @@ struct UploadRun: Sendable {
     /// Sends the request, or what the server has not got of it.
     private func response(to attempt: UploadAttempt, _ course: inout Course) async throws -> UploadResponse {
         let request = attempt.request
-        let exchange = exchange(of: request, attempt: attempt.number, beyond: course.reached)
+        var exchange = exchange(of: request, attempt: attempt.number, beyond: course.reached)
+        // A server that has the form from an earlier attempt may know it by its key, and answer without reading it again.
+        if course.mayHaveArrived { exchange.client.acceptsEarlyAnswers = true }
         let response = try await resumedResponse(to: request, by: exchange, &course)
         let answer =
             if let response { response } else {

@@ -143,13 +143,17 @@ extension MetadataScan {
             } else {
                 segments.exif[segments.exif.count - 1].append(range)
             }
-        case 0xE1 where removal == .location && start.starts(with: Self.xmpMark):
+        case 0xE1 where start.starts(with: Self.xmpMark):
             let range = rest(behind: Self.xmpMark)
             let packet = try block([range])
             // What Google's cameras announce: a video, or pictures.
             segments.announcesMore =
                 segments.announcesMore || packet.contains("MicroVideo") || packet.contains(":Length")
-            try rewrite([range], by: XMPPacket.withoutLocation)
+            if removal == .location {
+                try rewrite([range], by: XMPPacket.withoutLocation)
+            } else {
+                wipe(content)
+            }
         case 0xE1 where removal == .location && start.starts(with: Self.extendedXMPMark):
             // An identifier of 32 bytes, and two numbers of four: the length of all, and where this piece begins.
             let fixed = Self.extendedXMPMark.count + 40
@@ -229,7 +233,13 @@ extension MetadataScan {
     ) throws(MetadataError) -> [Range<Int64>] {
         let bytes = try block([directory])
         guard let tiff = TIFFBlock(bytes), let first = tiff.number(at: 4, bytes: 4),
-            let entry = tiff.entry(tag: 0xB002, in: first), let length = tiff.number(at: entry + 4, bytes: 4),
+            let count = tiff.number(at: first, bytes: 2), first + 2 + 12 * count <= bytes.count
+        else {
+            throw MetadataError(at: directory.lowerBound, "the directory of the pictures in the file is not understood")
+        }
+        // The pictures behind the first describe only themselves (CIPA DC-007).
+        guard let entry = tiff.entry(tag: 0xB002, in: first) else { return [] }
+        guard let length = tiff.number(at: entry + 4, bytes: 4),
             let offset = tiff.number(at: entry + 8, bytes: 4), length % 16 == 0, length <= 16 * 64
         else {
             throw MetadataError(at: directory.lowerBound, "the directory of the pictures in the file is not understood")

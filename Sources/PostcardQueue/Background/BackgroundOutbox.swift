@@ -190,7 +190,6 @@ private struct BackgroundWork {
                 for waiter in inbox.waiters { waiter.resume(throwing: error) }
                 // The system must not wait for ever for what cannot be done now.
                 callHandlers()
-                store.noteChange()
             }
         }
         let rest = outbox.end()

@@ -41,7 +41,7 @@ struct WebPage: Sendable {
             .contentSecurityPolicy: Self.policy,
             .xContentTypeOptions: "nosniff",
         ]
-        if let referrerPolicy = HTTPField.Name("Referrer-Policy") { headers[referrerPolicy] = "no-referrer" }
+        if let referrerPolicy = HTTPField.Name("Referrer-Policy") { headers[referrerPolicy] = "same-origin" }
         return Response(status: .ok, headers: headers, body: ResponseBody(byteBuffer: pages[language] ?? ByteBuffer()))
     }
 

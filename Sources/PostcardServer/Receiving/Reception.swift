@@ -40,7 +40,7 @@ struct Reception<Store: UploadStore>: Sendable {
             return Response(
                 status: .created,
                 headers: [.contentType: "application/json", .location: record.url, .xContentTypeOptions: "nosniff"],
-                body: try await body(of: record, logger: logger))
+                body: await body(of: record, logger: logger))
         } catch let problem as UploadProblem {
             meter.refused(problem)
             throw problem
@@ -48,14 +48,14 @@ struct Reception<Store: UploadStore>: Sendable {
     }
 
     /// The answer's body: the stored bytes, or those of a small record, which are faster made again than read.
-    private func body(of record: UploadRecord, logger: Logger) async throws -> ResponseBody {
+    private func body(of record: UploadRecord, logger: Logger) async -> ResponseBody {
         guard record.expectedBytes > Self.smallBytes else {
             return ResponseBody(byteBuffer: ByteBuffer(bytes: record.json()))
         }
         do {
             return try await body(ofRecord: record.id, logger: logger)
-        } catch let problem as UploadProblem where problem.status == .notFound {
-            // Someone deleted it in this moment, and it was received all the same.
+        } catch {
+            // Someone deleted it in this moment, or it cannot be opened now. It was received all the same.
             return ResponseBody(byteBuffer: ByteBuffer(bytes: record.json()))
         }
     }

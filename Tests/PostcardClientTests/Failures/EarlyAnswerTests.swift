@@ -10,7 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct EarlyAnswerTests {
     private static let size: UInt64 = 64 << 20
 
-    private static func form(in folder: TemporaryFolder) throws -> MultipartForm {
+    private static func form(in folder: TemporaryFolder, size: UInt64 = size) throws -> MultipartForm {
         var form = MultipartForm()
         form.append(fileAt: try folder.sparseFile("large.bin", size: size), named: "file")
         return form
@@ -49,6 +49,32 @@ import Testing
             #expect(response.text == answer.body || response.status.code == 303)
             #expect(error.message.contains("\(response.bytesSent) of \(length) bytes were sent"))
             #expect(server.requests.heads.count == 1)
+        }
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `a server that may have the form from an earlier attempt may answer before it has read it again`(
+        carrier: Carrier
+    ) async throws {
+        let folder = try TemporaryFolder()
+        let form = try Self.form(in: folder, size: 8 << 20)
+        try await RawServer.run { connection in
+            if connection.number == 0 {
+                // The answer is lost.
+                _ = try await connection.readRequest()
+                return
+            }
+            _ = try await connection.readHead()
+            try await connection.respond("201 Created", body: "known")
+            _ = try await connection.readToEnd()
+        } while: { server in
+            let client = UploadClient(
+                transport: carrier.transport(), retryPolicy: RetryPolicy(maximumAttempts: 3, firstDelay: .zero))
+            let response = try await client.upload(form, to: server.url)
+            #expect(response.text == "known")
+            #expect(response.attempts == 2)
+            let keys = server.requests.heads.map { $0["Idempotency-Key"] }
+            #expect(keys.count == 2 && keys[0] != nil && keys[0] == keys[1])
         }
     }
 
