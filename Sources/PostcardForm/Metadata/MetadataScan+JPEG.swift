@@ -233,13 +233,7 @@ extension MetadataScan {
     ) throws(MetadataError) -> [Range<Int64>] {
         let bytes = try block([directory])
         guard let tiff = TIFFBlock(bytes), let first = tiff.number(at: 4, bytes: 4),
-            let count = tiff.number(at: first, bytes: 2), first + 2 + 12 * count <= bytes.count
-        else {
-            throw MetadataError(at: directory.lowerBound, "the directory of the pictures in the file is not understood")
-        }
-        // The pictures behind the first describe only themselves (CIPA DC-007).
-        guard let entry = tiff.entry(tag: 0xB002, in: first) else { return [] }
-        guard let length = tiff.number(at: entry + 4, bytes: 4),
+            let entry = tiff.entry(tag: 0xB002, in: first), let length = tiff.number(at: entry + 4, bytes: 4),
             let offset = tiff.number(at: entry + 8, bytes: 4), length % 16 == 0, length <= 16 * 64
         else {
             throw MetadataError(at: directory.lowerBound, "the directory of the pictures in the file is not understood")

@@ -16,6 +16,7 @@ struct PlantedFile {
         PlantedFile(name: "JPEG with a video behind it", bytes: JPEG.file() + Movie.file(pixels: [9, 9, 9])),
         PlantedFile(name: "JPEG with bytes behind it", bytes: JPEG.file() + Array("SECRET".utf8)),
         PlantedFile(name: "JPEG with a second picture", bytes: JPEG.fileWithSecondPicture()),
+        PlantedFile(name: "JPEG with a picture that only its XMP names", bytes: JPEG.fileWithAnnouncedPicture()),
         PlantedFile(name: "PNG", bytes: PNG.file),
         PlantedFile(name: "WebP", bytes: webP),
         PlantedFile(name: "GIF", bytes: gif),
@@ -206,11 +207,18 @@ enum JPEG {
         [0xFF, 0xD8] + segments(exif: exif) + picture() + end
     }
 
+    /// Two pictures without a directory, as of a depth map behind its photo.
+    static func fileWithAnnouncedPicture() -> [UInt8] {
+        let packet = XMP.packet.replacing("xmp:CreatorTool", with: "Item:Length=\"99\" xmp:CreatorTool")
+        let profile = segment(0xE2, Array("ICC_PROFILE\0\u{1}\u{1}PROFILE".utf8))
+        return [0xFF, 0xD8] + segment(0xE1, xmpMark + Array(packet.utf8)) + profile + picture() + end + file()
+    }
+
     /// Two pictures, with bytes that no one names between them.
     static func fileWithSecondPicture() -> [UInt8] {
+        let exif = EXIF(isLittleEndian: false)
         let second = [0xFF, 0xD8] + segments(exif: EXIF().bytes) + picture([8, 8, 8]) + end
         let gap = Array("SECRET gap".utf8)
-        let exif = EXIF(isLittleEndian: false)
         func directory(_ size: Int, _ offset: Int) -> [UInt8] {
             let entries = [0x30000, size, 0, 0, 0, second.count, offset, 0].flatMap { $0.bytes(4) }
             return segment(
