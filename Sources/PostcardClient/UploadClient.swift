@@ -109,7 +109,7 @@ public struct UploadClient: Sendable {
     /// them unless set.
     public var rateLimit: RateLimit?
 
-    /// Compares what the server says it has received with what was sent; nothing is compared unless set.
+    /// Compares what the server says it received with what was sent. Defaults to `nil`: nothing is compared.
     public var verification: UploadVerification?
 
     /// The size of a body, in bytes, above which the server is asked whether it wants it before it goes out; nobody

@@ -41,7 +41,7 @@ struct ShutdownConnection<Base: ServerChildChannel>: ServerChildChannel {
     }
 }
 
-/// Closes a connection at once when it is told to, without waiting for what other handlers still want to send or read.
+/// Closes a connection at once on its event, without waiting for what other handlers still want to send or read.
 private final class ConnectionCut: ChannelInboundHandler {
     typealias InboundIn = NIOAny
 

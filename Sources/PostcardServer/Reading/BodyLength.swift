@@ -8,7 +8,7 @@ final class BodyLength: ResponseBodyWriter {
 
     func write(_ buffer: ByteBuffer) async throws { bytes += buffer.readableBytes }
 
-    /// Counts bytes that nobody need read for it.
+    /// Counts bytes without reading them.
     func add(_ count: Int64) { bytes += Int(clamping: count) }
 
     func finish(_ trailingHeaders: HTTPFields?) async throws {}

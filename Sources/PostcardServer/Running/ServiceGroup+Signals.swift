@@ -42,7 +42,7 @@ extension ServiceGroup {
         }
     }
 
-    /// Ends the process as the signal does where no one handles it, so that whoever waits for it sees which it was.
+    /// Ends the process as an unhandled signal does, so that its parent sees which signal it was.
     private static func endProcess(by unixSignal: UnixSignal) {
         let number = unixSignal.rawValue
         signal(number, SIG_DFL)

@@ -72,7 +72,7 @@ enum Secrets {
 
     /// The words of a name in lower case: what is between other characters than letters, or begins with a capital.
     ///
-    /// It works on bytes, because whoever sends a request decides how many names it has.
+    /// It works on bytes, because the client decides how many names a request has.
     private struct NameWords {
         /// The name in lower case.
         let name: String
@@ -197,7 +197,7 @@ extension Secrets {
         return masked + rest
     }
 
-    /// Whoever knows the address of an upload can resume or end it.
+    /// Anyone who knows the address of an upload can resume or end it.
     private static func maskingResumption(_ path: String) -> String {
         path.split(separator: "/", omittingEmptySubsequences: false)
             .map { ResumptionID($0.prefix { $0 != "?" }) == nil ? $0 : mask[...] }.joined(separator: "/")
