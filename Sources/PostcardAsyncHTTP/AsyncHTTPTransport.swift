@@ -1,4 +1,3 @@
-#if AsyncHTTP
 public import AsyncHTTPClient
 import HTTPTypes
 public import NIOCore
@@ -176,4 +175,3 @@ extension HTTPClient.Request {
         for field in request.headerFields { headers.add(name: field.name.rawName, value: field.value) }
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import NIOCore
 import PostcardServer
 
@@ -86,4 +85,3 @@ extension UploadStoreBench {
         try expect(listed.count == 2, "Of two records \(listed.count) survived the restart.")
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import PostcardServer
 
 extension UploadStoreBench {
@@ -84,4 +83,3 @@ extension UploadStoreBench {
         try await expectStored(Form(), as: record, in: store)
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import NIOCore
 import PostcardServer
 
@@ -76,4 +75,3 @@ extension UploadStoreBench {
         try expect(content == ByteBuffer(string: "content"), "An open file changes when its record is deleted.")
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import NIOCore
 import PostcardServer
 
@@ -84,4 +83,3 @@ struct UploadStoreBench {
         }
     }
 }
-#endif

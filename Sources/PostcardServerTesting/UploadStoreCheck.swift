@@ -1,4 +1,3 @@
-#if Server
 public import PostcardServer
 
 /// What every `UploadStore` promises, one promise a check, for the tests of a store of one's own.
@@ -76,4 +75,3 @@ public struct UploadStoreViolation: Error, CustomStringConvertible {
 
     public var description: String { "\(check.rawValue): \(message)" }
 }
-#endif

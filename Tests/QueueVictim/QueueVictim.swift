@@ -1,4 +1,3 @@
-#if Queue && AsyncHTTP
 import Foundation
 import PostcardAsyncHTTP
 import PostcardClient
@@ -90,8 +89,3 @@ import PostcardQueue
         }
     }
 }
-#else
-@main struct QueueVictim {
-    static func main() {}
-}
-#endif

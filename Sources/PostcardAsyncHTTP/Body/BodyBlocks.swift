@@ -1,4 +1,3 @@
-#if AsyncHTTP
 import NIOCore
 import PostcardClient
 import Synchronization
@@ -162,4 +161,3 @@ final class BodyBlocks: Sendable {
         }
     }
 }
-#endif

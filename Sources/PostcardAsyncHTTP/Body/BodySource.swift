@@ -1,4 +1,3 @@
-#if AsyncHTTP
 import NIOCore
 import PostcardClient
 import PostcardForm
@@ -68,4 +67,3 @@ struct BodySource {
         return Int(min(Int64(Self.blockSize), max(length - reader.position, 1)))
     }
 }
-#endif

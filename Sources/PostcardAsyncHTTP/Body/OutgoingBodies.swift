@@ -1,4 +1,3 @@
-#if AsyncHTTP
 import NIOHTTP1
 import Synchronization
 
@@ -40,4 +39,3 @@ final class OutgoingBodies: Sendable {
         return Int(mark).flatMap { number in state.withLock { $0.bodies[number] } }
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if AsyncHTTP
 import NIOHTTP1
 import PostcardClient
 
@@ -22,4 +21,3 @@ struct OutgoingBody: Sendable {
         }
     }
 }
-#endif

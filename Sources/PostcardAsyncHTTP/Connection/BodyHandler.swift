@@ -1,4 +1,3 @@
-#if AsyncHTTP
 import NIOCore
 import NIOHTTP1
 import PostcardClient
@@ -224,4 +223,3 @@ extension BodyHandler {
         return head
     }
 }
-#endif

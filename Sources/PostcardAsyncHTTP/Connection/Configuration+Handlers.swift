@@ -1,4 +1,3 @@
-#if AsyncHTTP
 import AsyncHTTPClient
 import NIOCore
 import NIOHTTP1
@@ -24,4 +23,3 @@ extension HTTPClient.Configuration {
         }
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if AsyncHTTP
 import NIOCore
 import NIOHTTP1
 
@@ -29,4 +28,3 @@ final class StatusCheck: ChannelInboundHandler {
         }
     }
 }
-#endif

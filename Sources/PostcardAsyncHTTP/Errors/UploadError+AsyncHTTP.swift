@@ -1,4 +1,3 @@
-#if AsyncHTTP
 import AsyncHTTPClient
 import Foundation
 import NIOCore
@@ -110,4 +109,3 @@ extension IOError {
         String(cString: strerror(errnoCode))
     }
 }
-#endif

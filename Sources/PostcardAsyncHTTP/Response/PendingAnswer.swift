@@ -1,4 +1,3 @@
-#if AsyncHTTP
 import AsyncHTTPClient
 import HTTPTypes
 import NIOCore
@@ -161,4 +160,3 @@ extension UploadResponse {
         self.init(status: status, headerFields: fields, body: body)
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import Hummingbird
 
 /// Lets in who may come in. Whatever is not known to be for everybody wants a token, and where there are none it is not
@@ -42,4 +41,3 @@ struct AccessMiddleware<Context: RequestContext>: RouterMiddleware {
         path.split(separator: "/") == other.split(separator: "/")
     }
 }
-#endif

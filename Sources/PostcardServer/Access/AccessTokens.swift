@@ -1,4 +1,3 @@
-#if Server
 import Crypto
 import HTTPTypes
 
@@ -73,4 +72,3 @@ extension UploadProblem {
         return problem
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import HTTPTypes
 import Hummingbird
 
@@ -82,4 +81,3 @@ extension UploadProblem {
         status: 400, code: "malformed-request", detail: "The request has one name in :authority and another in host.",
         fix: "Send :authority alone.")
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 /// The names and addresses by which a machine is reached only from itself.
 package enum LoopbackAddress {
     /// - Parameter host: A name or an address, IPv6 without brackets.
@@ -11,4 +10,3 @@ package enum LoopbackAddress {
             && numbers.allSatisfy { $0.utf8.allSatisfy { (0x30...0x39).contains($0) } && UInt8($0) != nil }
     }
 }
-#endif

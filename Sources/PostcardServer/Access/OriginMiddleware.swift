@@ -1,4 +1,3 @@
-#if Server
 import HTTPTypes
 import Hummingbird
 
@@ -83,4 +82,3 @@ extension UploadProblem {
         detail: "A page of another origin than the receiver's own had the browser send the request.",
         fix: "Start the receiver with tokens, or with --allow-origin and the origin, such as https://app.example.")
 }
-#endif

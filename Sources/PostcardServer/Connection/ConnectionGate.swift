@@ -1,4 +1,3 @@
-#if Server
 import Logging
 import NIOCore
 import SystemPackage
@@ -122,4 +121,3 @@ final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandler, Senda
         logger.warning("Could not accept connections", metadata: metadata)
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import HTTPTypes
 import NIOCore
 import NIOHTTP1
@@ -391,4 +390,3 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
 @available(*, unavailable)
 extension ConnectionHandler: Sendable {}
-#endif

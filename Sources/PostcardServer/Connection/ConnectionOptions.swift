@@ -1,4 +1,3 @@
-#if Server
 /// How a connection is kept, and how it ends.
 public struct ConnectionOptions: Sendable, Hashable {
     /// How long a client may be silent: within a body it is then refused with 408; between two requests, and where
@@ -46,4 +45,3 @@ extension ConnectionOptions {
         return max(idleTimeout, min(duration, idleTimeout * 2))
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 /// What a connection is in the middle of, and what is to be done about what happens to it.
 ///
 /// Requests may be sent ahead of the answers to earlier ones, so that what is read and what is written belong to
@@ -206,4 +205,3 @@ struct ConnectionState {
         }
     }
 }
-#endif

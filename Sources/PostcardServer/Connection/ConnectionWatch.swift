@@ -1,4 +1,3 @@
-#if Server
 import HummingbirdCore
 import Logging
 import NIOCore
@@ -141,4 +140,3 @@ final class StreamConnectionHandler: ChannelDuplexHandler, RemovableChannelHandl
 
 @available(*, unavailable)
 extension StreamConnectionHandler: Sendable {}
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import NIOCore
 
 /// A request that was refused where it was taken apart, so that nobody behind the connection has seen it.
@@ -33,4 +32,3 @@ final class WireBytes: ChannelInboundHandler, RemovableChannelHandler {
 
 @available(*, unavailable)
 extension WireBytes: Sendable {}
-#endif

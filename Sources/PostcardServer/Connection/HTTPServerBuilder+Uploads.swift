@@ -1,4 +1,3 @@
-#if Server
 public import HummingbirdCore
 import HummingbirdHTTP2
 
@@ -81,4 +80,3 @@ extension HTTPServerBuilder {
         }
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 #if canImport(Darwin)
 import Darwin
 #elseif canImport(Glibc)
@@ -39,4 +38,3 @@ package enum OpenFiles {
     /// The most connections that leave room for one file each and for what a receiver has open of its own.
     static var maximumConnections: Int { max((maximum - 64) / 2, 8) }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import NIOCore
 
 /// The client that a connection counts for: an IPv4 address, or an IPv6 network of 64 bits, of which a single client
@@ -28,4 +27,3 @@ struct PeerAddress: Hashable, Sendable {
         return max(Int(Double(maximum) * share), 1)
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import HummingbirdCore
 import NIOCore
 import NIOHTTP1
@@ -60,4 +59,3 @@ final class RequestDecoder: ByteToMessageDecoder {
 
 @available(*, unavailable)
 extension RequestDecoder: Sendable {}
-#endif

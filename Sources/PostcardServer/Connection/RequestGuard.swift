@@ -1,4 +1,3 @@
-#if Server
 import NIOCore
 import NIOHTTP1
 
@@ -139,4 +138,3 @@ private enum Upgrade {
 
 @available(*, unavailable)
 extension RequestGuard: Sendable {}
-#endif

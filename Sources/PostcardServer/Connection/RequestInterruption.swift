@@ -1,4 +1,3 @@
-#if Server
 /// Why a request's body broke off, thrown by the body to whoever reads it.
 enum RequestInterruption: Error {
     /// The client closed its side.
@@ -25,4 +24,3 @@ enum RequestInterruption: Error {
         }
     }
 }
-#endif

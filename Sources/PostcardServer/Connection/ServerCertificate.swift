@@ -1,4 +1,3 @@
-#if Server
 import NIOSSL
 public import SystemPackage
 
@@ -54,4 +53,3 @@ public struct ServerCertificateError: Error, Sendable, CustomStringConvertible {
 
     public var description: String { message }
 }
-#endif

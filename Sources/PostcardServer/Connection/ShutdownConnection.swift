@@ -1,4 +1,3 @@
-#if Server
 import HummingbirdCore
 import Logging
 import NIOCore
@@ -55,4 +54,3 @@ private final class ConnectionCut: ChannelInboundHandler {
 
 @available(*, unavailable)
 extension ConnectionCut: Sendable {}
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import NIOCore
 
 #if os(Linux)
@@ -40,5 +39,4 @@ enum SocketProgress {
 
     static func limitUnsentBytes(of channel: any Channel) {}
 }
-#endif
 #endif

@@ -1,4 +1,3 @@
-#if Server
 /// Whether a body comes in fast enough. It is judged by stretches of one grace period, so that a sender who was fast
 /// at first cannot be slow for ever; the time in which nobody read is not the sender's.
 struct TransferRate {
@@ -45,4 +44,3 @@ struct TransferRate {
         return gracePeriod
     }
 }
-#endif

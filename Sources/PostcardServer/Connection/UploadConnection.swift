@@ -1,4 +1,3 @@
-#if Server
 import HTTPTypes
 import NIOCore
 import NIOHTTPTypes
@@ -41,4 +40,3 @@ struct UploadConnection: Sendable {
         try await channel.writeAndFlush(HTTPResponsePart.head(head))
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 public import Hummingbird
 public import PostcardForm
 
@@ -60,4 +59,3 @@ extension ByteBuffer: FormChunk {
         getSlice(at: readerIndex + range.lowerBound, length: range.count) ?? ByteBuffer()
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 public import PostcardForm
 
 /// How a form is read that a handler takes whole.
@@ -22,4 +21,3 @@ public struct FormReadingOptions: Sendable {
     /// The defaults.
     public init() {}
 }
-#endif

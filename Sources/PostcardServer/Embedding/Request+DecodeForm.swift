@@ -1,4 +1,3 @@
-#if Server
 public import Hummingbird
 import PostcardFiles
 import PostcardForm
@@ -115,4 +114,3 @@ private struct FormCollector {
         return try await onFileThread { try files.make() }
     }
 }
-#endif

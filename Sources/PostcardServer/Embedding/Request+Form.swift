@@ -1,4 +1,3 @@
-#if Server
 import HTTPTypes
 public import Hummingbird
 public import PostcardForm
@@ -63,4 +62,3 @@ extension Request {
     /// Whether the client waits to be asked for its body (RFC 9110 §10.1.1).
     var expectsContinue: Bool { headers[.expect]?.lowercased() == "100-continue" }
 }
-#endif

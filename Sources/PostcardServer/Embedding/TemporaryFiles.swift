@@ -1,4 +1,3 @@
-#if Server
 import PostcardFiles
 import Synchronization
 import SystemPackage
@@ -44,4 +43,3 @@ final class TemporaryFiles: Sendable {
         _ = FileWork { try? FileManager.default.removeItem(atPath: path.string) }
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import HTTPTypes
 public import PostcardForm
 
@@ -22,4 +21,3 @@ extension UploadProblem {
         }
     }
 }
-#endif

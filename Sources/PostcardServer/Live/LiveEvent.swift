@@ -1,4 +1,3 @@
-#if Server
 import NIOCore
 
 #if canImport(FoundationEssentials)
@@ -39,4 +38,3 @@ enum LiveEvent {
         return message
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import HTTPTypes
 import NIOCore
 import Synchronization
@@ -68,4 +67,3 @@ extension UploadProblem {
         return problem
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import Hummingbird
 
 #if canImport(FoundationEssentials)
@@ -22,4 +21,3 @@ struct ReceiverStatus: Encodable {
         }
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import HTTPTypes
 import Hummingbird
 import Logging
@@ -74,4 +73,3 @@ struct RequestLog<Context: RequestContext>: RouterMiddleware {
         }
     }
 }
-#endif

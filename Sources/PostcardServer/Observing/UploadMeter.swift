@@ -1,4 +1,3 @@
-#if Server
 import CoreMetrics
 import Synchronization
 
@@ -99,4 +98,3 @@ final class UploadMeter: Sendable {
         Counter(label: "postcard_uploads_refused", dimensions: [("code", problem.code)]).increment()
     }
 }
-#endif

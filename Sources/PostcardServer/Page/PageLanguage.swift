@@ -1,4 +1,3 @@
-#if Server
 /// A language that the page speaks.
 enum PageLanguage: String, CaseIterable {
     case english = "en"
@@ -25,4 +24,3 @@ enum PageLanguage: String, CaseIterable {
         return (language, weight ?? 1)
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import HTTPTypes
 import PostcardForm
 
@@ -161,4 +160,3 @@ extension UploadProblem {
         return problem
     }
 }
-#endif

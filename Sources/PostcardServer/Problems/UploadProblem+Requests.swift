@@ -1,4 +1,3 @@
-#if Server
 import HTTPTypes
 import NIOHTTP1
 
@@ -57,4 +56,3 @@ extension UploadProblem {
         }
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import HTTPTypes
 public import Hummingbird
 
@@ -46,4 +45,3 @@ extension UploadProblem: HTTPResponseError {
         return headers
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 public import HTTPTypes
 public import PostcardForm
 import PostcardResumption
@@ -92,4 +91,3 @@ extension UploadProblem: Encodable {
         try container.encodeIfPresent(resumption.providedOffset, forKey: .providedOffset)
     }
 }
-#endif

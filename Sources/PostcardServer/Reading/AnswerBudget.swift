@@ -1,4 +1,3 @@
-#if Server
 import HTTPTypes
 import Hummingbird
 import Synchronization
@@ -194,4 +193,3 @@ extension UploadProblem {
         return problem
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import HTTPTypes
 import Hummingbird
 import Logging
@@ -125,4 +124,3 @@ struct Archive<Store: UploadStore>: Sendable {
         [.contentType: "application/json", .cacheControl: "no-cache", .xContentTypeOptions: "nosniff"]
     }
 }
-#endif

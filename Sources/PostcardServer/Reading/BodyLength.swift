@@ -1,4 +1,3 @@
-#if Server
 import HTTPTypes
 import Hummingbird
 
@@ -25,4 +24,3 @@ extension Response {
         return response
     }
 }
-#endif

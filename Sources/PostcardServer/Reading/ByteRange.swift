@@ -1,4 +1,3 @@
-#if Server
 /// What part of a file a request asks for (RFC 9110 §14).
 enum ByteRange: Equatable {
     case whole
@@ -52,4 +51,3 @@ enum ByteRange: Equatable {
         return .number(min(Int64(text) ?? .max, .max - 1))
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import HTTPTypes
 import PostcardForm
 
@@ -63,4 +62,3 @@ struct FilePresentation {
         }
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
@@ -14,4 +13,3 @@ extension JSONEncoder {
         return encoder
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import NIOCore
 
 extension ByteBuffer {
@@ -26,4 +25,3 @@ extension ByteBuffer {
         return true
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import Synchronization
 
 /// Counts the bytes of all forms under way that stay in memory until their records are written.
@@ -22,4 +21,3 @@ final class HeldBytes: Sendable {
         held.subtract(count, ordering: .relaxed)
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import HTTPTypes
 import Hummingbird
 
@@ -46,4 +45,3 @@ extension IdempotencyKey {
 extension HTTPField.Name {
     static let idempotencyKey = HTTPField.Name("Idempotency-Key")
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import Hummingbird
 import PostcardForm
 
@@ -132,4 +131,3 @@ struct IncomingForm {
         }
     }
 }
-#endif

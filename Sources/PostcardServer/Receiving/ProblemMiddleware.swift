@@ -1,4 +1,3 @@
-#if Server
 public import Hummingbird
 
 /// Answers with `application/problem+json` where a router would answer an error with an empty or another body, such
@@ -25,4 +24,3 @@ public struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
         }
     }
 }
-#endif

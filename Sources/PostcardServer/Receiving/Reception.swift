@@ -1,4 +1,3 @@
-#if Server
 import HTTPTypes
 import Hummingbird
 import Logging
@@ -156,4 +155,3 @@ struct Reception<Store: UploadStore>: Sendable {
         }
     }
 }
-#endif

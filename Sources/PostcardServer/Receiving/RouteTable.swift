@@ -1,4 +1,3 @@
-#if Server
 import HTTPTypes
 import Hummingbird
 
@@ -49,4 +48,3 @@ struct RouteTable<Context: RequestContext> {
             + others.compactMap { HTTPRequest.Method($0) }
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 public import Hummingbird
 
 extension Router {
@@ -87,4 +86,3 @@ extension RouteTable {
         }
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 public import HTTPTypes
 public import PostcardForm
 
@@ -89,4 +88,3 @@ public struct UploadOptions: Sendable {
         return "/" + segments + (path.hasSuffix("/") && !segments.isEmpty ? "/" : "")
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import HTTPTypes
 import Hummingbird
 import PostcardResumption
@@ -76,4 +75,3 @@ struct AppendRequest {
         return length
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import ServiceLifecycle
 
 /// Removes uploads that have expired, also where no request comes.
@@ -14,4 +13,3 @@ struct ExpirySweep: Service {
         }
     }
 }
-#endif

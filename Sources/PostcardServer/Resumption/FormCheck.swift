@@ -1,4 +1,3 @@
-#if Server
 import NIOCore
 import PostcardForm
 
@@ -27,4 +26,3 @@ struct FormCheck: Sendable {
         offset += Int64(bytes.readableBytes)
     }
 }
-#endif

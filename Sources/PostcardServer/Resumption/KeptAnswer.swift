@@ -1,4 +1,3 @@
-#if Server
 import HTTPTypes
 import Hummingbird
 
@@ -65,4 +64,3 @@ struct KeptAnswer: Sendable, Codable {
         return Response(status: HTTPResponse.Status(code: status), headers: headers, body: content)
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import HTTPTypes
 import Hummingbird
 import Logging
@@ -170,4 +169,3 @@ extension ResumableReception {
         return response
     }
 }
-#endif

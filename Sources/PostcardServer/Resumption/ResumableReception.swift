@@ -1,4 +1,3 @@
-#if Server
 import HTTPTypes
 import Hummingbird
 import Logging
@@ -246,4 +245,3 @@ struct ResumableReception<Store: UploadStore>: Sendable {
         }
     }
 }
-#endif

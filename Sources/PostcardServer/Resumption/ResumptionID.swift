@@ -1,4 +1,3 @@
-#if Server
 /// What an upload that can be resumed is known by: 32 lower-case letters and digits, 160 random bits in Crockford's
 /// base 32. Whoever knows it may go on with the upload, so that it is never written to a log.
 struct ResumptionID: Sendable, Hashable {
@@ -27,4 +26,3 @@ struct ResumptionID: Sendable, Hashable {
     private static let length = 32
     private static let alphabet = Array("0123456789abcdefghjkmnpqrstvwxyz".utf8)
 }
-#endif

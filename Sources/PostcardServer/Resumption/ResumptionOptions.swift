@@ -1,4 +1,3 @@
-#if Server
 /// How uploads are kept that did not arrive in one piece, so that their senders can go on with them
 /// (draft-ietf-httpbis-resumable-upload).
 public struct ResumptionOptions: Sendable, Hashable {
@@ -24,4 +23,3 @@ public struct ResumptionOptions: Sendable, Hashable {
     /// The defaults.
     public init() {}
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import NIOCore
 import PostcardFiles
 import SystemPackage
@@ -40,4 +39,3 @@ struct StoredBody: AsyncSequence, Sendable {
 
     func makeAsyncIterator() -> AsyncIterator { AsyncIterator(path: path) }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import PostcardFiles
 import SystemPackage
 
@@ -219,4 +218,3 @@ final class AppendedFile: Sendable {
         try DurableFiles.synchronize(descriptor, path)
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import Synchronization
 
 #if canImport(FoundationEssentials)
@@ -145,4 +144,3 @@ final class UnfinishedUpload: Sendable {
         state.withLock { $0.progress = .gone }
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import Crypto
 import Logging
 import PostcardFiles
@@ -286,4 +285,3 @@ final class UnfinishedUploads: Sendable {
         }
     }
 }
-#endif

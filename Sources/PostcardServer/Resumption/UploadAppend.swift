@@ -1,4 +1,3 @@
-#if Server
 import NIOCore
 import Synchronization
 
@@ -85,4 +84,3 @@ private final class GatheredBytes: Sendable {
         }
     }
 }
-#endif

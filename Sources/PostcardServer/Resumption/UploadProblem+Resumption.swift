@@ -1,4 +1,3 @@
-#if Server
 import HTTPTypes
 import PostcardForm
 import PostcardResumption
@@ -104,4 +103,3 @@ extension UploadProblem {
         status: 409, code: "append-superseded", detail: "Another request for the same upload came.",
         fix: "Send one request at a time to an upload.")
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import NIOCore
 import Synchronization
 
@@ -160,4 +159,3 @@ final class UploadTurns: Sendable {
         return try await body(turn)
     }
 }
-#endif

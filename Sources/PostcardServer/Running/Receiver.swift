@@ -1,4 +1,3 @@
-#if Server
 public import Hummingbird
 import HummingbirdCore
 public import Logging
@@ -215,4 +214,3 @@ public struct Receiver: Sendable {
         host.contains(":") ? "\(scheme)://[\(host)]:\(port)" : "\(scheme)://\(host):\(port)"
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import Foundation
 import ServiceLifecycle
 import UnixSignals
@@ -55,4 +54,3 @@ extension ServiceGroup {
         _exit(128 + number)
     }
 }
-#endif

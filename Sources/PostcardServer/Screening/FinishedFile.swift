@@ -1,4 +1,3 @@
-#if Server
 public import SystemPackage
 
 /// A file that was received whole, before its form becomes a record.
@@ -36,4 +35,3 @@ public enum ScreeningVerdict: Sendable, Hashable {
     /// The form is refused, and its sender is told why in a sentence.
     case refused(reason: String)
 }
-#endif

@@ -1,4 +1,4 @@
-#if Server && (os(macOS) || os(Linux))
+#if os(macOS) || os(Linux)
 import Foundation
 import SystemPackage
 

@@ -1,4 +1,3 @@
-#if Server
 /// What an upload has become.
 public struct CommittedUpload: Sendable, Hashable {
     /// The record of the upload.
@@ -12,4 +11,3 @@ public struct CommittedUpload: Sendable, Hashable {
         self.isRepetition = isRepetition
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import NIOPosix
 import PostcardFiles
 import Synchronization
@@ -67,4 +66,3 @@ final class FileWork<Value: Sendable>: Sendable {
 func onFileThread<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
     try await FileWork(work).value()
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import Crypto
 import PostcardForm
 
@@ -26,4 +25,3 @@ public struct IdempotencyKey: Sendable, Hashable {
         digest = hash.finalize().hexadecimal
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import Synchronization
 
 /// Which record was made under which key, and which keys an upload is about to make one under.
@@ -78,4 +77,3 @@ final class KeyIndex: Sendable {
         }
     }
 }
-#endif

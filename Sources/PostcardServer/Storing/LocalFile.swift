@@ -1,4 +1,3 @@
-#if Server
 import NIOCore
 import PostcardFiles
 import SystemPackage
@@ -90,4 +89,3 @@ struct BytesInMemory: StoredFile {
         return bytes.getSlice(at: bytes.readerIndex + start, length: min(count, Int(size) - start)) ?? ByteBuffer()
     }
 }
-#endif

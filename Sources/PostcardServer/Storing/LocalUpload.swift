@@ -1,4 +1,3 @@
-#if Server
 public import NIOCore
 import Synchronization
 
@@ -223,4 +222,3 @@ private final class SharedFolder: Sendable {
         try folder.withLock { folder in try body(&folder) }
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 public import Logging
 import PostcardFiles
 import Synchronization
@@ -211,4 +210,3 @@ public final class LocalUploadStore: UploadStore {
         return isDeleted
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import Synchronization
 
 /// The identifiers of a store's records in memory, so that a page of a listing costs the same however many there are.
@@ -46,4 +45,3 @@ final class RecordIndex: Sendable {
         return lower
     }
 }
-#endif

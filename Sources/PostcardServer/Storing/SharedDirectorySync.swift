@@ -1,4 +1,3 @@
-#if Server
 import PostcardFiles
 import Synchronization
 import SystemPackage
@@ -39,4 +38,3 @@ final class SharedDirectorySync: Sendable {
         }
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import PostcardFiles
 import SystemPackage
 
@@ -127,4 +126,3 @@ struct StoreLayout: Sendable {
         try FileManager.default.removeItem(atPath: probe.string)
     }
 }
-#endif

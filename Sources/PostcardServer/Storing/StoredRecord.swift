@@ -1,4 +1,3 @@
-#if Server
 import NIOCore
 import PostcardFiles
 
@@ -134,4 +133,3 @@ private struct FileSearch {
         return index
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import Crypto
 import NIOCore
 import PostcardFiles
@@ -159,4 +158,3 @@ struct UploadFolder: ~Copyable {
         place = .nowhere
     }
 }
-#endif

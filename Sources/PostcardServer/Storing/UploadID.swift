@@ -1,4 +1,3 @@
-#if Server
 /// What an upload is known by: 26 lower-case letters and digits.
 ///
 /// The first ten characters are the time of the record in milliseconds since 1970, the other sixteen 80 random
@@ -63,4 +62,3 @@ public struct UploadID: Sendable, Hashable, Comparable, Codable, CustomStringCon
 
     public var description: String { text }
 }
-#endif

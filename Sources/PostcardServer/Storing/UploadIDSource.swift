@@ -1,4 +1,3 @@
-#if Server
 import Synchronization
 
 #if canImport(FoundationEssentials)
@@ -35,4 +34,3 @@ final class UploadIDSource: Sendable {
         }
     }
 }
-#endif

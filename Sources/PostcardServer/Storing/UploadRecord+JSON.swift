@@ -1,4 +1,3 @@
-#if Server
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
 #else
@@ -149,4 +148,3 @@ extension JSONText where Failure == Never {
         pass = nil
     }
 }
-#endif

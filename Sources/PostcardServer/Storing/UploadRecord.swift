@@ -1,4 +1,3 @@
-#if Server
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
 #else
@@ -85,4 +84,3 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
     /// Where records and files are read, wherever forms are posted.
     static let readingPath = "/uploads"
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 public import NIOCore
 
 /// Where uploads are kept.
@@ -102,4 +101,3 @@ public protocol StoredFile: Sendable {
     /// Up to `count` bytes from an offset on; fewer only where the file ends.
     func read(at offset: Int64, count: Int) async throws -> ByteBuffer
 }
-#endif

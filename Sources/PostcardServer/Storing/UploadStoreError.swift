@@ -1,4 +1,3 @@
-#if Server
 import PostcardFiles
 import SystemPackage
 
@@ -80,4 +79,3 @@ extension UploadStoreError {
             underlying: cause)
     }
 }
-#endif

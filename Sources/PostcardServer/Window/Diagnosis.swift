@@ -1,4 +1,3 @@
-#if Server
 import PostcardDoctor
 import PostcardForm
 
@@ -82,4 +81,3 @@ struct Diagnosis {
         }
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import HTTPTypes
 import Hummingbird
 
@@ -90,4 +89,3 @@ extension UploadProblem {
     /// Whether it is about what was sent, and not about who sent it, when, or how slowly.
     fileprivate var isOfTheForm: Bool { [400, 404, 405, 415, 422].contains(status.code) }
 }
-#endif

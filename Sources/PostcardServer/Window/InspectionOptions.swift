@@ -1,4 +1,3 @@
-#if Server
 /// How much of the requests that came is kept to be looked at. It is kept in memory, and gone when the receiver ends.
 public struct InspectionOptions: Sendable, Hashable {
     /// How many requests are kept: the last 200 unless set.
@@ -17,4 +16,3 @@ public struct InspectionOptions: Sendable, Hashable {
     /// The defaults.
     public init() {}
 }
-#endif

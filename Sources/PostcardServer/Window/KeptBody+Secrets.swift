@@ -1,4 +1,3 @@
-#if Server
 import Foundation
 
 extension KeptBody {
@@ -185,4 +184,3 @@ extension SecretScan {
         }
     }
 }
-#endif

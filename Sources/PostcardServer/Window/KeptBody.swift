@@ -1,4 +1,3 @@
-#if Server
 import NIOCore
 
 /// The beginning and the end of a body that was read.
@@ -111,4 +110,3 @@ extension KeptBody {
         }
     }
 }
-#endif

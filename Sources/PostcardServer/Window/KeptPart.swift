@@ -1,4 +1,3 @@
-#if Server
 import PostcardForm
 
 /// A part of a form that was read, described.
@@ -40,4 +39,3 @@ struct KeptPart: Sendable {
         }
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import HTTPTypes
 
 #if canImport(FoundationEssentials)
@@ -48,4 +47,3 @@ extension KeptRequest {
         character == " " || character == "\t"
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import Hummingbird
 import PostcardForm
 
@@ -70,4 +69,3 @@ extension KeptRequest {
             contentType: head.headerFields[.contentType], outcome: outcome, notes: notes)
     }
 }
-#endif

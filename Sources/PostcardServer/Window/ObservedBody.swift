@@ -1,4 +1,3 @@
-#if Server
 import Hummingbird
 
 /// A request's body that tells a capture what goes by, and of which the rest can be read when its reader is done.
@@ -62,4 +61,3 @@ struct ObservedBody: AsyncSequence, Sendable {
         while capture.hasRoom, let chunk = try? await iterator.next() { _ = chunk }
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import Hummingbird
 import PostcardDoctor
 import PostcardForm
@@ -137,4 +136,3 @@ final class RequestCapture: Sendable {
         }
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import PostcardDoctor
 
 #if canImport(FoundationEssentials)
@@ -155,4 +154,3 @@ extension CurlCommand {
         }
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import HTTPTypes
 import Hummingbird
 
@@ -44,4 +43,3 @@ extension UploadProblem {
         status: 404, code: "not-found", detail: "There is no such request, or it is no longer kept.",
         fix: "GET /requests lists those that are kept.")
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
@@ -35,4 +34,3 @@ struct RequestSummary: Encodable, Sendable {
         milliseconds = Int(request.duration / .milliseconds(1))
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import Synchronization
 
 /// The last requests that came, newest last.
@@ -64,4 +63,3 @@ final class RequestWindow: Sendable {
         state.withLock { state in state.requests.last { $0.id == id } }
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Server
 import Foundation
 
 /// Decides what of a request is a secret, and masks it for those who look at requests.
@@ -203,4 +202,3 @@ extension Secrets {
             .map { ResumptionID($0.prefix { $0 != "?" }) == nil ? $0 : mask[...] }.joined(separator: "/")
     }
 }
-#endif

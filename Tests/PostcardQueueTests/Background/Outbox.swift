@@ -1,4 +1,3 @@
-#if Queue
 import Foundation
 import PostcardClient
 import PostcardForm
@@ -99,4 +98,3 @@ extension QueuedUpload.State {
     /// Why it has failed.
     var failure: String? { if case .failed(let reason) = self { reason } else { nil } }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Queue && AsyncHTTP
 import Foundation
 import PostcardClient
 import PostcardQueue
@@ -206,4 +205,3 @@ struct SeededChance: RandomNumberGenerator {
         return bits ^ (bits >> 31)
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Queue && AsyncHTTP
 import Foundation
 import PostcardClient
 import PostcardQueue
@@ -245,4 +244,3 @@ import Testing
         await #expect(throws: (any Error).self) { try await queue.run() }
     }
 }
-#endif

@@ -1,4 +1,3 @@
-#if Queue && AsyncHTTP
 import Foundation
 import PostcardClient
 import PostcardQueue
@@ -118,4 +117,3 @@ import Testing
         #expect(moments.first?.states.isEmpty == true)
     }
 }
-#endif

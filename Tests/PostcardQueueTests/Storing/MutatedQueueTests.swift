@@ -1,4 +1,4 @@
-#if os(Linux) && Queue && AsyncHTTP
+#if os(Linux)
 import Foundation
 import PostcardTestSupport
 import Testing

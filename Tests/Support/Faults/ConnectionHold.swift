@@ -1,4 +1,3 @@
-#if AsyncHTTP
 package import NIOCore
 
 /// Keeps what comes on a connection for those who are about to take it: a client that closes at once sends the end of it
@@ -54,4 +53,3 @@ package final class ConnectionHold: ChannelInboundHandler, RemovableChannelHandl
         if hasEnded { context.fireUserInboundEventTriggered(ChannelEvent.inputClosed) }
     }
 }
-#endif

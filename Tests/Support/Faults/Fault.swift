@@ -1,4 +1,3 @@
-#if AsyncHTTP
 /// What befalls one request on its way through the proxy. Bytes are those of the body, the framing of chunks not
 /// counted.
 package enum Fault: Sendable, Hashable {
@@ -57,4 +56,3 @@ package enum Fault: Sendable, Hashable {
         }
     }
 }
-#endif

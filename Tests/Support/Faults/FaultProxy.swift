@@ -1,4 +1,3 @@
-#if AsyncHTTP
 package import Foundation
 import NIOCore
 import NIOHTTP1
@@ -190,4 +189,3 @@ final class ProxyEnd: Sendable {
         try? await promise.futureResult.get()
     }
 }
-#endif

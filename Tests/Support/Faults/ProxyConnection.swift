@@ -1,4 +1,3 @@
-#if AsyncHTTP
 import Foundation
 import NIOCore
 import NIOHTTP1
@@ -231,4 +230,3 @@ struct Pace {
         }
     }
 }
-#endif

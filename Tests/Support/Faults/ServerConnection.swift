@@ -1,4 +1,3 @@
-#if AsyncHTTP
 import Foundation
 import NIOCore
 import NIOHTTP1
@@ -54,4 +53,3 @@ struct ServerConnection {
         try await inbound.next(isolation: #isolation)
     }
 }
-#endif
