@@ -119,7 +119,7 @@ public struct PictureFitter: Sendable {
         case .encode(let search): fit = search
         }
 
-        var picture = try codec.open(source, head: head, edge: fit.edge, maximumBytes: fit.maximumBytes)
+        var picture = try codec.open(source, head: head, edge: fit.edge, maximumBytes: limit.maximumBytes)
         fit.fixedBytes = picture.fixedBytes
         var best: EncodedPicture?
         while true {

@@ -58,7 +58,7 @@ struct LibraryCodec: PictureCodec {
 }
 
 /// Decoded pixels, at the first edge that is tried.
-private struct LibraryPicture: DecodedPicture {
+struct LibraryPicture: DecodedPicture {
     let original: PicturePixels
     let profile: [UInt8]
     /// The pixels at another edge, made of the original ones.

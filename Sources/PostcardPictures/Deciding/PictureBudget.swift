@@ -74,5 +74,6 @@ public struct PictureBudget: Sendable, Hashable {
         spent[index] = bytes
     }
 
-    private static func whole(_ bytes: Double) -> Int64 { Int64(exactly: bytes.rounded(.down)) ?? 0 }
+    /// Rounds down, but not what rounding errors have made of a whole number.
+    private static func whole(_ bytes: Double) -> Int64 { Int64(exactly: (bytes + 0.001).rounded(.down)) ?? 0 }
 }
