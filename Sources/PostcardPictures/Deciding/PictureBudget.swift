@@ -1,11 +1,3 @@
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
-
 /// Divides the bytes that a whole form may have among its pictures.
 ///
 /// ```swift
@@ -52,12 +44,12 @@ public struct PictureBudget: Sendable, Hashable {
 
         var rest = Double(left)
         while true {
-            let weights = open.reduce(0) { $0 + sqrt(Double(sizes[$1])) }
+            let weights = open.reduce(0) { $0 + Double(sizes[$1]).squareRoot() }
             guard weights > 0 else { return 0 }
             let factor = rest / weights
-            let content = open.filter { Double(sizes[$0]) <= factor * sqrt(Double(sizes[$0])) }
+            let content = open.filter { Double(sizes[$0]) <= factor * Double(sizes[$0]).squareRoot() }
             if content.contains(index) { return sizes[index] }
-            guard !content.isEmpty else { return Self.whole(factor * sqrt(Double(sizes[index]))) }
+            guard !content.isEmpty else { return Self.whole(factor * Double(sizes[index]).squareRoot()) }
             rest -= content.reduce(0) { $0 + Double(sizes[$1]) }
             open.removeAll { content.contains($0) }
         }
