@@ -51,12 +51,11 @@ extension RouteTable {
     ) {
         let budget = budget ?? AnswerBudget(bytes: options.maximumAnswerBytes)
         let reception = Reception(store: store, options: options, meter: meter, budget: budget)
-        if let resumption = options.resumption, let store = store as? LocalUploadStore {
-            addResumption(
-                ResumableReception(uploads: store.unfinished, reception: reception, options: resumption))
+        if let resumption = options.resumption, let uploads = store as? any ResumableUploadStore {
+            addForms(resumedIn: uploads, reception, resumption)
         } else {
             add(RouterPath(options.path), .post) { request, context in
-                try await reception.answer(request, logger: context.logger)
+                try await reception.response(to: request, logger: context.logger)
             }
         }
         let archive = Archive(store: store, budget: budget)
@@ -78,6 +77,22 @@ extension RouteTable {
             add("\(base)/{id}", .delete) { _, context in
                 try await archive.delete(id: context.parameters.get("id"), logger: context.logger)
             }
+        }
+    }
+
+    private mutating func addForms(
+        resumedIn uploads: some ResumableUploadStore, _ reception: Reception<some UploadStore>,
+        _ options: ResumptionOptions
+    ) {
+        let resumption = ResumableReception(uploads: uploads, reception: reception, options: options)
+        resumption.addRoutes(to: &self)
+        add(RouterPath(reception.options.path), .post) { request, context in
+            if AppendRequest.isAsked(by: request),
+                let response = try await resumption.create(request, logger: context.logger)
+            {
+                return response
+            }
+            return try await reception.response(to: request, logger: context.logger)
         }
     }
 }

@@ -54,8 +54,8 @@ public struct UploadOptions: Sendable {
     /// the same form. What changes between two attempts, such as a token that is refreshed, must not be part of it.
     public var keyScope: @Sendable (HTTPFields) -> String = { _ in "" }
 
-    /// How uploads are kept that can be resumed; a form must come in one request where it is `nil`. A
-    /// ``LocalUploadStore`` keeps them; with another store there is no such offer.
+    /// How unfinished uploads are kept, so that clients can resume them. `nil` switches resumption off: every form must
+    /// arrive in one request. It needs a store that is a ``ResumableUploadStore``, as ``LocalUploadStore`` is.
     public var resumption: ResumptionOptions? = ResumptionOptions()
 
     /// What is offered beside receiving; everything unless set. It needs no password: give strangers ``Access/none``.

@@ -8,8 +8,8 @@ public struct IdempotencyKey: Sendable, Hashable {
     /// what a store keeps.
     public let digest: String
 
-    /// Takes a key that was kept.
-    init(digest: String) {
+    /// Reads a key that a store has kept.
+    public init(digest: String) {
         self.digest = digest
     }
 

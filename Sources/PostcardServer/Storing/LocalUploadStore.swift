@@ -26,7 +26,7 @@ import Foundation
 ///
 /// One store at a time may have a directory open, which a lock on `.lock` sees to. The memory that an upload takes
 /// does not depend on the size of its files: at most 1 MiB waits to be written, and less where there are many.
-public final class LocalUploadStore: UploadStore {
+public final class LocalUploadStore: ResumableUploadStore {
     let layout: StoreLayout
     private let lock: FileLock
     private let logger: Logger
@@ -38,7 +38,7 @@ public final class LocalUploadStore: UploadStore {
     let uploadCount = Atomic<Int>(0)
     private let folderCount = Atomic<Int>(0)
     /// What can be resumed.
-    let unfinished: UnfinishedUploads
+    let unfinished: LocalUnfinishedUploads
 
     /// Opens a directory, making it where there is none, and removes from it what a crash left half-written.
     ///
@@ -73,7 +73,7 @@ public final class LocalUploadStore: UploadStore {
             identifiers = UploadIDSource(after: known.max())
             index = RecordIndex(known)
             keys = KeyIndex(Self.keys(of: known, layout, logger))
-            unfinished = try UnfinishedUploads(layout: layout, logger: logger)
+            unfinished = try LocalUnfinishedUploads(layout: layout, logger: logger)
         } catch let error as FileError where error.errno == .wouldBlock {
             throw .inUse(directory)
         } catch {
@@ -87,6 +87,10 @@ public final class LocalUploadStore: UploadStore {
     /// Opens a directory by a path that is text, as the other initializer does.
     public convenience init(directory: String) throws(UploadStoreError) {
         try self.init(directory: FilePath(directory))
+    }
+
+    deinit {
+        unfinished.close()
     }
 
     private static func keys(of ids: [UploadID], _ layout: StoreLayout, _ logger: Logger) -> [String: UploadID] {
@@ -125,6 +129,16 @@ public final class LocalUploadStore: UploadStore {
     /// The bytes that are free where the uploads are kept.
     package func freeBytes() async throws -> Int64 {
         try await onFileThread { [layout] in try DurableFiles.freeBytes(at: layout.directory) }
+    }
+
+    public func createUnfinishedUpload(
+        _ id: ResumptionID, of form: UnfinishedForm, options: ResumptionOptions
+    ) async throws -> LocalUnfinishedUpload? {
+        try await unfinished.create(id, of: form, options: options)
+    }
+
+    public func unfinishedUpload(_ id: ResumptionID) async throws -> LocalUnfinishedUpload? {
+        await unfinished.find(id)
     }
 
     public func identifiers(limit: Int, after id: UploadID?) async throws -> [UploadID] {

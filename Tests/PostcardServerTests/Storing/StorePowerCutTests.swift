@@ -241,8 +241,7 @@ private struct ReceiverRecording: Sendable {
                 }
             case .finished(let token, let id):
                 guard isLeft(token, entries) else { continue }
-                guard case .finished(_, let location?) = await upload(token, of: store)?.progress,
-                    location.hasSuffix(id)
+                guard case .finished(_, let record?) = await upload(token, of: store)?.progress, record.text == id
                 else {
                     broken.append("The answer to \(token) is gone.")
                     continue
@@ -256,14 +255,14 @@ private struct ReceiverRecording: Sendable {
             guard let upload = await upload(token, of: store), case .unfinished(let offset) = upload.progress else {
                 continue
             }
-            if try Data(contentsOf: URL(filePath: upload.folder.body.string)) != form.body.prefix(Int(offset)) {
+            if try Data(contentsOf: URL(filePath: upload.directory.body.string)) != form.body.prefix(Int(offset)) {
                 broken.append("\(token) has \(offset) bytes that are not those of its form.")
             }
         }
         return broken
     }
 
-    private func upload(_ name: String, of store: LocalUploadStore) async -> UnfinishedUpload? {
+    private func upload(_ name: String, of store: LocalUploadStore) async -> LocalUnfinishedUpload? {
         guard let id = ResumptionID(name) else { return nil }
         return await store.unfinished.find(id)
     }

@@ -7,43 +7,37 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Where an upload lies that can be resumed: what is known of it, its bytes, and in their place at last its answer.
-/// Every call blocks.
+/// The directory of an unfinished upload: `upload.json` with its facts, `body` with its bytes, and `answer.json` with the
+/// response that replaces them. Every call blocks.
 ///
-/// A folder whose `upload.json` cannot be read was never told of to anybody, because its address is given away only
-/// once that is on the disk. Bytes are appended to `body` in their order, so that all of it is a beginning of the form,
-/// also when the receiver was killed. A power cut may leave zeros where bytes were not synced: after one, only those
-/// count that were promised to the sender.
-struct UnfinishedFolder: Sendable {
-    /// What is known of an upload from its beginning on.
+/// A client learns the address of an upload once `upload.json` is on the disk, so a directory without a readable one can
+/// be removed. Bytes are appended to `body` in order, so it is always a beginning of the form, even if the server was
+/// killed. A power cut may leave zeros in place of bytes that were not synced: after one, only the bytes promised to the
+/// client count.
+struct UnfinishedDirectory: Sendable {
+    /// What is known of an upload from its creation on.
     struct Facts: Sendable, Codable {
-        /// The form's own type, with its boundary.
+        /// The Content-Type of the form, with its boundary.
         let contentType: String
-        /// Under which key the form becomes a record: the sender's, or one of the upload's own.
+        /// The digest of the key under which the form becomes a record.
         let keyDigest: String
         let created: Date
         let expires: Date
-        /// The bytes that the upload is to have, once its sender has said it.
+        /// The length of the form, once a request has said it.
         var length: Int64?
-        /// How many bytes the sender was last promised, all of them synced; `nil` from a version that did not say.
+        /// How many bytes the client was promised, all of them synced; `nil` in files of an early version.
         var promised: Int64? = 0
-        /// When the bytes after those were written: see ``DurableFiles/systemStart``.
+        /// The start of the system after which the other bytes were written.
         var systemStart = SystemStart.current
-    }
-
-    /// What an upload has come to.
-    enum Content: Sendable {
-        case bytes(Int64)
-        case answer(length: Int64, location: String?)
     }
 
     let path: FilePath
 
     private var factsPath: FilePath { path.appending("upload.json") }
-    private var answerPath: FilePath { path.appending("answer.json") }
+    private var responsePath: FilePath { path.appending("answer.json") }
     var body: FilePath { path.appending("body") }
 
-    /// Makes the folder, so that it is there after a power cut.
+    /// Makes the directory durably.
     func make(_ facts: Facts) throws(FileError) {
         try DurableFiles.makeDirectory(path)
         do throws(FileError) {
@@ -52,16 +46,16 @@ struct UnfinishedFolder: Sendable {
             try DurableFiles.synchronizeDirectory(path)
             try DurableFiles.synchronizeDirectory(path.removingLastComponent())
         } catch {
-            // Without a sync: no client knows the address of a folder that a power cut brings back, and it expires.
+            // Without a sync: no client knows the address of a directory that a power cut brings back, and it expires.
             try? FileManager.default.removeItem(atPath: path.string)
             throw error
         }
     }
 
-    /// What was there when the receiver was started.
+    /// Reads the upload when the store is opened.
     ///
-    /// - Returns: `nil` where the receiver was ended before anybody was told of the upload.
-    func load() throws -> (facts: Facts, content: Content)? {
+    /// - Returns: `nil` if the server was killed before a client learned the address.
+    func load() throws -> (facts: Facts, progress: UnfinishedUploadProgress)? {
         do {
             return try loadWhole()
         } catch is DecodingError, Errno.noSuchFileOrDirectory {
@@ -69,11 +63,11 @@ struct UnfinishedFolder: Sendable {
         }
     }
 
-    private func loadWhole() throws -> (facts: Facts, content: Content) {
+    private func loadWhole() throws -> (facts: Facts, progress: UnfinishedUploadProgress) {
         var facts = try read(Facts.self, from: factsPath)
-        if let answer = try? read(KeptAnswer.self, from: answerPath) {
+        if let answer = try? read(FinalResponse.self, from: responsePath) {
             try? FileManager.default.removeItem(atPath: body.string)
-            return (facts, .answer(length: answer.length, location: answer.location))
+            return (facts, .finished(length: answer.length, record: answer.record))
         }
         guard let file = try LocalFile(body) else { throw Errno.noSuchFileOrDirectory }
         var size = file.size
@@ -81,40 +75,40 @@ struct UnfinishedFolder: Sendable {
             size = min(size, promised)
             try AppendedFile(body).cut(to: size)
             facts.systemStart = SystemStart.current
-            // If this fails, what follows counts as lost at the next start, as it does now.
+            // If this fails, the bytes that follow count as lost at the next start, as they do now.
             try? update(facts)
         }
-        return (facts, .bytes(size))
+        return (facts, .unfinished(offset: size))
     }
 
-    /// Writes what was learned of the upload.
+    /// Replaces the facts.
     func update(_ facts: Facts) throws(FileError) {
         try replace(factsPath, with: facts)
     }
 
-    /// Keeps the answer, and no longer the bytes.
-    func finish(_ answer: KeptAnswer) throws(FileError) {
-        try replace(answerPath, with: answer)
-        // Without a sync: beside an answer, the bytes are removed again at the next start.
+    /// Stores the response and removes the bytes.
+    func finish(_ response: FinalResponse) throws(FileError) {
+        try replace(responsePath, with: response)
+        // Without a sync: bytes beside a response are removed at the next start too.
         try? FileManager.default.removeItem(atPath: body.string)
     }
 
-    func answer() throws(UploadStoreError) -> KeptAnswer {
+    func response() throws(UploadStoreError) -> FinalResponse {
         do {
-            return try read(KeptAnswer.self, from: answerPath)
+            return try read(FinalResponse.self, from: responsePath)
         } catch {
-            throw .unreadable("read", answerPath, error)
+            throw .unreadable("read", responsePath, error)
         }
     }
 
     /// Removes everything.
     ///
-    /// - Parameter doomed: Where what could not be removed is removed at the next start.
+    /// - Parameter doomed: Where the directory is moved first. What cannot be removed is removed at the next start.
     func remove(by doomed: FilePath) throws(FileError) {
         do throws(FileError) {
             try DurableFiles.move(path, to: doomed)
         } catch  where error.errno == .noSuchFileOrDirectory {
-            // An earlier try got as far as this.
+            // An earlier attempt has moved it.
         }
         defer { try? FileManager.default.removeItem(atPath: doomed.string) }
         try DurableFiles.synchronizeDirectory(path.removingLastComponent())
@@ -145,12 +139,12 @@ struct UnfinishedFolder: Sendable {
     }
 }
 
-/// Identifies the time since the system was started.
+/// Identifies the last start of the operating system.
 ///
-/// Bytes that were written and not synced are there for as long as it lasts, whatever happens to the program. After that
-/// a file can have zeros in their place: its length may reach the disk before its bytes do.
+/// Bytes that were written and not synced survive the end of the program, but not the end of the system. After a power
+/// cut a file can have zeros in their place, because its length may reach the disk before its bytes do.
 enum SystemStart {
-    /// `nil` if the system does not say.
+    /// `nil` if the system does not provide it.
     static let current: String? = {
         var bytes = [UInt8](repeating: 0, count: 64)
         #if canImport(Darwin)
@@ -167,7 +161,7 @@ enum SystemStart {
     }()
 }
 
-/// The bytes of an upload while more are appended to them; closed when nobody holds it any more.
+/// The file of an unfinished upload's bytes, open for appending. It is closed with the object.
 final class AppendedFile: Sendable {
     private let path: FilePath
     private let descriptor: FileDescriptor
@@ -184,9 +178,9 @@ final class AppendedFile: Sendable {
         try? descriptor.close()
     }
 
-    /// Writes behind what is there.
+    /// Appends bytes.
     ///
-    /// - Parameter written: Told of every piece that is in the file, also where the rest does not fit.
+    /// - Parameter written: Called with the length of every piece that was written, even if the rest does not fit.
     func append(_ bytes: RawSpan, at offset: Int64, written: (Int) -> Void) throws(FileError) {
         do {
             try bytes.withUnsafeBytes { bytes in
@@ -204,7 +198,7 @@ final class AppendedFile: Sendable {
         }
     }
 
-    /// Leaves the first bytes alone.
+    /// Removes all but the first bytes.
     func cut(to length: Int64) throws(FileError) {
         do {
             try descriptor.resize(to: length)
