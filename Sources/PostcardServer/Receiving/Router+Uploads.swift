@@ -51,7 +51,9 @@ extension RouteTable {
         to store: some UploadStore, options: UploadOptions, meter: UploadMeter = UploadMeter(),
         live: LiveEvents? = nil, window: RequestWindow? = nil, budget: AnswerBudget? = nil
     ) {
-        let budget = budget ?? AnswerBudget(bytes: options.maximumAnswerBytes)
+        let budget =
+            budget
+            ?? AnswerBudget(bytes: options.maximumAnswerBytes, clientShare: options.clientShare)
         let reception = Reception(store: store, options: options, meter: meter, live: live, budget: budget)
         if let resumption = options.resumption, let store = store as? LocalUploadStore {
             addResumption(
