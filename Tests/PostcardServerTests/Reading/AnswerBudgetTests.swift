@@ -242,7 +242,7 @@ struct AnswerBudgetTests {
                 // 30 kB a second for four times the idle time; a piece of the file takes longer than that time.
                 for _ in 0..<240 {
                     received += try socket.receive(upTo: 3000).count
-                    socket.pause(milliseconds: 100)
+                    RawSocket.pause(milliseconds: 100)
                 }
                 return try received + socket.receiveAll().count
             }
