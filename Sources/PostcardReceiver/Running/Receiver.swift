@@ -130,7 +130,7 @@ public struct Receiver: Sendable {
             middleware: AccessMiddleware(tokens: tokens, origins: origins, uploadPath: uploads.path, meter: meter))
         // One table, because a path of the receiver's own may be where forms are posted.
         var routes = RouteTable<BasicRequestContext>()
-        let budget = AnswerBudget(bytes: uploads.maximumAnswerBytes)
+        let budget = AnswerBudget(bytes: uploads.maximumAnswerBytes, clientShare: uploads.clientShare)
         routes.addUploads(to: store, options: uploads, meter: meter, budget: budget)
         addPages(to: &routes, live: live, window: window, budget: budget)
         addStatus(of: store, meter, to: &routes)

@@ -70,10 +70,11 @@ struct Reception<Store: UploadStore>: Sendable {
     /// A record of which several thousand may be in memory.
     private static var smallBytes: Int { 4 << 10 }
 
-    /// The body of a record's answer, as it is stored.
+    /// The body of a record's answer, as it is stored. The form was received, so the answer does not wait for clients that
+    /// do not read theirs.
     func body(ofRecord id: UploadID, logger: Logger) async throws -> ResponseBody {
         do {
-            if let stored = try await store.openRecord(id) { return budget.body(of: stored) }
+            if let stored = try await store.openRecord(id) { return budget.body(of: stored, priority: .immediate) }
         } catch let error as UploadStoreError {
             logger.error("Could not read a record", metadata: ["upload": "\(id)", "error": "\(error)"])
             throw UploadProblem.unreadable

@@ -27,8 +27,9 @@ public struct UploadOptions: Sendable {
     public var maximumHeldBytes = 128 << 20
 
     /// How many bytes of answers may be in memory at once, of all clients together: files, records and lists that are
-    /// read from the store but not yet sent. A client waits for its next piece while others hold them all. Defaults to
-    /// 16 MiB.
+    /// read from the store but not yet sent. A client waits for its next piece while others hold them all, or while
+    /// answers to its own address hold the part of them that ``clientShare`` says. The answer to a form that was
+    /// received does not wait. Defaults to 16 MiB.
     public var maximumAnswerBytes = 16 << 20
 
     /// Looks at every file that was received whole, before the form becomes a record: a virus scanner, a moderation
@@ -42,9 +43,9 @@ public struct UploadOptions: Sendable {
     /// A form counts from the first byte of its body until it is answered.
     public var maximumConcurrentUploads = 2000
 
-    /// The part of ``maximumConcurrentUploads``, and of ``ResumptionOptions/maximumUnfinished``, that the clients of one
-    /// address can have, at least one upload. An IPv6 network of 64 bits counts as one address. Defaults to 0.25.
-    /// ``Receiver`` limits the connections of an address in the same way.
+    /// The part of ``maximumConcurrentUploads``, ``maximumAnswerBytes`` and ``ResumptionOptions/maximumUnfinished`` that
+    /// the clients of one address can have, at least one upload. An IPv6 network of 64 bits counts as one address.
+    /// Defaults to 0.25. ``Receiver`` limits the connections of an address in the same way.
     ///
     /// Set it to 1, which is no limit, where all clients have one address: behind a reverse proxy.
     public var clientShare = 0.25

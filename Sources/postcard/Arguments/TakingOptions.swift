@@ -25,8 +25,8 @@ struct TakingOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "The share of connections, forms and unfinished uploads that one address can have (25). Give 100 behind a "
-                + "proxy, where all clients have one address.", valueName: "percent"))
+            "The share of connections, forms, unfinished uploads and unread answers that one address can have (25). "
+                + "Give 100 behind a proxy, where all clients have one address.", valueName: "percent"))
     var clientShare: Double?
 
     @Option(help: ArgumentHelp("The free space to leave on the disk, such as 1GB (64MiB).", valueName: "size"))
