@@ -260,7 +260,7 @@ extension BackgroundWork {
                 try db.delayUpload(
                     id, until: Date(timeIntervalSinceNow: session.lossDelay / .seconds(1)),
                     because: "The system no longer has this upload, and has not said how it ended. It is sent again.",
-                    isFailure: false)
+                    isFailure: false, mayHaveArrived: true)
             }
         }
         for transfer in lost.keys { carried[transfer] = nil }
@@ -298,28 +298,34 @@ extension BackgroundWork {
     }
 
     private mutating func handOver(_ record: UploadRecord) async throws {
+        var hasBegun = false
         do {
             let request = try await request(of: record)
             // The system would end the app if the file were missing.
             try store.folder.openBody(record.uuid, length: record.upload.totalBytes).close()
             carried[record.transfer] = Carriage(id: record.upload.id)
+            hasBegun = true
             try await service.begin(request)
         } catch let error as FileError where error.errno == .noSuchFileOrDirectory {
             carried[record.transfer] = nil
             try write(record) { db in
                 try db.failUpload(
-                    record.upload.id, because: "The form is no longer in the queue's folder. Enqueue it again. \(error)"
-                )
+                    record.upload.id,
+                    because: "The form is no longer in the queue's folder. Enqueue it again. \(error)",
+                    mayHaveArrived: false)
             }
         } catch let error as UploadError {
-            try write(record) { try $0.failUpload(record.upload.id, because: error.message) }
+            try write(record) { db in
+                try db.failUpload(record.upload.id, because: error.message, mayHaveArrived: hasBegun)
+            }
         } catch {
             carried[record.transfer] = nil
             held[record.upload.id] = .now.advanced(by: Self.holdTime)
             try write(record) { db in
                 try db.delayUpload(
                     record.upload.id, until: Date(timeIntervalSinceNow: Self.holdTime / .seconds(1)),
-                    because: "It could not be handed to the system: \(error)", isFailure: false)
+                    because: "It could not be handed to the system: \(error)", isFailure: false,
+                    mayHaveArrived: hasBegun)
             }
         }
     }
@@ -400,7 +406,8 @@ extension BackgroundWork {
             let upload = record.upload
             store.progress.end(upload.id)
             if case .done = upload.state { return false }
-            let outcome = TransferOutcome(end, body: body, of: upload)
+            let outcome = TransferOutcome(
+                end, body: body, of: upload, mayBeRepetition: record.mayHaveArrived(before: transfer.attempt))
             if case .accepted(let response) = outcome {
                 // Whatever was decided since: the server has it.
                 try db.finishUpload(upload.id, with: response)
@@ -414,16 +421,19 @@ extension BackgroundWork {
                     upload.id, until: now.addingTimeInterval(session.lossDelay / .seconds(1)),
                     because:
                         "The system cancelled the upload, for instance because the app was quit. It is sent again.",
-                    isFailure: false)
+                    isFailure: false, mayHaveArrived: true)
             case .strayed(let reason): try db.failUpload(upload.id, because: reason)
             case .failed(let error):
-                // The system repeats a request whose connection broke, and does not say so.
+                // The system repeats a request whose connection broke, and does not say so: without a response, the form
+                // may have arrived whatever the last failure was.
+                let mayHaveArrived = error.response == nil || error.mayHaveArrived
                 let next = session.retryPolicy.nextAttempt(
                     after: error, failures: record.failures + 1, mayBeRepetition: true, now: now)
                 if let next {
-                    try db.delayUpload(upload.id, until: next, because: error.message)
+                    try db.delayUpload(
+                        upload.id, until: next, because: error.message, mayHaveArrived: mayHaveArrived)
                 } else {
-                    try db.failUpload(upload.id, because: "\(error)")
+                    try db.failUpload(upload.id, because: "\(error)", mayHaveArrived: mayHaveArrived)
                 }
             }
             return false
