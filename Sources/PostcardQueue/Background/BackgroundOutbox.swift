@@ -142,7 +142,8 @@ private struct BackgroundWork {
     private let service: any TransferService
 
     private var isConnected = false
-    /// Whether it is known what earlier processes have handed over.
+    /// Whether it is known which of the claimed uploads the service has: those of earlier processes, and those after a
+    /// failure that could not be written down.
     private var isReconciled = false
     /// What the service has, as far as this process knows.
     private var carried: [Transfer.ID: Carriage] = [:]
@@ -242,7 +243,10 @@ extension BackgroundWork {
         }
         let found = try await service.transfers()
         let expected = try store.database.read { try $0.transfers(of: session.identifier) }
-        for (transfer, id) in expected { carried[transfer] = Carriage(id: id) }
+        let ended = Set(unsettled.map(\.0))
+        for (transfer, id) in expected where carried[transfer] == nil && !ended.contains(transfer) {
+            carried[transfer] = Carriage(id: id)
+        }
         events += outbox.takeEvents()
         try settleEvents()
         for (transfer, hasEnded) in found where expected[transfer] == nil && !hasEnded {
@@ -292,7 +296,13 @@ extension BackgroundWork {
             let claimed = try store.database.write {
                 try $0.claimTransfers(ids, for: session.identifier, at: Date())
             }
-            for record in claimed { try await handOver(record) }
+            do {
+                for record in claimed { try await handOver(record) }
+            } catch {
+                // Neither this upload nor those after it were handed over, and the database says that they were.
+                isReconciled = false
+                throw error
+            }
             store.noteChange()
         }
     }

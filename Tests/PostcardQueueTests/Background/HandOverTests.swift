@@ -1,11 +1,13 @@
 import Foundation
+import GRDB
 import HTTPTypes
 import PostcardClient
 import PostcardForm
-import PostcardQueue
 import PostcardTestSupport
 import Synchronization
 import Testing
+
+@testable import PostcardQueue
 
 /// What is handed to the system, and when.
 @Suite(.timeLimit(.minutes(5))) struct HandOverTests {
@@ -14,6 +16,7 @@ import Testing
         private struct State {
             var kept: [Transfer] = []
             var report: (@Sendable (TransferEvent) -> Void)?
+            var refusal: (@Sendable () throws -> Void)?
         }
 
         private let state = Mutex(State())
@@ -28,11 +31,19 @@ import Testing
             Dictionary(begun.map { ($0.id, false) }, uniquingKeysWith: { first, _ in first })
         }
 
-        func begin(_ transfer: Transfer) async throws { state.withLock { $0.kept.append(transfer) } }
+        func begin(_ transfer: Transfer) async throws {
+            try state.withLock { $0.refusal.take() }?()
+            state.withLock { $0.kept.append(transfer) }
+        }
 
         func cancel(_ id: Transfer.ID) async { state.withLock { $0.kept.removeAll { $0.id == id } } }
 
         func disconnect() async {}
+
+        /// Refuses the next transfer with what a closure throws.
+        func refuseNext(_ refusal: @escaping @Sendable () throws -> Void) {
+            state.withLock { $0.refusal = refusal }
+        }
 
         /// Ends the only transfer.
         func end(_ end: TransferEnd) throws {
@@ -140,6 +151,27 @@ import Testing
         try queue.resume(ids[0])
         try await queue.handOver()
         #expect(service.begun.count == 2)
+        await queue.disconnect()
+    }
+
+    @Test func `uploads that could be neither handed over nor put back are handed over later`() async throws {
+        let queue = try queue()
+        let first = try await queue.enqueue(Self.form(), to: Self.address())
+        let second = try await queue.enqueue(Self.form(), to: Self.address())
+        let file = folder.url.appending(path: "queue/queue.sqlite").path
+        let trigger = "CREATE TRIGGER refusal BEFORE UPDATE ON upload BEGIN SELECT RAISE(ABORT, 'refused'); END"
+        service.refuseNext {
+            try DatabaseQueue(path: file).write { try $0.execute(sql: trigger) }
+            throw UploadQueueError(.failed, "refused")
+        }
+        await #expect(throws: UploadQueueError.self) { try await queue.handOver() }
+        #expect(try [first, second].allSatisfy { try queue.upload($0)?.state == .sending } && service.begun.isEmpty)
+        try await DatabaseQueue(path: file).write { try $0.execute(sql: "DROP TRIGGER refusal") }
+        try await queue.handOver()
+        #expect(service.begun.map(\.id.attempt) == [2])
+        let waiting = try #require(try queue.upload(first))
+        #expect(waiting.state.isRetrying && waiting.attempts == 1, "\(waiting.state)")
+        #expect(try queue.upload(second)?.attempts == 2)
         await queue.disconnect()
     }
 
