@@ -270,13 +270,3 @@ extension UploadError {
     /// Whether a server may have taken the form, whatever it answered.
     var mayHaveArrived: Bool { delivery == .answerLost || delivery == .accepted }
 }
-
-extension FileError {
-    /// Whether the same may work later: a locked phone, too many open files. A link or a folder stays one.
-    fileprivate var mayPass: Bool {
-        let passing: [Errno] = [
-            .notPermitted, .permissionDenied, .tooManyOpenFiles, .tooManyOpenFilesInSystem, .noMemory, .ioError,
-        ]
-        return reason == nil && passing.contains(errno)
-    }
-}

@@ -72,6 +72,11 @@ extension Database {
         } catch let error as UploadQueueError {
             // A full disk, say: the old tables are kept, and the next start tries again.
             throw error
+        } catch let error as FileError where error.mayPass {
+            throw UploadQueueError(error)
+        } catch let error as FormError where error.code == .fileUnreadable {
+            throw UploadQueueError(
+                .unusableDirectory, "The queue's directory cannot be used. \(error)", underlying: error)
         } catch let error as DatabaseError where error.resultCode != .SQLITE_TOOBIG {
             throw error
         } catch {
@@ -203,7 +208,7 @@ extension QueueFolder {
 
     /// Removes the copies of older versions, by the names that those gave: numbers in folders named by UUIDs.
     func removeCopiesOfOlderVersions() {
-        guard let files = legacyFiles() else { return }
+        guard let files = try? legacyFiles() else { return }
         for name in (try? files.names()) ?? [] where UUID(uuidString: name.string) != nil {
             guard let folder = try? files.existingDirectory(name) else { continue }
             for file in (try? folder.names()) ?? [] where UInt32(file.string) != nil { try? folder.remove(file) }
