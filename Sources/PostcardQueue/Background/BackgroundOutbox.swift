@@ -142,7 +142,8 @@ private struct BackgroundWork {
     private let service: any TransferService
 
     private var isConnected = false
-    /// Whether it is known what earlier processes have handed over.
+    /// Whether it is known which of the claimed uploads the service has: those of earlier processes, and those after a
+    /// failure that could not be written down.
     private var isReconciled = false
     /// What the service has, as far as this process knows.
     private var carried: [Transfer.ID: Carriage] = [:]
@@ -242,7 +243,10 @@ extension BackgroundWork {
         }
         let found = try await service.transfers()
         let expected = try store.database.read { try $0.transfers(of: session.identifier) }
-        for (transfer, id) in expected { carried[transfer] = Carriage(id: id) }
+        let ended = Set(unsettled.map(\.0))
+        for (transfer, id) in expected where carried[transfer] == nil && !ended.contains(transfer) {
+            carried[transfer] = Carriage(id: id)
+        }
         events += outbox.takeEvents()
         try settleEvents()
         for (transfer, hasEnded) in found where expected[transfer] == nil && !hasEnded {
@@ -260,7 +264,7 @@ extension BackgroundWork {
                 try db.delayUpload(
                     id, until: Date(timeIntervalSinceNow: session.lossDelay / .seconds(1)),
                     because: "The system no longer has this upload, and has not said how it ended. It is sent again.",
-                    isFailure: false)
+                    isFailure: false, mayHaveArrived: true)
             }
         }
         for transfer in lost.keys { carried[transfer] = nil }
@@ -292,34 +296,46 @@ extension BackgroundWork {
             let claimed = try store.database.write {
                 try $0.claimTransfers(ids, for: session.identifier, at: Date())
             }
-            for record in claimed { try await handOver(record) }
+            do {
+                for record in claimed { try await handOver(record) }
+            } catch {
+                // Neither this upload nor those after it were handed over, and the database says that they were.
+                isReconciled = false
+                throw error
+            }
             store.noteChange()
         }
     }
 
     private mutating func handOver(_ record: UploadRecord) async throws {
+        var hasBegun = false
         do {
             let request = try await request(of: record)
             // The system would end the app if the file were missing.
             try store.folder.openBody(record.uuid, length: record.upload.totalBytes).close()
             carried[record.transfer] = Carriage(id: record.upload.id)
+            hasBegun = true
             try await service.begin(request)
         } catch let error as FileError where error.errno == .noSuchFileOrDirectory {
             carried[record.transfer] = nil
             try write(record) { db in
                 try db.failUpload(
-                    record.upload.id, because: "The form is no longer in the queue's folder. Enqueue it again. \(error)"
-                )
+                    record.upload.id,
+                    because: "The form is no longer in the queue's folder. Enqueue it again. \(error)",
+                    mayHaveArrived: false)
             }
         } catch let error as UploadError {
-            try write(record) { try $0.failUpload(record.upload.id, because: error.message) }
+            try write(record) { db in
+                try db.failUpload(record.upload.id, because: error.message, mayHaveArrived: hasBegun)
+            }
         } catch {
             carried[record.transfer] = nil
             held[record.upload.id] = .now.advanced(by: Self.holdTime)
             try write(record) { db in
                 try db.delayUpload(
                     record.upload.id, until: Date(timeIntervalSinceNow: Self.holdTime / .seconds(1)),
-                    because: "It could not be handed to the system: \(error)", isFailure: false)
+                    because: "It could not be handed to the system: \(error)", isFailure: false,
+                    mayHaveArrived: hasBegun)
             }
         }
     }
@@ -400,7 +416,8 @@ extension BackgroundWork {
             let upload = record.upload
             store.progress.end(upload.id)
             if case .done = upload.state { return false }
-            let outcome = TransferOutcome(end, body: body, of: upload)
+            let outcome = TransferOutcome(
+                end, body: body, of: upload, mayBeRepetition: record.mayHaveArrived(before: transfer.attempt))
             if case .accepted(let response) = outcome {
                 // Whatever was decided since: the server has it.
                 try db.finishUpload(upload.id, with: response)
@@ -414,16 +431,19 @@ extension BackgroundWork {
                     upload.id, until: now.addingTimeInterval(session.lossDelay / .seconds(1)),
                     because:
                         "The system cancelled the upload, for instance because the app was quit. It is sent again.",
-                    isFailure: false)
+                    isFailure: false, mayHaveArrived: true)
             case .strayed(let reason): try db.failUpload(upload.id, because: reason)
             case .failed(let error):
-                // The system repeats a request whose connection broke, and does not say so.
+                // The system repeats a request whose connection broke, and does not say so: without a response, the form
+                // may have arrived whatever the last failure was.
+                let mayHaveArrived = error.response == nil || error.mayHaveArrived
                 let next = session.retryPolicy.nextAttempt(
                     after: error, failures: record.failures + 1, mayBeRepetition: true, now: now)
                 if let next {
-                    try db.delayUpload(upload.id, until: next, because: error.message)
+                    try db.delayUpload(
+                        upload.id, until: next, because: error.message, mayHaveArrived: mayHaveArrived)
                 } else {
-                    try db.failUpload(upload.id, because: "\(error)")
+                    try db.failUpload(upload.id, because: "\(error)", mayHaveArrived: mayHaveArrived)
                 }
             }
             return false

@@ -23,7 +23,9 @@ extension Database {
                     WHERE id = ? AND schedule IN (0, 1)
                     """, arguments: [now.timeIntervalSince1970, session, id])
             // Another process may have taken it meanwhile.
-            return changesCount == 1 ? try readable(id) : nil
+            guard changesCount == 1 else { return nil }
+            try noteAttempt(of: id)
+            return try readable(id)
         }
     }
 

@@ -23,7 +23,9 @@ enum TransferOutcome {
     ///   - end: How the transfer ended.
     ///   - body: The beginning of the response's body.
     ///   - upload: The upload that was sent.
-    init(_ end: TransferEnd, body: Data, of upload: QueuedUpload) {
+    ///   - mayBeRepetition: Whether the server may have the form from an earlier transfer. It may then answer before it has
+    ///     read the form again.
+    init(_ end: TransferEnd, body: Data, of upload: QueuedUpload, mayBeRepetition: Bool) {
         switch end {
         case .cancelled:
             self = .interrupted
@@ -43,7 +45,7 @@ enum TransferOutcome {
                 var response = UploadResponse(
                     status: HTTPResponse.Status(code: min(max(status, 0), 999)), headerFields: headerFields, body: body)
                 response.bytesSent = bytesSent ?? upload.totalBytes
-                self.init(response, to: upload)
+                self.init(response, to: upload, mayBeRepetition: mayBeRepetition)
             }
         }
     }
@@ -51,13 +53,13 @@ enum TransferOutcome {
 
 extension TransferOutcome {
     /// What an answer to the form means.
-    private init(_ response: UploadResponse, to upload: QueuedUpload) {
+    private init(_ response: UploadResponse, to upload: QueuedUpload, mayBeRepetition: Bool) {
         guard response.status.kind == .successful else {
             self = .failed(.refused(response, by: upload.url))
             return
         }
         // No server answers before it has read anything: a system that counts nothing has forgotten what it sent.
-        if response.bytesSent > 0, response.bytesSent < upload.totalBytes {
+        if response.bytesSent > 0, response.bytesSent < upload.totalBytes, !mayBeRepetition {
             self = .failed(.answeredEarly(response, by: upload.url, of: upload.totalBytes))
             return
         }

@@ -99,7 +99,8 @@ struct QueueRun {
         var hasBegun = false
         while ledger.active.count < options.concurrency {
             let masks = NetworkPath.allowedMasks(on: options.networkPath())
-            let record = try store.database.writeWithoutSync {
+            // On the disk before anything is sent: the next attempt must know of this one, also after a power cut.
+            let record = try store.database.write {
                 try $0.claimUpload(allowedBy: masks, excluding: ledger.active, at: Date())
             }
             guard let record else {
@@ -156,6 +157,9 @@ struct QueueAttempt: Sendable {
 
     private var id: QueuedUpload.ID { record.upload.id }
 
+    /// Whether the server may have the form from an earlier attempt.
+    private var mayBeRepetition: Bool { record.mayHaveArrived(before: record.upload.attempts) }
+
     /// Sends the upload, until the stream ends.
     ///
     /// - Throws: ``UploadQueueError``. What becomes of the upload is not thrown but written down.
@@ -207,6 +211,7 @@ struct QueueAttempt: Sendable {
         let database = store.database
         var client = client
         client.networks = upload.conditions.networks
+        if mayBeRepetition { client.acceptsEarlyAnswers = true }
         return try await client.upload(
             try record.layout(in: store.folder), to: upload.url, method: upload.method,
             headerFields: record.headerFields, resuming: record.resource,
@@ -233,11 +238,14 @@ struct QueueAttempt: Sendable {
         let now = Date()
         let next: Date?
         var reason = "\(error)"
+        // A file that cannot be read is noticed before anything is sent.
+        var mayHaveArrived = !(error is FileError)
         switch error {
         case let error as UploadError:
             reason = error.message
+            mayHaveArrived = error.mayHaveArrived
             next = retryPolicy.nextAttempt(
-                after: error, failures: record.failures + 1, mayBeRepetition: record.upload.attempts > 1, now: now)
+                after: error, failures: record.failures + 1, mayBeRepetition: mayBeRepetition, now: now)
         case let error as FileError where error.mayPass:
             // The body is still there.
             next = record.failures + 1 < retryPolicy.maximumAttempts ? now.addingTimeInterval(60) : nil
@@ -250,20 +258,15 @@ struct QueueAttempt: Sendable {
         try await writeWhenPossible { db in
             guard try db.sendingUploads().contains(id) else { return }
             if let next {
-                try db.delayUpload(id, until: next, because: reason)
+                try db.delayUpload(id, until: next, because: reason, mayHaveArrived: mayHaveArrived)
             } else {
-                try db.failUpload(id, because: reason)
+                try db.failUpload(id, because: reason, mayHaveArrived: mayHaveArrived)
             }
         }
     }
 }
 
-extension FileError {
-    /// Whether the same may work later: a locked phone, too many open files. A link or a folder stays one.
-    fileprivate var mayPass: Bool {
-        let passing: [Errno] = [
-            .notPermitted, .permissionDenied, .tooManyOpenFiles, .tooManyOpenFilesInSystem, .noMemory, .ioError,
-        ]
-        return reason == nil && passing.contains(errno)
-    }
+extension UploadError {
+    /// Whether a server may have taken the form, whatever it answered.
+    var mayHaveArrived: Bool { delivery == .answerLost || delivery == .accepted }
 }

@@ -75,7 +75,8 @@ extension Database {
     /// - Throws: ``RowDamage`` if the row cannot be read.
     func record(_ id: QueuedUpload.ID) throws -> UploadRecord? {
         try RowDamage.naming(id) {
-            let statement = try cachedStatement(sql: "SELECT * FROM upload JOIN request USING (id) WHERE id = ?")
+            let statement = try cachedStatement(
+                sql: "SELECT * FROM upload JOIN request USING (id) LEFT JOIN delivery USING (id) WHERE id = ?")
             return try Row.fetchOne(statement, arguments: [id]).map(UploadRecord.init)
         }
     }
@@ -157,8 +158,22 @@ extension Database {
                 throw DatabaseError(
                     resultCode: .SQLITE_CORRUPT, message: "an index does not say the same as its table")
             }
+            try noteAttempt(of: id)
             if let record = try readable(id) { return record }
         }
+    }
+
+    /// Notes that an attempt begins, which may deliver the form without the queue learning of it.
+    func noteAttempt(of id: QueuedUpload.ID) throws {
+        try execute(
+            sql: "INSERT OR IGNORE INTO delivery SELECT id, attempts FROM upload WHERE id = ?", arguments: [id])
+    }
+
+    /// Notes that the latest attempt did not deliver the form.
+    private func ruleOutDelivery(of id: QueuedUpload.ID) throws {
+        try execute(
+            sql: "DELETE FROM delivery WHERE id = ? AND attempt = (SELECT attempts FROM upload WHERE id = delivery.id)",
+            arguments: [id])
     }
 
     /// Reads an upload that is about to be sent. One that cannot be read fails, so that it does not block the others.
@@ -229,8 +244,13 @@ extension Database {
 
     /// Puts off an upload whose attempt failed.
     ///
-    /// - Parameter isFailure: Whether the attempt counts as one that failed.
-    func delayUpload(_ id: QueuedUpload.ID, until due: Date, because reason: String, isFailure: Bool = true) throws {
+    /// - Parameters:
+    ///   - isFailure: Whether the attempt counts as one that failed.
+    ///   - mayHaveArrived: Whether the attempt may have delivered the form.
+    func delayUpload(
+        _ id: QueuedUpload.ID, until due: Date, because reason: String, isFailure: Bool = true, mayHaveArrived: Bool
+    ) throws {
+        if !mayHaveArrived { try ruleOutDelivery(of: id) }
         try execute(
             sql: """
                 UPDATE upload SET state = 'retrying', schedule = 1, due = max(?, coalesce(notBefore, 0)), reason = ?,
@@ -254,7 +274,9 @@ extension Database {
         "min(max(\(column), 0), \(Row.maximumCount - 1)) + \(step)"
     }
 
-    func failUpload(_ id: QueuedUpload.ID, because reason: String) throws {
+    /// - Parameter mayHaveArrived: Whether the latest attempt may have delivered the form.
+    func failUpload(_ id: QueuedUpload.ID, because reason: String, mayHaveArrived: Bool = true) throws {
+        if !mayHaveArrived { try ruleOutDelivery(of: id) }
         try execute(
             sql: """
                 UPDATE upload SET state = 'failed', schedule = NULL, session = NULL, reason = ?,

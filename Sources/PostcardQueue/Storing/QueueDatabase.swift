@@ -9,7 +9,7 @@ struct QueueDatabase: Sendable {
     private let pool: DatabasePool
 
     /// The version of the tables that this code writes.
-    static let version = 4
+    static let version = 5
 
     /// Identifies a file as a queue's database: "Post".
     private static let application: Int32 = 0x506F_7374
@@ -148,7 +148,9 @@ struct QueueDatabase: Sendable {
 
     /// Makes the tables and indexes. ``Database/checkContent(_:)`` compares them with those of a database that is opened:
     /// changing more than blanks here needs a new version.
-    static func makeTables(in db: Database) throws {
+    ///
+    /// - Parameter version: Which version's tables to make: 4, or the current one by default.
+    static func makeTables(in db: Database, version: Int = version) throws {
         try db.execute(
             sql: """
                 CREATE TABLE upload (
@@ -193,6 +195,19 @@ struct QueueDatabase: Sendable {
                 CREATE TABLE queue (isPaused INTEGER NOT NULL);
                 INSERT INTO queue VALUES (0);
                 """)
+        if version > 4 { try makeDeliveryTable(in: db) }
+    }
+
+    /// Makes the table that version 5 added: for each upload that may have arrived, the first attempt that may have
+    /// delivered it.
+    static func makeDeliveryTable(in db: Database) throws {
+        try db.execute(
+            sql: """
+                CREATE TABLE delivery (
+                    id INTEGER PRIMARY KEY REFERENCES upload (id) ON DELETE CASCADE,
+                    attempt INTEGER NOT NULL
+                );
+                """)
     }
 }
 
@@ -218,9 +233,9 @@ extension Database {
         case 0:
             guard try schema().isEmpty else { throw damage("it is the database of something else") }
             return
-        case QueueDatabase.version:
+        case 4...QueueDatabase.version:
             let expected = try DatabaseQueue().write { db in
-                try QueueDatabase.makeTables(in: db)
+                try QueueDatabase.makeTables(in: db, version: found)
                 return try db.schema()
             }
             guard try schema() == expected else { throw damage("its tables are not those of a queue") }

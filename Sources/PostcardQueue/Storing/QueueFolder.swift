@@ -176,12 +176,26 @@ final class QueueFolder: Sendable {
         }
     }
 
-    /// The folder in which version 3 and earlier kept copies of files, each upload in a folder of its own.
-    func legacyFiles() -> PrivateDirectory? {
-        try? directory.existingDirectory("files")
+    /// The folder in which version 3 and earlier kept copies of files, each upload in a folder of its own; `nil` if there is
+    /// none.
+    func legacyFiles() throws(FileError) -> PrivateDirectory? {
+        if try directory.status(of: "files") == nil { return nil }
+        return try directory.existingDirectory("files")
     }
 
     func removeLegacyFiles() {
         try? directory.removeDirectory("files")
+    }
+}
+
+extension FileError {
+    /// Whether the same may work later: a locked phone, too many open files. A file that is missing, and a link or a folder in
+    /// its place, stay so.
+    var mayPass: Bool {
+        let passing: [Errno] = [
+            .notPermitted, .permissionDenied, .tooManyOpenFiles, .tooManyOpenFilesInSystem, .noMemory, .ioError,
+            .interrupted,
+        ]
+        return reason == nil && passing.contains(errno)
     }
 }

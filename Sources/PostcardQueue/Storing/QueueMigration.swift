@@ -11,12 +11,25 @@ import Foundation
 #endif
 
 extension Database {
-    /// Brings the tables of versions 1 to 3 to version 4: makes new ones and copies the rows.
+    /// Brings the tables of versions 1 to 4 to the current version.
     ///
-    /// Those versions kept a form as JSON with its texts, with copies of files in a folder for each upload, or with the paths
+    /// Version 4 lacks one table. Those before it get new tables, to which their rows are copied.
+    ///
+    /// Versions 1 to 3 kept a form as JSON with its texts, with copies of files in a folder for each upload, or with the paths
     /// of files elsewhere. Copies become the body that is sent. Paths are not followed, because anyone who can write to the
     /// database could name any file with them: such an upload fails and says so.
     func migrateFromVersion(_ found: Int, _ folder: QueueFolder) throws {
+        if found == 4 { try QueueDatabase.makeDeliveryTable(in: self) } else { try replaceTables(folder) }
+        // Older versions did not note which attempts may have delivered the form. What has failed is left out: it may have
+        // failed because a server that does not know it accepted it too early.
+        try execute(
+            sql: """
+                INSERT INTO delivery SELECT id, 1 FROM upload WHERE attempts > 0 AND state NOT IN ('done', 'failed')
+                """)
+    }
+
+    /// Makes new tables and copies the rows of versions 1 to 3.
+    private func replaceTables(_ folder: QueueFolder) throws {
         // What an earlier start has left that could not finish: those versions had no bodies.
         folder.removeAllBodies()
         try execute(
@@ -59,6 +72,11 @@ extension Database {
         } catch let error as UploadQueueError {
             // A full disk, say: the old tables are kept, and the next start tries again.
             throw error
+        } catch let error as FileError where error.mayPass {
+            throw UploadQueueError(error)
+        } catch let error as FormError where error.code == .fileUnreadable {
+            throw UploadQueueError(
+                .unusableDirectory, "The queue's directory cannot be used. \(error)", underlying: error)
         } catch let error as DatabaseError where error.resultCode != .SQLITE_TOOBIG {
             throw error
         } catch {
@@ -190,7 +208,7 @@ extension QueueFolder {
 
     /// Removes the copies of older versions, by the names that those gave: numbers in folders named by UUIDs.
     func removeCopiesOfOlderVersions() {
-        guard let files = legacyFiles() else { return }
+        guard let files = try? legacyFiles() else { return }
         for name in (try? files.names()) ?? [] where UUID(uuidString: name.string) != nil {
             guard let folder = try? files.existingDirectory(name) else { continue }
             for file in (try? folder.names()) ?? [] where UInt32(file.string) != nil { try? folder.remove(file) }

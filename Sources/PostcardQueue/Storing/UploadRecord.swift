@@ -26,6 +26,8 @@ struct UploadRecord: Sendable {
     let failures: Int
     /// The background session that has it, if one does.
     let session: String?
+    /// The first attempt that may have delivered the form; `nil` if none can have.
+    private let possibleDelivery: Int64?
 
     /// The identifier of the current attempt in a background session.
     var transfer: Transfer.ID { Transfer.ID(upload: uuid, attempt: max(upload.attempts, 1)) }
@@ -47,6 +49,13 @@ struct UploadRecord: Sendable {
         resource = try row.decode(String?.self, forColumn: "resource").flatMap { URL(string: $0) }
         failures = try row.count("failures")
         session = try row.decode(String?.self, forColumn: "session")
+        possibleDelivery = try row.decode(Int64?.self, forColumn: "attempt")
+    }
+
+    /// Whether an earlier attempt may have delivered the form: a server that knows its `Idempotency-Key` may then answer
+    /// before it has read the form again.
+    func mayHaveArrived(before attempt: Int) -> Bool {
+        possibleDelivery.map { $0 < attempt } ?? false
     }
 
     /// A header field as JSON has it.
