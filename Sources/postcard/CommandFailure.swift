@@ -2,6 +2,7 @@ import ArgumentParser
 import PostcardClient
 import PostcardForm
 import PostcardQueue
+import PostcardReceiver
 import PostcardServer
 import SystemPackage
 

@@ -4,6 +4,7 @@ import PostcardClient
 import PostcardDoctor
 import PostcardForm
 import PostcardQueue
+import PostcardReceiver
 import PostcardServer
 import Testing
 

@@ -2,7 +2,7 @@ import NIOCore
 
 /// The client that a connection counts for: an IPv4 address, or an IPv6 network of 64 bits, of which a single client
 /// has all addresses as a rule (RFC 6177).
-struct PeerAddress: Hashable, Sendable {
+package struct PeerAddress: Hashable, Sendable {
     private let network: [UInt8]
 
     /// - Returns: `nil` for an address that says nothing about the client, such as a Unix socket's.
@@ -22,7 +22,7 @@ struct PeerAddress: Hashable, Sendable {
     }
 
     /// The number that one address may have of a maximum.
-    static func share(_ share: Double, of maximum: Int) -> Int {
+    package static func share(_ share: Double, of maximum: Int) -> Int {
         guard share < 1 else { return maximum }
         return max(Int(Double(maximum) * share), 1)
     }

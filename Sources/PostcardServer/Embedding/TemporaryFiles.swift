@@ -1,6 +1,6 @@
-import PostcardFiles
+package import PostcardFiles
 import Synchronization
-import SystemPackage
+package import SystemPackage
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -9,7 +9,7 @@ import Foundation
 #endif
 
 /// Files that somebody needs for a while, in a folder of their own that is made with the first of them.
-final class TemporaryFiles: Sendable {
+package final class TemporaryFiles: Sendable {
     private struct Folder {
         let path: FilePath
         var count = 0
@@ -17,8 +17,10 @@ final class TemporaryFiles: Sendable {
 
     private let folder = Mutex<Folder?>(nil)
 
+    package init() {}
+
     /// Makes a file. The call blocks.
-    func make() throws(FileError) -> (path: FilePath, file: DurableFile) {
+    package func make() throws(FileError) -> (path: FilePath, file: DurableFile) {
         let path = try folder.withLock { folder throws(FileError) in
             var used: Folder
             if let folder { used = folder } else { used = try Self.makeFolder() }
@@ -38,7 +40,7 @@ final class TemporaryFiles: Sendable {
     }
 
     /// Removes the folder with all that is in it, off the calling thread.
-    func remove() {
+    package func remove() {
         guard let path = folder.withLock({ $0.take()?.path }) else { return }
         _ = FileWork { try? FileManager.default.removeItem(atPath: path.string) }
     }

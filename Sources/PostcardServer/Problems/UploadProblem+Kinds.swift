@@ -113,7 +113,8 @@ extension UploadProblem {
         status: 404, code: "not-found", detail: "The upload has no such file.",
         fix: "Its record lists the files; they are counted from 0.")
 
-    static let pathNotFound = UploadProblem(status: 404, code: "not-found", detail: "There is nothing at this path.")
+    package static let pathNotFound = UploadProblem(
+        status: 404, code: "not-found", detail: "There is nothing at this path.")
 
     static func methodNotAllowed(_ method: String, allowed: [String]) -> UploadProblem {
         var problem = UploadProblem(
@@ -136,7 +137,7 @@ extension UploadProblem {
             fix: "Ask for a range that begins before byte \(size).")
     }
 
-    static func store(_ error: any Error) -> UploadProblem {
+    package static func store(_ error: any Error) -> UploadProblem {
         if let error = error as? UploadStoreError, error.code == .full {
             var problem = UploadProblem(
                 status: 503, code: "store-full", detail: "There is no room left to store the form.",

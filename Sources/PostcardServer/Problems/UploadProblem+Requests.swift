@@ -16,11 +16,11 @@ extension UploadProblem {
         detail: "The request's address or its header fields are too long, or there are too many fields.",
         fix: "Send fewer and shorter header fields.")
 
-    static let missingHost = UploadProblem(
+    package static let missingHost = UploadProblem(
         status: 400, code: "malformed-request", detail: "The request has no Host.",
         fix: "Send a Host header field with the server's name.")
 
-    static let severalHosts = UploadProblem(
+    package static let severalHosts = UploadProblem(
         status: 400, code: "malformed-request", detail: "The request has several Hosts.",
         fix: "Send one Host header field.")
 

@@ -1,5 +1,5 @@
 import HTTPTypes
-import Hummingbird
+package import Hummingbird
 import Synchronization
 
 /// The memory that answers may take together, while their bytes are not yet in their clients' sockets.
@@ -7,7 +7,7 @@ import Synchronization
 /// A stored file is read in pieces, each once the piece before has been sent and there is room for the next. A client
 /// that does not read holds one piece until its connection is closed; the more answers are under way, the smaller the
 /// pieces are.
-final class AnswerBudget: Sendable {
+package final class AnswerBudget: Sendable {
     private struct State {
         var free: Int
         var answers = 0
@@ -30,7 +30,7 @@ final class AnswerBudget: Sendable {
     private static let minimumPieceBytes = 4 << 10
 
     /// - Parameter bytes: The bytes of all answers together.
-    init(bytes: Int) {
+    package init(bytes: Int) {
         total = max(bytes, 1)
         state = Mutex(State(free: total))
     }
@@ -83,7 +83,7 @@ final class AnswerBudget: Sendable {
     /// A body of bytes that were made for the answer. They count until they are sent, or the answer is dropped.
     ///
     /// - Throws: ``UploadProblem`` where the answers under way leave no room for it.
-    func body(of bytes: ByteBuffer) throws(UploadProblem) -> ResponseBody {
+    package func body(of bytes: ByteBuffer) throws(UploadProblem) -> ResponseBody {
         guard bytes.readableBytes > Self.minimumPieceBytes else { return ResponseBody(byteBuffer: bytes) }
         let room = try Room(for: bytes.readableBytes, in: self)
         return ResponseBody(contentLength: bytes.readableBytes) { writer in

@@ -6,8 +6,6 @@ import Logging
 struct Archive<Store: UploadStore>: Sendable {
     let store: Store
     let budget: AnswerBudget
-    /// Called with the identifier of an upload that was deleted.
-    var onDelete: @Sendable (UploadID) -> Void = { _ in }
 
     /// How many records a listing has unless asked for, and at most.
     private static var usualLimit: Int { 50 }
@@ -74,7 +72,7 @@ struct Archive<Store: UploadStore>: Sendable {
         else {
             throw UploadProblem.uploadNotFound
         }
-        onDelete(id)
+        UploadReport.set(.deleted(id))
         return Response(status: .noContent)
     }
 

@@ -1,12 +1,12 @@
 #if canImport(FoundationEssentials)
-import FoundationEssentials
+package import FoundationEssentials
 #else
-import Foundation
+package import Foundation
 #endif
 
 extension JSONEncoder {
     /// Writes what the receiver answers: without line breaks, keys sorted, times in ISO 8601.
-    static var forAnswers: JSONEncoder {
+    package static var forAnswers: JSONEncoder {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         encoder.dateEncodingStrategy = .iso8601

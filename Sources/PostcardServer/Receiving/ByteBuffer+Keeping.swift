@@ -1,4 +1,4 @@
-import NIOCore
+package import NIOCore
 
 extension ByteBuffer {
     /// A buffer holds on to the memory of all that was read with it; fewer bytes than these are copied out of it.
@@ -8,7 +8,7 @@ extension ByteBuffer {
     private var isSmall: Bool { readableBytes < Self.smallBytes }
 
     /// The same bytes to be held on to for longer than until the next are read.
-    var kept: ByteBuffer {
+    package var kept: ByteBuffer {
         guard isSmall else { return self }
         var room = ByteBufferAllocator().buffer(capacity: Self.smallBytes)
         room.writeImmutableBuffer(self)
@@ -19,7 +19,7 @@ extension ByteBuffer {
     /// in a buffer for each of them. Nobody else should hold the buffer, or it is copied.
     ///
     /// - Returns: Whether it took them.
-    mutating func takeIn(_ next: ByteBuffer) -> Bool {
+    package mutating func takeIn(_ next: ByteBuffer) -> Bool {
         guard next.isSmall, writableBytes >= next.readableBytes else { return false }
         writeImmutableBuffer(next)
         return true

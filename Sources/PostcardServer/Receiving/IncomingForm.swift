@@ -17,8 +17,7 @@ struct IncomingForm {
     private let held: HeldBytes
     private let maximumRecordBytes: Int
     private var checker: FormRuleChecker?
-    /// Notes what goes by, where somebody wants to see it.
-    private let capture = RequestCapture.current
+    private let observer = FormObservation.current
     private(set) var fields: [UploadRecord.Field] = []
 
     /// - Parameter held: What all forms hold; whoever made this one gives ``recordBytes`` back to it.
@@ -58,7 +57,7 @@ struct IncomingForm {
         switch event {
         case .partBegan(let header):
             partIndex = header.index
-            capture?.partBegan(header, at: parser.offset)
+            observer?.partBegan(header, at: parser.offset)
             try hold(header.name.utf8.count + (header.filename?.utf8.count ?? 0))
             guard let filename = header.filename else {
                 part = .field(name: header.name, value: [])
@@ -69,17 +68,17 @@ struct IncomingForm {
             try hold(contentType.utf8.count)
             try await upload.beginFile(name: header.name, filename: filename, contentType: contentType)
         case .bytes(let bytes):
-            capture?.partTook(bytes.count)
+            observer?.partRead(bytes.count)
             if case .field = part { try hold(bytes.count) }
             try await take(bytes, of: chunk, into: upload)
         case .partEnded:
             switch part {
             case .none: break
             case .field(let name, let value):
-                capture?.partEnded(value: value)
+                observer?.partEnded(text: value)
                 fields.append(UploadRecord.Field(name: name, value: String(decoding: value, as: UTF8.self)))
             case .file:
-                capture?.partEnded()
+                observer?.partEnded(text: nil)
                 try await upload.endFile()
             }
             part = .none

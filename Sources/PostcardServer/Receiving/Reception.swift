@@ -14,17 +14,14 @@ struct Reception<Store: UploadStore>: Sendable {
     let store: Store
     let options: UploadOptions
     let meter: UploadMeter
-    /// Told of every record.
-    let live: LiveEvents?
     /// The memory that answers take.
     let budget: AnswerBudget
     private let held: HeldBytes
 
-    init(store: Store, options: UploadOptions, meter: UploadMeter, live: LiveEvents?, budget: AnswerBudget) {
+    init(store: Store, options: UploadOptions, meter: UploadMeter, budget: AnswerBudget) {
         self.store = store
         self.options = options
         self.meter = meter
-        self.live = live
         self.budget = budget
         held = HeldBytes(maximum: options.maximumHeldBytes)
     }
@@ -35,7 +32,7 @@ struct Reception<Store: UploadStore>: Sendable {
             let upload = try await receive(request, under: key, logger: logger)
             let record = upload.record
             meter.received(upload)
-            if !upload.isRepetition { live?.publish(.uploaded(record)) }
+            UploadReport.set(upload.isRepetition ? .repeated(record.id) : .recorded(record))
             return Response(
                 status: .created,
                 headers: [.contentType: "application/json", .location: record.url, .xContentTypeOptions: "nosniff"],

@@ -1,13 +1,15 @@
-import HTTPTypes
-import Hummingbird
+package import HTTPTypes
+package import Hummingbird
 
 /// Routes by path and method, so that every path can say which methods it has.
-struct RouteTable<Context: RequestContext> {
-    typealias Handler = @Sendable (Request, Context) async throws -> Response
+package struct RouteTable<Context: RequestContext> {
+    package typealias Handler = @Sendable (Request, Context) async throws -> Response
 
     private var paths: [(path: RouterPath, handlers: [(method: HTTPRequest.Method, handler: Handler)])] = []
 
-    mutating func add(_ path: RouterPath, _ method: HTTPRequest.Method, _ handler: @escaping Handler) {
+    package init() {}
+
+    package mutating func add(_ path: RouterPath, _ method: HTTPRequest.Method, _ handler: @escaping Handler) {
         if let index = paths.firstIndex(where: { $0.path == path }) {
             paths[index].handlers.append((method, handler))
         } else {
@@ -16,7 +18,7 @@ struct RouteTable<Context: RequestContext> {
     }
 
     /// Adds a handler for GET, and for HEAD one that gives the same answer without its body (RFC 9110 §9.3.2).
-    mutating func addReading(_ path: RouterPath, _ handler: @escaping Handler) {
+    package mutating func addReading(_ path: RouterPath, _ handler: @escaping Handler) {
         add(path, .get, handler)
         add(path, .head) { request, context in
             try await handler(request, context).withoutBody()
@@ -24,7 +26,7 @@ struct RouteTable<Context: RequestContext> {
     }
 
     /// Adds the routes to a router, and for all other methods of their paths the answer 405.
-    func install(on router: Router<Context>) {
+    package func install(on router: Router<Context>) {
         for (path, handlers) in paths {
             let allowed = handlers.map(\.method)
             for (method, handler) in handlers { router.on(path, method: method, use: handler) }

@@ -44,15 +44,13 @@ extension Router {
 extension RouteTable {
     /// - Parameters:
     ///   - meter: Counts the uploads.
-    ///   - live: Told of what is received and deleted.
-    ///   - window: Where the requests are kept that made the uploads.
-    ///   - budget: The memory that answers take; one of their own unless the receiver has others beside.
-    mutating func addUploads(
+    ///   - budget: The memory for responses. Defaults to one for these routes alone.
+    package mutating func addUploads(
         to store: some UploadStore, options: UploadOptions, meter: UploadMeter = UploadMeter(),
-        live: LiveEvents? = nil, window: RequestWindow? = nil, budget: AnswerBudget? = nil
+        budget: AnswerBudget? = nil
     ) {
         let budget = budget ?? AnswerBudget(bytes: options.maximumAnswerBytes)
-        let reception = Reception(store: store, options: options, meter: meter, live: live, budget: budget)
+        let reception = Reception(store: store, options: options, meter: meter, budget: budget)
         if let resumption = options.resumption, let store = store as? LocalUploadStore {
             addResumption(
                 ResumableReception(uploads: store.unfinished, reception: reception, options: resumption))
@@ -61,10 +59,7 @@ extension RouteTable {
                 try await reception.answer(request, logger: context.logger)
             }
         }
-        let archive = Archive(store: store, budget: budget) { id in
-            window?.forget(id)
-            live?.publish(.deleted(id))
-        }
+        let archive = Archive(store: store, budget: budget)
         let base = UploadRecord.readingPath
         if options.access.contains(.reading) {
             addReading("\(base)") { request, context in

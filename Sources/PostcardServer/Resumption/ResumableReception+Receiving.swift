@@ -135,8 +135,8 @@ extension ResumableReception {
         let key = IdempotencyKey(digest: facts.keyDigest)
         do {
             // The parts of a form are shown with the request that brought all of it.
-            let capture = isWhole ? RequestCapture.current : nil
-            let response = try await RequestCapture.$current.withValue(capture) {
+            let observer = isWhole ? FormObservation.current : nil
+            let response = try await FormObservation.$current.withValue(observer) {
                 try await reception.answer(form, under: key, logger: logger)
             }
             await keep(KeptAnswer(response, length: length), of: upload, logger)

@@ -117,6 +117,7 @@ struct ResumableReception<Store: UploadStore>: Sendable {
         guard append.isComplete, append.contentLength ?? 0 == 0 else { throw completed }
         for try await chunk in request.body where chunk.readableBytes > 0 { throw completed }
         let kept = try await kept(by: upload)
+        if let record = kept.record { UploadReport.set(.repeated(record)) }
         let response = try await kept.response { try await reception.body(ofRecord: $0, logger: logger) }
         return describe(response, kept.length, append.version)
     }
@@ -150,6 +151,9 @@ struct ResumableReception<Store: UploadStore>: Sendable {
             headers.uploadLength = length
             headers.setUploadCompleteness(true, in: version)
             headers[.location] = location
+            if let record = location?.split(separator: "/").last.flatMap({ UploadID($0) }) {
+                UploadReport.set(.repeated(record))
+            }
         }
         headers.setUploadLimits(limits(of: upload), in: version)
         return Response(status: .noContent, headers: headers)

@@ -1,10 +1,10 @@
 /// What an upload that can be resumed is known by: 32 lower-case letters and digits, 160 random bits in Crockford's
 /// base 32. Whoever knows it may go on with the upload, so that it is never written to a log.
-struct ResumptionID: Sendable, Hashable {
+package struct ResumptionID: Sendable, Hashable {
     let text: String
 
     /// - Returns: `nil` where the text is none; what is one holds no character that matters to a file system.
-    init?(_ text: some StringProtocol) {
+    package init?(_ text: some StringProtocol) {
         let bytes = text.utf8
         guard bytes.count == Self.length, bytes.allSatisfy(Self.alphabet.contains) else { return nil }
         self.text = String(text)

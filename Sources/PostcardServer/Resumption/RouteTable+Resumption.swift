@@ -2,11 +2,11 @@ import HTTPTypes
 import Hummingbird
 
 /// The place of uploads that can be resumed, below the place where forms are posted.
-enum ResumptionPath {
+package enum ResumptionPath {
     static let folder = "resumable"
 
     /// Whether a path is that of an upload that can be resumed.
-    static func contains(_ path: String, below uploadPath: String) -> Bool {
+    package static func contains(_ path: String, below uploadPath: String) -> Bool {
         let segments = path.split(separator: "/")
         return segments.count > 1 && segments.dropLast() == (uploadPath + "/" + folder).split(separator: "/")[...]
     }

@@ -1,4 +1,4 @@
-import HTTPTypes
+package import HTTPTypes
 import PostcardForm
 import PostcardResumption
 
@@ -21,7 +21,7 @@ extension UploadProblem {
     }
 
     /// The same problem with further header fields.
-    func adding(_ change: (inout HTTPFields) -> Void) -> UploadProblem {
+    package func adding(_ change: (inout HTTPFields) -> Void) -> UploadProblem {
         var problem = self
         change(&problem.resumption.fields)
         return problem

@@ -63,6 +63,6 @@ final class FileWork<Value: Sendable>: Sendable {
 }
 
 /// Does blocking work off the threads that everything else runs on.
-func onFileThread<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
+package func onFileThread<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
     try await FileWork(work).value()
 }

@@ -119,8 +119,11 @@ public final class LocalUploadStore: UploadStore {
         return LocalUpload(store: self, key: key, isKept: isKept)
     }
 
+    /// Removes unfinished uploads that have expired, unless that was done a moment ago.
+    package func removeExpired() async { await unfinished.sweep() }
+
     /// The bytes that are free where the uploads are kept.
-    func freeBytes() async throws -> Int64 {
+    package func freeBytes() async throws -> Int64 {
         try await onFileThread { [layout] in try DurableFiles.freeBytes(at: layout.directory) }
     }
 
@@ -169,7 +172,7 @@ public final class LocalUploadStore: UploadStore {
     /// Checks that an upload could begin now.
     ///
     /// - Throws: ``UploadStoreError`` with the reason if it could not.
-    func checkReadiness() async throws {
+    package func checkReadiness() async throws {
         try await onFileThread { [layout] in try layout.checkReadiness() }
     }
 

@@ -66,7 +66,7 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
     }
 
     /// About how long the JSON is if nothing in it is escaped.
-    var expectedBytes: Int {
+    package var expectedBytes: Int {
         var bytes = 0
         for field in fields { bytes += field.name.utf8.count + field.value.utf8.count + 32 }
         for file in files {
@@ -82,5 +82,5 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
     static func url(ofFile index: Int, of id: UploadID) -> String { "\(url(of: id))/files/\(index)" }
 
     /// Where records and files are read, wherever forms are posted.
-    static let readingPath = "/uploads"
+    package static let readingPath = "/uploads"
 }

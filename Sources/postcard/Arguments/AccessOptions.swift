@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import PostcardReceiver
 import PostcardServer
 import SystemPackage
 

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import PostcardForm
+import PostcardReceiver
 import PostcardServer
 
 /// What `serve` takes of a form, and how fast.

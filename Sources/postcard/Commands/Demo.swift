@@ -6,6 +6,7 @@ import PostcardAsyncHTTP
 import PostcardClient
 import PostcardForm
 import PostcardSamples
+import PostcardReceiver
 import PostcardServer
 import ServiceLifecycle
 

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Logging
 import PostcardForm
+import PostcardReceiver
 import PostcardServer
 
 struct Serve: AsyncParsableCommand {

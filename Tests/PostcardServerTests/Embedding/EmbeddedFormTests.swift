@@ -2,6 +2,7 @@ import Foundation
 import Hummingbird
 import NIOCore
 import PostcardForm
+import PostcardReceiver
 import PostcardServer
 import Synchronization
 import Testing

@@ -3,6 +3,7 @@ import NIOCore
 import PostcardTestSupport
 import Testing
 
+@testable import PostcardReceiver
 @testable import PostcardServer
 
 @Suite(.timeLimit(.minutes(10)))

@@ -2,6 +2,7 @@ import Foundation
 import PostcardTestSupport
 import Testing
 
+@testable import PostcardReceiver
 @testable import PostcardServer
 
 @Suite(.timeLimit(.minutes(10)))

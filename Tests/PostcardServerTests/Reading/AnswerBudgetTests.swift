@@ -1,6 +1,7 @@
 import Foundation
 import Hummingbird
 import NIOCore
+import PostcardReceiver
 import PostcardTestSupport
 import Synchronization
 import Testing

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTypes
+import PostcardReceiver
 import PostcardServer
 import PostcardTestSupport
 import SystemPackage

@@ -1,5 +1,6 @@
 import Foundation
 import PostcardResumption
+import PostcardReceiver
 import PostcardServer
 import PostcardTestSupport
 import Testing

@@ -2,6 +2,7 @@ import Crypto
 import Foundation
 import PostcardForm
 import PostcardResumption
+import PostcardReceiver
 import PostcardServer
 import SystemPackage
 import Testing

@@ -1,6 +1,7 @@
 import Foundation
 import PostcardForm
 import PostcardResumption
+import PostcardReceiver
 import PostcardServer
 import SystemPackage
 import Testing

@@ -1,4 +1,5 @@
 import Logging
+import PostcardReceiver
 import PostcardServer
 import PostcardTestSupport
 import Synchronization

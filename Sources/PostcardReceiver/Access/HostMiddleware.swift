@@ -1,0 +1,84 @@
+import HTTPTypes
+import Hummingbird
+import PostcardServer
+
+/// Refuses what a browser sends here under a name that is not this machine's, and what has no single name.
+///
+/// A page on the web can have its own name resolve to 127.0.0.1, and is then, to the browser, of the same origin as a
+/// receiver that listens there: it could read what was received. Its name in `Host` gives it away.
+struct HostMiddleware<Context: RequestContext>: RouterMiddleware {
+    /// The names by which the receiver may be called beside this machine's own, in lower case; `nil` for any name.
+    let allowed: Set<String>?
+    let meter: UploadMeter
+
+    func handle(
+        _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
+    ) async throws -> Response {
+        do throws(UploadProblem) {
+            try check(request)
+        } catch {
+            meter.refused(error)
+            throw error
+        }
+        return try await next(request, context)
+    }
+
+    private func check(_ request: Request) throws(UploadProblem) {
+        let hosts = request.hostFields
+        guard hosts.count <= 1 else { throw .severalHosts }
+        if let authority = request.head.authority, let host = hosts.first {
+            guard Authority.isSame(authority, host, in: request.head.scheme ?? "https") else { throw .differentHosts }
+        }
+        guard let name = request.host else {
+            // A client of HTTP/1.0 may leave it out, and is no browser.
+            guard UploadConnection.current?.isStream != true else { throw .missingHost }
+            return
+        }
+        guard let allowed else { return }
+        let host = Authority.host(of: name)
+        guard LoopbackAddress.contains(host) || allowed.contains(host) else { throw .hostNotAllowed }
+    }
+}
+
+/// What a request calls its server: `:authority` or `Host` (RFC 9110 §7.2).
+enum Authority {
+    /// The name or address of an authority, without port and brackets, in lower case.
+    static func host(of authority: String) -> String {
+        if authority.hasPrefix("[") { return authority.dropFirst().prefix { $0 != "]" }.lowercased() }
+        let host = authority.prefix { $0 != ":" }.lowercased()
+        return host.hasSuffix(".") ? String(host.dropLast()) : host
+    }
+
+    /// Whether two name the same server. The scheme's own port may be left out (RFC 9110 §4.2.3).
+    static func isSame(_ one: some StringProtocol, _ other: some StringProtocol, in scheme: String) -> Bool {
+        normal(one, in: scheme) == normal(other, in: scheme)
+    }
+
+    private static func normal(_ authority: some StringProtocol, in scheme: String) -> String {
+        let port = scheme == "https" ? ":443" : ":80"
+        let name = authority.lowercased()
+        return name.hasSuffix(port) ? String(name.dropLast(port.count)) : name
+    }
+}
+
+extension Request {
+    /// What the request calls its server. Over HTTP/2 `:authority` goes before `host` (RFC 9113 §8.3.1).
+    var host: String? { head.authority ?? hostFields.first }
+
+    /// The request's `host` fields. The one of HTTP/1.1 is the authority by now.
+    fileprivate var hostFields: [String] {
+        // The library has no name for a field that it wants to be an authority.
+        HTTPField.Name("Host").map { headers[values: $0] } ?? []
+    }
+}
+
+extension UploadProblem {
+    fileprivate static let hostNotAllowed = UploadProblem(
+        status: .misdirectedRequest, code: "host-not-allowed",
+        detail: "The receiver listens to this machine alone, and the request's Host is another name.",
+        fix: "Use localhost or 127.0.0.1, or start the receiver with --allow-host and the name.")
+
+    fileprivate static let differentHosts = UploadProblem(
+        status: 400, code: "malformed-request", detail: "The request has one name in :authority and another in host.",
+        fix: "Send :authority alone.")
+}
