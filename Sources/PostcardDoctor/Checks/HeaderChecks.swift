@@ -2,21 +2,23 @@ import PostcardForm
 
 /// What is odd about a part's header that the parser reads all the same.
 struct HeaderChecks {
-    let header: ReadHeader
+    let header: HeaderReading
     let partIndex: Int
 
     var findings: [Finding] {
         [control, mojibake, path, emptyFilename].compactMap(\.self)
     }
 
-    private func finding(_ code: DoctorCode, at value: ReadHeader.Located, _ message: String, edits: [Edit]? = nil)
+    private func finding(
+        _ code: FormProblem.Code, at value: HeaderReading.Located, _ message: String, edits: [Edit]? = nil
+    )
         -> Finding
     {
         Finding(
-            .doctor(code), at: value.offset, length: value.bytes.count, part: partIndex, message, edits: edits)
+            code, at: value.offset, length: value.bytes.count, part: partIndex, message, edits: edits)
     }
 
-    private var values: [(what: String, located: ReadHeader.Located)] {
+    private var values: [(what: String, located: HeaderReading.Located)] {
         [("name", header.nameValue), ("filename", header.filenameValue)].compactMap { what, value in
             value.map { (what, $0) }
         }
@@ -28,7 +30,7 @@ struct HeaderChecks {
             // A value that has been put right is longer than what stands there.
             let offset = value.isExact ? value.offset + Int64(index) : value.offset
             return Finding(
-                .doctor(.controlInName), at: offset, length: 1, part: partIndex,
+                .controlInName, at: offset, length: 1, part: partIndex,
                 "The \(what) holds a control character.")
         }
         return nil

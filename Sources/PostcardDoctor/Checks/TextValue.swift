@@ -3,7 +3,7 @@ import PostcardForm
 /// What a text field's value looks like that nobody would have typed.
 enum TextValue {
     /// - Parameter name: The field's name, which may speak for a list where the value could be one.
-    static func code(of text: String, named name: String) -> DoctorCode? {
+    static func code(of text: String, named name: String) -> FormProblem.Code? {
         if text.isEmpty { return nil }
         if isOptional(text) { return .optionalDescription }
         if nulls.contains(text) { return .nullText }

@@ -13,8 +13,8 @@ import PostcardForm
 /// is kept, so that a body may have any size and needs 2 MiB; of its parts, the first 5,000 are described, or as many
 /// as have 4 MiB of headers.
 public struct FormExamination: Sendable {
-    var window = BodyWindow()
-    /// The index in the window up to which the body has been read.
+    var buffer = BodyBuffer()
+    /// The index in the buffer up to which the body has been read.
     var position = 0
     /// The index up to which no delimiter begins.
     var searched = 0
@@ -36,7 +36,7 @@ public struct FormExamination: Sendable {
     let contentType: (value: [UInt8], offset: Int64)?
     /// Whether the head says that the body is compressed.
     let isEncoded: Bool
-    /// How many bytes were added since the window was last read.
+    /// How many bytes were added since the buffer was last read.
     private var fresh = 0
 
     /// Where in the body the reading stands.
@@ -44,11 +44,11 @@ public struct FormExamination: Sendable {
         /// Not yet far enough to tell what the delimiters look like.
         case opening
         /// Before the first delimiter, or in a part's content, which begins at an offset.
-        case content(Frame, start: Int64)
+        case content(DelimiterFormat, start: Int64)
         /// Behind a delimiter's line, which begins at an offset.
-        case header(Frame, delimiterStart: Int64)
+        case header(DelimiterFormat, delimiterStart: Int64)
         /// Behind the close delimiter's line.
-        case epilogue(Frame, start: Int64, holding: EpilogueContent)
+        case epilogue(DelimiterFormat, start: Int64, holding: EpilogueContent)
         /// Nothing looks like a delimiter.
         case lost
     }
@@ -82,7 +82,7 @@ public struct FormExamination: Sendable {
 
     struct OpenPart {
         let index: Int
-        let header: ReadHeader
+        let header: HeaderReading
         let offset: Int64
         var content = PartContent()
         /// The header and the content's beginning, for the excerpts of what is found at the content's end.
@@ -148,12 +148,12 @@ public struct FormExamination: Sendable {
         while start < chunk.byteCount {
             // Always the same blocks, so that a body is read alike however it is cut.
             let count = min(Self.blockBytes - fresh, chunk.byteCount - start)
-            window.append(chunk.extracting(start..<(start + count)))
+            buffer.append(chunk.extracting(start..<(start + count)))
             start += count
             fresh += count
             if fresh == Self.blockBytes {
                 fresh = 0
-                readWindow()
+                readBuffer()
             }
         }
     }
@@ -165,25 +165,25 @@ public struct FormExamination: Sendable {
 
     /// - Parameter isWhole: Whether the head says that the body has ended; `nil` where it says nothing.
     mutating func finish(isWhole: Bool?) -> Explanation {
-        window.end()
-        readWindow()
+        buffer.end()
+        readBuffer()
         finishVerdict()
-        let mendedContentType = mendedContentType
+        let fixedContentType = fixedContentType
         noteHead()
         finishBody(isWhole: isWhole)
         noteVerdict()
         noteWhole()
         // Parts that are written with CRLF before and behind them begin the body with one.
         findings.subordinate(
-            .doctor(.leadingLineBreak),
-            under: [.doctor(.partsAfterCloseDelimiter), .doctor(.extraLineBreakBeforeDelimiter)])
+            .leadingLineBreak,
+            under: [.partsAfterCloseDelimiter, .extraLineBreakBeforeDelimiter])
         var explanation = Explanation(boundary: usedBoundary, parts: parts, findings: findings.sorted)
         explanation.omittedFindings = findings.omitted
         explanation.bodySize = bodySize
         explanation.partCount = partCount
         explanation.edits = findings.edits
         explanation.areEditsComplete = findings.areEditsComplete
-        explanation.mendedContentType = mendedContentType
+        explanation.fixedContentType = fixedContentType
         return explanation
     }
 
@@ -191,10 +191,10 @@ public struct FormExamination: Sendable {
     ///
     /// - Parameter message: What is to be said of the body that is missing.
     mutating func finish(withoutBody message: String) -> Explanation {
-        add(Finding(.doctor(.bodyNotRecorded), at: 0, message))
+        add(Finding(.bodyNotRecorded, at: 0, message))
         noteHead()
         var explanation = Explanation(boundary: usedBoundary, parts: [], findings: findings.sorted)
-        // Half of a request is not worth mending.
+        // Half of a request is not worth fixing.
         for index in explanation.findings.indices { explanation.findings[index].edits = nil }
         return explanation
     }
@@ -227,12 +227,12 @@ public struct FormExamination: Sendable {
     }
 
     /// Adds a finding with the bytes around it.
-    mutating func add(_ finding: Finding, under cause: FindingCode? = nil) {
+    mutating func add(_ finding: Finding, under cause: FormProblem.Code? = nil) {
         var finding = finding
         finding.excerpt = finding.excerpt ?? excerpt(of: finding)
         // Where the head has lost its CRs, those of the body went the same way.
-        let isInBody = finding.code == .form(.bareLineBreak)
-        findings.add(finding, under: cause ?? (isInBody ? .doctor(.bareLineBreakInHead) : nil))
+        let isInBody = finding.code == .bareLineBreak
+        findings.add(finding, under: cause ?? (isInBody ? .bareLineBreakInHead : nil))
     }
 
     private func excerpt(of finding: Finding) -> Excerpt? {
@@ -241,7 +241,7 @@ public struct FormExamination: Sendable {
                 Excerpt(offset: $0.offset, bytes: Array($0.value.prefix(Excerpt.maximumBytes)))
             }
         }
-        if finding.offset >= window.offset { return window.excerpt(at: finding.offset) }
+        if finding.offset >= buffer.offset { return buffer.excerpt(at: finding.offset) }
         if let found = beginning.around(finding.offset) { return found }
         guard let openPart else { return nil }
         let content = openPart.content

@@ -70,11 +70,11 @@ public struct RequestExamination: Sendable {
             if let finding = framing.finding(head) {
                 // Each LF that was CRLF makes the body a byte shorter.
                 form.add(
-                    excerpted(finding), under: framing.isWhole == false ? .doctor(.bareLineBreakInHead) : nil)
+                    excerpted(finding), under: framing.isWhole == false ? .bareLineBreakInHead : nil)
             }
             var explanation = excerpted(form.finish(isWhole: framing.isWhole))
             explanation.head = head
-            mend(&explanation, head, framing)
+            addEdits(to: &explanation, head, framing)
             return explanation
         }
     }
@@ -138,14 +138,14 @@ public struct RequestExamination: Sendable {
         return finding
     }
 
-    /// What only the whole request can mend: a type that is missing, and lengths, which every mend changes.
-    private func mend(_ explanation: inout Explanation, _ head: RequestHead, _ framing: Framing) {
-        let mismatch = FindingCode.form(.contentLengthMismatch)
+    /// What only the whole request can fix: a type that is missing, and lengths, which every fix changes.
+    private func addEdits(to explanation: inout Explanation, _ head: RequestHead, _ framing: Framing) {
+        let mismatch = FormProblem.Code.contentLengthMismatch
         if !form.isClosed, let index = explanation.findings.firstIndex(where: { $0.code == mismatch }) {
             explanation.findings[index].edits = nil
         }
         explanation.subordinateMismatch(to: head.contentLength)
-        let missing = FindingCode.form(.missingContentType)
+        let missing = FormProblem.Code.missingContentType
         guard let index = explanation.findings.firstIndex(where: { $0.code == missing && $0.edits == nil }),
             let boundary = form.foundBoundary
         else { return }
@@ -181,7 +181,7 @@ extension RequestExamination.Framing {
                 received > contentLength
                 ? "\(received - contentLength) more" : "\(contentLength - received) fewer"
             return Finding(
-                .form(.contentLengthMismatch), at: min(received, contentLength),
+                .contentLengthMismatch, at: min(received, contentLength),
                 "The Content-Length is \(contentLength) and \(received) bytes follow the head: \(difference).",
                 edits: [])
         }
@@ -194,7 +194,7 @@ extension Finding {
 
     fileprivate static func missingLength(_ head: RequestHead) -> Finding {
         Finding(
-            .form(.missingLength), in: .head, at: Int64(head.end),
+            .missingLength, in: .head, at: Int64(head.end),
             "The head has neither a Content-Length nor a Transfer-Encoding: servers read no body.", edits: [])
     }
 

@@ -17,9 +17,9 @@ public struct Explanation: Sendable {
     /// How many findings there are beside ``findings``, which keep at most 1000.
     public internal(set) var omittedFindings = 0
 
-    /// The request's `Content-Type` as it should be, where the one that came is mended; for a body that came alone,
+    /// The request's `Content-Type` as it should be, where the one that came is fixed; for a body that came alone,
     /// whose head no edit can reach.
-    public internal(set) var mendedContentType: String?
+    public internal(set) var fixedContentType: String?
 
     /// The number of the body's bytes, as far as they came.
     public internal(set) var bodySize: Int64 = 0
@@ -27,10 +27,10 @@ public struct Explanation: Sendable {
     /// The number of parts, those that ``parts`` does not describe included.
     public internal(set) var partCount = 0
 
-    /// What mends everything that can be mended without asking the sender, in the order of the request.
+    /// What fixes everything that can be fixed without asking the sender, in the order of the request.
     public internal(set) var edits: [Edit] = []
 
-    /// Whether ``edits`` are all; beyond 100,000 they are not kept, and nothing can be mended.
+    /// Whether ``edits`` are all; beyond 100,000 they are not kept, and nothing can be fixed.
     var areEditsComplete = true
 
     /// Where things stand in the head of a raw request; `nil` for a body that came alone.
@@ -133,5 +133,63 @@ extension Explanation {
             all += finding.consequences.map { EncodableFinding(finding: $0, cause: cause) }
         }
         return all
+    }
+}
+
+extension Explanation {
+    /// Explains a request that a program made, before it is sent.
+    ///
+    /// In a test of an uploader it says which byte of its request is wrong:
+    ///
+    /// ```swift
+    /// let explanation = Explanation(headerFields: request.allHTTPHeaderFields, body: request.httpBody ?? Data())
+    /// #expect(explanation.isWellFormed)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - headerFields: The request's header fields, as `URLRequest.allHTTPHeaderFields` has them. Where they tell no
+    ///     length, the body's own is taken, as the libraries that send it do.
+    ///   - body: The request's body.
+    public init(headerFields: [String: String]?, body: some Sequence<UInt8>) {
+        let bytes = Array(body)
+        var head = "POST / HTTP/1.1\r\n"
+        let fields = (headerFields ?? [:]).sorted { $0.key < $1.key }
+        for field in fields { head += "\(field.key): \(field.value)\r\n" }
+        let tellsLength = fields.contains { ["content-length", "transfer-encoding"].contains($0.key.lowercased()) }
+        if !tellsLength { head += "Content-Length: \(bytes.count)\r\n" }
+        self.init(request: Array((head + "\r\n").utf8) + bytes)
+    }
+
+    /// Explains a body and the `Content-Type` it is sent with.
+    ///
+    /// - Parameters:
+    ///   - contentType: The value of the header field; `nil` where the request has none.
+    ///   - body: The request's body.
+    public init(contentType: String?, body: some Sequence<UInt8>) {
+        self.init(headerFields: contentType.map { ["Content-Type": $0] }, body: body)
+    }
+
+    /// Explains a request as it was sent.
+    ///
+    /// - Parameter request: The bytes of a raw HTTP/1.1 request: its head, a blank line, and its body.
+    public init(request: some Sequence<UInt8>) {
+        let bytes = ContiguousArray(request)
+        var examination = RequestExamination()
+        examination.read(bytes.span.bytes)
+        self = examination.finish()
+    }
+
+    /// Whether there is nothing to say about the form: neither an error nor a warning.
+    public var isWellFormed: Bool { findings.isEmpty }
+}
+
+extension Explanation: CustomStringConvertible {
+    /// What is wrong, a line each: what a failed expectation of a test shows.
+    public var description: String {
+        if findings.isEmpty { return "a well-formed form of \(parts.count) \(parts.count == 1 ? "part" : "parts")" }
+        return findings.map { finding in
+            let more = finding.consequenceCount > 0 ? " (and \(finding.consequenceCount) that follow from it)" : ""
+            return "\(finding)\(more)"
+        }.joined(separator: "\n")
     }
 }

@@ -3,7 +3,7 @@ public import PostcardForm
 /// What is wrong at one place of a request: which byte, why that matters, and what to write instead.
 ///
 /// A finding is a root cause. What only follows from it, or repeats it elsewhere, are its ``consequences``; who
-/// mends the one is rid of the others.
+/// fixes the one is rid of the others.
 public struct Finding: Sendable, Hashable {
     /// What an offset counts from.
     public enum Place: String, Sendable, Hashable, Codable {
@@ -14,7 +14,7 @@ public struct Finding: Sendable, Hashable {
     }
 
     /// What kind of problem it is.
-    public let code: FindingCode
+    public let code: FormProblem.Code
 
     /// Whether ``offset`` counts in the head or in the body.
     public let place: Place
@@ -37,7 +37,7 @@ public struct Finding: Sendable, Hashable {
     /// The bytes around the offset; `nil` where there are none to show.
     public internal(set) var excerpt: Excerpt?
 
-    /// What would make it right; `nil` where only its sender can know. Empty for a consequence of what is mended.
+    /// What would make it right; `nil` where only its sender can know. Empty for a consequence of what is fixed.
     public internal(set) var edits: [Edit]?
 
     /// What follows from it or repeats it, in the order of the body; at most ``maximumConsequences`` of them are kept.
@@ -53,13 +53,14 @@ public struct Finding: Sendable, Hashable {
     public private(set) var severity: FormProblem.Severity
 
     /// Why servers care, in a sentence or two.
-    public var reason: String { code.reference.cause }
+    public var reason: String { code.cause }
 
     /// The Swift that would have got it right, where that helps.
-    public var swift: String? { code.reference.swift }
+    public var swift: String? { code.swift }
 
     init(
-        _ code: FindingCode, in place: Place = .body, at offset: Int64, length: Int = 0, part partIndex: Int? = nil,
+        _ code: FormProblem.Code, in place: Place = .body, at offset: Int64, length: Int = 0,
+        part partIndex: Int? = nil,
         _ message: String, fix: String? = nil, edits: [Edit]? = nil
     ) {
         self.code = code
@@ -69,7 +70,7 @@ public struct Finding: Sendable, Hashable {
         self.length = length
         self.partIndex = partIndex
         self.message = message
-        self.fix = fix ?? code.reference.fix
+        self.fix = fix ?? code.fix
         self.edits = edits
     }
 
@@ -78,7 +79,7 @@ public struct Finding: Sendable, Hashable {
         _ problem: FormProblem, in place: Place = .body, at offset: Int64? = nil, length: Int = 0, part: Int? = nil
     ) {
         self.init(
-            .form(problem.code), in: place, at: offset ?? problem.offset, length: length,
+            problem.code, in: place, at: offset ?? problem.offset, length: length,
             part: part ?? problem.partIndex,
             problem.message, fix: problem.fix)
     }
@@ -98,9 +99,72 @@ extension Finding {
     }
 }
 
+extension FormProblem.Code {
+    /// Every code that an explanation can hold, in the order of the documentation's page: the head, the delimiters, the
+    /// parts, the whole.
+    public static var explained: [Self] {
+        let all = ofParser + ofFraming + ofParts
+        return Topic.allCases.flatMap { topic in all.filter { $0.topic == topic } }
+    }
+}
+
 extension Finding: CustomStringConvertible {
     public var description: String {
         let part = partIndex.map { "part \($0), " } ?? ""
         return "\(severity.rawValue): \(message) (\(code), \(part)byte \(offset) of the \(place.rawValue)) \(fix)"
+    }
+}
+
+/// Bytes that are to stand in the place of others, so that a request comes right.
+public struct Edit: Sendable, Hashable {
+    /// Whether ``offset`` counts in the head or in the body.
+    public let place: Finding.Place
+
+    /// The first byte that is replaced, counted from the start of ``place``.
+    public let offset: Int64
+
+    /// How many bytes are replaced; 0 where something is only put in.
+    public let length: Int64
+
+    /// What stands there afterwards.
+    public let replacement: [UInt8]
+
+    init(in place: Finding.Place = .body, at offset: Int64, length: Int64 = 0, _ replacement: some Sequence<UInt8>) {
+        self.place = place
+        self.offset = offset
+        self.length = length
+        self.replacement = Array(replacement)
+    }
+}
+
+/// The bytes around the place of a finding, as they are: they may be binary.
+public struct Excerpt: Sendable, Hashable {
+    /// Where the first of the bytes stands, counted as the finding's offset is.
+    public let offset: Int64
+
+    /// At most ``maximumBytes``, from the same head or body.
+    public let bytes: [UInt8]
+
+    /// The most bytes that are kept before the place, and behind it.
+    public static let reach = 96
+
+    /// The most bytes of an excerpt.
+    public static let maximumBytes = 2 * reach
+
+    init(offset: Int64, bytes: [UInt8]) {
+        self.offset = offset
+        self.bytes = bytes
+    }
+}
+
+extension Excerpt {
+    func appending(_ new: UnsafeRawBufferPointer) -> Excerpt { Excerpt(offset: offset, bytes: bytes + new) }
+
+    /// As much of it as is shown of a place; `nil` where the place lies outside.
+    func around(_ place: Int64) -> Excerpt? {
+        guard place >= offset, place <= offset + Int64(bytes.count) else { return nil }
+        let index = Int(clamping: place - offset)
+        let range = max(index - Self.reach, 0)..<min(index + Self.reach, bytes.count)
+        return Excerpt(offset: offset + Int64(range.lowerBound), bytes: Array(bytes[range]))
     }
 }

@@ -5,18 +5,18 @@ struct FindingList: Sendable {
     private(set) var roots: [Finding] = []
     private(set) var omitted = 0
 
-    /// What mends all that is certain, in the order in which it was found.
+    /// What fixes all that is certain, in the order in which it was found.
     private(set) var edits: [Edit] = []
     private(set) var areEditsComplete = true
 
-    private var rootByCode: [FindingCode: Int] = [:]
+    private var rootByCode: [FormProblem.Code: Int] = [:]
 
     /// A form made of oddities must not fill the memory with what is said about them.
     static let maximumRoots = 1000
     static let maximumEdits = 100_000
 
     /// - Parameter cause: The code whose problem brings this one about; it goes under that where it was found.
-    mutating func add(_ finding: Finding, under cause: FindingCode? = nil) {
+    mutating func add(_ finding: Finding, under cause: FormProblem.Code? = nil) {
         if let edits = finding.edits {
             if self.edits.count + edits.count <= Self.maximumEdits {
                 self.edits += edits
@@ -52,7 +52,7 @@ struct FindingList: Sendable {
     }
 
     /// Puts what was found before its cause under it.
-    mutating func subordinate(_ code: FindingCode, under causes: [FindingCode]) {
+    mutating func subordinate(_ code: FormProblem.Code, under causes: [FormProblem.Code]) {
         guard let index = rootByCode[code], let cause = causes.compactMap({ rootByCode[$0] }).first,
             !roots[index].outweighs(roots[cause])
         else { return }
@@ -67,7 +67,7 @@ struct FindingList: Sendable {
         rootByCode = Dictionary(uniqueKeysWithValues: roots.enumerated().map { ($0.element.code, $0.offset) })
     }
 
-    func holds(_ code: FindingCode) -> Bool { rootByCode[code] != nil }
+    func holds(_ code: FormProblem.Code) -> Bool { rootByCode[code] != nil }
 
     var holdsError: Bool { roots.contains { $0.severity == .error } }
 
@@ -95,6 +95,6 @@ extension Finding {
 
     /// Whether it is about how the body was sent: what is wrong in it may only follow.
     fileprivate var isAboutFraming: Bool {
-        code == .form(.contentLengthMismatch) || code == .form(.malformedChunk)
+        code == .contentLengthMismatch || code == .malformedChunk
     }
 }

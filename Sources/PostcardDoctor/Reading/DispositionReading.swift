@@ -138,7 +138,7 @@ struct DispositionReading {
     }
 
     /// The value as it should have been written: `form-data`, and every parameter once and in quotes.
-    func mended(_ bytes: [UInt8]) -> [UInt8] {
+    func corrected(_ bytes: [UInt8]) -> [UInt8] {
         var result = Array("form-data".utf8)
         var names: Set<String> = []
         for parameter in parameters where names.insert(parameter.name).inserted {

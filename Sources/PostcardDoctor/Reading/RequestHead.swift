@@ -151,7 +151,7 @@ struct RequestHead: Sendable {
                 let last = lengths[lengths.count - 1]
                 findings.append(
                     Finding(
-                        .doctor(.conflictingLengths), in: .head, at: Int64(last.line.lowerBound),
+                        .conflictingLengths, in: .head, at: Int64(last.line.lowerBound),
                         length: last.line.count, "The head has \(lengths.count) Content-Length fields.",
                         edits: numbers.count == 1 ? removal(of: Array(lengths.dropFirst())) : nil))
             }
@@ -160,7 +160,7 @@ struct RequestHead: Sendable {
         if let length = lengths.first {
             findings.append(
                 Finding(
-                    .doctor(.conflictingLengths), in: .head, at: Int64(later(length, coding).line.lowerBound),
+                    .conflictingLengths, in: .head, at: Int64(later(length, coding).line.lowerBound),
                     length: later(length, coding).line.count,
                     "The head has both a Content-Length and a Transfer-Encoding.", edits: []))
             contentLength = nil
@@ -202,7 +202,7 @@ struct RequestHead: Sendable {
             if types.isEmpty {
                 findings.append(
                     Finding(
-                        .form(.missingContentType), in: .head, at: Int64(end), "The request has no Content-Type."))
+                        .missingContentType, in: .head, at: Int64(end), "The request has no Content-Type."))
             }
             return
         }
@@ -210,7 +210,7 @@ struct RequestHead: Sendable {
         let others = types.filter { $0.line != kept.line }
         findings.append(
             Finding(
-                .doctor(.duplicateContentType), in: .head, at: Int64(last.line.lowerBound), length: last.line.count,
+                .duplicateContentType, in: .head, at: Int64(last.line.lowerBound), length: last.line.count,
                 "The head has \(types.count) Content-Type fields.", edits: removal(of: others)))
     }
 }
@@ -223,7 +223,7 @@ extension Finding {
 
     fileprivate static func bareLineBreak(inHeadAt index: Int) -> Finding {
         Finding(
-            .doctor(.bareLineBreakInHead), in: .head, at: Int64(index), length: 1,
+            .bareLineBreakInHead, in: .head, at: Int64(index), length: 1,
             "A line of the request's head ends in LF without CR.",
             edits: [Edit(in: .head, at: Int64(index), length: 1, "\r\n".utf8)])
     }
@@ -232,6 +232,6 @@ extension Finding {
         at offset: Int64, length: Int = 0, _ message: String, fix: String, edits: [Edit]? = nil
     ) -> Finding {
         Finding(
-            .form(.malformedRequest), in: .head, at: offset, length: length, message, fix: fix, edits: edits)
+            .malformedRequest, in: .head, at: offset, length: length, message, fix: fix, edits: edits)
     }
 }

@@ -54,8 +54,8 @@ public struct FormProblem: Error, Sendable, Hashable, CustomStringConvertible {
         self.limit = limit
     }
 
-    /// How much the problem weighs; it follows from the code.
-    public var severity: Severity { code.severity }
+    /// Whether the form is refused for it, or read all the same.
+    public var severity: Severity { code.status == 200 ? .warning : .error }
 
     /// The status that a receiver refuses the request with (RFC 9110 §15.5).
     public var status: Int { code.status }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Dispatch
 import Foundation
 import HTTPTypes
 import PostcardForm
@@ -147,5 +148,35 @@ extension FormArgument {
             throw CommandFailure.input(path, "is not a text in UTF-8. Send it as a file, with @ in place of <.")
         }
         return text
+    }
+}
+
+/// Standard input as the content of a part: of any length, and read only as fast as it is sent.
+struct StandardInput: AsyncSequence, AsyncIteratorProtocol, Sendable {
+    private static let chunkSize = 256 << 10
+
+    static func stream() -> FormStream {
+        FormStream(StandardInput())
+    }
+
+    func makeAsyncIterator() -> StandardInput { self }
+
+    func next() async throws -> Data? {
+        // A read waits for whoever writes, which no thread of the concurrency pool may do.
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Data?, any Error>) in
+            DispatchQueue.global().async {
+                continuation.resume(with: Result { try Self.read() })
+            }
+        }
+    }
+
+    private static func read() throws -> Data? {
+        var chunk = Data(count: chunkSize)
+        do {
+            let count = try chunk.withUnsafeMutableBytes { try FileDescriptor.standardInput.read(into: $0) }
+            return count > 0 ? chunk.prefix(count) : nil
+        } catch {
+            throw CommandFailure.input("Standard input", "cannot be read: \(error)")
+        }
     }
 }

@@ -42,7 +42,8 @@ struct Explain: AsyncParsableCommand {
             valueName: "server,…"))
     var against: String?
 
-    @Option(help: ArgumentHelp("Write the request, or the body, mended where that is certain.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("Write the request, or the body, with everything fixed that is certain.", valueName: "file"))
     var fix: String?
 
     @Flag(help: "Write one JSON object: valid, boundary, parts, problems.")
@@ -110,7 +111,7 @@ struct Explain: AsyncParsableCommand {
             taken = try await listener.takeRequest { address in
                 Terminal.say("listening on \(address)")
             } keep: { chunk in
-                // What cannot be kept cannot be mended, and is explained all the same.
+                // What cannot be kept cannot be fixed, and is explained all the same.
                 spoolFailure.withLock { failure in
                     guard failure == nil else { return }
                     do {
@@ -132,7 +133,7 @@ struct Explain: AsyncParsableCommand {
         if let spool, let fix {
             report.fix =
                 spoolFailure.withLock { $0 }.map { .failed($0) }
-                ?? MendedFile(path: fix).fix(taken.explanation, from: RequestInput(format: .request)) {
+                ?? FixedFile(path: fix).fix(taken.explanation, from: RequestInput(format: .request)) {
                     try spool.seek(offset: 0, from: .start)
                     try spool.readChunks($0)
                 }
@@ -177,8 +178,90 @@ struct Explain: AsyncParsableCommand {
         }
         if let fix {
             let request = contentType == nil ? RequestInput(entry: entry) : nil
-            report.fix = MendedFile(path: fix).fix(explanation, from: request) { try input.readAgain($0) }
+            report.fix = FixedFile(path: fix).fix(explanation, from: request) { try input.readAgain($0) }
         }
         return report
+    }
+}
+
+/// What is explained: a file, or what came only once and is kept for whoever reads it again.
+final class ExplainedInput {
+    private let descriptor: FileDescriptor
+    private let closesDescriptor: Bool
+    /// Where bytes that come only once are kept; `nil` where the input can be read again, or needs not be.
+    private let spool: FileDescriptor?
+
+    /// Opens a file, or takes standard input.
+    ///
+    /// - Parameters:
+    ///   - name: The path, or `-`.
+    ///   - isReadTwice: Whether it is to be read again.
+    init(_ name: String, isReadTwice: Bool) throws {
+        let isStandardInput = name == "-"
+        descriptor =
+            isStandardInput
+            ? .standardInput : try FileDescriptor.open(FilePath(name), .readOnly, options: .closeOnExec)
+        closesDescriptor = !isStandardInput
+        let isSeekable = (try? descriptor.seek(offset: 0, from: .current)) != nil
+        spool = isReadTwice && !isSeekable ? try FileDescriptor.unnamedTemporaryFile() : nil
+    }
+
+    deinit {
+        if closesDescriptor { try? descriptor.close() }
+        try? spool?.close()
+    }
+
+    /// Reads to the end, however long that is.
+    func read(_ body: (RawSpan) throws -> Void) throws {
+        try descriptor.readChunks { chunk in
+            do {
+                try spool?.write(chunk)
+            } catch {
+                throw Self.notKept(error)
+            }
+            try body(chunk)
+        }
+    }
+
+    /// What comes only once, and cannot be kept to be read again.
+    static func notKept(_ error: any Error) -> CommandFailure {
+        CommandFailure(
+            description: "The input cannot be kept to be fixed: \(error). Make room in \(temporaryFolder), or name "
+                + "another folder in TMPDIR.",
+            status: ExitStatus.unwritableOutput)
+    }
+
+    private static var temporaryFolder: String { FileManager.default.temporaryDirectory.path }
+
+    /// Reads the same bytes again.
+    func readAgain(_ body: (RawSpan) throws -> Void) throws {
+        let again = spool ?? descriptor
+        try again.seek(offset: 0, from: .start)
+        try again.readChunks(body)
+    }
+}
+
+extension FileDescriptor {
+    /// A file of the program's own, which is gone when it is closed.
+    static func unnamedTemporaryFile() throws -> FileDescriptor {
+        let path = FilePath(FileManager.default.temporaryDirectory.path).appending("postcard-\(UUID().uuidString)")
+        let file = try FileDescriptor.open(
+            path, .readWrite, options: [.create, .exclusiveCreate, .closeOnExec], permissions: .ownerReadWrite)
+        try? FileManager.default.removeItem(atPath: path.string)
+        return file
+    }
+
+    func write(_ chunk: RawSpan) throws {
+        _ = try chunk.withUnsafeBytes { try writeAll($0) }
+    }
+
+    /// Reads to the end, however long that is.
+    func readChunks(_ body: (RawSpan) throws -> Void) throws {
+        var chunk = ContiguousArray<UInt8>(repeating: 0, count: 1 << 20)
+        while true {
+            let count = try chunk.withUnsafeMutableBytes { try read(into: $0) }
+            if count == 0 { return }
+            try body(chunk.span.bytes.extracting(first: count))
+        }
     }
 }

@@ -4,6 +4,7 @@ import HTTPTypes
 import PostcardAsyncHTTP
 import PostcardClient
 import PostcardForm
+import SystemPackage
 
 struct Send: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -150,5 +151,74 @@ struct Send: AsyncParsableCommand {
         let seconds = (ContinuousClock.now - start) / .seconds(1)
         try Terminal.write(ResponseReport(response, attempts: attempts, seconds: seconds).json())
         try Terminal.writeLine("")
+    }
+}
+
+/// Writes what would be sent: the head to standard error, the exact body to standard output.
+struct DryRun {
+    let form: MultipartForm
+    let url: URL
+    let method: HTTPRequest.Method
+    let headerFields: HTTPFields
+
+    func write() async throws {
+        let layout = try form.layout()
+        let request = try UploadRequest(
+            url: url, method: method, headerFields: headerFields, body: layout, maximumResponseBytes: 0)
+        Terminal.saySequence(Self.head(of: request))
+        do {
+            try await layout.write(to: .standardOutput)
+        } catch let error as Errno {
+            throw CommandFailure.output(error)
+        }
+    }
+
+    private static func head(of request: UploadRequest) -> String {
+        let components = URLComponents(url: request.url, resolvingAgainstBaseURL: false)
+        let path = components?.percentEncodedPath ?? ""
+        let query = components?.percentEncodedQuery.map { "?\($0)" } ?? ""
+        let port = request.url.port.map { ":\($0)" } ?? ""
+        var lines = [
+            "\(request.method.rawValue) \(path.isEmpty ? "/" : path)\(query) HTTP/1.1",
+            "Host: \(components?.percentEncodedHost ?? "")\(port)",
+        ]
+        lines += request.headerFields.map { "\($0.name.rawName): \($0.value)" }
+        if let body = request.body {
+            lines.append(body.contentLength.map { "Content-Length: \($0)" } ?? "Transfer-Encoding: chunked")
+        }
+        return lines.map { $0 + "\r\n" }.joined() + "\r\n"
+    }
+}
+
+/// What `send --json` prints.
+struct ResponseReport {
+    private let object: [String: Any]
+
+    init(_ response: UploadResponse, attempts: Int, seconds: Double) {
+        var headers: [String: String] = [:]
+        for field in response.headerFields {
+            // Fields of one name mean the same as one field with their values in a list (RFC 9110 §5.3); Set-Cookie
+            // alone does not, and has no place in the answer to a form that a script reads.
+            headers[field.name.canonicalName] =
+                headers[field.name.canonicalName].map { "\($0), \(field.value)" }
+                ?? field.value
+        }
+        object = [
+            "status": response.status.code, "headers": headers, "body": Self.body(of: response),
+            "bytesSent": response.bytesSent, "seconds": (seconds * 1000).rounded() / 1000, "attempts": attempts,
+        ]
+    }
+
+    func json() throws -> Data {
+        try JSONSerialization.data(withJSONObject: object, options: [.sortedKeys, .withoutEscapingSlashes])
+    }
+
+    /// The parsed JSON where the response says that it is JSON and it is, else the text.
+    private static func body(of response: UploadResponse) -> Any {
+        let type = response.headerFields[.contentType]?.prefix { $0 != ";" && $0 != " " }.lowercased() ?? ""
+        guard type == "application/json" || type.hasSuffix("+json"),
+            let value = try? JSONSerialization.jsonObject(with: response.body, options: .fragmentsAllowed)
+        else { return response.text }
+        return value
     }
 }

@@ -42,7 +42,7 @@ struct Serve: AsyncParsableCommand {
         })
     var logLevel = Logger.Level.warning
 
-    @OptionGroup(title: "What is taken") var taking: TakingOptions
+    @OptionGroup(title: "What is taken") var taking: ReceivingOptions
     @OptionGroup(title: "What a form may consist of") var limits: FormLimitOptions
     @OptionGroup(title: "Who is let in") var access: AccessOptions
 

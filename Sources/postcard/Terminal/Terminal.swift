@@ -71,3 +71,44 @@ enum Terminal {
         }
     }
 }
+
+/// How text on a terminal stands out, where it may.
+struct TextStyle {
+    /// Whether colours are used.
+    let isColored: Bool
+
+    /// What a text is, which decides how it looks.
+    enum Role: String {
+        case error = "1;31"
+        case warning = "1;33"
+        case good = "1;32"
+        case heading = "1"
+        case faint = "2"
+        case fix = "32"
+    }
+
+    /// For standard output: colours where a person reads it, unless `NO_COLOR` or a simple terminal asks for none.
+    static var standardOutput: TextStyle {
+        let environment = ProcessInfo.processInfo.environment
+        let isAllowed = (environment["NO_COLOR"] ?? "").isEmpty && environment["TERM"] != "dumb"
+        return TextStyle(isColored: isAllowed && Terminal.isOutputInteractive)
+    }
+
+    /// The text as it is written; it must be printable.
+    func callAsFunction(_ text: String, _ role: Role) -> String {
+        isColored && !text.isEmpty ? "\u{1B}[\(role.rawValue)m\(text)\u{1B}[0m" : text
+    }
+}
+
+/// Lines at the end of the terminal at standard error that are drawn again and again, each time over the last.
+struct RedrawnLines {
+    private var count = 0
+
+    /// Draws the lines over those of the last time.
+    mutating func draw(_ lines: [String]) {
+        // Up to where they began; then each line, and what is left of the one that was there.
+        let start = count > 0 ? "\u{1B}[\(count)A\r" : ""
+        Terminal.saySequence(start + lines.map { $0 + "\u{1B}[K\n" }.joined() + "\u{1B}[J")
+        count = lines.count
+    }
+}

@@ -53,7 +53,7 @@ struct RequestInputTests {
             }
             let explanation = try examination.finish()
             #expect(!explanation.isValid)
-            #expect(explanation.findings.map(\.code) == [.form(.malformedRequest)])
+            #expect(explanation.findings.map(\.code) == [.malformedRequest])
             #expect(explanation.findings.first?.message.contains(words) == true, "\(explanation.findings)")
         }
     }

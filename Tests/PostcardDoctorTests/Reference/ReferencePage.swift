@@ -5,7 +5,7 @@ import PostcardForm
 struct ReferencePage {
     var text: String {
         var lines = [
-            "# Problems and their mends", "",
+            "# Problems and their fixes", "",
             "Every code that an explanation can hold: how the problem comes about, what it looks like, and what to "
                 + "write instead.", "",
             "## Overview", "",
@@ -15,29 +15,29 @@ struct ReferencePage {
                 + "for its forms are not among these: they are told by ``PostcardForm/FormProblem/Code``.", "",
             "This page is made from the table in the code, by `make reference`.", "",
         ]
-        for topic in FindingReference.Topic.allCases {
+        for topic in FormProblem.Code.Topic.allCases where topic != .receiver {
             lines += ["## \(Self.title(topic))", ""]
-            for code in FindingCode.allCases where code.reference.topic == topic { lines += Self.section(code) }
+            for code in FormProblem.Code.explained where code.topic == topic { lines += Self.section(code) }
         }
         return lines.dropLast().joined(separator: "\n") + "\n"
     }
 
-    private static func title(_ topic: FindingReference.Topic) -> String {
+    private static func title(_ topic: FormProblem.Code.Topic) -> String {
         switch topic {
         case .head: "The request's head"
         case .delimiters: "The delimiters"
         case .parts: "The parts"
         case .whole: "The form as a whole"
+        case .receiver: "Limits and rules of a receiver"
         }
     }
 
-    private static func section(_ code: FindingCode) -> [String] {
-        let reference = code.reference
-        var lines = ["### \(code): \(reference.title)", ""]
-        lines += ["**\(code.severity == .error ? "Error" : "Warning").** \(prose(reference.cause))", ""]
-        if !reference.example.isEmpty { lines += ["```", reference.example, "```", ""] }
-        lines += ["Mend: \(prose(reference.fix))", ""]
-        if let swift = reference.swift { lines += ["```swift", swift, "```", ""] }
+    private static func section(_ code: FormProblem.Code) -> [String] {
+        var lines = ["### \(code): \(code.title)", ""]
+        lines += ["**\(code.severity == .error ? "Error" : "Warning").** \(prose(code.cause))", ""]
+        if !code.example.isEmpty { lines += ["```", code.example, "```", ""] }
+        lines += ["Fix: \(prose(code.fix))", ""]
+        if let swift = code.swift { lines += ["```swift", swift, "```", ""] }
         return lines
     }
 

@@ -18,16 +18,15 @@ struct ReferencePageTests {
         #expect(written == page, "Write it anew with `make reference`.")
     }
 
-    @Test("has a title, a cause, an example and a mend for every code", arguments: FindingCode.allCases)
-    func entry(code: FindingCode) {
-        let reference = code.reference
-        for text in [reference.title, reference.cause, reference.example, reference.fix] { #expect(!text.isEmpty) }
-        #expect(reference.cause.hasSuffix(".") && reference.fix.hasSuffix("."))
+    @Test("has a title, a cause, an example and a fix for every code", arguments: FormProblem.Code.explained)
+    func entry(code: FormProblem.Code) {
+        for text in [code.title, code.cause, code.example, code.fix] { #expect(!text.isEmpty) }
+        #expect(code.cause.hasSuffix(".") && code.fix.hasSuffix("."))
     }
 
     @Test("has each code once")
     func unique() {
-        let codes = FindingCode.allCases.map(\.rawValue)
+        let codes = FormProblem.Code.explained.map(\.rawValue)
         #expect(Set(codes).count == codes.count)
         #expect(codes.count > 60)
     }

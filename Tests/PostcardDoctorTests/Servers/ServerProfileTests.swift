@@ -76,9 +76,9 @@ struct ServerProfileTests {
         let row = Self.limits[index]
         let server = try #require(ServerProfile(named: row.server))
         let fits = Self.explanation(row.fits).judged(against: [server])
-        #expect(!fits.findings.contains { $0.code == .doctor(.refusedByServer) }, "\(fits)")
+        #expect(!fits.findings.contains { $0.code == .refusedByServer }, "\(fits)")
         let judged = Self.explanation(row.over).judged(against: [server])
-        let found = judged.findings.filter { $0.code == .doctor(.refusedByServer) }
+        let found = judged.findings.filter { $0.code == .refusedByServer }
         #expect(found.contains { $0.fix.contains(row.setting) }, "\(judged)")
         #expect(found.allSatisfy { $0.severity == .error })
         #expect(!judged.isValid)

@@ -1,0 +1,164 @@
+extension FormProblem {
+    /// What kind of problem it is, with everything that is known about the kind.
+    ///
+    /// Each code is one entry: ``rawValue``, which is stable and may be matched by scripts, how much it weighs, and what
+    /// the documentation's page and `postcard explain` say of it. The parser's own codes are in this module, those that
+    /// only an explanation finds in `PostcardDoctor`.
+    public struct Code: Sendable, Hashable, CustomStringConvertible {
+        /// What a problem is about.
+        public enum Topic: String, Sendable, Hashable, CaseIterable {
+            case head, delimiters, parts, whole
+            /// A limit or a rule of one receiver, which no explanation knows.
+            case receiver
+        }
+
+        /// The stable text of the code, such as `missing-boundary`.
+        public let rawValue: String
+
+        /// How much the problem weighs in an explanation.
+        ///
+        /// An error: most receivers refuse the form, or accept it and lose or alter a part, bytes of the content or a
+        /// name. A warning: everything arrives as it was sent, but some receivers refuse it, or something else may have
+        /// been meant.
+        public let severity: Severity
+
+        /// The status with which a receiver refuses the request (RFC 9110 §15.5); 200 if it does not.
+        public let status: Int
+
+        /// What the problem is about.
+        public let topic: Topic
+
+        /// The problem in a few words.
+        public let title: String
+
+        /// How it comes about and why servers care, in a sentence or two.
+        public let cause: String
+
+        /// Bytes that have the problem. `\r`, `\n` and non-ASCII bytes are written as Swift writes them.
+        public let example: String
+
+        /// What to write instead, in a sentence.
+        public let fix: String
+
+        /// The Swift code that gets it right, if that helps.
+        public let swift: String?
+
+        package init(
+            _ rawValue: String, severity: Severity = .error, status: Int = 200, _ topic: Topic, _ title: String,
+            cause: String, example: String, fix: String, swift: String? = nil
+        ) {
+            self.rawValue = rawValue
+            self.severity = severity
+            self.status = status
+            self.topic = topic
+            self.title = title
+            self.cause = cause
+            self.example = example
+            self.fix = fix
+            self.swift = swift
+        }
+
+        /// A limit or a rule of one receiver, refused with a status.
+        private init(_ rawValue: String, ofReceiver status: Int) {
+            self.init(
+                rawValue, status: status, .receiver, rawValue, cause: "A limit or a rule of this receiver.",
+                example: "",
+                fix: "Ask the receiver for its rules.")
+        }
+
+        /// The parser's or a receiver's code with a raw value; `nil` for any other text.
+        package init?(rawValue: String) {
+            guard let code = (Self.ofParser + Self.ofReceivers).first(where: { $0.rawValue == rawValue }) else {
+                return nil
+            }
+            self = code
+        }
+
+        public var description: String { rawValue }
+
+        public static func == (left: Code, right: Code) -> Bool { left.rawValue == right.rawValue }
+
+        public func hash(into hasher: inout Hasher) { hasher.combine(rawValue) }
+    }
+}
+
+// MARK: - Limits and rules of a receiver
+
+extension FormProblem.Code {
+    /// The codes of the limits and rules that one receiver has.
+    package static let ofReceivers: [Self] = [
+        .bodyTooLarge, .fileTooLarge, .fieldTooLarge, .preambleTooLarge, .epilogueTooLarge, .unexpectedField,
+        .nestedFiles, .unexpectedFile, .fieldInsteadOfFile, .fileInsteadOfField, .tooManyFields, .tooManyFiles,
+        .missingField, .missingFile, .fieldTooShort, .fieldTooLong, .fieldNotUTF8, .patternMismatch, .valueNotAllowed,
+        .fileTooSmall, .filesTooLarge, .fileTypeNotAccepted, .fileContentNotAccepted,
+    ]
+
+    /// The body has more bytes than allowed.
+    public static let bodyTooLarge = Self("body-too-large", ofReceiver: 413)
+
+    /// A file has more bytes than allowed.
+    public static let fileTooLarge = Self("file-too-large", ofReceiver: 413)
+
+    /// The value of a text field has more bytes than allowed.
+    public static let fieldTooLarge = Self("field-too-large", ofReceiver: 413)
+
+    /// More bytes than allowed come before the first delimiter: mostly the boundary is another.
+    public static let preambleTooLarge = Self("preamble-too-large", ofReceiver: 400)
+
+    /// More bytes than allowed come behind the close delimiter.
+    public static let epilogueTooLarge = Self("epilogue-too-large", ofReceiver: 413)
+
+    /// A text field comes that the rules do not name.
+    public static let unexpectedField = Self("unexpected-field", ofReceiver: 422)
+
+    /// A part holds files in a `multipart/mixed` of its own, where rules are to be kept.
+    public static let nestedFiles = Self("nested-files", ofReceiver: 422)
+
+    /// A file comes that the rules do not name.
+    public static let unexpectedFile = Self("unexpected-file", ofReceiver: 422)
+
+    /// A text field comes where the rules have a file: its Content-Disposition has no filename.
+    public static let fieldInsteadOfFile = Self("field-instead-of-file", ofReceiver: 422)
+
+    /// A file comes where the rules have a text field.
+    public static let fileInsteadOfField = Self("file-instead-of-field", ofReceiver: 422)
+
+    /// A text field comes more often than the rules allow.
+    public static let tooManyFields = Self("too-many-fields", ofReceiver: 422)
+
+    /// More files come under a name than the rules allow.
+    public static let tooManyFiles = Self("too-many-files", ofReceiver: 422)
+
+    /// A text field does not come, or not often enough.
+    public static let missingField = Self("missing-field", ofReceiver: 422)
+
+    /// A file does not come, or too few do.
+    public static let missingFile = Self("missing-file", ofReceiver: 422)
+
+    /// A text field has fewer characters than the rules allow.
+    public static let fieldTooShort = Self("field-too-short", ofReceiver: 422)
+
+    /// A text field has more characters than the rules allow.
+    public static let fieldTooLong = Self("field-too-long", ofReceiver: 422)
+
+    /// A text field that the rules want to be text is not in UTF-8.
+    public static let fieldNotUTF8 = Self("field-not-utf-8", ofReceiver: 422)
+
+    /// A text field does not match the pattern of the rules.
+    public static let patternMismatch = Self("pattern-mismatch", ofReceiver: 422)
+
+    /// A text field has none of the values that the rules allow.
+    public static let valueNotAllowed = Self("value-not-allowed", ofReceiver: 422)
+
+    /// A file has fewer bytes than the rules allow.
+    public static let fileTooSmall = Self("file-too-small", ofReceiver: 422)
+
+    /// All files together have more bytes than the rules allow.
+    public static let filesTooLarge = Self("files-too-large", ofReceiver: 413)
+
+    /// The Content-Type of a file names no accepted type.
+    public static let fileTypeNotAccepted = Self("file-type-not-accepted", ofReceiver: 415)
+
+    /// The first bytes of a file are not those of an accepted type.
+    public static let fileContentNotAccepted = Self("file-content-not-accepted", ofReceiver: 415)
+}
