@@ -20,6 +20,7 @@ test: set-up-tests lint
 	Scripts/run-tests --filter "$(SENDING)" --skip "$(BUSY)"
 	Scripts/run-tests --skip "$(SENDING)|$(BUSY)"
 	Scripts/run-tests --filter "$(BUSY)"
+	Scripts/check-api
 	Scripts/check-consumer
 	Scripts/check-apple
 	Tests/Apple/check-seeds
