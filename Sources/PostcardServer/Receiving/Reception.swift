@@ -34,7 +34,7 @@ struct Reception<Store: UploadStore>: Sendable {
     ///
     /// - Parameter key: The key under which the form becomes a record. Defaults to the one in the request.
     func receive(
-        _ request: Request, under key: IdempotencyKey? = nil, logger: Logger
+        _ request: Request, under key: UploadKey? = nil, logger: Logger
     ) async throws -> CommittedUpload {
         do {
             let upload = try await store(request, under: key, logger: logger)
@@ -83,10 +83,10 @@ struct Reception<Store: UploadStore>: Sendable {
     }
 
     private func store(
-        _ request: Request, under key: IdempotencyKey?, logger: Logger
+        _ request: Request, under key: UploadKey?, logger: Logger
     ) async throws -> CommittedUpload {
         let parser = try parser(for: request)
-        let key = try key ?? IdempotencyKey(of: request, scope: options.keyScope)
+        let key = try key ?? UploadKey(of: request, scope: options.keyScope)
         let peer = UploadConnection.current?.peer
         var form = IncomingForm(
             parser: parser, rules: options.rules, maximumRecordBytes: options.maximumRecordBytes, held: held)

@@ -24,7 +24,7 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
     }
 
     /// Adds the routes of unfinished uploads. The route that creates them is that of forms.
-    func addRoutes<Context>(to routes: inout RouteTable<Context>) {
+    func addRoutes<Context>(to routes: inout Routes<Context>) {
         let path = reception.options.path
         routes.add(RouterPath(path), .options) { request, _ in try offer(to: request) }
         let upload = RouterPath(ResumptionPath.folder(below: path) + "/{id}")
@@ -70,7 +70,7 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
         // A request that its head alone shows to be wrong is refused first.
         let contentType = try request.formContentType(limits: reception.options.limits)
         let checker = ArrivingFormChecker(parser: try reception.parser(for: request), rules: reception.options.rules)
-        let key = try IdempotencyKey(of: request, scope: reception.options.keyScope)
+        let key = try UploadKey(of: request, scope: reception.options.keyScope)
         let length = try append.length(known: nil, maximum: reception.options.limits.maximumBodyBytes)
         let share = PeerAddress.share(reception.options.clientShare, of: options.maximumUnfinished)
         do {
@@ -78,7 +78,7 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
             let form = UnfinishedForm(
                 contentType: contentType,
                 // The identifier is known to the client alone, and so is a key made of it.
-                key: key ?? IdempotencyKey(id.text, scope: "\u{0}resumable"), length: length,
+                key: key ?? UploadKey(id.text, scope: "\u{0}resumable"), length: length,
                 client: UploadConnection.current?.peer.map { .init(name: $0.name, maximumUploads: share) })
             let upload = try await uploads.createUnfinishedUpload(id, of: form, options: options)
             guard upload != nil || append.isComplete else {

@@ -101,7 +101,7 @@ public struct UnfinishedForm: Sendable, Hashable {
     /// The form's Content-Type, with its boundary.
     public let contentType: String
     /// The key under which the form becomes a record.
-    public let key: IdempotencyKey
+    public let key: UploadKey
     /// The length of the body in bytes, once a request has said it.
     public var length: Int64?
     /// The client that sends the form; `nil` if clients cannot be told apart, or after a restart.
@@ -122,7 +122,7 @@ public struct UnfinishedForm: Sendable, Hashable {
     }
 
     /// Describes a form.
-    public init(contentType: String, key: IdempotencyKey, length: Int64?, client: Client?) {
+    public init(contentType: String, key: UploadKey, length: Int64?, client: Client?) {
         self.contentType = contentType
         self.key = key
         self.length = length

@@ -6,7 +6,7 @@ import Testing
 private struct ForwardingStore: ResumableUploadStore {
     let base: LocalUploadStore
 
-    func beginUpload(under key: IdempotencyKey?, announcedBytes: Int64?) async throws -> sending LocalUpload {
+    func beginUpload(under key: UploadKey?, announcedBytes: Int64?) async throws -> sending LocalUpload {
         try await base.beginUpload(under: key, announcedBytes: announcedBytes)
     }
     func identifiers(limit: Int, after id: UploadID?) async throws -> [UploadID] {
@@ -32,7 +32,7 @@ private struct ForwardingStore: ResumableUploadStore {
 private struct PlainStore: UploadStore {
     let base: LocalUploadStore
 
-    func beginUpload(under key: IdempotencyKey?, announcedBytes: Int64?) async throws -> sending LocalUpload {
+    func beginUpload(under key: UploadKey?, announcedBytes: Int64?) async throws -> sending LocalUpload {
         try await base.beginUpload(under: key, announcedBytes: announcedBytes)
     }
     func identifiers(limit: Int, after id: UploadID?) async throws -> [UploadID] {
