@@ -7,13 +7,13 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The steps of uploads that a background session sends, as changes of their rows. Each is called within one write.
+/// The steps of uploads that a background session sends, as changes to their rows. Each is called within one write.
 extension Database {
-    /// Takes uploads that may be handed to a background session, those of high priority first, also those whose time has
-    /// not come: the system waits for it.
+    /// Marks uploads as handed to a background session, also those whose time has not come: the system waits for it.
     ///
-    /// - Parameter ids: As ``transfersToClaim(excluding:limit:)`` gives them.
-    func claimTransfers(_ ids: [QueuedUpload.ID], for session: String, at now: Date) throws -> [UploadRecord] {
+    /// - Parameter ids: The uploads, as returned by ``transfersToClaim(excluding:limit:)``.
+    /// - Returns: Those that were still to be claimed and can be read, in the same order.
+    func claimTransfers(_ ids: [QueuedUpload.ID], for session: String, at now: Date) throws -> [UploadRow] {
         if try isQueuePaused { return [] }
         return try ids.compactMap { id in
             try execute(
@@ -22,23 +22,23 @@ extension Database {
                         session = ?, attempts = \(Self.increment("attempts")), sent = 0, resource = NULL
                     WHERE id = ? AND schedule IN (0, 1)
                     """, arguments: [now.timeIntervalSince1970, session, id])
-            // Another process may have taken it meanwhile.
+            // Another process may have claimed it since.
             guard changesCount == 1 else { return nil }
             try noteAttempt(of: id)
             return try readable(id)
         }
     }
 
-    /// The uploads that may be handed to a background session next.
+    /// The uploads that may be handed to a background session next, those with the highest priority first.
     ///
-    /// - Parameter held: Those that must wait although the database lets them go.
-    func transfersToClaim(excluding held: [QueuedUpload.ID], limit: Int) throws -> [QueuedUpload.ID] {
+    /// - Parameter postponed: Uploads that must wait, whatever the database says.
+    func transfersToClaim(excluding postponed: [QueuedUpload.ID], limit: Int) throws -> [QueuedUpload.ID] {
         if try isQueuePaused { return [] }
         return try QueuedUpload.ID.fetchAll(
             self,
             sql: """
                 SELECT id FROM upload
-                WHERE schedule IN (0, 1) AND id NOT IN (\(held.map(String.init).joined(separator: ", ")))
+                WHERE schedule IN (0, 1) AND id NOT IN (\(postponed.map(String.init).joined(separator: ", ")))
                 ORDER BY priority DESC, id LIMIT ?
                 """, arguments: [limit])
     }
@@ -59,7 +59,7 @@ extension Database {
         return transfers
     }
 
-    /// Marks an upload as being sent that was handed over before its time.
+    /// Marks an upload that was handed over before its time as being sent.
     func beginTransfer(of id: QueuedUpload.ID) throws {
         try execute(
             sql: """

@@ -10,23 +10,23 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// All that is needed to send an upload.
+/// The row of an upload with everything that is needed to send it.
 ///
-/// Everything is checked when it is read: the database may be old, damaged, or written by someone else.
-struct UploadRecord: Sendable {
+/// All values are checked when they are read: the database may be old or damaged, or someone may have changed it.
+struct UploadRow: Sendable {
     let upload: QueuedUpload
     /// Names the upload's body, and its transfers in a background session.
     let uuid: UUID
-    /// The header fields of the request, the `Idempotency-Key` among them.
+    /// The header fields of the request, including `Idempotency-Key`.
     let headerFields: HTTPFields
     let contentType: String
-    /// Where the server keeps what it has of the body, if it resumes uploads.
+    /// The upload resource, if the server resumes the upload.
     let resource: URL?
     /// The number of attempts that failed since the upload was enqueued or retried by hand.
     let failures: Int
-    /// The background session that has it, if one does.
+    /// The identifier of the background session that has the upload, if one has it.
     let session: String?
-    /// The first attempt that may have delivered the form; `nil` if none can have.
+    /// The first attempt that may have delivered the form, or `nil` if none can have.
     private let possibleDelivery: Int64?
 
     /// The identifier of the current attempt in a background session.
@@ -35,7 +35,7 @@ struct UploadRecord: Sendable {
     init(_ row: Row) throws {
         upload = try QueuedUpload(row)
         guard let uuid = UUID(bodyName: try row.decode(DatabaseValue.self, forColumn: "uuid")) else {
-            throw RowDamage("its name is no UUID")
+            throw RowDamage("its name is not a UUID")
         }
         self.uuid = uuid
         var fields = HTTPFields()
@@ -52,19 +52,19 @@ struct UploadRecord: Sendable {
         possibleDelivery = try row.decode(Int64?.self, forColumn: "attempt")
     }
 
-    /// Whether an earlier attempt may have delivered the form: a server that knows its `Idempotency-Key` may then answer
-    /// before it has read the form again.
+    /// Whether an earlier attempt may have delivered the form. A server that knows its `Idempotency-Key` may then accept the
+    /// form before it has read it again.
     func mayHaveArrived(before attempt: Int) -> Bool {
         possibleDelivery.map { $0 < attempt } ?? false
     }
 
-    /// A header field as JSON has it.
+    /// A header field as JSON.
     struct Field: Codable {
         let name: String
         let value: String
     }
 
-    /// A part as JSON has it.
+    /// A part as JSON.
     struct Part: Codable {
         let name: String
         let filename: String?
@@ -73,11 +73,11 @@ struct UploadRecord: Sendable {
         let length: Int64
     }
 
-    /// The layout of the body that is on disk.
+    /// The layout of the body on disk.
     ///
-    /// - Throws: `FileError`, `FormError` if the file is not the one that was written.
-    func layout(in folder: QueueFolder) throws -> FormLayout {
-        let file = try folder.openBody(uuid, length: upload.totalBytes)
+    /// - Throws: `FileError` or `FormError` if the file is not the one that was written.
+    func layout(in directory: QueueDirectory) throws -> FormLayout {
+        let file = try directory.openBody(uuid, length: upload.totalBytes)
         let parts = upload.parts.map { part in
             (
                 part: PartLayout(
@@ -88,37 +88,49 @@ struct UploadRecord: Sendable {
             )
         }
         return try FormLayout(
-            written: file, path: folder.bodyURL(uuid).path, contentType: contentType, parts: parts)
+            written: file, path: directory.bodyURL(uuid).path, contentType: contentType, parts: parts)
     }
 }
 
-/// An upload whose body is written, about to become a row.
+extension UploadRow.Part {
+    /// The parts of a body that was written.
+    static func list(_ layout: FormLayout, _ ranges: [Range<Int64>]) -> [UploadRow.Part] {
+        zip(layout.parts, ranges).map { part, range in
+            UploadRow.Part(
+                name: part.name, filename: part.filename, contentType: part.contentType?.value,
+                offset: range.lowerBound, length: range.upperBound - range.lowerBound)
+        }
+    }
+}
+
+/// An upload whose body is on disk and whose row is still to be inserted.
 struct NewUpload {
     let uuid: UUID
     let url: URL
     let method: HTTPRequest.Method
     let headerFields: HTTPFields
     let contentType: String
-    let parts: [UploadRecord.Part]
+    let parts: [UploadRow.Part]
     let totalBytes: Int64
     let conditions: UploadConditions
 }
 
-/// When an upload may be sent. The database looks for the next one by this alone.
+/// When an upload may be sent: the values of the column `schedule`, by which the next upload is found. The column is `NULL` for
+/// uploads that are not waiting.
 enum Schedule: Int {
-    /// It may be sent.
+    /// The upload may be sent.
     case ready
-    /// Its time has not come.
+    /// The upload's time has not come.
     case delayed
-    /// Another upload of its group comes first.
+    /// An earlier upload of the group comes first.
     case behind
 }
 
 extension QueuedUpload {
-    /// More than any disk has, and little enough that the bytes of many uploads can be added up.
+    /// The maximum length of a body. More than any disk holds, and small enough to add up the lengths of many uploads.
     private static let maximumBytes: Int64 = 1 << 50
 
-    /// What is read of each upload.
+    /// Selects what is read of each upload.
     static let columns = """
         SELECT upload.*, request.parts AS parts, response.status AS responseStatus,
             response.contentType AS responseType, response.body AS responseBody
@@ -130,11 +142,11 @@ extension QueuedUpload {
         guard let url = URL(string: try row.decode(String.self, forColumn: "url")),
             let method = HTTPRequest.Method(try row.decode(String.self, forColumn: "method")),
             let kind = State.Kind(rawValue: try row.decode(String.self, forColumn: "state"))
-        else { throw RowDamage("its address, method or state is none") }
+        else { throw RowDamage("its URL, method or state is not valid") }
         self.url = url
         self.method = method
         let total = try row.decode(Int64.self, forColumn: "total")
-        guard (0...Self.maximumBytes).contains(total) else { throw RowDamage("no body has \(total) bytes") }
+        guard (0...Self.maximumBytes).contains(total) else { throw RowDamage("its body cannot have \(total) bytes") }
         totalBytes = total
         bytesSent = min(max(try row.decode(Int64.self, forColumn: "sent"), 0), total)
         attempts = try row.count("attempts")
@@ -145,10 +157,10 @@ extension QueuedUpload {
             priority: Int(clamping: try row.decode(Int64.self, forColumn: "priority")),
             group: try row.decode(String?.self, forColumn: "sequence"))
         let parts = try row.decode(Data?.self, forColumn: "parts") ?? Data("[]".utf8)
-        self.parts = try JSONDecoder().decode([UploadRecord.Part].self, from: parts).map { part in
+        self.parts = try JSONDecoder().decode([UploadRow.Part].self, from: parts).map { part in
             let (end, isTooFar) = part.offset.addingReportingOverflow(part.length)
             guard part.offset >= 0, part.length >= 0, !isTooFar, end <= total else {
-                throw RowDamage("a part is out of place")
+                throw RowDamage("a part is outside its body")
             }
             return Part(
                 name: part.name, filename: part.filename, contentType: part.contentType, content: part.offset..<end)
@@ -161,7 +173,7 @@ extension QueuedUpload {
             case .retrying: .retrying(at: try row.date("due") ?? enqueued, because: reason)
             case .paused: .paused
             case .done:
-                // Absent from a row that was read without its response.
+                // The response is missing if the row was read without it.
                 .done(
                     Response(
                         status: Int(clamping: try row.optional(Int64.self, "responseStatus") ?? 0),
@@ -174,7 +186,7 @@ extension QueuedUpload {
 }
 
 extension AllowedNetworks {
-    /// One bit for each kind of network that an upload may not use.
+    /// A bit for each kind of network that an upload may not use: the value of the column `networks`.
     var mask: Int64 { (cellular ? 0 : 1) | (expensive ? 0 : 2) | (constrained ? 0 : 4) }
 
     init(mask: Int64) {
@@ -183,7 +195,7 @@ extension AllowedNetworks {
 }
 
 extension Row {
-    /// Large enough for every count, and small enough to be counted up.
+    /// Larger than any real count, and small enough to be incremented.
     static let maximumCount: Int64 = 1_000_000_000
 
     fileprivate func date(_ column: String) throws -> Date? {
@@ -196,14 +208,14 @@ extension Row {
         hasColumn(column) ? try decode(Value?.self, forColumn: column) : nil
     }
 
-    /// How often something has happened.
+    /// A count, limited to what is possible.
     func count(_ column: String) throws -> Int {
         Int(clamping: Swift.min(Swift.max(try decode(Int64.self, forColumn: column), 0), Self.maximumCount))
     }
 }
 
 extension UUID {
-    /// The name of a body as the queue writes it, so that no two rows name one body.
+    /// Reads the name of a body, exactly as the queue writes it, so that no two rows name the same body.
     init?(bodyName: DatabaseValue) {
         guard case .string(let name) = bodyName.storage, let uuid = UUID(uuidString: name), uuid.uuidString == name
         else { return nil }
@@ -211,7 +223,7 @@ extension UUID {
     }
 }
 
-/// An upload whose row says what the queue would not have written. The others are not affected.
+/// A row that the queue cannot have written. Other uploads are not affected.
 struct RowDamage: Error, CustomStringConvertible {
     let description: String
 
@@ -219,7 +231,7 @@ struct RowDamage: Error, CustomStringConvertible {
         self.description = description
     }
 
-    /// Reads one upload, and turns what is wrong with its row alone into damage of that row.
+    /// Reads a row, and throws ``RowDamage`` for errors that concern this row alone.
     static func naming<Value>(_ id: QueuedUpload.ID, _ read: () throws -> Value) throws -> Value {
         do {
             return try read()

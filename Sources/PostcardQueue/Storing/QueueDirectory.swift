@@ -8,18 +8,18 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The folder of a queue:
+/// The directory of a queue:
 ///
 /// ```
-/// queue.sqlite         the database, with the files that SQLite keeps beside it
+/// queue.sqlite         the database, with SQLite's files beside it
 /// queue.lock           locked by the process that sends
 /// bodies/UUID          the body of an upload, as it is sent
 /// ```
 ///
-/// The database names a body by the upload's UUID alone. Whatever it says, no other file is read or removed.
-final class QueueFolder: Sendable {
+/// The database has only the UUID of a body. Whatever is in the database, no file outside `bodies` is read or removed.
+final class QueueDirectory: Sendable {
     let url: URL
-    private let directory: PrivateDirectory
+    private let root: PrivateDirectory
     let bodies: PrivateDirectory
 
     static let databaseName: FilePath.Component = "queue.sqlite"
@@ -30,38 +30,41 @@ final class QueueFolder: Sendable {
 
     var databasePath: String { url.appending(path: Self.databaseName.string).path }
 
-    /// - Parameter check: Looks at the database before anything is made beside it.
-    /// - Throws: ``UploadQueueError`` if others can write to the folder, or it cannot be used; what `check` throws.
+    /// Opens a directory, and makes it if there is none.
+    ///
+    /// - Parameter check: Checks an existing database before anything is made beside it.
+    /// - Throws: ``UploadQueueError`` if it cannot be used or other users can write to it; errors of `check`.
     init(_ url: URL, checkingDatabase check: (FileDescriptor) throws(UploadQueueError) -> Void) throws(UploadQueueError)
     {
         self.url = url
         do {
-            directory = try PrivateDirectory(FilePath(url.absoluteURL.path))
-            // Before anything is made in it, which then has the same protection.
+            root = try PrivateDirectory(FilePath(url.absoluteURL.path))
+            // Before anything is made in it: files inherit the protection.
             try Self.protect(url)
-            // Made here because SQLite would make it for all to read; the files beside it get its permissions.
-            let isNew = try directory.status(of: Self.databaseName) == nil
-            let database = try directory.openOrCreate(Self.databaseName)
+            // SQLite would make it readable for all users. The files beside it get its permissions.
+            let isNew = try root.status(of: Self.databaseName) == nil
+            let database = try root.openOrCreate(Self.databaseName)
             defer { try? database.close() }
             if !isNew { try check(database) }
-            for name in Self.companionNames where try directory.status(of: name) != nil {
-                let companion = try directory.openOrCreate(name)
+            for name in Self.companionNames where try root.status(of: name) != nil {
+                let companion = try root.openOrCreate(name)
                 defer { try? companion.close() }
-                try Self.checkJournal(companion, directory.path.appending(name))
+                try Self.checkJournal(companion, root.path.appending(name))
             }
-            bodies = try directory.directory(Self.bodiesName)
+            bodies = try root.directory(Self.bodiesName)
         } catch let error as FileError {
             throw UploadQueueError(error)
         } catch {
             throw error as? UploadQueueError
-                ?? UploadQueueError(.unusableDirectory, "The folder \(url.path) cannot be used: \(error)")
+                ?? .unusableDirectory(
+                    "The queue's directory \(url.path) cannot be used: \(error).", underlyingError: error)
         }
     }
 
-    /// Refuses a journal that names another file, which SQLite would remove after undoing what the journal holds, wherever
-    /// that file is. The queue's own transactions concern one database, and their journals name none.
+    /// Refuses a journal that names another file. SQLite would remove that file, wherever it is, after a rollback. The queue's
+    /// own transactions use one database, so their journals name no file.
     private static func checkJournal(_ journal: FileDescriptor, _ path: FilePath) throws {
-        // https://www.sqlite.org/fileformat.html, 3: a name is followed by its length, a checksum and these bytes.
+        // https://www.sqlite.org/fileformat.html, 3: a name is followed by its length, its checksum and these bytes.
         let mark: [UInt8] = [0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7]
         let size = try journal.stat().size
         guard path.string.hasSuffix("-journal"), size >= mark.count else { return }
@@ -74,24 +77,24 @@ final class QueueFolder: Sendable {
         }
     }
 
-    /// The bytes of the database and of what was written to it last.
+    /// The size of the database and its log, in bytes.
     func databaseBytes() throws -> Int64 {
         try ([Self.databaseName] + Self.companionNames).reduce(0) { sum, name in
-            let (total, isTooLarge) = sum.addingReportingOverflow(try directory.status(of: name)?.size ?? 0)
+            let (total, isTooLarge) = sum.addingReportingOverflow(try root.status(of: name)?.size ?? 0)
             return isTooLarge ? .max : total
         }
     }
 
-    /// Keeps the folder readable while the phone is locked, and out of backups: what is restored on another phone would be
-    /// sent a second time.
+    /// Makes the directory readable while the phone is locked, and excludes it from backups: uploads restored on another phone
+    /// would be sent a second time.
     private static func protect(_ url: URL) throws {
         #if canImport(Darwin)
-        var folder = url
+        var directory = url
         var values = URLResourceValues()
         values.isExcludedFromBackup = true
-        try folder.setResourceValues(values)
+        try directory.setResourceValues(values)
         #if !os(macOS)
-        // Those that are there already, made by an app whose files have another protection.
+        // Existing files may have been made with another protection.
         let names = [databaseName.string, "\(databaseName)-wal", "\(databaseName)-shm", bodiesName.string]
         let files = names.map { url.appending(path: $0).path }.filter(FileManager.default.fileExists(atPath:))
         for path in [url.path] + files {
@@ -102,29 +105,29 @@ final class QueueFolder: Sendable {
         #endif
     }
 
-    /// Takes the right to send from the queue in this process.
+    /// Locks the queue, so that only this process sends from it.
     func lock() throws(UploadQueueError) -> FileLock {
         do throws(FileError) {
-            return try directory.lock("queue.lock")
+            return try root.lock("queue.lock")
         } catch {
             throw error.errno == .wouldBlock ? .inUse(url.path) : UploadQueueError(error)
         }
     }
 
-    /// Where the body of an upload is, for the system that sends it.
+    /// The URL of an upload's body, for the background session.
     func bodyURL(_ upload: UUID) -> URL {
         url.appending(path: Self.bodiesName.string).appending(path: upload.uuidString)
     }
 
-    /// Writes the body of an upload, and waits until it is on the disk.
-    func write(_ layout: FormLayout, for upload: UUID) async throws -> (length: Int64, parts: [UploadRecord.Part]) {
+    /// Writes the body of an upload, and waits until it is on disk.
+    func write(_ layout: FormLayout, for upload: UUID) async throws -> (length: Int64, parts: [UploadRow.Part]) {
         guard let name = FilePath.Component(upload.uuidString) else { throw CancellationError() }
         do {
             let file = try bodies.create(name)
             let written = try await layout.writeBody(to: file.descriptor)
             try file.synchronize()
             try bodies.synchronize()
-            return (written.length, UploadRecord.Part.list(layout, written.contentRanges))
+            return (written.length, UploadRow.Part.list(layout, written.contentRanges))
         } catch {
             removeBody(upload)
             switch error {
@@ -137,7 +140,7 @@ final class QueueFolder: Sendable {
 
     /// Opens the body of an upload.
     ///
-    /// - Throws: `FileError`, also if the file does not have the length that it should have.
+    /// - Throws: `FileError`, also if the file has another length.
     func openBody(_ upload: UUID, length: Int64) throws(FileError) -> FileDescriptor {
         guard let name = FilePath.Component(upload.uuidString) else {
             throw FileError("open", bodies.path, Errno.invalidArgument)
@@ -158,14 +161,14 @@ final class QueueFolder: Sendable {
         return file
     }
 
-    /// Removes the body of an upload. One that cannot be removed now is removed by ``sweep(keeping:olderThan:)``.
+    /// Removes the body of an upload. If that fails, ``sweep(keeping:olderThan:)`` removes it later.
     func removeBody(_ upload: UUID) {
         guard let name = FilePath.Component(upload.uuidString) else { return }
         try? bodies.remove(name)
     }
 
-    /// Removes bodies that belong to no upload and were last written before the given time: what a process left behind that
-    /// ended while it wrote. Names that are no UUID are left alone, and so is whatever is no file.
+    /// Removes bodies that belong to no upload and were last written before a time. A process that ended while it wrote them
+    /// left them behind. Other names, and anything but regular files, are not touched.
     func sweep(keeping uploads: Set<UUID>, olderThan limit: Date) {
         for name in (try? bodies.names()) ?? [] {
             guard let upload = UUID(uuidString: name.string), upload.uuidString == name.string,
@@ -176,21 +179,20 @@ final class QueueFolder: Sendable {
         }
     }
 
-    /// The folder in which version 3 and earlier kept copies of files, each upload in a folder of its own; `nil` if there is
-    /// none.
+    /// The directory in which versions 1 to 3 kept copies of files, in a directory per upload; `nil` if there is none.
     func legacyFiles() throws(FileError) -> PrivateDirectory? {
-        if try directory.status(of: "files") == nil { return nil }
-        return try directory.existingDirectory("files")
+        if try root.status(of: "files") == nil { return nil }
+        return try root.existingDirectory("files")
     }
 
     func removeLegacyFiles() {
-        try? directory.removeDirectory("files")
+        try? root.removeDirectory("files")
     }
 }
 
 extension FileError {
-    /// Whether the same may work later: a locked phone, too many open files. A file that is missing, and a link or a folder in
-    /// its place, stay so.
+    /// Whether the same call may succeed later: the phone was locked, or too many files were open. If the file is missing, or
+    /// something else is in its place, it will not.
     var mayPass: Bool {
         let passing: [Errno] = [
             .notPermitted, .permissionDenied, .tooManyOpenFiles, .tooManyOpenFilesInSystem, .noMemory, .ioError,

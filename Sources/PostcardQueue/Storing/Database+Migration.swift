@@ -13,15 +13,15 @@ import Foundation
 extension Database {
     /// Brings the tables of versions 1 to 4 to the current version.
     ///
-    /// Version 4 lacks one table. Those before it get new tables, to which their rows are copied.
+    /// Version 4 only lacks a table. The earlier versions get new tables, and their rows are copied.
     ///
-    /// Versions 1 to 3 kept a form as JSON with its texts, with copies of files in a folder for each upload, or with the paths
-    /// of files elsewhere. Copies become the body that is sent. Paths are not followed, because anyone who can write to the
-    /// database could name any file with them: such an upload fails and says so.
-    func migrateFromVersion(_ found: Int, _ folder: QueueFolder) throws {
-        if found == 4 { try QueueDatabase.makeDeliveryTable(in: self) } else { try replaceTables(folder) }
-        // Older versions did not note which attempts may have delivered the form. What has failed is left out: it may have
-        // failed because a server that does not know it accepted it too early.
+    /// Versions 1 to 3 stored a form as JSON. Its files were copies in a directory per upload, or paths of files elsewhere.
+    /// Copies become part of the body that is sent. Paths are not followed: with them, someone who can write to the database
+    /// could have any file sent. An upload with a path fails, and its reason names the file.
+    func migrateFromVersion(_ found: Int, _ directory: QueueDirectory) throws {
+        if found == 4 { try QueueDatabase.makeDeliveryTable(in: self) } else { try replaceTables(directory) }
+        // Older versions did not note which attempts may have delivered the form. Failed uploads are left out: a server that
+        // never read the form may have accepted it.
         try execute(
             sql: """
                 INSERT INTO delivery SELECT id, 1 FROM upload WHERE attempts > 0 AND state NOT IN ('done', 'failed')
@@ -29,9 +29,9 @@ extension Database {
     }
 
     /// Makes new tables and copies the rows of versions 1 to 3.
-    private func replaceTables(_ folder: QueueFolder) throws {
-        // What an earlier start has left that could not finish: those versions had no bodies.
-        folder.removeAllBodies()
+    private func replaceTables(_ directory: QueueDirectory) throws {
+        // Those versions had no bodies, so these are from a migration that did not finish.
+        directory.removeAllBodies()
         try execute(
             sql: """
                 DROP TABLE IF EXISTS handover;
@@ -42,8 +42,8 @@ extension Database {
                 """)
         try QueueDatabase.makeTables(in: self)
         let ids = try QueuedUpload.ID.fetchAll(self, sql: "SELECT id FROM upload_3 ORDER BY id")
-        for id in ids { try migrateUpload(id, folder) }
-        // Identifiers of uploads that were removed are not used again.
+        for id in ids { try migrateUpload(id, directory) }
+        // Identifiers of removed uploads are not reused.
         try execute(
             sql: """
                 DELETE FROM sqlite_sequence WHERE name = 'upload';
@@ -52,7 +52,7 @@ extension Database {
                 """)
     }
 
-    private func migrateUpload(_ id: QueuedUpload.ID, _ folder: QueueFolder) throws {
+    private func migrateUpload(_ id: QueuedUpload.ID, _ directory: QueueDirectory) throws {
         let uuid = UUID()
         try execute(
             sql: """
@@ -68,15 +68,15 @@ extension Database {
             sql: "INSERT INTO response SELECT id, status, contentType, body FROM response_3 WHERE id = ?",
             arguments: [id])
         do {
-            try migrateRequest(of: id, to: uuid, folder)
+            try migrateRequest(of: id, to: uuid, directory)
         } catch let error as UploadQueueError {
-            // A full disk, say: the old tables are kept, and the next start tries again.
+            // For example a full disk. The transaction is rolled back, and the next opening migrates the queue.
             throw error
         } catch let error as FileError where error.mayPass {
             throw UploadQueueError(error)
         } catch let error as FormError where error.code == .fileUnreadable {
-            throw UploadQueueError(
-                .unusableDirectory, "The queue's directory cannot be used. \(error)", underlying: error)
+            throw UploadQueueError.unusableDirectory(
+                "The queue's directory cannot be used: \(error).", underlyingError: error)
         } catch let error as DatabaseError where error.resultCode != .SQLITE_TOOBIG {
             throw error
         } catch {
@@ -89,7 +89,7 @@ extension Database {
         }
     }
 
-    private func migrateRequest(of id: QueuedUpload.ID, to uuid: UUID, _ folder: QueueFolder) throws {
+    private func migrateRequest(of id: QueuedUpload.ID, to uuid: UUID, _ directory: QueueDirectory) throws {
         let row = try Row.fetchOne(
             self,
             sql: "SELECT upload_3.state, request_3.* FROM upload_3 JOIN request_3 USING (id) WHERE id = ?",
@@ -99,14 +99,14 @@ extension Database {
         let state = try row.decode(String.self, forColumn: "state")
         let decoder = JSONDecoder()
         let fields = try decoder.decode(
-            [UploadRecord.Field].self, from: try row.decode(Data.self, forColumn: "headerFields"))
+            [UploadRow.Field].self, from: try row.decode(Data.self, forColumn: "headerFields"))
         var contentType = "multipart/form-data"
-        var parts: [UploadRecord.Part] = []
+        var parts: [UploadRow.Part] = []
         if state != QueuedUpload.State.Kind.done.rawValue {
             let old = try decoder.decode(FormOfVersion3.self, from: try row.decode(Data.self, forColumn: "form"))
-            let files = try row.decode(String?.self, forColumn: "folder")
-            let layout = try old.form(in: folder, files).layout()
-            (contentType, parts) = (layout.contentType, try folder.writeSynchronously(layout, for: uuid))
+            let copies = try row.decode(String?.self, forColumn: "folder")
+            let layout = try old.form(in: directory, copies).layout()
+            (contentType, parts) = (layout.contentType, try directory.writeSynchronously(layout, for: uuid))
             let length = layout.contentLength ?? 0
             try execute(sql: "UPDATE upload SET total = ? WHERE id = ?", arguments: [length, id])
         }
@@ -114,7 +114,7 @@ extension Database {
     }
 }
 
-/// A form as versions 1 to 3 kept it.
+/// A form as versions 1 to 3 stored it.
 private struct FormOfVersion3: Decodable {
     let boundary: String
     let normalizesLineBreaks: Bool
@@ -124,7 +124,7 @@ private struct FormOfVersion3: Decodable {
         let name: String
         let filename: String?
         let contentType: String?
-        let headerFields: [UploadRecord.Field]
+        let headerFields: [UploadRow.Field]
         let content: Content
     }
 
@@ -140,7 +140,10 @@ private struct FormOfVersion3: Decodable {
         let description: String
     }
 
-    func form(in folder: QueueFolder, _ files: String?) throws -> MultipartForm {
+    /// The form, with the copies of its files.
+    ///
+    /// - Parameter copies: The name of the directory with the copies.
+    func form(in directory: QueueDirectory, _ copies: String?) throws -> MultipartForm {
         var form = MultipartForm(
             boundary: try Boundary(boundary), lineBreaks: normalizesLineBreaks ? .normalized : .asGiven)
         for part in parts {
@@ -155,10 +158,10 @@ private struct FormOfVersion3: Decodable {
             case .file(let path):
                 throw Problem(
                     description:
-                        "An older version noted only where its file \(path) was, and this version keeps a copy "
-                        + "of what it sends. Enqueue the form again.")
+                        "An older version of the queue stored only the path of the file \(path) and no copy of it. "
+                        + "Enqueue the form again.")
             case .copy(let name):
-                content = .file(try folder.legacyFile(name, in: files))
+                content = .file(try directory.legacyFile(name, in: copies))
             }
             var copy = FormPart(name: part.name, headerFields: fields, content: content)
             copy.filename = part.filename
@@ -169,30 +172,34 @@ private struct FormOfVersion3: Decodable {
     }
 }
 
-extension QueueFolder {
-    /// A copy that an older version made, which is a number in a folder named by a UUID.
-    fileprivate func legacyFile(_ name: String, in files: String?) throws -> URL {
-        guard let files, let folder = UUID(uuidString: files)?.uuidString, folder == files,
-            let folderName = FilePath.Component(folder), let number = Int(name), number >= 0, "\(number)" == name,
+extension QueueDirectory {
+    /// A copy that an older version made. Its name is a number, and the name of its directory a UUID.
+    fileprivate func legacyFile(_ name: String, in copies: String?) throws -> URL {
+        guard let copies, let uuid = UUID(uuidString: copies)?.uuidString, uuid == copies,
+            let directoryName = FilePath.Component(uuid), let number = Int(name), number >= 0, "\(number)" == name,
             let fileName = FilePath.Component(name)
-        else { throw FormOfVersion3.Problem(description: "Its copies are not where the queue keeps them.") }
-        guard let directory = try legacyFiles()?.existingDirectory(folderName) else {
-            throw FormOfVersion3.Problem(description: "Its copies are gone. Enqueue the form again.")
+        else {
+            throw FormOfVersion3.Problem(
+                description: "The copies of its files are outside the queue's directory. Enqueue the form again.")
         }
-        // Looked at first, because it must not be a link.
+        guard let directory = try legacyFiles()?.existingDirectory(directoryName) else {
+            throw FormOfVersion3.Problem(
+                description: "The copies of its files are missing. Enqueue the form again.")
+        }
+        // Opened first to make sure that it is not a link.
         try directory.open(fileName).close()
         return URL(filePath: directory.path.appending(fileName).string)
     }
 
-    /// Writes a body of an older version and says where its parts are.
-    fileprivate func writeSynchronously(_ layout: FormLayout, for upload: UUID) throws -> [UploadRecord.Part] {
+    /// Writes the body of a migrated upload, and returns its parts.
+    fileprivate func writeSynchronously(_ layout: FormLayout, for upload: UUID) throws -> [UploadRow.Part] {
         guard let name = FilePath.Component(upload.uuidString) else { return [] }
         do {
             let file = try bodies.create(name)
             let ranges = try layout.writeBodyWithoutStreams(to: file.descriptor)
             try file.synchronize()
             try bodies.synchronize()
-            return UploadRecord.Part.list(layout, ranges)
+            return UploadRow.Part.list(layout, ranges)
         } catch let error as FileError {
             throw UploadQueueError(error)
         } catch let error as Errno {
@@ -206,25 +213,14 @@ extension QueueFolder {
         }
     }
 
-    /// Removes the copies of older versions, by the names that those gave: numbers in folders named by UUIDs.
+    /// Removes the copies of older versions, which have numbers as names, in directories with UUIDs as names.
     func removeCopiesOfOlderVersions() {
         guard let files = try? legacyFiles() else { return }
         for name in (try? files.names()) ?? [] where UUID(uuidString: name.string) != nil {
-            guard let folder = try? files.existingDirectory(name) else { continue }
-            for file in (try? folder.names()) ?? [] where UInt32(file.string) != nil { try? folder.remove(file) }
+            guard let directory = try? files.existingDirectory(name) else { continue }
+            for file in (try? directory.names()) ?? [] where UInt32(file.string) != nil { try? directory.remove(file) }
             try? files.removeDirectory(name)
         }
         removeLegacyFiles()
-    }
-}
-
-extension UploadRecord.Part {
-    /// The parts of a body that was written.
-    static func list(_ layout: FormLayout, _ ranges: [Range<Int64>]) -> [UploadRecord.Part] {
-        zip(layout.parts, ranges).map { part, range in
-            UploadRecord.Part(
-                name: part.name, filename: part.filename, contentType: part.contentType?.value,
-                offset: range.lowerBound, length: range.upperBound - range.lowerBound)
-        }
     }
 }

@@ -12,12 +12,12 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Sends the uploads of a queue in this process: looks what is to be done whenever something has changed.
-struct QueueRun {
+/// Sends the uploads of a queue in this process. After each change, it checks what is to be started and stopped.
+struct LocalSender {
     private let store: QueueStore
     private let client: UploadClient
     private let options: QueueOptions
-    private let ledger = Ledger()
+    private let attempts = Attempts()
 
     init(_ store: QueueStore, _ client: UploadClient, _ options: QueueOptions) {
         self.store = store
@@ -28,36 +28,37 @@ struct QueueRun {
         self.client = client
     }
 
-    /// Which uploads are being sent, and how to end them.
-    private final class Ledger: Sendable {
-        private struct Entries {
+    /// The attempts in progress.
+    private final class Attempts: Sendable {
+        private struct State {
+            /// Finishing a continuation cancels the attempt.
             var active: [QueuedUpload.ID: AsyncStream<Never>.Continuation] = [:]
             var failure: (any Error)?
         }
 
-        private let entries = Mutex(Entries())
+        private let state = Mutex(State())
 
-        var active: Set<QueuedUpload.ID> { entries.withLock { Set($0.active.keys) } }
+        var active: Set<QueuedUpload.ID> { state.withLock { Set($0.active.keys) } }
 
         func begin(_ id: QueuedUpload.ID) -> AsyncStream<Never> {
             let (stream, continuation) = AsyncStream.makeStream(of: Never.self)
-            entries.withLock { $0.active[id] = continuation }
+            state.withLock { $0.active[id] = continuation }
             return stream
         }
 
         func end(_ id: QueuedUpload.ID, failure: (any Error)?) {
-            entries.withLock {
+            state.withLock {
                 $0.active[id] = nil
                 if $0.failure == nil { $0.failure = failure }
             }
         }
 
         func cancel(_ id: QueuedUpload.ID) {
-            entries.withLock { $0.active[id] }?.finish()
+            state.withLock { $0.active[id] }?.finish()
         }
 
         func checkFailure() throws {
-            if let failure = entries.withLock({ $0.failure }) { throw failure }
+            if let failure = state.withLock({ $0.failure }) { throw failure }
         }
     }
 
@@ -67,24 +68,24 @@ struct QueueRun {
         try await withThrowingDiscardingTaskGroup { group in
             defer { group.cancelAll() }
             group.addTask { [changes = store.changes] in
-                for await _ in NetworkMonitor.shared.changes() { changes.note() }
+                for await _ in NetworkMonitor.shared.changes() { changes.notify() }
             }
             var alarm: ContinuousClock.Instant?
             for await _ in store.changes.stream() {
-                // Asked before all else: what ends from here on is seen by the next look.
-                let isIdle = ledger.active.isEmpty
-                try ledger.checkFailure()
+                // Read first: attempts that end from here on are seen in the next round.
+                let isIdle = attempts.active.isEmpty
+                try attempts.checkFailure()
                 try store.saveProgress()
-                try endCancelled()
+                try cancelObsolete()
                 let hasMore = try sendNext(in: &group)
                 if options.endsWhenEmpty, isIdle, !hasMore { return }
                 let now = ContinuousClock.now
-                if let next = try nextLook(now), alarm.map({ $0 <= now || next < $0 }) ?? true {
+                if let next = try nextRound(now), alarm.map({ $0 <= now || next < $0 }) ?? true {
                     alarm = next
                     group.addTask { [changes = store.changes] in
-                        // Cancelled with the run, whose end it must not be.
+                        // A cancelled sleep must not end the group with an error.
                         try? await Task.sleep(until: next, clock: .continuous)
-                        changes.note()
+                        changes.notify()
                     }
                 }
             }
@@ -92,77 +93,77 @@ struct QueueRun {
         }
     }
 
-    /// Begins as many uploads as there are places for.
+    /// Starts uploads until the limit is reached.
     ///
-    /// - Returns: Whether anything was begun, or waits for its time.
+    /// - Returns: Whether an upload was started, or waits for its time.
     private func sendNext(in group: inout ThrowingDiscardingTaskGroup<any Error>) throws -> Bool {
         var hasBegun = false
-        while ledger.active.count < options.concurrency {
+        while attempts.active.count < options.concurrency {
             let masks = NetworkPath.allowedMasks(on: options.networkPath())
-            // On the disk before anything is sent: the next attempt must know of this one, also after a power cut.
-            let record = try store.database.write {
-                try $0.claimUpload(allowedBy: masks, excluding: ledger.active, at: Date())
+            // On disk before anything is sent: the next attempt must know of this one, even after a power cut.
+            let row = try store.database.write {
+                try $0.claimUpload(allowedBy: masks, excluding: attempts.active, at: Date())
             }
-            guard let record else {
+            guard let row else {
                 return try hasBegun || store.database.read { try !$0.isQueuePaused && $0.nextDue() != nil }
             }
-            begin(record, in: &group)
+            begin(row, in: &group)
             hasBegun = true
         }
         return true
     }
 
-    private func begin(_ record: UploadRecord, in group: inout ThrowingDiscardingTaskGroup<any Error>) {
-        let id = record.upload.id
-        let cancellation = ledger.begin(id)
-        store.sights.note()
-        group.addTask { [store, client, ledger, policy = options.retryPolicy] in
+    private func begin(_ row: UploadRow, in group: inout ThrowingDiscardingTaskGroup<any Error>) {
+        let id = row.upload.id
+        let cancellation = attempts.begin(id)
+        store.updates.notify()
+        group.addTask { [store, client, attempts, policy = options.retryPolicy] in
             var failure: (any Error)?
             do {
-                let attempt = QueueAttempt(record: record, store: store, client: client, retryPolicy: policy)
+                let attempt = QueueAttempt(row: row, store: store, client: client, retryPolicy: policy)
                 try await attempt.run(until: cancellation)
             } catch {
                 failure = error
             }
-            ledger.end(id, failure: failure)
-            store.noteChange()
+            attempts.end(id, failure: failure)
+            store.notifyChange()
         }
     }
 
-    /// Ends what was cancelled or paused while it was being sent.
-    private func endCancelled() throws {
-        let active = ledger.active
+    /// Cancels the attempts of uploads that were cancelled or paused.
+    private func cancelObsolete() throws {
+        let active = attempts.active
         guard !active.isEmpty else { return }
         let sending = try store.database.read { try $0.sendingUploads() }
-        for id in active.subtracting(sending) { ledger.cancel(id) }
+        for id in active.subtracting(sending) { attempts.cancel(id) }
     }
 
-    /// In seconds: the machine's time may be set meanwhile.
+    /// The longest wait between rounds, in seconds, because the system's clock may be changed in the meantime.
     private static let longestWait = 86_400.0
 
-    /// When to look again without anything having happened: when something is due, or others may have done something.
-    private func nextLook(_ now: ContinuousClock.Instant) throws -> ContinuousClock.Instant? {
+    /// When to check again without a change: when an upload is due, or other processes may have changed something.
+    private func nextRound(_ now: ContinuousClock.Instant) throws -> ContinuousClock.Instant? {
         let due = try store.database.read { try $0.nextDue() }
             .map { Duration.seconds(min(max(0, $0.timeIntervalSinceNow), Self.longestWait)) + .milliseconds(1) }
         return [due, options.pollInterval].compactMap { $0 }.min().map { now + $0 }
     }
 }
 
-/// One attempt of one upload in this process, and what the database notes of it.
+/// One attempt to send an upload in this process, and how its outcome is recorded.
 struct QueueAttempt: Sendable {
-    let record: UploadRecord
+    let row: UploadRow
     let store: QueueStore
     let client: UploadClient
     let retryPolicy: RetryPolicy
 
-    private var id: QueuedUpload.ID { record.upload.id }
+    private var id: QueuedUpload.ID { row.upload.id }
 
     /// Whether the server may have the form from an earlier attempt.
-    private var mayBeRepetition: Bool { record.mayHaveArrived(before: record.upload.attempts) }
+    private var mayBeRepetition: Bool { row.mayHaveArrived(before: row.upload.attempts) }
 
-    /// Sends the upload, until the stream ends.
+    /// Sends the upload, unless the stream ends first.
     ///
-    /// - Throws: ``UploadQueueError``. What becomes of the upload is not thrown but written down.
+    /// - Throws: ``UploadQueueError``. The upload's own errors are recorded and not thrown.
     func run(until cancellation: AsyncStream<Never>) async throws {
         defer { store.progress.end(id) }
         do {
@@ -170,17 +171,17 @@ struct QueueAttempt: Sendable {
         } catch let error as UploadQueueError {
             throw error
         } catch is CancellationError {
-            // One that was cancelled or paused is no longer marked as being sent, and stays as it is.
+            // An upload that was cancelled or paused is no longer marked as being sent, and stays as it is.
             try store.database.writeWithoutSync { db in
                 if try db.sendingUploads().contains(id) { try db.returnUpload(id) }
             }
         } catch {
-            try await note(error)
+            try await record(error)
         }
     }
 
-    /// Writes, and tries again every second while the disk is full or the database busy: what a server has answered is known
-    /// nowhere else. Where the run ends meanwhile, the next one sends the form again, under the same key.
+    /// Writes, and tries again every second while the disk is full or the database busy: the server's response is recorded
+    /// nowhere else. If the run ends before that, the next one sends the form again with the same `Idempotency-Key`.
     private func writeWhenPossible(_ change: (Database) throws -> Void) async throws {
         while true {
             do {
@@ -207,50 +208,50 @@ struct QueueAttempt: Sendable {
     }
 
     private func response() async throws -> UploadResponse {
-        let upload = record.upload
+        let upload = row.upload
         let database = store.database
         var client = client
         client.networks = upload.conditions.networks
         if mayBeRepetition { client.acceptsEarlyAnswers = true }
         return try await client.upload(
-            try record.layout(in: store.folder), to: upload.url, method: upload.method,
-            headerFields: record.headerFields, resuming: record.resource,
+            try row.layout(in: store.directory), to: upload.url, method: upload.method,
+            headerFields: row.headerFields, resuming: row.resource,
             keepingResource: { resource in
                 try database.writeWithoutSync { try $0.noteResource(resource, of: upload.id) }
             }
         ) { progress in
             store.progress.note(upload.id, bytesSent: progress.bytesSent)
-            store.sights.note()
+            store.updates.notify()
         }
     }
 
-    /// Writes down that the server has accepted the upload.
+    /// Records that the server accepted the upload.
     private func finish(with response: UploadResponse) async throws {
-        let kept = QueuedUpload.Response(
+        let stored = QueuedUpload.Response(
             status: response.status.code, contentType: response.headerFields[.contentType],
             body: response.body.prefix(QueuedUpload.Response.maximumBodyBytes))
-        try await writeWhenPossible { try $0.finishUpload(id, with: kept) }
-        store.folder.removeBody(record.uuid)
+        try await writeWhenPossible { try $0.finishUpload(id, with: stored) }
+        store.directory.removeBody(row.uuid)
     }
 
-    /// Writes down a failure: for another attempt, or for good.
-    private func note(_ error: any Error) async throws {
+    /// Records a failure: the upload is sent again later, or has failed.
+    private func record(_ error: any Error) async throws {
         let now = Date()
         let next: Date?
         var reason = "\(error)"
-        // A file that cannot be read is noticed before anything is sent.
+        // An error of the body's file occurs before anything is sent.
         var mayHaveArrived = !(error is FileError)
         switch error {
         case let error as UploadError:
             reason = error.message
             mayHaveArrived = error.mayHaveArrived
             next = retryPolicy.nextAttempt(
-                after: error, failures: record.failures + 1, mayBeRepetition: mayBeRepetition, now: now)
+                after: error, failures: row.failures + 1, mayBeRepetition: mayBeRepetition, now: now)
         case let error as FileError where error.mayPass:
             // The body is still there.
-            next = record.failures + 1 < retryPolicy.maximumAttempts ? now.addingTimeInterval(60) : nil
+            next = row.failures + 1 < retryPolicy.maximumAttempts ? now.addingTimeInterval(60) : nil
         case let error as FileError:
-            reason = "The form is no longer in the queue's folder. Enqueue it again. \(error)"
+            reason = "The form is no longer in the queue's directory. Enqueue it again. \(error)"
             next = nil
         default:
             next = nil
@@ -267,6 +268,6 @@ struct QueueAttempt: Sendable {
 }
 
 extension UploadError {
-    /// Whether a server may have taken the form, whatever it answered.
+    /// Whether a server may have accepted the form.
     var mayHaveArrived: Bool { delivery == .answerLost || delivery == .accepted }
 }
