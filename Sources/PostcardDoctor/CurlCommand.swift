@@ -9,21 +9,21 @@
 ///
 /// Every text may come from a stranger: it is quoted so that the shell expands nothing, and so that nothing in it
 /// steers the terminal that it is pasted into.
-public struct CurlCommand: Sendable {
+package struct CurlCommand: Sendable {
     /// Where the request goes, with scheme and host.
-    public var url: String
+    package var url: String
     /// The method.
-    public var method: String
+    package var method: String
     /// The header fields to send. What curl says by itself (Host, lengths, codings, Connection, Expect) is left out.
-    public var fields: [(name: String, value: String)] = []
+    package var fields: [(name: String, value: String)] = []
     /// The names of header fields whose values are not known or not to be shown. Each is taken from a variable of the
     /// shell: `Authorization` from `$AUTHORIZATION`.
-    public var secretFields: [String] = []
+    package var secretFields: [String] = []
     /// What is sent.
-    public var content = Content.none
+    package var content = Content.none
 
     /// What a request brings.
-    public enum Content: Sendable {
+    package enum Content: Sendable {
         /// No body.
         case none
         /// Exactly these bytes, whatever they are. They stand in the line, so they should not be many.
@@ -35,7 +35,7 @@ public struct CurlCommand: Sendable {
     }
 
     /// A part of a form.
-    public enum Part: Sendable {
+    package enum Part: Sendable {
         /// A text field; `value` is `nil` where it is not known.
         case text(name: String, value: String?, contentType: String?)
         /// A file, read from the current directory.
@@ -43,13 +43,13 @@ public struct CurlCommand: Sendable {
     }
 
     /// Makes a command without header fields and body.
-    public init(url: String, method: String) {
+    package init(url: String, method: String) {
         self.url = url
         self.method = method
     }
 
     /// The line. It ends without a line break and holds none.
-    public var line: String {
+    package var line: String {
         var words = ["curl"]
         // curl would expand these, and take dots out of the path.
         if url.contains(where: { "[]{}".contains($0) }) { words.append("--globoff") }
@@ -68,7 +68,7 @@ public struct CurlCommand: Sendable {
     }
 
     /// Whether the line sends the same bytes again: false for parts, whose boundary is new, and for what is unknown.
-    public var isExact: Bool {
+    package var isExact: Bool {
         switch content {
         case .none, .bytes: true
         case .parts, .unknown: false

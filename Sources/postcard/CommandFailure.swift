@@ -26,8 +26,9 @@ struct CommandFailure: Error, CustomStringConvertible {
     init(_ error: any Error) {
         switch error {
         case let failure as CommandFailure: self = failure
-        case let error as UploadError: self.init(description: error.message, status: ExitStatus.status(of: error))
-        case let error as FormError: self.init(description: error.message, status: ExitStatus.status(of: error))
+        case let error as UploadError:
+            self.init(description: error.formError?.description ?? error.message, status: ExitStatus.status(of: error))
+        case let error as FormError: self.init(description: error.description, status: ExitStatus.status(of: error))
         case let error as UploadQueueError:
             self.init(description: error.message, status: ExitStatus.status(of: error))
         case let error as UploadStoreError: self.init(description: "\(error)", status: ExitStatus.unwritableOutput)

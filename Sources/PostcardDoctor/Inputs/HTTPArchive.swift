@@ -15,7 +15,7 @@ struct HTTPArchive {
             let start = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
             entries = try JSONDecoder().decode(File.self, from: Data(bytes[start...])).log.entries
         } catch {
-            throw .malformedArchive(Self.reason(error))
+            throw .malformedArchive(Self.reason(error), error)
         }
     }
 
@@ -44,7 +44,7 @@ struct HTTPArchive {
         case DecodingError.keyNotFound(let key, _): "It has no \"\(key.stringValue)\"."
         case DecodingError.typeMismatch(_, let context), DecodingError.valueNotFound(_, let context):
             "Its \"\(context.codingPath.map(\.stringValue).joined(separator: "."))\" is of another kind."
-        default: "It is no JSON."
+        default: "It is not JSON."
         }
     }
 

@@ -3,7 +3,7 @@ import PostcardForm
 /// Tells where a request ends that comes in on a connection, which stays open behind it.
 ///
 /// A request so broken that its end cannot be told has none: whoever waits for it needs a timeout.
-public struct RequestEnd: Sendable {
+package struct RequestEnd: Sendable {
     private var state = State.head([])
 
     private enum State {
@@ -17,20 +17,20 @@ public struct RequestEnd: Sendable {
     private static let maximumHeadBytes = 64 << 10
 
     /// Begins with a connection.
-    public init() {}
+    package init() {}
 
     /// Whether the request has ended, or nothing that came can be the beginning of one.
-    public var isComplete: Bool {
+    package var isComplete: Bool {
         if case .complete = state { true } else { false }
     }
 
     /// Whether the sender waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1).
-    public private(set) var expectsContinue = false
+    package private(set) var expectsContinue = false
 
     /// Reads the next bytes of the connection.
     ///
     /// - Parameter chunk: Any number of bytes.
-    public mutating func read(_ chunk: RawSpan) {
+    package mutating func read(_ chunk: RawSpan) {
         switch state {
         case .head(var head):
             let known = head.count

@@ -11,6 +11,18 @@ import PostcardForm
 /// It takes a raw HTTP/1.1 request, the output of `curl --trace` and `curl --trace-ascii`, and HAR 1.2 files; for
 /// anything else the explanation says what it is.
 public struct InputExamination: Sendable {
+    /// What a request can be recorded in.
+    public enum Format: String, Sendable, Hashable {
+        /// The request's own bytes.
+        case request
+        /// The output of `curl --trace`.
+        case curlTrace = "curl-trace"
+        /// The output of `curl --trace-ascii`, which keeps only printable ASCII.
+        case curlTraceASCII = "curl-trace-ascii"
+        /// A HAR 1.2 file.
+        case httpArchive = "har"
+    }
+
     private var input: RequestInput
     private var examination = RequestExamination()
 
@@ -20,12 +32,12 @@ public struct InputExamination: Sendable {
     ///   - entry: Which of the requests in a HAR file or a trace is meant, from 1; `nil` for the only upload of a HAR
     ///     file, and the first request with a body of a trace.
     ///   - format: What the input is; `nil` where its first bytes are to tell.
-    public init(entry: Int? = nil, format: RequestInput.Format? = nil) {
+    public init(entry: Int? = nil, format: Format? = nil) {
         input = RequestInput(entry: entry, format: format)
     }
 
     /// What the input turned out to be; `nil` while it has too few bytes to tell.
-    public var format: RequestInput.Format? { input.format }
+    public var format: Format? { input.format }
 
     /// What the input cannot tell of the request, in sentences for whoever judges it.
     public var remarks: [String] { input.remarks }
@@ -62,21 +74,9 @@ extension Explanation {
 ///
 /// A raw request and a trace of curl's may have any size. A HAR file is read whole, up to
 /// ``maximumArchiveBytes``.
-public struct RequestInput: Sendable {
-    /// What a request can be recorded in.
-    public enum Format: String, Sendable, Hashable {
-        /// The request's own bytes.
-        case request
-        /// The output of `curl --trace`.
-        case curlTrace = "curl-trace"
-        /// The output of `curl --trace-ascii`, which keeps only printable ASCII.
-        case curlTraceASCII = "curl-trace-ascii"
-        /// A HAR 1.2 file.
-        case httpArchive = "har"
-    }
-
+package struct RequestInput: Sendable {
     private let entry: Int?
-    private let knownFormat: Format?
+    private let knownFormat: InputExamination.Format?
     private let maximumArchiveBytes: Int
     private var state = State.start([])
     /// The first bytes that were handed on.
@@ -94,7 +94,7 @@ public struct RequestInput: Sendable {
     }
 
     /// The most bytes of a HAR file: as much as a browser exports of a long session.
-    public static let maximumArchiveBytes = 256 << 20
+    package static let maximumArchiveBytes = 256 << 20
 
     /// Enough to tell the formats apart.
     private static let startLength = 128
@@ -105,18 +105,18 @@ public struct RequestInput: Sendable {
     ///   - entry: Which of the requests in a HAR file or a trace is meant, from 1; `nil` for the only upload of a HAR
     ///     file, and the first request with a body of a trace.
     ///   - format: What the input is; `nil` where its first bytes are to tell.
-    public init(entry: Int? = nil, format: Format? = nil) {
+    package init(entry: Int? = nil, format: InputExamination.Format? = nil) {
         self.init(entry: entry, format: format, maximumArchiveBytes: Self.maximumArchiveBytes)
     }
 
-    init(entry: Int? = nil, format: Format? = nil, maximumArchiveBytes: Int) {
+    init(entry: Int? = nil, format: InputExamination.Format? = nil, maximumArchiveBytes: Int) {
         self.entry = entry
         knownFormat = format
         self.maximumArchiveBytes = maximumArchiveBytes
     }
 
     /// What the input turned out to be; `nil` while it has too few bytes to tell.
-    public var format: Format? {
+    package var format: InputExamination.Format? {
         switch state {
         case .start, .failed: nil
         case .request: .request
@@ -132,7 +132,7 @@ public struct RequestInput: Sendable {
     }
 
     /// What the input cannot tell of the request, in sentences for whoever judges it.
-    public var remarks: [String] {
+    package var remarks: [String] {
         switch state {
         case .start, .request, .failed: []
         case .archive: archiveRemarks
@@ -146,7 +146,7 @@ public struct RequestInput: Sendable {
     ///   - chunk: Any number of bytes.
     ///   - handOn: Takes the request's next bytes.
     /// - Throws: ``InputError`` where a HAR file is too large.
-    public mutating func read(_ chunk: RawSpan, handOn: (RawSpan) -> Void) throws(InputError) {
+    package mutating func read(_ chunk: RawSpan, handOn: (RawSpan) -> Void) throws(InputError) {
         switch state {
         case .start(var start):
             chunk.withUnsafeBytes { start.append(contentsOf: $0) }
@@ -178,7 +178,7 @@ public struct RequestInput: Sendable {
     ///
     /// - Parameter handOn: Takes the rest of the request's bytes.
     /// - Throws: ``InputError`` where no request can be taken from the input.
-    public mutating func finish(handOn: (RawSpan) -> Void) throws(InputError) {
+    package mutating func finish(handOn: (RawSpan) -> Void) throws(InputError) {
         if case .start = state { try begin(handOn: handOn) }
         switch state {
         case .start, .request:
@@ -222,7 +222,7 @@ public struct RequestInput: Sendable {
         try read(bytes.span.bytes, handOn: handOn)
     }
 
-    private static func format(of start: [UInt8]) -> Format {
+    private static func format(of start: [UInt8]) -> InputExamination.Format {
         let text = start.starts(with: [0xEF, 0xBB, 0xBF]) ? start[3...] : start[...]
         if CurlTrace.isTrace(text) { return .curlTrace }
         let first = text.first { !$0.isBlank && $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") }

@@ -150,7 +150,7 @@ struct Explain: AsyncParsableCommand {
         } catch let error as InputError {
             if error.code == .severalUploads {
                 throw CommandFailure(
-                    description: ([error.description] + error.uploads.map { "  \($0)" }).joined(separator: "\n"),
+                    description: (["\(error)"] + error.uploads.map { "  \($0)" }).joined(separator: "\n"),
                     status: ExitStatus.usage)
             }
             throw CommandFailure(

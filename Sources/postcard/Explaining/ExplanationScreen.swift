@@ -5,7 +5,7 @@ import PostcardForm
 struct ExplanationReport: Encodable {
     let explanation: Explanation
     /// What the input was; `nil` for a body alone.
-    let format: RequestInput.Format?
+    let format: InputExamination.Format?
     /// What the input cannot tell of the request.
     let remarks: [String]
     /// Where `--fix` asked for a fixed request, what became of it.

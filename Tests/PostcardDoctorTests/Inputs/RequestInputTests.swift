@@ -5,7 +5,7 @@ import Testing
 /// Gives an input to a reader in pieces of a size, and puts together what it hands on.
 func requestBytes(
     of input: [UInt8], entry: Int? = nil, piece: Int = .max
-) throws -> (bytes: [UInt8], format: RequestInput.Format?, remarks: [String]) {
+) throws -> (bytes: [UInt8], format: InputExamination.Format?, remarks: [String]) {
     var request = RequestInput(entry: entry)
     var bytes: [UInt8] = []
     for start in stride(from: 0, to: input.count, by: min(piece, max(input.count, 1))) {
