@@ -94,7 +94,7 @@ extension FormError: LocalizedError {
 }
 
 extension FormError {
-    /// The file cannot be opened or read, for the reason that the system gave.
+    /// The file cannot be opened or read, for the reason that the system reported.
     static func file(_ path: String, _ errno: Errno, partIndex: Int) -> FormError {
         switch errno {
         case .noSuchFileOrDirectory, .notDirectory:

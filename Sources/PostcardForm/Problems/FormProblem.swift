@@ -31,7 +31,7 @@ public struct FormProblem: Error, Sendable, Hashable, CustomStringConvertible {
     /// own head it is 0.
     public let offset: Int64
 
-    /// The part in which it goes wrong, from 0; `nil` where it is none.
+    /// The index of the part in which it goes wrong, from 0; `nil` if it is outside all parts.
     public let partIndex: Int?
 
     /// What is wrong, in a sentence, without values or bytes of the form's content.
