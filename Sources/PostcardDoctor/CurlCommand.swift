@@ -7,51 +7,51 @@
 /// print(command.line)  // curl http://127.0.0.1:8080/uploads -H 'X-Trace: 7' --form-string 'message=안녕'
 /// ```
 ///
-/// Every text may come from a stranger: it is quoted so that the shell expands nothing, and so that nothing in it
-/// steers the terminal that it is pasted into.
-public struct CurlCommand: Sendable {
+/// Every text may come from a stranger: it is quoted so that the shell expands nothing, and nothing in it controls the
+/// terminal.
+package struct CurlCommand: Sendable {
     /// Where the request goes, with scheme and host.
-    public var url: String
+    package var url: String
     /// The method.
-    public var method: String
+    package var method: String
     /// The header fields to send. What curl says by itself (Host, lengths, codings, Connection, Expect) is left out.
-    public var fields: [(name: String, value: String)] = []
-    /// The names of header fields whose values are not known or not to be shown. Each is taken from a variable of the
-    /// shell: `Authorization` from `$AUTHORIZATION`.
-    public var secretFields: [String] = []
+    package var fields: [(name: String, value: String)] = []
+    /// The names of header fields whose values are unknown or secret. Each value comes from a shell variable:
+    /// `Authorization` from `$AUTHORIZATION`.
+    package var secretFields: [String] = []
     /// What is sent.
-    public var content = Content.none
+    package var content = Content.none
 
-    /// What a request brings.
-    public enum Content: Sendable {
+    /// The body of a request.
+    package enum Content: Sendable {
         /// No body.
         case none
-        /// Exactly these bytes, whatever they are. They stand in the line, so they should not be many.
+        /// Exactly these bytes. They become part of the line, so there should not be many.
         case bytes([UInt8])
-        /// A form whose body curl makes, with a boundary of its own.
+        /// A form whose body curl makes, with a new boundary.
         case parts([Part])
-        /// A body that is not known, from a file called `body`.
+        /// An unknown body, from a file called `body`.
         case unknown
     }
 
     /// A part of a form.
-    public enum Part: Sendable {
-        /// A text field; `value` is `nil` where it is not known.
+    package enum Part: Sendable {
+        /// A text field; `value` is `nil` if it is not known.
         case text(name: String, value: String?, contentType: String?)
         /// A file, read from the current directory.
         case file(name: String, filename: String, contentType: String?)
     }
 
     /// Makes a command without header fields and body.
-    public init(url: String, method: String) {
+    package init(url: String, method: String) {
         self.url = url
         self.method = method
     }
 
     /// The line. It ends without a line break and holds none.
-    public var line: String {
+    package var line: String {
         var words = ["curl"]
-        // curl would expand these, and take dots out of the path.
+        // curl would expand these, and remove dots from the path.
         if url.contains(where: { "[]{}".contains($0) }) { words.append("--globoff") }
         if url.contains("/.") { words.append("--path-as-is") }
         if method != impliedMethod { words += ["-X", ShellWord.quoted(method)] }
@@ -68,7 +68,7 @@ public struct CurlCommand: Sendable {
     }
 
     /// Whether the line sends the same bytes again: false for parts, whose boundary is new, and for what is unknown.
-    public var isExact: Bool {
+    package var isExact: Bool {
         switch content {
         case .none, .bytes: true
         case .parts, .unknown: false
@@ -92,7 +92,7 @@ public struct CurlCommand: Sendable {
         }
     }
 
-    /// curl would name a type of its own where the request named none.
+    /// Without this, curl would add a type.
     private var withoutType: [String] {
         fields.contains { $0.name.lowercased() == "content-type" } ? [] : ["-H", "Content-Type:"]
     }
@@ -108,7 +108,7 @@ public struct CurlCommand: Sendable {
         }
     }
 
-    /// Whether a name may stand unquoted between double quotes (RFC 9110 §5.6.2, without what a shell expands).
+    /// Whether a name is safe inside double quotes (RFC 9110 §5.6.2, without what a shell expands).
     private static func isToken(_ name: String) -> Bool {
         !name.isEmpty
             && name.utf8.allSatisfy { byte in
@@ -145,7 +145,7 @@ extension CurlCommand.Part {
         "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
     }
 
-    /// A file of the current directory. A name that is none for a file is given beside one that is.
+    /// A file of the current directory. A name that no file can have is passed as filename.
     private static func file(_ filename: String) -> String {
         guard filename.isEmpty || filename == "-" || filename.contains(where: { "/\0".contains($0) }) else {
             return escaped(filename)
@@ -156,7 +156,7 @@ extension CurlCommand.Part {
 
 /// Text as one word of a POSIX shell's command line.
 enum ShellWord {
-    /// Text as it is, wherever it came from: nothing in it is expanded, and nothing in it steers a terminal.
+    /// Quotes a text from any source: the shell expands nothing in it, and nothing in it controls a terminal.
     ///
     /// Text with control or formatting characters becomes `$'…'` with octal escapes, which stays on one line.
     static func quoted(_ text: String) -> String {

@@ -6,7 +6,7 @@ import PostcardReceiver
 import PostcardServer
 import SystemPackage
 
-/// Something that ends a command: what to say of it, and with which exit status.
+/// An error that ends a command: its message and the exit status.
 struct CommandFailure: Error, CustomStringConvertible {
     let description: String
     let status: ExitCode
@@ -22,12 +22,13 @@ struct CommandFailure: Error, CustomStringConvertible {
             description: "Standard output cannot be written to: \(errno)", status: ExitStatus.unwritableOutput)
     }
 
-    /// Whatever a module threw.
+    /// Any module's error.
     init(_ error: any Error) {
         switch error {
         case let failure as CommandFailure: self = failure
-        case let error as UploadError: self.init(description: error.message, status: ExitStatus.status(of: error))
-        case let error as FormError: self.init(description: error.message, status: ExitStatus.status(of: error))
+        case let error as UploadError:
+            self.init(description: error.formError?.description ?? error.message, status: ExitStatus.status(of: error))
+        case let error as FormError: self.init(description: error.description, status: ExitStatus.status(of: error))
         case let error as UploadQueueError:
             self.init(
                 description: [error.message, error.advice].compactMap(\.self).joined(separator: " "),
@@ -44,7 +45,7 @@ struct CommandFailure: Error, CustomStringConvertible {
         self.status = status
     }
 
-    /// Runs a command; what ends it is said on standard error, and becomes the exit status.
+    /// Runs a command. An error is printed to standard error and becomes the exit status.
     static func reporting(_ command: () async throws -> Void) async throws {
         do {
             try await command()
@@ -58,7 +59,7 @@ struct CommandFailure: Error, CustomStringConvertible {
     }
 }
 
-/// What the program's end says to scripts; the numbers are those of `sysexits.h` where it has one.
+/// The program's exit statuses, for scripts. The numbers are those of `sysexits.h` where it has one.
 enum ExitStatus {
     /// The server refused the form, answered before it had it or has not received what was sent, or the form is not valid.
     static let refused = ExitCode(1)
@@ -66,14 +67,14 @@ enum ExitStatus {
     static let usage = ExitCode(64)
     /// A file is missing or cannot be read.
     static let unreadableInput = ExitCode(66)
-    /// No connection came about, or it broke.
+    /// The connection could not be opened, or it broke.
     static let unavailable = ExitCode(69)
-    /// The program itself could not go on.
+    /// The program itself failed.
     static let failed = ExitCode(70)
     /// A file cannot be written.
     static let unwritableOutput = ExitCode(73)
-    /// Something took too long: no byte moved, no connection came about, or the time was over. Also where another
-    /// process is at it.
+    /// A timeout: no bytes moved, no connection was opened, or the total time was exceeded. Also used if another
+    /// process sends from the queue.
     static let timedOut = ExitCode(75)
 
     /// The status for an upload that failed.

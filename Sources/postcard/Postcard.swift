@@ -4,7 +4,7 @@
 
 import ArgumentParser
 
-/// The program: one command for each thing that is done with a form.
+/// The program, with its commands.
 @main
 struct Postcard: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -18,10 +18,9 @@ struct Postcard: AsyncParsableCommand {
     }
 }
 
-/// Short options with their value joined to them, as curl has them: `-Fname=value`, `-XPUT`.
+/// Short options with their value attached, as in curl: `-Fname=value`, `-XPUT`.
 ///
-/// The argument parser takes what stands before the equals sign for the option's name, so they are parted before it
-/// sees them.
+/// The argument parser would read everything before the equals sign as the option's name, so they are separated first.
 enum JoinedOptions {
     private static let options: Set<Substring> = ["-F", "-X", "-H"]
 

@@ -56,7 +56,7 @@ extension ContentChecks {
         let message =
             switch code {
             case .optionalDescription: "The value is what Swift prints of an optional: Optional(…)."
-            case .nullText: "The value is the word \(text), which stands for no value."
+            case .nullText: "The value is the word \(text), which means no value."
             case .objectDescription: "The value is the description of an object."
             case .surprisingNumber: "The number is written with separators for people."
             default: "The date is written for people."
@@ -68,7 +68,7 @@ extension ContentChecks {
         guard !header.isFile, detected == nil, let text = content.words, Mojibake.undone(text) != nil else {
             return nil
         }
-        // A blank that is no ASCII may be a byte of a character.
+        // A non-ASCII blank may be a byte of a character.
         let words = text.split { $0.isASCII && $0.isWhitespace }
         guard let word = words.first(where: { Mojibake.undone(String($0)) != nil }) else { return nil }
         let place = offset + Int64(text.utf8.distance(from: text.startIndex, to: word.startIndex))
@@ -216,11 +216,11 @@ extension ContentChecks {
         guard let index = TIFFBlock(content.photo.exif)?.locationEntry else { return nil }
         return finding(
             .locationInPhoto, at: offset + content.photo.offset + index, length: 12,
-            "The photo's EXIF holds the place where it was taken.")
+            "The photo's EXIF contains the place where it was taken.")
     }
 }
 
-/// A part's content as it goes by: its digest, its ends, and where its format stops.
+/// What is kept of a part's content while it is read: its digest, its first and last bytes, and where its format ends.
 struct PartContent: Sendable {
     private(set) var size: Int64 = 0
     private(set) var start: [UInt8] = []
@@ -230,7 +230,7 @@ struct PartContent: Sendable {
     private(set) var photo = PhotoMetadata()
     private var hash = SHA256()
 
-    /// As much as tells a text from bytes.
+    /// Enough to distinguish text from other bytes.
     static let textSample = 4 << 10
     private static let tailBytes = 8
 
@@ -253,7 +253,7 @@ struct PartContent: Sendable {
     /// The whole text, of a short content in UTF-8.
     var text: String? { isWhole && size <= Int64(Self.textSample) ? String(validating: start, as: UTF8.self) : nil }
 
-    /// The text, or as many of its first words as there are; `nil` where it is not in UTF-8.
+    /// The text, or as many of its first words as there are; `nil` if it is not in UTF-8.
     var words: String? {
         if isWhole { return String(validating: start, as: UTF8.self) }
         let beginning = (0...3).lazy.compactMap { String(validating: start.dropLast($0), as: UTF8.self) }.first

@@ -1,18 +1,18 @@
 import PostcardForm
 
-/// A request's Content-Type as it was meant, whatever its grammar.
+/// A request's Content-Type as it was meant, even if it is malformed.
 struct ContentTypeReading {
     /// The boundary that it names, well or badly.
     private(set) var boundary: [UInt8]?
     /// What the parser says of it.
     private(set) var problem: FormProblem?
-    /// What is odd, and what is wrong beside the parser's problem.
+    /// Oddities, and what is wrong in addition to the parser's problem.
     private(set) var findings: [Finding] = []
     private let isMultipart: Bool
 
     /// - Parameters:
-    ///   - bytes: The value as it was sent, which may be no UTF-8.
-    ///   - offset: Where it stands in the head.
+    ///   - bytes: The value as it was sent, which may not be UTF-8.
+    ///   - offset: Its offset in the head.
     init(_ bytes: [UInt8], at offset: Int64) {
         let value = String(decoding: bytes, as: UTF8.self)
         let lowercase = value.lowercased()
@@ -42,7 +42,7 @@ struct ContentTypeReading {
             findings.append(
                 Finding(
                     .boundaryWithoutQuotes, in: .head, at: place + Int64(index), length: 1,
-                    "Character \(index + 1) of the boundary may stand between quotes only.",
+                    "Character \(index + 1) of the boundary is only allowed in quotes.",
                     edits: [Edit(in: .head, at: place, length: Int64(boundary.count), quoted)]))
         }
     }

@@ -1,7 +1,7 @@
 import PostcardForm
 
 extension FormExamination {
-    /// What is wrong with where the body ends.
+    /// Finds what is wrong with the body's end.
     mutating func finishBody(isWhole: Bool?) {
         switch phase {
         case .content(let format, let start):
@@ -20,7 +20,7 @@ extension FormExamination {
         }
     }
 
-    /// A last line of the open part's content that closes a form with another boundary.
+    /// The finding if the last line of the open part's content closes a form with another boundary.
     var foreignClose: Finding? {
         guard case .content(let format, _) = phase, let openPart, let line = buffer.lastLine,
             buffer.offset(of: line.lowerBound) >= openPart.offset, line.count > 4
@@ -38,10 +38,10 @@ extension FormExamination {
             part: openPart.index,
             "The last line closes a form with the boundary \(found.debugDescription), and this one's is "
                 + "\(used.debugDescription).",
-            fix: "Close the form with the boundary that it began with.")
+            fix: "Close the form with its first boundary.")
     }
 
-    /// A part that nothing closes: the body was cut off there, or its writer forgot the close delimiter.
+    /// Finishes a part without an end: the body was cut off, or the sender forgot the close delimiter.
     private mutating func finishOpenPart(_ format: DelimiterFormat, start: Int64, isWhole: Bool?) {
         guard let part = openPart else { return }
         let content = part.content
@@ -52,12 +52,12 @@ extension FormExamination {
         if isMeant {
             let close = Array(repeating: UInt8.dash, count: 2) + format.boundary + Array("--\r\n".utf8)
             let lineBreak = endsInLineBreak ? [] : Array("\r\n".utf8)
-            // Two dashes may close the form, with a boundary that is not its own.
+            // Two dashes may close the form, with another boundary.
             let seemsClosed = content.tail.dropLast(endsInLineBreak ? 2 : 0).suffix(2).allSatisfy { $0 == .dash }
             add(
                 Finding(
                     .missingCloseDelimiter, at: bodySize, part: part.index,
-                    "The body ends behind the content of part \(part.index), without a close delimiter.",
+                    "The body ends after the content of part \(part.index), without a close delimiter.",
                     edits: seemsClosed && content.size > 1 ? nil : [Edit(at: bodySize, lineBreak + close)]))
         } else {
             noteTruncated(isWhole)
@@ -65,7 +65,7 @@ extension FormExamination {
         closePart(isCutOff: true)
     }
 
-    /// Whether the body ends in the beginning of a delimiter.
+    /// Whether the body ends with the beginning of a delimiter.
     private func endsInDelimiter(_ format: DelimiterFormat) -> Bool {
         let delimiter = Array("\r\n".utf8) + format.delimiter
         return (3..<delimiter.count).contains { count in
@@ -106,7 +106,7 @@ extension FormExamination {
 
     // MARK: - The whole
 
-    /// What only shows when all parts are known.
+    /// Finds what only shows once all parts are known.
     mutating func noteWhole() {
         if case .epilogue = phase, partCount == 0 {
             add(Finding(.noParts, at: 0, "The form is closed before its first part."))
@@ -119,10 +119,10 @@ extension FormExamination {
         }
     }
 
-    /// Where each part but the last ends in CRLF, texts do as pictures do.
+    /// If each part but the last ends in CRLF, so do the texts.
     private mutating func noteTrailingLineBreaks() {
         let code = FormProblem.Code.extraLineBreakBeforeDelimiter
-        // Texts may be meant to end so, all of them; a picture is not.
+        // Texts may be meant to end this way, but a picture is not.
         let isSettled = findings.holds(code)
         let places = trailingLineBreaks.places(besidesPicture: isSettled)
         for place in places {
@@ -161,7 +161,7 @@ extension FormExamination {
         }
     }
 
-    /// S3 reads fields up to the file; a form with its policy is for S3.
+    /// S3 reads fields only up to the file. A form with S3's policy is for S3.
     private mutating func noteOrder() {
         let names = parts.map { $0.name.lowercased() }
         guard names.contains("key"), names.contains("policy") || names.contains(where: { $0.hasPrefix("x-amz-") }),
@@ -174,14 +174,14 @@ extension FormExamination {
     }
 }
 
-/// Parts that are no pictures and end in CRLF.
+/// Collects the parts that are not pictures and end in CRLF.
 struct TrailingLineBreaks: Sendable {
     private var places: [(offset: Int64, part: Int)] = []
     private var count = 0
     private var endsLast = false
     private var holdsFile = false
 
-    /// More than that is not looked at.
+    /// More are ignored.
     private static let maximum = 1000
 
     mutating func take(_ part: FormExamination.OpenPart, isPicture: Bool) {
@@ -196,18 +196,18 @@ struct TrailingLineBreaks: Sendable {
         places.append((part.offset + content.size - 2, part.index))
     }
 
-    /// - Parameter besidesPicture: Whether a picture was found to end so, which settles it.
+    /// - Parameter besidesPicture: Whether a picture was found to end so, which decides it.
     func places(besidesPicture: Bool) -> [(offset: Int64, part: Int)] {
         if besidesPicture { return places }
-        // All of them, or all but the last: one text in many may be meant to end so, and files of lines all do.
+        // All of them, or all but the last: a single text may be meant to end this way, and text files all do.
         let isEach = count >= 3 && (places.count == count ? !holdsFile : places.count == count - 1 && !endsLast)
         return isEach ? places : []
     }
 }
 
-// What the Content-Type says, against the body that came.
+// Compares the Content-Type with the body.
 extension FormExamination {
-    /// The format that was found, if any.
+    /// The format of the delimiters that was found, if any.
     private var format: DelimiterFormat? {
         switch phase {
         case .content(let format, _): partCount > 0 ? format : nil
@@ -221,14 +221,14 @@ extension FormExamination {
         format.flatMap { $0.isBoundaryCertain ? Self.parameterValue($0.boundary) : nil }
     }
 
-    /// Whether the close delimiter came, or was put in its place.
+    /// Whether the close delimiter was found or added.
     var isClosed: Bool {
         if case .epilogue = phase { return true }
         return findings.holds(.missingCloseDelimiter)
     }
 
     var fixedContentType: String? {
-        // Where the form ends in another boundary than it began with, its sender knows which was meant.
+        // If the form ends with another boundary than it began with, only the sender knows which was meant.
         guard let format, announced?.problem != nil || announced?.boundary != format.boundary, foreignClose == nil
         else {
             return nil
@@ -298,11 +298,11 @@ extension FormExamination {
             under: cause)
     }
 
-    /// What the parser says where nothing that was found says it better.
+    /// Adds the parser's problem if no finding explains it better.
     mutating func noteVerdict() {
         guard case .refused(let problem) = verdict else { return }
         if announced == nil {
-            // The request has no Content-Type, which stands first among what was found.
+            // The request has no Content-Type, which is the first finding.
             return
         }
         if announced?.problem != nil { return }

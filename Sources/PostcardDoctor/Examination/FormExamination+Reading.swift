@@ -1,16 +1,16 @@
 import PostcardForm
 
 extension FormExamination {
-    /// What must follow a place before it can be told what it is: a delimiter's line, and the header behind it.
+    /// How much must be read ahead to recognize a delimiter: its line, and the header after it.
     private static let lookahead = HeaderLines.maximumBytes + 512
 
-    /// As much as is kept while there is no more.
+    /// How much of a body is kept if there is no more.
     private static let keptBytes = 64 << 10
 
-    /// Reads in the buffer as far as can be told.
+    /// Reads the buffer as far as possible.
     mutating func readBuffer() {
         while step() {}
-        // A small request stays whole, so that whatever is found in it can be shown.
+        // A small request is kept whole, so every finding can show its bytes.
         guard position >= Self.keptBytes else { return }
         let count = buffer.forget(before: position)
         position -= count
@@ -92,7 +92,7 @@ extension FormExamination {
             take(close.delimiter, at: close.start, format)
             return true
         }
-        // The line break before a delimiter that begins later is not content.
+        // The line break before a later delimiter is not content.
         let contentEnd = buffer.isLast ? end : max(end - 2, position)
         take(position..<contentEnd)
         position = contentEnd
@@ -122,7 +122,7 @@ extension FormExamination {
                 "A line of the content is a delimiter, and no part's header follows: servers end the content there."))
     }
 
-    /// A last line that is the close delimiter but for the dashes before its boundary.
+    /// The last line, if it is the close delimiter without the dashes before its boundary.
     private static func closeWithoutDashes(
         _ buffer: BodyBuffer, _ format: DelimiterFormat, _ partIndex: Int?
     ) -> (start: Int, delimiter: DelimiterLine.Delimiter)? {
@@ -157,7 +157,7 @@ extension FormExamination {
             closePart(isCutOff: false)
         }
         for var finding in delimiter.findings {
-            // Without the preamble the delimiter begins the body.
+            // Without the preamble, the delimiter begins the body.
             let isFixed = isPreambleRemoved && finding.code == .missingLineBreakBeforeDelimiter
             if isFixed { finding.edits = [] }
             add(finding)
@@ -171,9 +171,9 @@ extension FormExamination {
         searched = position
     }
 
-    /// What stands before the first delimiter.
+    /// Notes what comes before the first delimiter.
     ///
-    /// - Returns: Whether it is taken away.
+    /// - Returns: Whether it is removed.
     private mutating func notePreamble(upTo index: Int) -> Bool {
         let end = buffer.offset(of: index)
         guard end > 0 else { return false }
@@ -191,10 +191,10 @@ extension FormExamination {
                     .leadingLineBreak, at: 0, length: index,
                     "The body begins with a line break, before the first delimiter.", edits: edits))
         } else {
-            let header = holdsPart ? ", and a part's header is among them" : ""
+            let header = holdsPart ? ", and they include a part's header" : ""
             let preamble = Finding(
                 .preamble, at: 0, length: min(index, 64),
-                "\(end) bytes stand before the first delimiter\(header).", edits: edits)
+                "There are \(end) bytes before the first delimiter\(header).", edits: edits)
             add(holdsPart ? preamble.weighing(.error) : preamble)
         }
         return edits != nil
@@ -211,7 +211,7 @@ extension FormExamination {
         searched = position
         for finding in lines.findings { add(finding) }
         if case .body = lines.end {
-            // Where the body ends inside a header there is no part; the parser says so.
+            // If the body ends inside a header there is no part, as the parser reports.
             return false
         }
         if case .delimiter = lines.end, lines.lines.isEmpty {
@@ -248,7 +248,7 @@ extension FormExamination {
         partCount += 1
     }
 
-    /// Describes the part whose content has gone by.
+    /// Describes the part whose content has been read.
     mutating func closePart(isCutOff: Bool) {
         guard let part = openPart else { return }
         let checks = ContentChecks(

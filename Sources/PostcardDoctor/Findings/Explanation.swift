@@ -1,55 +1,52 @@
 import PostcardForm
 
-/// What a receiver makes of a form, and what is wrong with it.
+/// How a receiver reads a form, and what is wrong with it.
 ///
-/// Encoded as JSON it is what `postcard explain --json` prints.
+/// `postcard explain --json` prints it as JSON.
 public struct Explanation: Sendable {
-    /// The boundary that the Content-Type names; `nil` where it names none that can be used.
+    /// The Content-Type's boundary; `nil` if it has none that can be used.
     public let boundary: String?
 
-    /// The parts, in the order in which they came. Where the form breaks off inside one it is the last, with as
-    /// much of it as there was.
+    /// The parts, in the order of the body. If the form is cut off inside a part, that part is the last.
     public let parts: [Part]
 
     /// What is wrong: root causes, errors before warnings, and the rest in the order of the request.
     public internal(set) var findings: [Finding]
 
-    /// How many findings there are beside ``findings``, which keep at most 1000.
+    /// The number of findings that ``findings`` leaves out: it keeps at most 1000.
     public internal(set) var omittedFindings = 0
 
-    /// The request's `Content-Type` as it should be, where the one that came is fixed; for a body that came alone,
-    /// whose head no edit can reach.
+    /// The corrected `Content-Type` of a body without its request; `nil` if no correction is certain or needed.
     public internal(set) var fixedContentType: String?
 
-    /// The number of the body's bytes, as far as they came.
+    /// The size of the received body, in bytes.
     public internal(set) var bodySize: Int64 = 0
 
-    /// The number of parts, those that ``parts`` does not describe included.
+    /// The number of parts, including those that ``parts`` does not describe.
     public internal(set) var partCount = 0
 
-    /// What fixes everything that can be fixed without asking the sender, in the order of the request.
+    /// The edits that fix everything that can be fixed without asking the sender, in the order of the request.
     public internal(set) var edits: [Edit] = []
 
-    /// Whether ``edits`` are all; beyond 100,000 they are not kept, and nothing can be fixed.
+    /// Whether ``edits`` is complete. Beyond 100,000 edits are not kept, and nothing can be fixed.
     var areEditsComplete = true
 
-    /// Where things stand in the head of a raw request; `nil` for a body that came alone.
+    /// The head of a raw request; `nil` for a body without a request.
     var head: RequestHead?
 
     /// All findings in one list, each root cause followed by its consequences.
     public var problems: [Finding] { findings.flatMap { [$0] + $0.consequences } }
 
-    /// Whether receivers accept the form and lose or alter nothing of it: there is no error, though there may be
-    /// warnings.
+    /// Whether receivers accept the form without losing or altering anything: there are no errors, only warnings.
     public var isValid: Bool { findings.allSatisfy { $0.severity != .error } }
 
     /// A part of the form.
     public struct Part: Sendable {
-        /// The name of the form's field; empty where the part has none that can be read.
+        /// The name of the form's field; empty if the part has none that can be read.
         public let name: String
-        /// The name of the file; `nil` where the part is a text field.
+        /// The name of the file; `nil` if the part is a text field.
         public let filename: String?
-        /// The media type, as it stands in the part's header.
+        /// The media type, as written in the part's header.
         public let contentType: String?
         /// Where the content begins, counted from the start of the body.
         public let offset: Int64
@@ -84,7 +81,7 @@ extension Explanation.Part: Encodable {
         case name, filename, contentType, offset, size, sha256, headers
     }
 
-    // Written out because what is absent is null, which the synthesized method would leave out.
+    // Written by hand because absent values are null, and the synthesized method would leave them out.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(name, forKey: .name)
@@ -99,7 +96,7 @@ extension Explanation.Part: Encodable {
 
 private struct EncodableFinding: Encodable {
     let finding: Finding
-    /// The place of its root cause in the list.
+    /// The index of its root cause in the list.
     let cause: Int?
 
     private enum CodingKeys: String, CodingKey {
@@ -124,7 +121,7 @@ private struct EncodableFinding: Encodable {
 }
 
 extension Explanation {
-    /// The problems as JSON has them: a consequence names the place of its cause.
+    /// The problems as written in JSON: a consequence has the index of its cause.
     private var encodableProblems: [EncodableFinding] {
         var all: [EncodableFinding] = []
         for finding in findings {
@@ -139,7 +136,7 @@ extension Explanation {
 extension Explanation {
     /// Explains a request that a program made, before it is sent.
     ///
-    /// In a test of an uploader it says which byte of its request is wrong:
+    /// A test of an uploader shows which byte of its request is wrong:
     ///
     /// ```swift
     /// let explanation = Explanation(headerFields: request.allHTTPHeaderFields, body: request.httpBody ?? Data())
@@ -147,8 +144,8 @@ extension Explanation {
     /// ```
     ///
     /// - Parameters:
-    ///   - headerFields: The request's header fields, as `URLRequest.allHTTPHeaderFields` has them. Where they tell no
-    ///     length, the body's own is taken, as the libraries that send it do.
+    ///   - headerFields: The request's header fields, as in `URLRequest.allHTTPHeaderFields`. Without a length, the
+    ///     body's own is used, as HTTP libraries do.
     ///   - body: The request's body.
     public init(headerFields: [String: String]?, body: some Sequence<UInt8>) {
         let bytes = Array(body)
@@ -163,7 +160,7 @@ extension Explanation {
     /// Explains a body and the `Content-Type` it is sent with.
     ///
     /// - Parameters:
-    ///   - contentType: The value of the header field; `nil` where the request has none.
+    ///   - contentType: The value of the header field; `nil` if the request has none.
     ///   - body: The request's body.
     public init(contentType: String?, body: some Sequence<UInt8>) {
         self.init(headerFields: contentType.map { ["Content-Type": $0] }, body: body)
@@ -179,12 +176,12 @@ extension Explanation {
         self = examination.finish()
     }
 
-    /// Whether there is nothing to say about the form: neither an error nor a warning.
+    /// Whether the form has neither errors nor warnings.
     public var isWellFormed: Bool { findings.isEmpty }
 }
 
 extension Explanation: CustomStringConvertible {
-    /// What is wrong, a line each: what a failed expectation of a test shows.
+    /// What is wrong, one line each: a failed expectation in a test shows it.
     public var description: String {
         if findings.isEmpty { return "a well-formed form of \(parts.count) \(parts.count == 1 ? "part" : "parts")" }
         return findings.map { finding in

@@ -2,14 +2,14 @@ public import PostcardForm
 
 /// What is wrong at one place of a request: which byte, why that matters, and what to write instead.
 ///
-/// A finding is a root cause. What only follows from it, or repeats it elsewhere, are its ``consequences``; who
-/// fixes the one is rid of the others.
+/// A finding is a root cause. Its ``consequences`` only follow from it or repeat it elsewhere: fixing the finding fixes
+/// them too.
 public struct Finding: Sendable, Hashable {
     /// What an offset counts from.
     public enum Place: String, Sendable, Hashable, Codable {
-        /// From the first byte of the request line; where there is only a Content-Type, from its value's first byte.
+        /// From the first byte of the request line, or of the Content-Type's value if there is only that.
         case head
-        /// From the first byte of the body, the lines between its chunks left out.
+        /// From the first byte of the body, without the lines between its chunks.
         case body
     }
 
@@ -19,13 +19,13 @@ public struct Finding: Sendable, Hashable {
     /// Whether ``offset`` counts in the head or in the body.
     public let place: Place
 
-    /// The byte at which it goes wrong, counted from the start of ``place``.
+    /// The offset of the first wrong byte, from the start of ``place``.
     public let offset: Int64
 
-    /// How many bytes are wrong from there on; 0 where something is missing at that byte.
+    /// The number of wrong bytes; 0 if something is missing there.
     public let length: Int
 
-    /// The part in which it goes wrong, from 0; `nil` where it is none.
+    /// The index of the part, from 0; `nil` if it is outside all parts.
     public let partIndex: Int?
 
     /// What is wrong, in a sentence.
@@ -34,28 +34,28 @@ public struct Finding: Sendable, Hashable {
     /// What to write instead, in a sentence.
     public let fix: String
 
-    /// The bytes around the offset; `nil` where there are none to show.
+    /// The bytes around the offset; `nil` if there are none to show.
     public internal(set) var excerpt: Excerpt?
 
-    /// What would make it right; `nil` where only its sender can know. Empty for a consequence of what is fixed.
+    /// The edits that fix it; `nil` if only the sender knows what was meant. Empty for a consequence of what is fixed.
     public internal(set) var edits: [Edit]?
 
-    /// What follows from it or repeats it, in the order of the body; at most ``maximumConsequences`` of them are kept.
+    /// What follows from it or repeats it, in the order of the body. At most ``maximumConsequences`` are kept.
     public internal(set) var consequences: [Finding] = []
 
-    /// How many consequences there are, those that were not kept included.
+    /// The number of consequences, including those that were not kept.
     public internal(set) var consequenceCount = 0
 
-    /// As many as tell what they have in common.
+    /// Enough to show what they have in common.
     public static let maximumConsequences = 20
 
-    /// How much it weighs: what the code says, and otherwise where just this place loses more or less than most.
+    /// How serious it is: the code's severity, unless more or less than usual is lost here.
     public private(set) var severity: FormProblem.Severity
 
     /// Why servers care, in a sentence or two.
     public var reason: String { code.cause }
 
-    /// The Swift that would have got it right, where that helps.
+    /// The Swift code that gets it right, if that helps.
     public var swift: String? { code.swift }
 
     init(
@@ -74,7 +74,7 @@ public struct Finding: Sendable, Hashable {
         self.edits = edits
     }
 
-    /// What the parser says, at the same place.
+    /// The parser's problem as a finding, at the same place.
     package init(
         _ problem: FormProblem, in place: Place = .body, at offset: Int64? = nil, length: Int = 0, part: Int? = nil
     ) {
@@ -86,12 +86,12 @@ public struct Finding: Sendable, Hashable {
 }
 
 extension Finding {
-    /// The same in other words.
+    /// The same finding with another message.
     func saying(_ message: String) -> Finding {
         Finding(code, in: place, at: offset, length: length, part: partIndex, message, fix: fix, edits: edits)
     }
 
-    /// The same with another severity, where this place loses more or less than others of its kind.
+    /// The same finding with another severity, because more or less is lost here than usual.
     func weighing(_ severity: FormProblem.Severity) -> Finding {
         var finding = self
         finding.severity = severity
@@ -115,7 +115,7 @@ extension Finding: CustomStringConvertible {
     }
 }
 
-/// Bytes that are to stand in the place of others, so that a request comes right.
+/// A change that fixes a request: bytes that replace others.
 public struct Edit: Sendable, Hashable {
     /// Whether ``offset`` counts in the head or in the body.
     public let place: Finding.Place
@@ -123,10 +123,10 @@ public struct Edit: Sendable, Hashable {
     /// The first byte that is replaced, counted from the start of ``place``.
     public let offset: Int64
 
-    /// How many bytes are replaced; 0 where something is only put in.
+    /// The number of bytes that are replaced; 0 for an insertion.
     public let length: Int64
 
-    /// What stands there afterwards.
+    /// The new bytes.
     public let replacement: [UInt8]
 
     init(in place: Finding.Place = .body, at offset: Int64, length: Int64 = 0, _ replacement: some Sequence<UInt8>) {
@@ -137,18 +137,18 @@ public struct Edit: Sendable, Hashable {
     }
 }
 
-/// The bytes around the place of a finding, as they are: they may be binary.
+/// The bytes around a finding, which may be binary.
 public struct Excerpt: Sendable, Hashable {
-    /// Where the first of the bytes stands, counted as the finding's offset is.
+    /// The offset of the first byte, counted like the finding's offset.
     public let offset: Int64
 
     /// At most ``maximumBytes``, from the same head or body.
     public let bytes: [UInt8]
 
-    /// The most bytes that are kept before the place, and behind it.
+    /// The maximum number of bytes before the finding's offset, and after it.
     public static let reach = 96
 
-    /// The most bytes of an excerpt.
+    /// The maximum number of bytes in an excerpt.
     public static let maximumBytes = 2 * reach
 
     init(offset: Int64, bytes: [UInt8]) {
@@ -160,7 +160,7 @@ public struct Excerpt: Sendable, Hashable {
 extension Excerpt {
     func appending(_ new: UnsafeRawBufferPointer) -> Excerpt { Excerpt(offset: offset, bytes: bytes + new) }
 
-    /// As much of it as is shown of a place; `nil` where the place lies outside.
+    /// The part of the excerpt around an offset; `nil` if the offset is outside.
     func around(_ place: Int64) -> Excerpt? {
         guard place >= offset, place <= offset + Int64(bytes.count) else { return nil }
         let index = Int(clamping: place - offset)

@@ -1,8 +1,8 @@
 import PostcardForm
 
-/// Writes a request or a body as its explanation says it should have been, where that is certain.
+/// Writes a corrected request or body: everything is fixed that is certain by its explanation.
 ///
-/// The input is read a second time, because what fixes its beginning may only show at its end.
+/// The input is read a second time, because a fix for its beginning may only be known at its end.
 ///
 /// ```swift
 /// var fixer = RequestFixer(explanation)
@@ -10,8 +10,8 @@ import PostcardForm
 /// fixer.finish { output.append($0) }
 /// ```
 ///
-/// A raw request comes out with the Content-Length of its fixed body, whatever it said before. A body that came alone
-/// comes out alone; where its Content-Type is wrong, ``Explanation/fixedContentType`` is what to send with it.
+/// A raw request gets the Content-Length of its fixed body. A body without a request stays one; if its Content-Type is
+/// wrong, send it with ``Explanation/fixedContentType``.
 public struct RequestFixer: Sendable {
     private var state: State
     private let headEdits: [Edit]
@@ -28,7 +28,7 @@ public struct RequestFixer: Sendable {
         case chunks(ChunkedBody)
     }
 
-    /// Begins with what an examination of the same input found.
+    /// Makes a fixer from the explanation of the same input.
     public init(_ explanation: Explanation) {
         head = explanation.head
         headEdits = explanation.orderedEdits(.head)
@@ -41,8 +41,8 @@ public struct RequestFixer: Sendable {
     /// Reads the next bytes of the input.
     ///
     /// - Parameters:
-    ///   - chunk: Any number of bytes that follow on those read before.
-    ///   - handOn: Takes bytes of the fixed request or body.
+    ///   - chunk: Any number of bytes that follow those read before.
+    ///   - handOn: Receives the bytes of the fixed request or body.
     public mutating func read(_ chunk: RawSpan, handOn: (RawSpan) throws -> Void) rethrows {
         switch state {
         case .body:
@@ -65,7 +65,7 @@ public struct RequestFixer: Sendable {
         }
     }
 
-    /// Ends the input, and hands on what is put in there.
+    /// Ends the input, and passes on what is inserted at its end.
     public mutating func finish(handOn: (RawSpan) throws -> Void) rethrows {
         for edit in bodyEdits {
             let replacement = edit.replacement[...]
@@ -88,7 +88,7 @@ public struct RequestFixer: Sendable {
                 index += count
                 offset += Int64(count)
             }
-            // What is passed over may reach into the next chunk.
+            // What is skipped may continue in the next chunk.
             let passed = offset - edit.offset
             let replacement = edit.replacement[...]
             if passed == 0, !replacement.isEmpty { try handOn(replacement.span.bytes) }
@@ -109,7 +109,7 @@ public struct RequestFixer: Sendable {
         var isWritten = false
         for field in replaced.sorted(by: { $0.line.lowerBound < $1.line.lowerBound })
         where !touched.contains(Int64(field.line.lowerBound)) {
-            // Whatever else was to be done on the line is done by writing it anew.
+            // Writing the whole line replaces all other edits of it.
             edits.removeAll { field.line.contains(Int(clamping: $0.offset)) }
             edits.append(
                 Edit(
@@ -128,12 +128,13 @@ public struct RequestFixer: Sendable {
 }
 
 extension Explanation {
-    /// What fixes one place of the input.
+    /// The edits of one place.
     fileprivate func orderedEdits(_ place: Finding.Place) -> [Edit] {
         areEditsComplete ? Self.ordered(edits.filter { $0.place == place }) : []
     }
 
-    /// In the order of the input, what is put in at a byte before what replaces it; of edits that overlap, the first.
+    /// In the order of the input, with an insertion at a byte before its replacement. Of overlapping edits, only the
+    /// first.
     fileprivate static func ordered(_ edits: [Edit]) -> [Edit] {
         let sorted = edits.enumerated().sorted {
             ($0.element.offset, min($0.element.length, 1), $0.offset)
@@ -148,12 +149,12 @@ extension Explanation {
         return kept
     }
 
-    /// The number of the body's bytes as they come out.
+    /// The size of the fixed body, in bytes.
     fileprivate var fixedBodySize: Int64 {
         orderedEdits(.body).reduce(bodySize) { $0 - $1.length + Int64($1.replacement.count) }
     }
 
-    /// Puts a Content-Length that is right once the body is fixed under the fix that makes it so.
+    /// Makes a wrong Content-Length that fits the fixed body the consequence of the finding whose edits make it fit.
     mutating func subordinateMismatch(to contentLength: Int64?) {
         let mismatch = FormProblem.Code.contentLengthMismatch
         guard let contentLength, contentLength == fixedBodySize,
@@ -166,16 +167,16 @@ extension Explanation {
         findings.remove(at: index)
     }
 
-    /// How many bytes are missing of a body that was cut off, of which the fixed head still has to tell.
+    /// The number of missing bytes of a truncated body, which the fixed head's length still includes.
     fileprivate var missingBytes: Int64 {
         let mismatch = FormProblem.Code.contentLengthMismatch
         let isCutOff = findings.flatMap { [$0] + $0.consequences }.contains { $0.code == mismatch && $0.edits == nil }
         return isCutOff ? max((head?.contentLength ?? 0) - bodySize, 0) : 0
     }
 
-    /// What ``RequestFixer`` changes.
+    /// The findings that ``RequestFixer`` fixes.
     public var fixable: [Finding] { areEditsComplete ? findings.filter { $0.edits != nil } : [] }
 
-    /// What only the sender can put right.
+    /// The findings that only the sender can fix.
     public var unfixable: [Finding] { areEditsComplete ? findings.filter { $0.edits == nil } : findings }
 }

@@ -1,15 +1,15 @@
 import PostcardForm
 
-/// The stretch of a body that is held while it is read, with a little of what came before it.
+/// The section of a body that is being read, with a few bytes before it.
 ///
 /// Indices are those of ``bytes``; offsets count from the start of the body.
 struct BodyBuffer: Sendable {
     private(set) var bytes: [UInt8] = []
 
-    /// Where the first of the bytes stands.
+    /// The offset of the first byte.
     private(set) var offset: Int64 = 0
 
-    /// Whether nothing follows.
+    /// Whether the body has ended.
     private(set) var isLast = false
 
     var count: Int { bytes.count }
@@ -26,9 +26,9 @@ struct BodyBuffer: Sendable {
         isLast = true
     }
 
-    /// Forgets what has been read but for what an excerpt shows.
+    /// Drops what has been read, except the bytes that an excerpt shows.
     ///
-    /// - Returns: By how much every index is less now.
+    /// - Returns: How much smaller every index is now.
     mutating func forget(before index: Int) -> Int {
         let count = max(index - Excerpt.reach, 0)
         bytes.removeFirst(count)
@@ -42,7 +42,7 @@ struct BodyBuffer: Sendable {
         return Excerpt(offset: offset(of: range.lowerBound), bytes: Array(bytes[range]))
     }
 
-    /// Whether the bytes at an index are these, whatever the case of their letters.
+    /// Whether the bytes at an index equal a text, ignoring case.
     func holds(_ lowercase: String, at index: Int) -> Bool {
         guard index >= 0, index + lowercase.utf8.count <= count else { return false }
         return zip(bytes[index...], lowercase.utf8).allSatisfy { $0.asciiLowercased == $1 }
@@ -71,8 +71,8 @@ struct BodyBuffer: Sendable {
         }
     }
 
-    /// Where the line that an index lies in ends: at its line break, or where the buffer does. A CR alone ends a line
-    /// only where the body has no others.
+    /// The end of the line at an index: its line break, or the end of the buffer. A CR alone ends a line only if the
+    /// body has no other line breaks.
     func lineEnd(from index: Int, endingAtCarriageReturn: Bool = false) -> Int {
         var end = index
         while end < count, bytes[end] != .lineFeed {
@@ -82,14 +82,14 @@ struct BodyBuffer: Sendable {
         return end
     }
 
-    /// How many dashes stand before an index and begin a line.
+    /// The number of dashes that begin a line and end at an index.
     func dashes(before index: Int, atMost maximum: Int) -> Int {
         var start = index
         while index - start < maximum, self[start - 1] == .dash { start -= 1 }
         return lineBreak(before: start) == nil ? 0 : index - start
     }
 
-    /// The last line without its line break; `nil` where it is longer than what is held.
+    /// The last line without its line break; `nil` if it is longer than the buffer.
     var lastLine: Range<Int>? {
         let end = count - (lineBreak(before: count)?.length ?? 0)
         var start = end
@@ -113,8 +113,7 @@ enum LineBreak: Sendable, Hashable {
 
 /// Finds a few bytes in many.
 ///
-/// Sixteen places are looked at together for the first and the last byte, so that a body of any kind is searched
-/// faster than it is hashed.
+/// Sixteen places are compared at once with the first and the last byte, so searching a body is faster than hashing it.
 struct ByteSearch: Sendable {
     let needle: [UInt8]
 
@@ -122,7 +121,7 @@ struct ByteSearch: Sendable {
         self.needle = Array(needle)
     }
 
-    /// Where the bytes first stand whole between two indices.
+    /// The first index of the whole needle between two indices.
     func firstIndex(in bytes: [UInt8], from start: Int, end: Int) -> Int? {
         guard let first = needle.first, let last = needle.last, end - start >= needle.count else { return nil }
         return bytes.withUnsafeBytes { all in

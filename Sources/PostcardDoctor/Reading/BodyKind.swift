@@ -1,6 +1,6 @@
 import PostcardForm
 
-/// What a body is that is no form.
+/// What a body other than a form is.
 enum BodyKind {
     case json, urlEncoded, base64, percentEncoded, compressed
 
@@ -17,7 +17,7 @@ enum BodyKind {
     /// Whether the body begins as gzip's format does (RFC 1952 §2.3.1).
     static func isGzip(_ buffer: BodyBuffer) -> Bool { buffer.holds([0x1F, 0x8B, 0x08], at: 0) }
 
-    /// Tells it by the body's opening.
+    /// Recognizes the kind by the body's first bytes.
     ///
     /// - Parameter isEncoded: Whether the head says that the body is compressed.
     init?(_ buffer: BodyBuffer, isEncoded: Bool) {

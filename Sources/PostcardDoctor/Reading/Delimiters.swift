@@ -1,19 +1,19 @@
 import PostcardForm
 
-/// What the delimiters of a body really look like, whatever its Content-Type says.
+/// What the delimiters of a body really look like, which its Content-Type may contradict.
 struct DelimiterFormat: Sendable {
     /// The boundary that the body uses.
     let boundary: [UInt8]
-    /// What stands before it: two dashes, or as many as the body has.
+    /// The number of dashes before it: two, or as many as the body has.
     let dashes: Int
-    /// How the format's lines end, told by the first of them.
+    /// How delimiter and header lines end, by the first of them.
     let lineBreak: LineBreak
     /// Finds what may be a delimiter.
     let search: ByteSearch
 
     var delimiter: [UInt8] { search.needle }
 
-    /// Whether every server reads the boundary alike.
+    /// Whether every server reads the boundary the same way.
     var isBoundaryCertain: Bool { boundary.allSatisfy(\.isBoundaryCharacter) && boundary.count <= 70 }
 
     init(boundary: some Sequence<UInt8>, dashes: Int = 2, lineBreak: LineBreak = .crlf) {
@@ -23,13 +23,13 @@ struct DelimiterFormat: Sendable {
         search = ByteSearch(Array(repeating: .dash, count: dashes) + self.boundary)
     }
 
-    /// As many bytes of a body tell what its delimiters look like.
+    /// How many bytes are searched for the first delimiter.
     static let opening = 64 << 10
 
-    /// Looks at a body's opening.
+    /// Recognizes the format by the first bytes of a body.
     ///
     /// - Parameter announced: The boundary that the Content-Type names.
-    /// - Returns: `nil` where nothing looks like a delimiter.
+    /// - Returns: `nil` if nothing looks like a delimiter.
     init?(opening buffer: BodyBuffer, announced: [UInt8]?) {
         if let announced, !announced.isEmpty, let format = DelimiterFormat(announced: announced, in: buffer),
             !format.isCloseDelimiterOfAnother(in: buffer)
@@ -52,7 +52,7 @@ struct DelimiterFormat: Sendable {
         return nil
     }
 
-    /// The format that the Content-Type announces, where the body has it.
+    /// The format that the Content-Type announces, if the body has it.
     private init?(announced: [UInt8], in buffer: BodyBuffer) {
         let format = DelimiterFormat(boundary: announced)
         var index = 0
@@ -81,7 +81,7 @@ struct DelimiterFormat: Sendable {
         return nil
     }
 
-    /// Whether what was found are the dashes of a close delimiter, taken into the Content-Type.
+    /// Whether the Content-Type's boundary ends in the dashes of the close delimiter.
     private func isCloseDelimiterOfAnother(in buffer: BodyBuffer) -> Bool {
         guard boundary.count > 2, boundary.suffix(2).elementsEqual("--".utf8) else { return false }
         let shorter = DelimiterFormat(boundary: boundary.dropLast(2))
@@ -89,7 +89,7 @@ struct DelimiterFormat: Sendable {
         return buffer.lineBreak(at: first + shorter.delimiter.count) != nil
     }
 
-    /// The format of another boundary that the body begins with: the first part is behind a delimiter of it.
+    /// The format of another boundary, if the body begins with a delimiter of it.
     private func formatBefore(in buffer: BodyBuffer) -> DelimiterFormat? {
         var start = 0
         while let lineBreak = buffer.lineBreak(at: start) { start += lineBreak.length }
@@ -98,7 +98,7 @@ struct DelimiterFormat: Sendable {
         return DelimiterFormat(line: start..<end, of: buffer, announced: boundary)
     }
 
-    /// The format that a line would be the first delimiter of: a part's header follows.
+    /// The format whose first delimiter a line is, if a part's header follows.
     private init?(line: Range<Int>, of buffer: BodyBuffer, announced: [UInt8]?) {
         guard (1...200).contains(line.count), let lineBreak = buffer.lineBreak(at: line.upperBound) else { return nil }
         guard buffer.beginsPart(behind: line.upperBound) else { return nil }
@@ -125,7 +125,7 @@ extension BodyBuffer {
             || holds("content-transfer-encoding", at: index) || holds("content-length", at: index)
     }
 
-    /// Whether a line ends here and a part's header begins on the next, or on the one behind a blank one.
+    /// Whether a line ends here and a part's header begins on the next line, or after one blank line.
     func beginsPart(behind index: Int) -> Bool {
         guard let lineBreak = lineBreak(at: index) else { return false }
         let next = index + lineBreak.length
@@ -134,7 +134,7 @@ extension BodyBuffer {
         return beginsHeader(at: next + second.length)
     }
 
-    /// Whether more dashes than a delimiter has begin the line.
+    /// Whether the line begins with more dashes than a delimiter has.
     func followsDashes(_ index: Int) -> Bool {
         var start = index
         while let byte = self[start - 1], byte == .dash { start -= 1 }
@@ -146,27 +146,27 @@ extension BodyBuffer {
     }
 }
 
-/// What stands where the bytes of a delimiter were found.
+/// What the bytes of a delimiter turned out to be.
 enum DelimiterLine {
-    /// Content, after all.
+    /// Content.
     case content
-    /// Content, on a line of its own that differs from a delimiter only at its end.
+    /// Content, as a line that differs from a delimiter only at its end.
     case lookalike
-    /// A delimiter for every receiver, and content for whoever wrote it: no part follows.
+    /// A delimiter for every receiver, but content for the sender: no part follows.
     case heldByContent
     case delimiter(Delimiter)
 
     struct Delimiter {
         /// Where the content before it ends.
         let contentEnd: Int
-        /// Where the next header begins, or what follows the close delimiter's line.
+        /// Where the next header begins, or the bytes after the close delimiter's line.
         let next: Int
         let isClose: Bool
         var findings: [Finding] = []
     }
 }
 
-/// Tells delimiters from content, and says what is wrong with them.
+/// Distinguishes delimiters from content, and finds what is wrong with them.
 struct DelimiterReader {
     let buffer: BodyBuffer
     let format: DelimiterFormat
@@ -174,8 +174,8 @@ struct DelimiterReader {
     let partIndex: Int?
 
     /// - Parameters:
-    ///   - index: Where the format's delimiter stands.
-    ///   - isAtStart: Whether it begins the body or a part's content: a line break before it is then imagined.
+    ///   - index: The index of the delimiter.
+    ///   - isAtStart: Whether it begins the body or a part's content: then it needs no line break before it.
     func line(at index: Int, isAtStart: Bool) -> DelimiterLine {
         let dashes = isAtStart ? 0 : buffer.dashes(before: index, atMost: 2 - format.dashes)
         let start = index - dashes
@@ -188,7 +188,7 @@ struct DelimiterReader {
         }
         guard isProper || ending.isCertain else { return .content }
         if !isProper, buffer.followsDashes(start) { return .lookalike }
-        // A format without dashes is found in any text; only what a part follows is one.
+        // A boundary without dashes may occur in any text. It is a delimiter only if a part follows.
         if format.dashes == 0, !ending.isCertain, !isAtStart { return .content }
         if isProper, partIndex != nil, !ending.isClose, buffer.holdsNoHeader(at: ending.next, of: format) {
             return .heldByContent
@@ -201,8 +201,8 @@ struct DelimiterReader {
                 missingLineBreak(
                     at: start,
                     ending.isClose
-                        ? "The close delimiter does not begin a line: no CRLF stands between the content and it."
-                        : "The delimiter does not begin a line: servers take it, and the part behind it, for content."))
+                        ? "The close delimiter does not begin a line: there is no CRLF between the content and it."
+                        : "The delimiter does not begin a line: servers read it, and the part after it, as content."))
         }
         if format.dashes + dashes < 2 { findings.append(missingDashes(at: start, format.dashes + dashes)) }
         ending.findings = findings + ending.findings
@@ -213,15 +213,14 @@ struct DelimiterReader {
     private struct Ending {
         let next: Int
         var isClose = false
-        /// Whether what follows shows that this is a delimiter, wherever on its line it stands.
+        /// Whether what follows shows that this is a delimiter, even in the middle of a line.
         var isCertain = false
         var findings: [Finding] = []
     }
 
-    /// What follows the boundary; `nil` where it is no delimiter's end.
+    /// The end of a delimiter after its boundary; `nil` if it is content.
     ///
-    /// - Parameter isLine: Whether the delimiter begins a line. Where it does not, text behind it makes it content, and
-    ///   nobody needs to look how far that goes.
+    /// - Parameter isLine: Whether the delimiter begins a line. If not, text after it makes it content.
     private func ending(_ behind: Int, ofLine isLine: Bool) -> Ending? {
         if let close = closing(behind, ofLine: isLine) { return close }
         let padded = buffer.skippingBlanks(from: behind)
@@ -231,7 +230,7 @@ struct DelimiterReader {
                 ending.findings.append(
                     Finding(
                         .paddedDelimiter, at: buffer.offset(of: behind), length: padded - behind,
-                        part: partIndex, "The boundary is followed by \(padded - behind) blanks on its line.",
+                        part: partIndex, "\(padded - behind) blanks follow the boundary on the same line.",
                         edits: [Edit(at: buffer.offset(of: behind), length: Int64(padded - behind), [])]))
             }
             if lineBreak != .crlf { ending.findings.append(bareLineBreak(lineBreak, at: padded)) }
@@ -254,11 +253,11 @@ struct DelimiterReader {
             findings: [
                 Finding(
                     .malformedDelimiter, at: buffer.offset(of: padded), length: min(end - padded, 40),
-                    part: partIndex, "The delimiter is followed by more than spaces and tabs on its line.")
+                    part: partIndex, "More than spaces and tabs follow the delimiter on the same line.")
             ])
     }
 
-    /// What follows the boundary where it is the last delimiter, well written or not.
+    /// The end of the last delimiter after its boundary, well-formed or not.
     private func closing(_ behind: Int, ofLine isLine: Bool) -> Ending? {
         if buffer[behind] == .dash, buffer[behind + 1] == .dash {
             let padded = buffer.skippingBlanks(from: behind + 2)
@@ -280,13 +279,13 @@ struct DelimiterReader {
                 Finding(
                     .wrongCloseDelimiter, at: found, length: length, part: partIndex,
                     length == 0
-                        ? "The last delimiter has no dashes behind its boundary: another part is awaited."
+                        ? "The last delimiter has no dashes after its boundary: servers wait for another part."
                         : "The last delimiter does not end in two hyphens.",
                     edits: [Edit(at: found, length: end - found, "--\r\n".utf8)])
             ])
     }
 
-    /// How long what stands in the place of the close delimiter's dashes is, where nothing but a line break follows.
+    /// The length of whatever replaces the close delimiter's dashes, if only a line break follows.
     private func wrongDashes(_ behind: Int) -> Int? {
         let rest = buffer.bytes[min(behind, buffer.count)...]
         guard rest.count <= 8 else { return nil }
@@ -305,7 +304,7 @@ struct DelimiterReader {
         let isRest = buffer.isLast && format.search.firstIndex(in: buffer.bytes, from: index, end: buffer.count) == nil
         return Finding(
             .textAfterCloseDelimiter, at: offset, length: min(end - index, 40),
-            "The close delimiter is followed by text on its line.",
+            "Text follows the close delimiter on the same line.",
             edits: isRest ? [Edit(at: offset, length: rest, "\r\n".utf8)] : nil)
     }
 
@@ -334,8 +333,8 @@ extension Finding {
         Finding(
             .bareLineBreak, at: offset, length: 1, part: partIndex,
             lineBreak == .lf
-                ? "A line of the delimiters and headers ends in LF without CR."
-                : "A line of the delimiters and headers ends in CR without LF.",
+                ? "A delimiter or header line ends in LF without CR."
+                : "A delimiter or header line ends in CR without LF.",
             edits: [Edit(at: offset, length: 1, "\r\n".utf8)])
     }
 }

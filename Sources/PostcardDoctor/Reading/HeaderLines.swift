@@ -1,6 +1,6 @@
 import PostcardForm
 
-/// The lines of a part's header as they stand in the body, whatever they end in.
+/// The lines of a part's header in the body, with any kind of line break.
 struct HeaderLines {
     /// The lines without their line breaks, as indices of the buffer.
     private(set) var lines: [Range<Int>] = []
@@ -11,20 +11,20 @@ struct HeaderLines {
 
     enum End {
         case blankLine
-        /// Content follows at once.
+        /// Content follows directly.
         case content
-        /// A delimiter follows at once; there is no content.
+        /// A delimiter follows directly; there is no content.
         case delimiter
         /// The body ends.
         case body
-        /// No blank line comes for longer than any server would read.
+        /// There is no blank line within any server's limit.
         case limit
     }
 
     /// Longer than any server's limit.
     static let maximumBytes = 24 << 10
 
-    /// - Returns: `nil` where the buffer does not reach far enough.
+    /// - Returns: `nil` if the buffer is too short.
     init?(in buffer: BodyBuffer, from start: Int, format: DelimiterFormat, partIndex: Int) {
         var index = start
         while true {
@@ -54,7 +54,7 @@ struct HeaderLines {
                     findings.append(
                         Finding(
                             .extraBlankLine, at: buffer.offset(of: index), length: lineBreak.length,
-                            part: partIndex, "A blank line stands between the delimiter and the part's header.",
+                            part: partIndex, "There is a blank line between the delimiter and the part's header.",
                             edits: [Edit(at: buffer.offset(of: index), length: Int64(lineBreak.length), [])]))
                     index = next
                     continue
@@ -105,7 +105,7 @@ struct HeaderLines {
             edits: [Edit(at: offset, "\r\n".utf8)])
     }
 
-    /// Whether a line that is no field is one that was written wrongly, and not the content's first.
+    /// Whether a malformed line is part of the header, and not the first line of the content.
     private func belongs(_ line: Range<Int>, in buffer: BodyBuffer, _ format: DelimiterFormat) -> Bool {
         if lines.isEmpty || line.count > 1024 { return lines.isEmpty && line.count <= 1024 }
         if buffer.beginsHeader(at: line.lowerBound) { return true }
@@ -113,13 +113,13 @@ struct HeaderLines {
         let next = line.upperBound + lineBreak.length
         if buffer.beginsHeader(at: next) { return true }
         guard let second = buffer.lineBreak(at: next) else { return false }
-        // The blank line follows, and behind it content rather than a delimiter.
+        // A blank line follows, and then content rather than a delimiter.
         return !buffer.holds(format.delimiter, at: next + second.length)
     }
 }
 
 extension BodyBuffer {
-    /// Whether the line is a field, or goes on with one.
+    /// Whether the line is a field or continues one.
     fileprivate func isField(_ line: Range<Int>) -> Bool {
         guard let first = self[line.lowerBound] else { return false }
         if first.isBlank { return true }
@@ -129,8 +129,8 @@ extension BodyBuffer {
         return self[skippingBlanks(from: index)] == .colon
     }
 
-    /// Whether what follows a delimiter is no header, not even one that was written wrongly, up to a blank line or
-    /// another delimiter. Where the body ends before that, nobody can tell.
+    /// Whether no header follows a delimiter, not even a malformed one, up to a blank line or another delimiter. If the
+    /// body ends before that, it cannot be known.
     func holdsNoHeader(at start: Int, of format: DelimiterFormat) -> Bool {
         var index = start
         for number in 0..<Self.maximumLines {
@@ -144,15 +144,15 @@ extension BodyBuffer {
         return true
     }
 
-    /// More lines than a part's header has.
+    /// More lines than a real part's header has.
     private static let maximumLines = 16
 
-    /// Whether a line looks like one of a part's header, whatever is wrong with it.
+    /// Whether a line looks like part of a header, even if it is malformed.
     private func isLikeHeader(_ line: Range<Int>) -> Bool {
         beginsHeader(at: line.lowerBound) || line.contains { holds("form-data", at: $0) }
     }
 
-    /// Whether a boundary's line ends here, or closes the form.
+    /// Whether a delimiter's line ends here, or closes the form.
     func endsDelimiter(at index: Int) -> Bool {
         if self[index] == .dash, self[index + 1] == .dash { return true }
         let padded = skippingBlanks(from: index)
@@ -160,14 +160,14 @@ extension BodyBuffer {
     }
 }
 
-/// A part's header in well-formed lines, each byte of which knows where in the body it stands.
+/// A part's header in well-formed lines, with the offset of each byte in the body.
 ///
-/// What is wrong with it is put right here step by step, so that the parser can say what is wrong behind it.
+/// Its problems are fixed here one by one, so that the parser can find the next one.
 struct HeaderText {
     private(set) var bytes: [UInt8] = []
-    /// Where each of the bytes stands in the body; one more for the end.
+    /// The offset of each byte in the body, and one more for the end.
     private var places: [Int64] = []
-    /// Where the header begins, whatever is taken out of it.
+    /// The offset of the header, even if bytes are removed from it.
     let start: Int64
 
     init(_ lines: HeaderLines, in buffer: BodyBuffer) {
@@ -181,10 +181,10 @@ struct HeaderText {
         places.append(buffer.offset(of: lines.lines.last?.upperBound ?? lines.contentStart))
     }
 
-    /// Where a byte stands in the body.
+    /// The offset of a byte in the body.
     func offset(of index: Int) -> Int64 { places[min(max(index, 0), places.count - 1)] }
 
-    /// The edit of the body that ``replace(_:with:)`` stands for.
+    /// The edit of the body that corresponds to ``replace(_:with:)``.
     func edit(_ range: Range<Int>, with replacement: [UInt8]) -> Edit {
         let start = offset(of: range.lowerBound)
         return Edit(at: start, length: offset(of: range.upperBound) - start, replacement)
@@ -196,7 +196,7 @@ struct HeaderText {
         places.replaceSubrange(range, with: repeatElement(place, count: replacement.count))
     }
 
-    /// The lines' fields, folded lines with the field that they go on with.
+    /// The fields, each with its folded lines.
     var fields: [Field] {
         var fields: [Field] = []
         var start = 0
@@ -234,7 +234,7 @@ struct HeaderText {
         return name.count == lowercase.utf8.count && zip(name, lowercase.utf8).allSatisfy { $0.asciiLowercased == $1 }
     }
 
-    /// Where the line ends that an index lies in.
+    /// The end of the line at an index.
     func lineEnd(from index: Int) -> Int {
         var end = index
         while end + 1 < bytes.count, bytes[end] != .carriageReturn || bytes[end + 1] != .lineFeed { end += 1 }
@@ -247,7 +247,7 @@ struct HeaderText {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// What the receiver's parser makes of the header.
+    /// Parses the header with the receiver's parser.
     ///
     /// - Throws: ``FormProblem`` whose offset is an index of ``bytes``.
     func parsed() throws(FormProblem) -> PartHeader? {

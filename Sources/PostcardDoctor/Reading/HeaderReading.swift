@@ -8,17 +8,17 @@ struct HeaderReading {
     let fields: [(name: String, value: String)]
     private(set) var findings: [Finding] = []
 
-    /// Where things stand in the body, for what is found in them later.
+    /// Offsets in the body, for later findings.
     let offset: Int64
     let contentTypeField: Located?
     let nameValue: Located?
     let filenameValue: Located?
 
-    /// Bytes of the header and where they stand.
+    /// Bytes of the header and their offset.
     struct Located {
         let offset: Int64
         let bytes: [UInt8]
-        /// Whether they stand there just so, and not only once something before them is put right.
+        /// Whether they are unchanged, so that offsets within them are exact.
         var isExact = true
 
         /// A media type without its parameters.
@@ -58,7 +58,8 @@ struct HeaderReading {
             filename = header.filename
             contentType = header.contentType
             fields = header.fields
-            // The same filename twice, as .NET writes it, is read alike by all; one in the words of RFC 2047 is not.
+            // The same filename twice, as .NET writes it, is read the same by all; one in the encoded words of RFC 2047
+            // is not.
             let plain = disposition?.parameter("filename").map { fixed.bytes[$0.value] }
             let isRepeated = plain.map { !$0.starts(with: "=?".utf8) } ?? false
             findings += header.warnings.filter { $0.code != .extendedFilename || !isRepeated }.map {
@@ -77,24 +78,24 @@ struct HeaderReading {
 }
 
 extension DispositionReading.Parameter {
-    /// Quotes of another kind are part of the value, for every receiver.
+    /// For every receiver, quotes of another kind are part of the value.
     fileprivate func quotesInName(in text: HeaderText, _ partIndex: Int) -> Finding? {
         foreignQuotes.map { range in
             Finding(
                 .quotesInName, at: text.offset(of: range.lowerBound), length: range.count, part: partIndex,
-                "The quotes around the \(name) are no double quotes, and are read as part of it.",
+                "The quotes around the \(name) are not double quotes, and are read as part of it.",
                 edits: [text.edit(range, with: DispositionReading.quoted(text.bytes[value]))])
         }
     }
 }
 
-/// Reads a header as often as something in it can be put right.
+/// Parses a header again and again, and fixes one problem each time.
 struct HeaderFixer {
     private(set) var text: HeaderText
     let partIndex: Int
     private(set) var findings: [Finding] = []
 
-    /// More is wrong with no header that anybody writes.
+    /// No real header has more problems.
     private static let maximumSteps = 8
 
     init(text: HeaderText, partIndex: Int) {
@@ -102,7 +103,7 @@ struct HeaderFixer {
         self.partIndex = partIndex
     }
 
-    /// - Returns: `nil` where it cannot be read to its end.
+    /// - Returns: `nil` if it cannot be parsed to its end.
     mutating func read() -> PartHeader? {
         for _ in 0..<Self.maximumSteps {
             do throws(FormProblem) {
@@ -114,7 +115,7 @@ struct HeaderFixer {
         return nil
     }
 
-    /// Notes a problem, and puts it right as far as reading on needs it.
+    /// Notes a problem, and fixes it so that parsing can continue.
     private mutating func fix(_ problem: FormProblem) -> Bool {
         let index = Int(clamping: problem.offset)
         switch problem.code {
@@ -154,7 +155,7 @@ struct HeaderFixer {
         return false
     }
 
-    /// A line that is no field: a blank before its colon, or something else.
+    /// Fixes a malformed field: a blank before its colon, or something else.
     private mutating func fixField(at start: Int, _ problem: FormProblem) -> Bool {
         var index = start
         while index < text.bytes.count, text.bytes[index].isTokenCharacter { index += 1 }
@@ -179,7 +180,7 @@ struct HeaderFixer {
         findings.append(
             Finding(
                 .blankBeforeColon, at: text.offset(of: index), length: colon - index, part: partIndex,
-                "A blank stands between \(text.text(start..<index)) and its colon.",
+                "There is a blank between \(text.text(start..<index)) and its colon.",
                 edits: [text.edit(index..<colon, with: [])]))
         text.replace(index..<colon, with: [])
         return true
@@ -224,7 +225,7 @@ struct HeaderFixer {
             case .blanksAroundEquals:
                 return Finding(
                     .malformedParameter, at: place, length: faulty.value.count, part: partIndex,
-                    "Blanks stand around the equals sign of \(faulty.name).", fix: problem.fix, edits: edits)
+                    "There are blanks around the equals sign of \(faulty.name).", fix: problem.fix, edits: edits)
             }
         }
         return Finding(

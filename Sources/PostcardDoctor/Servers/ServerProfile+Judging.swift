@@ -1,14 +1,14 @@
 import PostcardForm
 
 extension Explanation {
-    /// The same explanation with what these servers would say, by their default settings.
+    /// The same explanation, with what these servers would refuse with their default settings.
     ///
-    /// - Parameter servers: Whose rules to judge by; what they refuse are errors.
+    /// - Parameter servers: The servers whose limits apply. What they refuse is an error.
     public func judged(against servers: [ServerProfile]) -> Explanation {
         var judged = self
         let found = servers.flatMap { $0.findings(in: self) }
         let common = FormProblem.Code.overCommonDefaults
-        // Who asks about certain servers does not ask about the others.
+        // The chosen servers replace the common ones.
         judged.findings = findings.filter { servers.isEmpty || $0.code != common }
         let errors = judged.findings.prefix { $0.severity == .error }.count
         judged.findings.insert(contentsOf: found, at: errors)
@@ -17,14 +17,14 @@ extension Explanation {
 }
 
 extension ServerProfile {
-    /// What the server has against a form.
+    /// What the server refuses in a form.
     func findings(in explanation: Explanation) -> [Finding] {
         let form = FormMeasures(
             bodySize: explanation.bodySize, partCount: explanation.partCount, parts: explanation.parts)
         var found = limits.compactMap { limit in
             form.excess(over: limit).map { place in
-                let more = limit.setting == nil ? "at most \(limit.phrase)" : "\(limit.phrase) unless told otherwise"
-                return finding(at: place, "\(title) takes \(more), and \(form.phrase(limit)).", fix: limit.fix)
+                let more = limit.setting == nil ? "at most \(limit.phrase)" : "\(limit.phrase) by default"
+                return finding(at: place, "\(title) accepts \(more), and \(form.phrase(limit)).", fix: limit.fix)
             }
         }
         found += orderFindings(explanation.parts)
@@ -49,7 +49,7 @@ extension ServerProfile {
             found.append(
                 finding(
                     at: (parts[other].offset, other),
-                    "\(title) takes the file under the name \(onlyFileName.debugDescription), not "
+                    "\(title) accepts the file under the name \(onlyFileName.debugDescription), not "
                         + "\(parts[other].name.debugDescription).",
                     fix: "Name the file's part \(onlyFileName.debugDescription)."))
         }
@@ -62,14 +62,14 @@ extension ServerProfile {
             return [
                 finding(
                     at: (part.offset, index),
-                    "\(title) keeps the last part named \(part.name.debugDescription) alone.",
-                    fix: "Name the parts \((part.name + "[]").debugDescription) where all of them are wanted.")
+                    "\(title) keeps only the last part named \(part.name.debugDescription).",
+                    fix: "Name the parts \((part.name + "[]").debugDescription) to keep all of them.")
             ]
         }
         return []
     }
 
-    /// The first field that comes behind a file.
+    /// The first field after a file.
     static func fieldAfterFile(_ parts: [Explanation.Part]) -> Int? {
         guard let file = parts.firstIndex(where: { $0.filename != nil }) else { return nil }
         return parts[file...].firstIndex { $0.filename == nil }
@@ -91,11 +91,11 @@ extension ServerProfile {
         guard let first else { return nil }
         return Finding(
             .overCommonDefaults, at: first.offset, part: first.part,
-            "Unless told otherwise these servers take less: \(phrases.joined(separator: "; ")).")
+            "By default these servers accept less: \(phrases.joined(separator: "; ")).")
     }
 }
 
-/// How much of everything a form has.
+/// The amounts that servers limit: sizes and counts of a form.
 struct FormMeasures {
     typealias Place = (offset: Int64, part: Int?)
 
@@ -103,7 +103,7 @@ struct FormMeasures {
     let partCount: Int
     let parts: [Explanation.Part]
 
-    /// Where the form goes over a limit; `nil` where it does not.
+    /// Where the form exceeds a limit; `nil` if it does not.
     func excess(over limit: ServerProfile.Limit) -> Place? {
         guard amount(limit.measure) > limit.maximum else { return nil }
         return switch limit.measure {
@@ -117,10 +117,10 @@ struct FormMeasures {
         }
     }
 
-    /// How much there is of what a limit counts, in words.
+    /// The amount that a limit counts, in words.
     func phrase(_ limit: ServerProfile.Limit) -> String {
         let amount = amount(limit.measure)
-        // What is rounded to the limit is told exactly.
+        // An amount that rounds to the limit is shown exactly.
         let size =
             Self.size(amount) == Self.size(limit.maximum) ? Self.exactSize(amount) : Self.size(amount)
         return switch limit.measure {
@@ -129,7 +129,7 @@ struct FormMeasures {
         case .fieldBytes: "a field has \(size)"
         case .textBytes: "the fields have \(size) together"
         case .partHeaderBytes: "a part's header has \(size)"
-        case .bytesBeforeFile: "\(size) stand before it"
+        case .bytesBeforeFile: "\(size) come before it"
         case .partCount, .fileCount, .fieldCount: "the form has \(amount)"
         }
     }
@@ -165,7 +165,7 @@ struct FormMeasures {
         (parts.indices.contains(index) ? parts[index].offset : bodySize, index)
     }
 
-    /// A number of bytes as settings have it.
+    /// A number of bytes as in servers' settings.
     static func size(_ bytes: Int64) -> String {
         for (unit, factor) in [("GB", Int64(1 << 30)), ("MB", 1 << 20), ("KB", 1 << 10)]
         where bytes + factor / 20 >= factor {
@@ -179,7 +179,7 @@ struct FormMeasures {
 }
 
 extension Explanation.Part {
-    /// The number of bytes that the part's header has with its blank line.
+    /// The size of the part's header with its blank line, in bytes.
     fileprivate var headerSize: Int64 {
         headers.reduce(2) { $0 + Int64($1.name.utf8.count + ": ".utf8.count + $1.value.utf8.count + 2) }
     }

@@ -31,7 +31,7 @@ extension FormProblem {
         /// The problem in a few words.
         public let title: String
 
-        /// How it comes about and why servers care, in a sentence or two.
+        /// The usual cause and why servers care, in a sentence or two.
         public let cause: String
 
         /// Bytes that have the problem. `\r`, `\n` and non-ASCII bytes are written as Swift writes them.
@@ -59,7 +59,7 @@ extension FormProblem {
         }
 
         /// A limit or a rule of one receiver, refused with a status.
-        private init(_ rawValue: String, ofReceiver status: Int) {
+        private init(_ rawValue: String, ofReceiver status: Int, fix: String) {
             self.init(
                 rawValue, status: status, .receiver, rawValue, cause: "A limit or a rule of this receiver.",
                 example: "",
@@ -94,71 +94,88 @@ extension FormProblem.Code {
     ]
 
     /// The body has more bytes than allowed.
-    public static let bodyTooLarge = Self("body-too-large", ofReceiver: 413)
+    public static let bodyTooLarge = Self(
+        "body-too-large", ofReceiver: 413, fix: "Send less, or ask for a higher limit.")
 
     /// A file has more bytes than allowed.
-    public static let fileTooLarge = Self("file-too-large", ofReceiver: 413)
+    public static let fileTooLarge = Self(
+        "file-too-large", ofReceiver: 413, fix: "Send less, or ask for a higher limit.")
 
     /// The value of a text field has more bytes than allowed.
-    public static let fieldTooLarge = Self("field-too-large", ofReceiver: 413)
+    public static let fieldTooLarge = Self(
+        "field-too-large", ofReceiver: 413, fix: "Shorten it, or send it as a file, with a filename.")
 
-    /// More bytes than allowed come before the first delimiter: mostly the boundary is another.
-    public static let preambleTooLarge = Self("preamble-too-large", ofReceiver: 400)
+    /// More bytes than allowed come before the first delimiter: usually the body uses another boundary.
+    public static let preambleTooLarge = Self(
+        "preamble-too-large", ofReceiver: 400, fix: "Begin the body with two dashes and exactly that boundary.")
 
-    /// More bytes than allowed come behind the close delimiter.
-    public static let epilogueTooLarge = Self("epilogue-too-large", ofReceiver: 413)
+    /// More bytes than allowed follow the close delimiter.
+    public static let epilogueTooLarge = Self(
+        "epilogue-too-large", ofReceiver: 413, fix: "End the body with the close delimiter.")
 
-    /// A text field comes that the rules do not name.
-    public static let unexpectedField = Self("unexpected-field", ofReceiver: 422)
+    /// A text field is not in the rules.
+    public static let unexpectedField = Self(
+        "unexpected-field", ofReceiver: 422, fix: "Leave it out, or spell its name as in the rules.")
 
-    /// A part holds files in a `multipart/mixed` of its own, where rules are to be kept.
-    public static let nestedFiles = Self("nested-files", ofReceiver: 422)
+    /// A part contains files in a nested `multipart/mixed`, which rules do not allow.
+    public static let nestedFiles = Self(
+        "nested-files", ofReceiver: 422, fix: "Send each file as a part of that name (RFC 7578 §4.3).")
 
-    /// A file comes that the rules do not name.
-    public static let unexpectedFile = Self("unexpected-file", ofReceiver: 422)
+    /// A file is not in the rules.
+    public static let unexpectedFile = Self(
+        "unexpected-file", ofReceiver: 422, fix: "Leave it out, or spell its name as in the rules.")
 
-    /// A text field comes where the rules have a file: its Content-Disposition has no filename.
-    public static let fieldInsteadOfFile = Self("field-instead-of-file", ofReceiver: 422)
+    /// A text field was sent where the rules have a file: its Content-Disposition has no filename.
+    public static let fieldInsteadOfFile = Self(
+        "field-instead-of-file", ofReceiver: 422, fix: "Add filename=\"…\" to its Content-Disposition.")
 
-    /// A file comes where the rules have a text field.
-    public static let fileInsteadOfField = Self("file-instead-of-field", ofReceiver: 422)
+    /// A file was sent where the rules have a text field.
+    public static let fileInsteadOfField = Self(
+        "file-instead-of-field", ofReceiver: 422, fix: "Leave filename out of its Content-Disposition.")
 
-    /// A text field comes more often than the rules allow.
-    public static let tooManyFields = Self("too-many-fields", ofReceiver: 422)
+    /// A text field was sent more often than the rules allow.
+    public static let tooManyFields = Self("too-many-fields", ofReceiver: 422, fix: "Send fewer of them.")
 
-    /// More files come under a name than the rules allow.
-    public static let tooManyFiles = Self("too-many-files", ofReceiver: 422)
+    /// More files with the same name were sent than the rules allow.
+    public static let tooManyFiles = Self("too-many-files", ofReceiver: 422, fix: "Send fewer of them.")
 
-    /// A text field does not come, or not often enough.
-    public static let missingField = Self("missing-field", ofReceiver: 422)
+    /// A text field is missing, or was not sent often enough.
+    public static let missingField = Self("missing-field", ofReceiver: 422, fix: "Send the field.")
 
-    /// A file does not come, or too few do.
-    public static let missingFile = Self("missing-file", ofReceiver: 422)
+    /// A file is missing, or too few were sent.
+    public static let missingFile = Self(
+        "missing-file", ofReceiver: 422, fix: "Send the file, with filename in the Content-Disposition.")
 
     /// A text field has fewer characters than the rules allow.
-    public static let fieldTooShort = Self("field-too-short", ofReceiver: 422)
+    public static let fieldTooShort = Self("field-too-short", ofReceiver: 422, fix: "Send a longer value.")
 
     /// A text field has more characters than the rules allow.
-    public static let fieldTooLong = Self("field-too-long", ofReceiver: 422)
+    public static let fieldTooLong = Self("field-too-long", ofReceiver: 422, fix: "Shorten it.")
 
-    /// A text field that the rules want to be text is not in UTF-8.
-    public static let fieldNotUTF8 = Self("field-not-utf-8", ofReceiver: 422)
+    /// A text field is not in UTF-8, as its rules require.
+    public static let fieldNotUTF8 = Self(
+        "field-not-utf-8", ofReceiver: 422, fix: "Send text in UTF-8 (RFC 7578 §5.1).")
 
     /// A text field does not match the pattern of the rules.
-    public static let patternMismatch = Self("pattern-mismatch", ofReceiver: 422)
+    public static let patternMismatch = Self(
+        "pattern-mismatch", ofReceiver: 422, fix: "Send a value that matches the whole pattern.")
 
     /// A text field has none of the values that the rules allow.
-    public static let valueNotAllowed = Self("value-not-allowed", ofReceiver: 422)
+    public static let valueNotAllowed = Self(
+        "value-not-allowed", ofReceiver: 422, fix: "Send one of the allowed values.")
 
     /// A file has fewer bytes than the rules allow.
-    public static let fileTooSmall = Self("file-too-small", ofReceiver: 422)
+    public static let fileTooSmall = Self("file-too-small", ofReceiver: 422, fix: "Send the whole file.")
 
     /// All files together have more bytes than the rules allow.
-    public static let filesTooLarge = Self("files-too-large", ofReceiver: 413)
+    public static let filesTooLarge = Self("files-too-large", ofReceiver: 413, fix: "Send fewer or smaller files.")
 
     /// The Content-Type of a file names no accepted type.
-    public static let fileTypeNotAccepted = Self("file-type-not-accepted", ofReceiver: 415)
+    public static let fileTypeNotAccepted = Self(
+        "file-type-not-accepted", ofReceiver: 415, fix: "Send an accepted type, and name it in the part's Content-Type."
+    )
 
     /// The first bytes of a file are not those of an accepted type.
-    public static let fileContentNotAccepted = Self("file-content-not-accepted", ofReceiver: 415)
+    public static let fileContentNotAccepted = Self(
+        "file-content-not-accepted", ofReceiver: 415, fix: "Send the file's own bytes, in an accepted format.")
 }

@@ -3,10 +3,10 @@ import PostcardForm
 
 /// One `-F` of the command line, in the grammar of `curl -F`.
 ///
-/// It departs from curl where curl would lose something: a text keeps the blanks around it and whatever follows a
-/// semicolon but `type=`, `filename=` and `headers=`, and a path may hold a comma.
+/// It differs from curl where curl would lose something: a text keeps the blanks around it, and anything after a
+/// semicolon except `type=`, `filename=` and `headers=`. A path may contain a comma.
 struct FormArgument {
-    /// What stands behind the equals sign.
+    /// What follows the equals sign.
     enum Source: Equatable {
         case text(String)
         /// A file, streamed; `-` is standard input.
@@ -27,7 +27,7 @@ struct FormArgument {
     }
 
     init(_ argument: String) throws {
-        // Bytes, because a character may be made of the equals sign and what follows it.
+        // Bytes, because the equals sign and what follows it may form one character.
         let bytes = Array(argument.utf8)
         guard let equals = bytes.firstIndex(of: UInt8(ascii: "=")), equals > 0 else {
             throw Fault(description: "'\(argument)' is not written as name=value, name=@file or name=<file.")
@@ -62,9 +62,9 @@ struct FormArgument {
     }
 }
 
-/// Reads what stands behind the equals sign of a `-F`: a word, and attributes such as `;type=image/png`.
+/// Reads what follows the equals sign of a `-F`: a word, and attributes such as `;type=image/png`.
 struct FormArgumentScanner {
-    /// What may follow a word, in any case and with blanks around its semicolon.
+    /// What may follow a word, ignoring case, with blanks around its semicolon.
     enum Attribute: String, CaseIterable {
         case type, filename, headers, encoder
     }
@@ -99,7 +99,7 @@ struct FormArgumentScanner {
         return (attribute, word())
     }
 
-    /// The attribute whose semicolon stands at an index, blanks before it passed over, and where its value begins.
+    /// The attribute that begins at an index, after blanks, and where its value begins.
     private func attribute(at index: Int) -> (Attribute, end: Int)? {
         let start = rest[index...].drop(while: \.isBlank)
         guard start.first == UInt8(ascii: ";") else { return nil }
@@ -113,8 +113,8 @@ struct FormArgumentScanner {
         return nil
     }
 
-    /// A word in quotes, `\"` and `\\` undone, where nothing but an attribute follows; a text such as
-    /// `"yes" he said` is no such word.
+    /// A word in quotes, with `\"` and `\\` unescaped, if only an attribute follows. A text such as `"yes" he said` is
+    /// not such a word.
     private mutating func quotedWord() -> String? {
         guard rest.first == UInt8(ascii: "\"") else { return nil }
         var word: [UInt8] = []

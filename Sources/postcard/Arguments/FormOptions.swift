@@ -10,11 +10,11 @@ struct FormOptions: ParsableArguments {
     @Option(
         name: [.customShort("F"), .long], parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
-            "A part of the form; repeat it for more, in the order in which they are to be sent.",
+            "A part of the form. Repeat it for more parts, which are sent in this order.",
             discussion: """
                 name=value is a text field, name=@path[;type=MIME][;filename=NAME] a file, and name=<path a text field \
                 whose value is the file's text. The path - is standard input. Unlike curl, a text keeps its blanks and \
-                semicolons, and a comma does not part two paths.
+                semicolons, and a comma does not separate two paths.
                 """,
             valueName: "name=value"))
     var form: [String] = []
@@ -65,7 +65,7 @@ struct FormOptions: ParsableArguments {
 
     /// The form that the options describe.
     ///
-    /// - Throws: ``CommandFailure`` where the file of a text cannot be read.
+    /// - Throws: ``CommandFailure`` if a text's file cannot be read.
     func multipartForm() throws -> MultipartForm {
         var multipartForm = MultipartForm()
         for argument in try arguments() { multipartForm.append(try argument.part(metadata.policy)) }
@@ -91,7 +91,7 @@ struct FormOptions: ParsableArguments {
         return method
     }
 
-    /// Makes a usage error of what is wrong with an argument.
+    /// Turns an argument's error into a usage error.
     private static func valid<Value>(_ make: () throws -> Value) throws -> Value {
         do {
             return try make()
@@ -126,7 +126,7 @@ extension FormArgument {
             metadata: metadata)
     }
 
-    /// The file as the system would open it: a tilde is a name like any other, and a slash at the end asks for a
+    /// The file as the system would open it: a tilde is an ordinary character, and a slash at the end means a
     /// directory.
     private static func url(ofFile path: String) throws -> URL {
         if path.hasSuffix("/") {
@@ -151,7 +151,7 @@ extension FormArgument {
     }
 }
 
-/// Standard input as the content of a part: of any length, and read only as fast as it is sent.
+/// Standard input as the content of a part: any length, read only as fast as it is sent.
 struct StandardInput: AsyncSequence, AsyncIteratorProtocol, Sendable {
     private static let chunkSize = 256 << 10
 
@@ -162,7 +162,7 @@ struct StandardInput: AsyncSequence, AsyncIteratorProtocol, Sendable {
     func makeAsyncIterator() -> StandardInput { self }
 
     func next() async throws -> Data? {
-        // A read waits for whoever writes, which no thread of the concurrency pool may do.
+        // Reading waits for the writer, which must not block a thread of the concurrency pool.
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Data?, any Error>) in
             DispatchQueue.global().async {
                 continuation.resume(with: Result { try Self.read() })

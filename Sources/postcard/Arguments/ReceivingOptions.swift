@@ -4,53 +4,54 @@ import PostcardForm
 import PostcardReceiver
 import PostcardServer
 
-/// What `serve` takes of a form, and how fast.
+/// What `serve` accepts of a form, and how fast.
 struct ReceivingOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The most bytes of a body, such as 100MB.", valueName: "size"))
+    @Option(help: ArgumentHelp("The maximum size of a body, such as 100MB.", valueName: "size"))
     var maxBody: ByteCount?
 
-    @Option(help: ArgumentHelp("The most bytes of a file.", valueName: "size"))
+    @Option(help: ArgumentHelp("The maximum size of a file.", valueName: "size"))
     var maxFile: ByteCount?
 
-    @Option(help: ArgumentHelp("The most bytes of a text field.", valueName: "size"))
+    @Option(help: ArgumentHelp("The maximum size of a text field.", valueName: "size"))
     var maxField: ByteCount?
 
-    @Option(help: ArgumentHelp("The most forms that come in at once (2000).", valueName: "count"))
+    @Option(help: ArgumentHelp("The maximum number of forms received at the same time (2000).", valueName: "count"))
     var maxUploads: Int?
 
     @Option(
         help: ArgumentHelp(
-            "The most connections at once, by default half as many as files can be open.", valueName: "count"))
+            "The maximum number of connections at the same time. Defaults to half the limit of open files.",
+            valueName: "count"))
     var maxConnections: Int?
 
     @Option(
         help: ArgumentHelp(
-            "The share of connections, forms, unfinished uploads and unread answers that one address can have (25). "
-                + "Give 100 behind a proxy, where all clients have one address.", valueName: "percent"))
+            "The share of connections, forms, unfinished uploads and unread responses that one address can have (25). "
+                + "Use 100 behind a proxy, where all clients have the same address.", valueName: "percent"))
     var clientShare: Double?
 
     @Option(help: ArgumentHelp("The free space to leave on the disk, such as 1GB (64MiB).", valueName: "size"))
     var keepFree: ByteCount?
 
-    @Option(help: ArgumentHelp("The slowest that a body may come in, in bytes a second (500).", valueName: "size"))
+    @Option(help: ArgumentHelp("The minimum rate of a body, in bytes per second (500).", valueName: "size"))
     var minimumRate: ByteCount?
 
-    @Option(help: ArgumentHelp("For how long a body may be slower than that (20).", valueName: "seconds"))
+    @Option(help: ArgumentHelp("How long a body may be slower than that (20).", valueName: "seconds"))
     var grace: Double?
 
-    @Option(help: ArgumentHelp("How long a sender may be silent (30).", valueName: "seconds"))
+    @Option(help: ArgumentHelp("How long a sender may be idle (30).", valueName: "seconds"))
     var idleTimeout: Double?
 
     @Flag(
         inversion: .prefixedNo, exclusivity: .exclusive,
-        help: "Let senders go on with uploads that were cut off (draft-ietf-httpbis-resumable-upload).")
+        help: "Let senders resume interrupted uploads (draft-ietf-httpbis-resumable-upload).")
     var resume = true
 
     @Option(
-        help: ArgumentHelp("For how long an upload that was cut off is kept (86400, a day).", valueName: "seconds"))
+        help: ArgumentHelp("How long an interrupted upload is kept (86400, a day).", valueName: "seconds"))
     var uploadExpiry: Double?
 
-    @Option(help: ArgumentHelp("A JSON file that says which fields and files may come.", valueName: "file"))
+    @Option(help: ArgumentHelp("A JSON file with the allowed fields and files.", valueName: "file"))
     var rules: String?
 
     @Option(
@@ -66,17 +67,17 @@ struct ReceivingOptions: ParsableArguments {
         if let uploadExpiry {
             guard resume else { throw ValidationError("--upload-expiry has no meaning with --no-resume.") }
             guard (1...Self.longestExpiry).contains(uploadExpiry) else {
-                throw ValidationError("--upload-expiry wants seconds, from 1 to \(Int(Self.longestExpiry)), a year.")
+                throw ValidationError("--upload-expiry must be from 1 to \(Int(Self.longestExpiry)) seconds, a year.")
             }
         }
-        if let maxUploads, maxUploads < 1 { throw ValidationError("--max-uploads wants a number from 1.") }
-        if let maxConnections, maxConnections < 1 { throw ValidationError("--max-connections wants a number from 1.") }
+        if let maxUploads, maxUploads < 1 { throw ValidationError("--max-uploads must be at least 1.") }
+        if let maxConnections, maxConnections < 1 { throw ValidationError("--max-connections must be at least 1.") }
         if let clientShare, !(clientShare > 0 && clientShare <= 100) {
-            throw ValidationError("--client-share wants a percentage, more than 0 and at most 100.")
+            throw ValidationError("--client-share must be a percentage, more than 0 and at most 100.")
         }
         for (name, seconds) in [("grace", grace), ("idle-timeout", idleTimeout), ("screen-timeout", screenTimeout)] {
             if let seconds, !(seconds > 0 && seconds <= 86400) {
-                throw ValidationError("--\(name) wants seconds, more than 0 and at most 86400.")
+                throw ValidationError("--\(name) must be more than 0 and at most 86400 seconds.")
             }
         }
     }
@@ -88,7 +89,7 @@ struct ReceivingOptions: ParsableArguments {
         if let uploadExpiry { receiver.uploads.resumption?.lifetime = .seconds(uploadExpiry) }
         if let maxBody {
             receiver.uploads.limits.maximumBodyBytes = maxBody.bytes
-            // A file may fill the body that was asked for.
+            // A file may be as large as the body.
             receiver.uploads.limits.maximumFileBytes = maxBody.bytes
         }
         if let maxFile { receiver.uploads.limits.maximumFileBytes = maxFile.bytes }
@@ -118,42 +119,43 @@ struct ReceivingOptions: ParsableArguments {
         do {
             return try FormRules(json: json)
         } catch {
-            throw CommandFailure.input(path, "holds no rules: \(error)")
+            throw CommandFailure.input(path, "has no valid rules: \(error)")
         }
     }
 }
 
-/// How many parts a form that `serve` accepts may have, and how much may be around their contents.
+/// The limits of a form's parts that `serve` accepts.
 struct FormLimitOptions: ParsableArguments {
     private static let defaults = FormLimits()
 
-    @Option(help: ArgumentHelp("The most parts of a form (\(defaults.maximumParts)).", valueName: "count"))
+    @Option(help: ArgumentHelp("The maximum number of parts in a form (\(defaults.maximumParts)).", valueName: "count"))
     var maxParts: Int?
 
     @Option(
-        help: ArgumentHelp("The most bytes of a part's header (\(defaults.maximumHeaderBytes)).", valueName: "size"))
+        help: ArgumentHelp("The maximum size of a part's header (\(defaults.maximumHeaderBytes)).", valueName: "size"))
     var maxPartHeader: ByteCount?
 
     @Option(
-        help: ArgumentHelp("The most fields of a part's header (\(defaults.maximumHeaderFields)).", valueName: "count"))
+        help: ArgumentHelp(
+            "The maximum number of fields in a part's header (\(defaults.maximumHeaderFields)).", valueName: "count"))
     var maxPartHeaderFields: Int?
 
     @Option(
         help: ArgumentHelp(
-            "The most bytes before the first part (\(defaults.maximumPreambleBytes)).", valueName: "size"))
+            "The maximum number of bytes before the first part (\(defaults.maximumPreambleBytes)).", valueName: "size"))
     var maxPreamble: ByteCount?
 
     @Option(
         help: ArgumentHelp(
-            "The most bytes behind the last part (\(defaults.maximumEpilogueBytes)).", valueName: "size"))
+            "The maximum number of bytes after the last part (\(defaults.maximumEpilogueBytes)).", valueName: "size"))
     var maxEpilogue: ByteCount?
 
     func validate() throws {
         for (name, count) in [("max-parts", maxParts), ("max-part-header-fields", maxPartHeaderFields)] {
-            if let count, count < 1 { throw ValidationError("--\(name) wants a number from 1.") }
+            if let count, count < 1 { throw ValidationError("--\(name) must be at least 1.") }
         }
         if let maxPartHeader, maxPartHeader.bytes < 1 {
-            throw ValidationError("--max-part-header wants a size from 1 byte.")
+            throw ValidationError("--max-part-header must be at least 1 byte.")
         }
     }
 

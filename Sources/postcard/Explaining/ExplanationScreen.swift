@@ -1,20 +1,20 @@
 import PostcardDoctor
 import PostcardForm
 
-/// What `postcard explain` found, and what it read.
+/// What `postcard explain` read and found.
 struct ExplanationReport: Encodable {
     let explanation: Explanation
-    /// What the input was; `nil` for a body alone.
-    let format: RequestInput.Format?
-    /// What the input cannot tell of the request.
+    /// The input's format; `nil` for a body without a request.
+    let format: InputExamination.Format?
+    /// What the input lacks of the request.
     let remarks: [String]
-    /// Where `--fix` asked for a fixed request, what became of it.
+    /// The result of `--fix`, if it was used.
     var fix: Fix?
 
-    /// What became of a fixed request.
+    /// The result of `--fix`.
     enum Fix {
         case written(FixedFile.Outcome)
-        /// Nothing can be fixed without asking the sender.
+        /// Nothing can be fixed without the sender.
         case nothingCertain
         case failed(CommandFailure)
     }
@@ -38,7 +38,7 @@ struct ExplanationReport: Encodable {
         try container.encode(left.map(\.code.rawValue), forKey: .left)
     }
 
-    /// The screen, of standard output unless other columns are given.
+    /// The lines for a terminal.
     func screen(columns: Int, style: TextStyle) -> [String] {
         let columns = ExplanationScreen.columns(of: columns)
         let lines = ExplanationScreen(
@@ -53,15 +53,15 @@ struct ExplanationReport: Encodable {
     }
 }
 
-/// An explanation as a person reads it: the verdict, a map of the body, and each problem as a compiler shows one.
+/// An explanation for people: the verdict, a map of the body, and each problem as a compiler shows it.
 struct ExplanationScreen {
     let explanation: Explanation
-    /// What the input cannot tell of the request.
+    /// What the input lacks of the request.
     var remarks: [String] = []
     let columns: Int
     let style: TextStyle
 
-    /// Where the lines end; what is narrower has no room for a caret, and what is wider is hard to read.
+    /// The width of the lines. Narrower lines have no room for a caret, and wider ones are hard to read.
     static func columns(of terminal: Int) -> Int { min(max(terminal, 60), 120) }
 
     var lines: [String] {
@@ -88,7 +88,7 @@ struct ExplanationScreen {
         return lines
     }
 
-    /// Whether the one thing to say is all there is: the input is no request, or nothing of a form.
+    /// Whether the only finding is the verdict: the input is not a request, or has nothing of a form.
     private var isVerdict: Bool {
         guard explanation.parts.isEmpty, let finding = explanation.findings.first, explanation.findings.count == 1
         else { return false }
@@ -128,7 +128,7 @@ struct ExplanationScreen {
     }
 }
 
-/// A root cause on the screen, with the others of its kind and what follows from it folded under it.
+/// A root cause on the screen, followed by the others of its kind and its consequences.
 struct FindingLines {
     private let group: FindingGroup
     private let parts: [Explanation.Part]
@@ -137,8 +137,8 @@ struct FindingLines {
     private let isTitled: Bool
 
     /// - Parameters:
-    ///   - group: Findings of one kind, of which the first is shown in full.
-    ///   - isTitled: Whether it says what is wrong; `false` where that was said above.
+    ///   - group: Findings of one kind. The first is shown in full.
+    ///   - isTitled: Whether to show the message; `false` if the verdict shows it already.
     init(_ group: FindingGroup, parts: [Explanation.Part], columns: Int, style: TextStyle, isTitled: Bool = true) {
         self.group = group
         self.parts = parts
@@ -149,7 +149,7 @@ struct FindingLines {
 
     private var finding: Finding { group.finding }
 
-    /// A byte of a request: its bytes need to be shown only once.
+    /// An offset in a request, whose bytes are shown only once.
     struct Spot: Hashable {
         let place: Finding.Place
         let offset: Int64
@@ -164,7 +164,7 @@ struct FindingLines {
         lines(excerpt: ExcerptLines(finding, columns: columns, style: style)?.all ?? [])
     }
 
-    /// Where the bytes were shown before.
+    /// The lines without the bytes, if these were shown before.
     var withoutExcerpt: [String] { lines(excerpt: []) }
 
     private func lines(excerpt: [String]) -> [String] {
@@ -218,7 +218,7 @@ struct FindingLines {
         return ["  " + style("Swift:", .fix)] + lines.map { "    " + $0 }
     }
 
-    /// A line of code that is too long: its comment goes before it, and then it is broken behind a comma.
+    /// Breaks a long line of code: its comment moves before it, and the rest is broken after a comma.
     private static func broken(_ line: String, columns: Int) -> [String] {
         guard DisplayWidth.of(line) > columns else { return [line] }
         if let comment = line.firstRange(of: "  // ") {
@@ -246,7 +246,7 @@ struct FindingLines {
     /// Findings of one kind as one sentence with their places.
     private func repeated(_ label: String, _ places: FindingGroup.Places, first: String? = nil) -> [String] {
         let shown = places.first
-        // The part is named once, behind the last of its places in a row.
+        // A part is named only after the last of its places in a row.
         let offsets = shown.indices.map { index in
             let part = shown[index].partIndex
             let isLast = index + 1 == shown.count || shown[index + 1].partIndex != part
@@ -260,15 +260,15 @@ struct FindingLines {
     }
 }
 
-/// The parts of a form as rows: where each begins, what it is called, what it is and how large.
+/// The parts of a form as rows: offset, name, type, size and digest.
 struct PartTable {
     private let parts: [Explanation.Part]
-    /// How many there are, those that are not described included.
+    /// The number of parts, including those that are not described.
     private let count: Int
     private let columns: Int
     private let style: TextStyle
 
-    /// More rows are no map.
+    /// The maximum number of rows.
     private static let maximumRows = 12
     private static let digestDigits = 12
 
@@ -282,7 +282,7 @@ struct PartTable {
     var all: [String] {
         if parts.isEmpty { return [] }
         let isLong = count > Self.maximumRows
-        // Of more parts than are described the last are not known.
+        // If not all parts are described, the last ones are unknown.
         let lastRows = count == parts.count ? 3 : 0
         let heading = ["part", "offset", "name", "filename", "type", "bytes", "sha256"]
         let numbered = parts.enumerated().map { (index: $0.offset, part: $0.element) }
@@ -306,7 +306,7 @@ struct PartTable {
         ]
     }
 
-    /// The widths of the columns: those with texts share what the others leave.
+    /// The widths of the columns: text columns share the rest.
     private func fitted(_ rows: [[String]]) -> [Int] {
         var widths = rows[0].indices.map { column in rows.map { DisplayWidth.of($0[column]) }.max() ?? 0 }
         let texts = 2...4

@@ -3,7 +3,7 @@ import PostcardDoctor
 import PostcardForm
 import SystemPackage
 
-/// The file that `--fix` writes: the request or the body as it should have been, where that is certain.
+/// The file that `--fix` writes: the request or the body, with everything fixed that is certain.
 struct FixedFile {
     let path: String
 
@@ -12,11 +12,11 @@ struct FixedFile {
         let path: String
         let fixed: [Finding]
         let left: [Finding]
-        /// The Content-Type to send a body with that came alone, where it was wrong.
+        /// The corrected Content-Type for a body without a request; `nil` if it was right.
         let contentType: String?
     }
 
-    /// Writes the file, and gives what became of that.
+    /// Writes the file, and returns the result.
     func fix(
         _ explanation: Explanation, from request: RequestInput?, read: ((RawSpan) throws -> Void) throws -> Void
     ) -> ExplanationReport.Fix {
@@ -27,13 +27,13 @@ struct FixedFile {
         }
     }
 
-    /// Writes the file whole or not at all, beside its place and then into it: it may be the input itself.
+    /// Writes the file completely or not at all, through a temporary file: it may be the input itself.
     ///
     /// - Parameters:
-    ///   - explanation: What the first reading of the input found.
-    ///   - request: Takes the request out of what it was recorded in; `nil` where the input is a body alone.
+    ///   - explanation: The result of reading the input the first time.
+    ///   - request: Extracts the request from its recording; `nil` if the input is a body without a request.
     ///   - read: Reads the input again.
-    /// - Returns: `nil` where nothing can be fixed without asking the sender, and nothing was written.
+    /// - Returns: `nil` if nothing can be fixed without the sender, and nothing was written.
     private func write(
         _ explanation: Explanation, from request: RequestInput?, read: ((RawSpan) throws -> Void) throws -> Void
     ) throws -> Outcome? {
@@ -93,7 +93,7 @@ struct FixedFile {
 }
 
 extension FixedFile.Outcome {
-    /// What was changed and what was not, as lines below the problems.
+    /// What was fixed and what was not, as lines below the problems.
     func lines(columns: Int, style: TextStyle) -> [String] {
         var lines = ["", style("Fixed in \(VisibleBytes.text(path))", .good)]
         if fixed.isEmpty { lines.append("  nothing: it is as it was") }

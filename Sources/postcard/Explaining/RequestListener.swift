@@ -2,27 +2,27 @@ import NIOCore
 import NIOPosix
 import PostcardDoctor
 
-/// Takes one request on a port, explains it, and answers 200 with the explanation.
+/// Receives one request on a port, explains it, and responds with status 200 and the explanation.
 ///
-/// It reads the bytes themselves: an HTTP server would refuse the very requests that are to be explained.
+/// It reads raw bytes, because an HTTP server would refuse exactly the requests that need an explanation.
 struct RequestListener {
     let host: String
     let port: Int
-    /// A client that sends nothing for this long has sent its request.
+    /// A client that is idle for this long has sent its request.
     let silence: Duration
 
-    /// What came of a request.
+    /// The result of a request.
     struct Taken: Sendable {
         let examination: InputExamination
         let explanation: Explanation
     }
 
-    /// Listens until a request has come.
+    /// Listens until a request was received.
     ///
     /// - Parameters:
-    ///   - isListening: Is told the address.
-    ///   - keep: Takes the bytes as they come.
-    ///   - answer: The text that the client gets.
+    ///   - isListening: Called with the address.
+    ///   - keep: Called with the bytes as they are received.
+    ///   - answer: Returns the text of the response.
     func takeRequest(
         isListening: (String) -> Void, keep: @escaping @Sendable (RawSpan) -> Void,
         answer: @escaping @Sendable (Taken) -> String
@@ -59,7 +59,7 @@ struct RequestListener {
     }
 }
 
-/// One connection: its bytes go to an examination until the request has ended.
+/// One connection: its bytes are examined until the request has ended.
 private final class RequestCollector: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -72,12 +72,12 @@ private final class RequestCollector: ChannelInboundHandler {
     private enum State {
         case silent
         case receiving(InputExamination, RequestEnd)
-        /// The request has ended as its head says; what comes now is more than that.
+        /// The request has ended by its head. Further bytes are extra.
         case ending(InputExamination)
         case done
     }
 
-    /// Long enough for what a client sends beyond its Content-Length, and too short to be noticed.
+    /// Long enough for bytes beyond the Content-Length, and too short to notice.
     private static let grace = TimeAmount.milliseconds(200)
 
     init(
@@ -101,7 +101,7 @@ private final class RequestCollector: ChannelInboundHandler {
             let expectedContinue = end.expectsContinue
             bytes.withUnsafeBytes { raw in
                 keep(raw.bytes)
-                // A raw request is never one that cannot be taken from its input.
+                // Reading a raw request never throws.
                 try? examination.read(raw.bytes)
                 end.read(raw.bytes)
             }
@@ -143,7 +143,7 @@ private final class RequestCollector: ChannelInboundHandler {
         finish(context: context)
     }
 
-    /// Explains what has come and answers it; who sent nothing is not the one that is waited for.
+    /// Explains the bytes received so far and responds. A connection without bytes is closed.
     private func finish(context: ChannelHandlerContext) {
         let examination: InputExamination
         switch state {

@@ -2,7 +2,7 @@ import Foundation
 import PostcardClient
 import Synchronization
 
-/// Keeps the bars of an upload up to date on the terminal at standard error.
+/// Draws the progress bars of an upload on the terminal at standard error.
 final class ProgressScreen: Sendable {
     private let state = Mutex(State())
 
@@ -12,10 +12,10 @@ final class ProgressScreen: Sendable {
         var lines = RedrawnLines()
     }
 
-    /// A screen is redrawn this often: more is not seen.
+    /// The interval of redrawing: more often would not be visible.
     private static let interval = Duration.milliseconds(80)
 
-    /// Shows how far the upload is.
+    /// Shows the progress.
     func show(_ progress: UploadProgress) {
         state.withLock { state in
             let now = ContinuousClock.now
@@ -26,7 +26,7 @@ final class ProgressScreen: Sendable {
         }
     }
 
-    /// Shows for good how far the upload came.
+    /// Shows the final progress.
     func finish() {
         state.withLock { Self.draw(&$0) }
     }
@@ -52,23 +52,23 @@ extension ProgressLines {
     }
 }
 
-/// What a person sees of an upload: a bar for each file, and one for the whole with speed and time left.
+/// The progress of an upload: a bar for each file, and one for the whole with speed and time left.
 struct ProgressLines {
     /// Something that is sent.
     struct Item: Equatable {
         let label: String
         let sent: Int64
-        /// `nil` where it is not known.
+        /// `nil` if it is unknown.
         let total: Int64?
     }
 
     var files: [Item]
     var whole: Item
-    /// Bytes a second; `nil` until it can be told.
+    /// Bytes per second; `nil` until it is known.
     var speed: Double?
 
-    /// The lines, each as wide as allowed and no more of them than there is room for: the files under way come
-    /// before those that are done or have not begun.
+    /// The lines, within the given width and number. Files in progress have priority over those that are done or have
+    /// not started.
     func drawn(columns: Int, rows: Int) -> [String] {
         let labels = (files + [whole]).map { DisplayWidth.of($0.label) }
         let labelColumns = min(max(labels.max() ?? 0, 5), max(columns / 3, 5))
@@ -94,7 +94,7 @@ struct ProgressLines {
 
     private func line(for item: Item, labelColumns: Int, columns: Int, tail: String) -> String {
         let fraction = item.total.map { $0 > 0 ? min(Double(item.sent) / Double($0), 1) : 1 }
-        // A share is rounded down: what is not all sent must not say so.
+        // Percentages are rounded down: 100 % means that everything was sent.
         let percent = fraction.map { Self.padded("\(Int($0 * 100))", to: 3) + " %" } ?? "     "
         let sizes = item.total.map { "\(Self.size(item.sent)) of \(Self.size($0))" } ?? Self.size(item.sent)
         let figures = "  \(percent)  \(Self.padded(sizes, to: 18))\(tail)"
@@ -113,7 +113,7 @@ struct ProgressLines {
         String(repeating: " ", count: max(columns - text.count, 0)) + text
     }
 
-    /// A number of bytes in three digits or so, by thousands as disks and networks are sold.
+    /// A number of bytes in about three digits, in powers of 1000 as for disks and networks.
     static func size(_ bytes: Int64) -> String {
         var value = Double(bytes)
         for unit in ["bytes", "kB", "MB", "GB"] {

@@ -1,10 +1,10 @@
-/// How many columns a text takes on a terminal, where Hangul and Han take two each.
+/// How many columns a text needs on a terminal, where Hangul and Han need two each.
 enum DisplayWidth {
     static func of(_ text: some StringProtocol) -> Int {
         text.reduce(0) { $0 + width(of: $1) }
     }
 
-    /// The text in exactly as many columns: shortened in its middle, so that its extension stays, or padded.
+    /// The text in exactly this many columns: shortened in its middle, so that its extension stays, or padded.
     static func fit(_ text: String, to columns: Int) -> String {
         let width = of(text)
         if width <= columns { return text + String(repeating: " ", count: columns - width) }
@@ -14,7 +14,7 @@ enum DisplayWidth {
         return short + String(repeating: " ", count: max(columns - of(short), 0))
     }
 
-    /// The text in at most as many columns, shortened at its end.
+    /// The text in at most this many columns, shortened at its end.
     static func cut(_ text: String, to columns: Int) -> String {
         of(text) <= columns ? text : prefix(of: text, columns: columns - 1) + "…"
     }
@@ -57,11 +57,11 @@ enum DisplayWidth {
 
 /// Breaks a sentence into lines.
 enum WordWrap {
-    /// The lines, each within so many columns where its words allow.
+    /// The lines, each at most this wide if the words allow it.
     ///
     /// - Parameters:
-    ///   - first: What stands before the first line.
-    ///   - rest: What stands before the others.
+    ///   - first: The prefix of the first line.
+    ///   - rest: The prefix of the other lines.
     static func lines(_ text: String, columns: Int, first: String = "", rest: String = "") -> [String] {
         var lines: [String] = []
         var line = first

@@ -59,7 +59,8 @@ struct HTTPArchiveTests {
             #expect(error.uploads == ["2  POST https://example.com/a", "3  POST https://example.com/b"])
         }
         #expect(try requestBytes(of: har, entry: 3).bytes.starts(with: "POST /b HTTP/1.1\r\n".utf8))
-        #expect(throws: InputError.noEntry(4, of: 3)) { try requestBytes(of: har, entry: 4) }
+        let error = #expect(throws: InputError.self) { try requestBytes(of: har, entry: 4) }
+        #expect(error?.code == .noEntry)
     }
 
     @Test("may hold a form that was sent under another type")
@@ -152,7 +153,7 @@ struct HTTPArchiveTests {
     @Test(
         "that is none is refused with a reason",
         arguments: [
-            (#"{"a": 1}"#, "\"log\""), (#"{"log": {"entries": 3}}"#, "log.entries"), ("{", "no JSON"),
+            (#"{"a": 1}"#, "\"log\""), (#"{"log": {"entries": 3}}"#, "log.entries"), ("{", "not JSON"),
             (#"{"log": {"entries": []}}"#, "None of the 0 requests"),
         ])
     func refused(json: String, words: String) throws {

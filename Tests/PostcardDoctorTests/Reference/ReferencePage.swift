@@ -1,19 +1,18 @@
 import PostcardDoctor
 import PostcardForm
 
-/// The page of the documentation that lists every code, made from the table that the code itself uses.
+/// The page of the documentation that lists every code, made from the codes themselves.
 struct ReferencePage {
     var text: String {
         var lines = [
             "# Problems and their fixes", "",
-            "Every code that an explanation can hold: how the problem comes about, what it looks like, and what to "
-                + "write instead.", "",
+            "Every code that an explanation can contain: the usual cause, an example, and what to write instead.", "",
             "## Overview", "",
-            "With an error, most servers refuse the form, or accept it and lose or alter something of it: a part, bytes of "
-                + "the content, a name. With a warning, everything arrives as it was sent; some servers refuse it, or "
-                + "something else may have been meant. In the examples `\\r` and `\\n` are the bytes CR and LF. The limits and rules that one receiver has "
-                + "for its forms are not among these: they are told by ``PostcardForm/FormProblem/Code``.", "",
-            "This page is made from the table in the code, by `make reference`.", "",
+            "An error means that most servers refuse the form, or accept it and lose or alter a part, bytes of the content "
+                + "or a name. A warning means that everything arrives as it was sent, but some servers refuse it, or "
+                + "something else may have been meant. In the examples, `\\r` and `\\n` are the bytes CR and LF. A "
+                + "receiver's own limits and rules are not listed here: see ``PostcardForm/FormProblem/Code``.", "",
+            "`make reference` writes this page from the entries in the code.", "",
         ]
         for topic in FormProblem.Code.Topic.allCases where topic != .receiver {
             lines += ["## \(Self.title(topic))", ""]
@@ -41,7 +40,7 @@ struct ReferencePage {
         return lines
     }
 
-    /// A sentence whose characters Markdown must not take for its own.
+    /// A sentence with the characters escaped that Markdown would interpret.
     private static func prose(_ text: String) -> String {
         text.replacing("\\", with: "\\\\").replacing("*", with: "\\*").replacing("<", with: "\\<")
             .replacing("_", with: "\\_")

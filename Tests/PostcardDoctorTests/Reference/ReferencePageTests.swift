@@ -8,14 +8,14 @@ struct ReferencePageTests {
     private static let file = URL(filePath: #filePath).deletingLastPathComponent()
         .appending(path: "../../../Sources/PostcardDoctor/PostcardDoctor.docc/Problems.md").standardized
 
-    @Test("is what the code's table says")
+    @Test("matches the entries in the code")
     func page() throws {
         let page = ReferencePage().text
         if ProcessInfo.processInfo.environment["POSTCARD_WRITE_REFERENCE"] == "1" {
             try Data(page.utf8).write(to: Self.file)
         }
         let written = try String(contentsOf: Self.file, encoding: .utf8)
-        #expect(written == page, "Write it anew with `make reference`.")
+        #expect(written == page, "Run `make reference` to update it.")
     }
 
     @Test("has a title, a cause, an example and a fix for every code", arguments: FormProblem.Code.explained)

@@ -48,7 +48,7 @@ struct ServerProfileTests {
         ("vapor", [field(16_000)], [field(16 << 10)], "defaultMaxBodySize"),
         ("cloudflare", [field(1)], [file(100_000_000)], "plan"),
         ("s3", [field(20_000), file(1)], [field(20_500), file(1)], "another request"),
-        ("s3", [file(1)], [file(1), file(2)], "a request of its own"),
+        ("s3", [file(1)], [file(1), file(2)], "its own request"),
         ("s3", [field(1), file(1)], [file(1), field(1)], "last part"),
     ]
 

@@ -6,12 +6,12 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The bytes that stand before a part's content: the delimiter's line, the header fields, the blank line.
+/// The bytes before a part's content: the delimiter's line, the header fields and the blank line.
 ///
-/// The order and the spelling are those of WHATWG's multipart/form-data encoding algorithm, which is what
-/// every receiver has been tested with, but for backslashes in names.
-struct PartHead {
-    /// In a place of their own, because Data takes long over few bytes.
+/// Order and spelling follow WHATWG's multipart/form-data encoding algorithm, which every receiver was tested with,
+/// except for backslashes in names.
+struct EncodedPartHeader {
+    /// An array, because Data is slow for a few bytes.
     private var text: [UInt8] = []
 
     var bytes: Data { Data(text) }
@@ -20,9 +20,11 @@ struct PartHead {
     ///   - part: The part.
     ///   - contentType: Its media type, where it has one.
     ///   - boundary: The form's boundary.
-    ///   - isFirst: Whether it is the form's first part, before which no line has to be ended.
+    ///   - isFirst: Whether it is the form's first part, which has no line to end before it.
     init(of part: FormPart, contentType: MediaType?, boundary: Boundary, isFirst: Bool) {
-        appendDelimiter(boundary, isFirst: isFirst)
+        append(isFirst ? "--" : "\r\n--")
+        append(boundary.value)
+        append("\r\n")
         append("Content-Disposition: form-data; name=\"")
         appendEscaped(part.name)
         if let filename = part.filename {
@@ -35,27 +37,7 @@ struct PartHead {
             append(contentType.value)
             append("\r\n")
         }
-        append(part.headerFields)
-    }
-
-    /// - Parameters:
-    ///   - headerFields: The part's header fields, written as they are.
-    ///   - boundary: The document's boundary.
-    ///   - isFirst: Whether it is the first part, before which no line has to be ended.
-    init(of headerFields: HTTPFields, boundary: Boundary, isFirst: Bool) {
-        appendDelimiter(boundary, isFirst: isFirst)
-        append(headerFields)
-    }
-
-    private mutating func appendDelimiter(_ boundary: Boundary, isFirst: Bool) {
-        append(isFirst ? "--" : "\r\n--")
-        append(boundary.value)
-        append("\r\n")
-    }
-
-    /// Appends header fields and the blank line behind them.
-    private mutating func append(_ headerFields: HTTPFields) {
-        for field in headerFields {
+        for field in part.headerFields {
             append(field.name.rawName)
             append(": ")
             append(field.value)
