@@ -102,7 +102,7 @@ public final class UploadQueue: Sendable {
         if let problem = try rules?.problems(in: layout).first { throw UploadError.brokenRule(problem) }
         // What a request would not have is not kept either.
         let request = try UploadRequest(
-            url: url, method: method, headerFields: headerFields, body: layout, maximumResponseBytes: 0)
+            url: url, method: method, headerFields: headerFields, body: UploadBody(layout), maximumResponseBytes: 0)
         var fields = request.headerFields
         fields[.contentType] = nil
         // Credentials in the URL are kept there.

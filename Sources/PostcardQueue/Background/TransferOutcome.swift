@@ -58,7 +58,7 @@ extension TransferOutcome {
         }
         // No server answers before it has read anything: a system that counts nothing has forgotten what it sent.
         if response.bytesSent > 0, response.bytesSent < upload.totalBytes {
-            self = .failed(.answeredEarly(response, by: upload.url, of: upload.totalBytes))
+            self = .failed(.earlyResponse(response, by: upload.url, of: upload.totalBytes))
             return
         }
         self = .accepted(

@@ -23,7 +23,7 @@ struct QueueRun {
         self.store = store
         self.options = options
         var client = client
-        client.retryPolicy = .never
+        client.retry.maximumAttempts = 1
         client.resumption = options.resumption
         self.client = client
     }
@@ -206,11 +206,11 @@ struct QueueAttempt: Sendable {
         let upload = record.upload
         let database = store.database
         var client = client
-        client.networks = upload.conditions.networks
+        client.network.allowed = upload.conditions.networks
         return try await client.upload(
             try record.layout(in: store.folder), to: upload.url, method: upload.method,
             headerFields: record.headerFields, resuming: record.resource,
-            keepingResource: { resource in
+            savingResource: { resource in
                 try database.writeWithoutSync { try $0.noteResource(resource, of: upload.id) }
             }
         ) { progress in

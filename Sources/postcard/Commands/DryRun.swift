@@ -14,7 +14,7 @@ struct DryRun {
     func write() async throws {
         let layout = try form.layout()
         let request = try UploadRequest(
-            url: url, method: method, headerFields: headerFields, body: layout, maximumResponseBytes: 0)
+            url: url, method: method, headerFields: headerFields, body: UploadBody(layout), maximumResponseBytes: 0)
         Terminal.saySequence(Self.head(of: request))
         do {
             try await layout.write(to: .standardOutput)

@@ -39,9 +39,9 @@ import Testing
         let length = try #require(try form.layout().contentLength)
         try await Self.hasty(answer.status, ["Location": "/uploads/7"], body: answer.body) { server in
             let client = UploadClient(
-                transport: carrier.transport(), retryPolicy: RetryPolicy(maximumAttempts: 3, firstDelay: .zero))
+                transport: carrier.transport(), retry: RetryPolicy(maximumAttempts: 3, firstDelay: .zero))
             let error = try await #require(throws: UploadError.self) { try await client.upload(form, to: server.url) }
-            #expect(error.code == .answeredEarly, "\(error)")
+            #expect(error.code == .earlyResponse, "\(error)")
             #expect(error.delivery == .neverArrived && error.attempts == 1)
             let response = try #require(error.response)
             #expect(answer.status.hasPrefix("\(response.status.code)"))
@@ -69,7 +69,7 @@ import Testing
             _ = try await connection.readToEnd()
         } while: { server in
             let client = UploadClient(
-                transport: carrier.transport(), retryPolicy: RetryPolicy(maximumAttempts: 3, firstDelay: .zero))
+                transport: carrier.transport(), retry: RetryPolicy(maximumAttempts: 3, firstDelay: .zero))
             let response = try await client.upload(form, to: server.url)
             #expect(response.text == "known")
             #expect(response.attempts == 2)
@@ -83,7 +83,7 @@ import Testing
         let baseURL: URL
         let path = ""
         let sent: MultipartForm
-        let acceptsEarlyAnswers: Bool?
+        let acceptsEarlyResponses: Bool?
         func form() -> MultipartForm { sent }
     }
 
@@ -95,16 +95,16 @@ import Testing
         let form = try Self.form(in: folder)
         try await Self.hasty("200 OK", body: "thanks") { server in
             var client = UploadClient(transport: carrier.transport())
-            let endpoint = Hasty(baseURL: server.url, sent: form, acceptsEarlyAnswers: true)
+            let endpoint = Hasty(baseURL: server.url, sent: form, acceptsEarlyResponses: true)
             try await client.upload(endpoint)
-            client.acceptsEarlyAnswers = true
+            client.responses.acceptsEarly = true
             let response = try await client.upload(form, to: server.url)
             #expect(response.isEarly && response.text == "thanks")
             let strict = client
             let error = try await #require(throws: UploadError.self) {
-                try await strict.upload(Hasty(baseURL: server.url, sent: form, acceptsEarlyAnswers: false))
+                try await strict.upload(Hasty(baseURL: server.url, sent: form, acceptsEarlyResponses: false))
             }
-            #expect(error.code == .answeredEarly)
+            #expect(error.code == .earlyResponse)
         }
     }
 
@@ -113,10 +113,10 @@ import Testing
         let form = try Self.form(in: folder)
         try await Self.hasty("200 OK") { server in
             var client = UploadClient(transport: AsyncHTTPTransport(expectationPatience: .seconds(60)))
-            client.expectContinueAbove = 1
+            client.network.expectContinueAbove = 1
             let asking = client
             let error = try await #require(throws: UploadError.self) { try await asking.upload(form, to: server.url) }
-            #expect(error.code == .answeredEarly)
+            #expect(error.code == .earlyResponse)
             #expect(error.response?.bytesSent == 0)
         }
     }

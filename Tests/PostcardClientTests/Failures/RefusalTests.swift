@@ -96,9 +96,10 @@ import Testing
                 try await connection.respond("200 OK", body: String(repeating: "a", count: 100_000))
             }
         } while: { server in
-            var client = UploadClient(transport: carrier.transport(), maximumResponseBytes: 100_000)
+            var client = UploadClient(transport: carrier.transport())
+            client.responses.maximumBytes = 100_000
             #expect(try await client.upload(MultipartForm(), to: server.url).body.count == 100_000)
-            client.maximumResponseBytes = 99_999
+            client.responses.maximumBytes = 99_999
             let strict = client
             let error = try await #require(throws: UploadError.self) {
                 try await strict.upload(MultipartForm(), to: server.url)
