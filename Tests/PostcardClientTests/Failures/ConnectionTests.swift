@@ -108,7 +108,7 @@ import Testing
                 try await UploadClient(transport: carrier.transport()).upload(MultipartForm(), to: server.url)
             }
             #expect(error.code == .connectionLost)
-            if carrier == .asyncHTTP { #expect(error.message.contains("the answer is no valid HTTP")) }
+            if carrier == .asyncHTTP { #expect(error.message.contains("the response is not valid HTTP")) }
         }
     }
 

@@ -66,7 +66,7 @@ import Testing
             }
             #expect(error.attempts == 4)
             #expect(server.requests.heads.count == 4)
-            #expect(error.message.hasSuffix("It was not tried again: interceptors have asked for that 3 times."))
+            #expect(error.message.hasSuffix("It was not tried again: interceptors have already requested 3 retries."))
         }
     }
 

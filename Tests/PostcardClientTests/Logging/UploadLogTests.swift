@@ -64,7 +64,7 @@ import Testing
         #expect(!text.contains("secret-"))
         #expect(!text.contains("the field's value"))
         for expected in [
-            "debug Sending a form", "/uploads", "Accept: a/b", "Authorization: …", "debug The server answered",
+            "debug Sending a form", "/uploads", "Accept: a/b", "Authorization: …", "debug The server responded",
             "info An attempt failed", "503", "info Trying again", "201",
         ] {
             #expect(text.contains(expected), "\(expected)")

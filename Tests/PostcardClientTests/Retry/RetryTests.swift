@@ -114,7 +114,7 @@ import Testing
             }
             #expect(error.code == .refused)
             #expect(error.attempts == 1)
-            #expect(error.message.hasSuffix("the form holds a stream that can be read only once."))
+            #expect(error.message.hasSuffix("the form has a stream that can be read only once."))
             #expect(server.requests.heads.count == 1)
         }
     }

@@ -187,27 +187,28 @@ import FoundationNetworking
     }
 
     static let unfollowed = [
-        Unfollowed(status: "301 Moved Permanently", message: "have the server answer 308."),
-        Unfollowed(status: "302 Found", message: "have the server answer 307, or 303 if it has the form."),
+        Unfollowed(status: "301 Moved Permanently", message: "have the server respond with 308."),
+        Unfollowed(status: "302 Found", message: "have the server respond with 307, or with 303 if it has the form."),
         Unfollowed(
             status: "307 Temporary Redirect", policy: .never,
-            message: "answered 307 Temporary Redirect and points to /elsewhere. Redirects are not followed; "
-                + "send the form there if that is right."),
+            message: "responded with 307 Temporary Redirect and redirects to /elsewhere. Redirects are not followed. "
+                + "Send the form there if that is right."),
         Unfollowed(
             status: "303 See Other", policy: .never,
-            message: "Redirects are not followed; "
-                + "send the form there if that is right."),
-        Unfollowed(status: "307 Temporary Redirect", location: nil, message: "answered 307 Temporary Redirect"),
+            message: "Redirects are not followed. "
+                + "Send the form there if that is right."),
+        Unfollowed(status: "307 Temporary Redirect", location: nil, message: "responded with 307 Temporary Redirect"),
         Unfollowed(
             status: "308 Permanent Redirect", location: "ftp://example.org/", message: "That is not a web address."),
         Unfollowed(
             status: "300 Multiple Choices",
-            message: "This status is not followed; send the form there if that is right."),
+            message: "This status is not followed. Send the form there if that is right."),
     ]
 
     @Test(arguments: Carrier.allCases, unfollowed)
-    func `what is not followed is told as a refusal that says why`(carrier: Carrier, redirect: Unfollowed) async throws
-    {
+    func `a redirect that is not followed is a refusal that says why`(
+        carrier: Carrier, redirect: Unfollowed
+    ) async throws {
         let fields = redirect.location.map { ["Location": $0] } ?? [:]
         try await Answers.run([(redirect.status, fields), ("201 Created", [:])]) { server in
             var client = UploadClient(transport: carrier.transport())
@@ -233,7 +234,7 @@ import FoundationNetworking
             let error = try await #require(throws: UploadError.self) {
                 try await patient.upload(MultipartForm(), to: server.url)
             }
-            #expect(error.message.hasSuffix("It was redirected 3 times before, and no more are followed."))
+            #expect(error.message.hasSuffix("3 redirects were followed before it, and no more are."))
             #expect(server.requests.heads.count == 4)
         }
     }
@@ -252,7 +253,7 @@ import FoundationNetworking
             let error = try await #require(throws: UploadError.self) {
                 try await UploadClient(transport: carrier.transport()).upload(sent, to: server.url)
             }
-            #expect(error.message.hasSuffix("because the form holds a stream that can be read only once."))
+            #expect(error.message.hasSuffix("because the form has a stream that can be read only once."))
             #expect(server.requests.heads.count == 1)
         }
     }
