@@ -7,7 +7,7 @@ import PostcardQueue
 /// a line after each: PostcardQueueVictim.
 @main struct QueueVictim {
     private let client = UploadClient(
-        transport: AsyncHTTPTransport(), retryPolicy: .never, idleTimeout: .seconds(20))
+        transport: AsyncHTTPTransport(), retry: .never, timeouts: UploadTimeouts(idle: .seconds(20)))
 
     static func main() async {
         say("ready")

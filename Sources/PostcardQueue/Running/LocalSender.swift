@@ -23,7 +23,7 @@ struct LocalSender {
         self.store = store
         self.options = options
         var client = client
-        client.retryPolicy = .never
+        client.retry.maximumAttempts = 1
         client.resumption = options.resumption
         self.client = client
     }
@@ -211,12 +211,12 @@ struct QueueAttempt: Sendable {
         let upload = row.upload
         let database = store.database
         var client = client
-        client.networks = upload.conditions.networks
-        if mayBeRepetition { client.acceptsEarlyAnswers = true }
+        client.network.allowed = upload.conditions.networks
+        if mayBeRepetition { client.responses.acceptsEarly = true }
         return try await client.upload(
             try row.layout(in: store.directory), to: upload.url, method: upload.method,
             headerFields: row.headerFields, resuming: row.resource,
-            keepingResource: { resource in
+            savingResource: { resource in
                 try database.writeWithoutSync { try $0.noteResource(resource, of: upload.id) }
             }
         ) { progress in

@@ -58,7 +58,7 @@ import Testing
         case .accepted: #expect(meaning == .accepted)
         case .failed(let error):
             #expect(meaning == .failed)
-            #expect(error.code == (status == 201 ? .answeredEarly : .refused))
+            #expect(error.code == (status == 201 ? .earlyResponse : .refused))
             let policy = RetryPolicy(maximumAttempts: 9)
             #expect(policy.nextAttempt(after: error, failures: 1, mayBeRepetition: true, now: Date()) == nil)
         default: Issue.record("It is neither accepted nor failed.")
