@@ -2,8 +2,8 @@ import HTTPTypes
 import Hummingbird
 import PostcardForm
 
-/// The answer to a request for a file, or for a part of it.
-struct FileAnswer {
+/// The response to a request for a file, or for a part of it.
+struct FileResponse {
     let file: UploadRecord.File
     let content: any StoredFile
     let budget: AnswerBudget
@@ -30,7 +30,7 @@ struct FileAnswer {
 
     private func range(of request: Request) -> ByteRange {
         guard request.method == .get, let range = request.headers[.range] else { return .whole }
-        // A file that is no longer the one that the client has a part of is sent whole (RFC 9110 §13.1.5).
+        // If the client has a part of another file, it gets the whole one (RFC 9110 §13.1.5).
         if let known = request.headers[.ifRange], known != etag { return .whole }
         return ByteRange(range, size: content.size)
     }
@@ -64,17 +64,17 @@ struct FileAnswer {
     }
 }
 
-/// What part of a file a request asks for (RFC 9110 §14).
+/// The part of a file that a request asks for (RFC 9110 §14).
 enum ByteRange: Equatable {
     case whole
-    /// Bytes from the first to behind the last.
+    /// The bytes in the range.
     case part(Range<Int64>)
     case notSatisfiable
 
     /// Reads a `Range` header field.
     ///
-    /// A field that is malformed, has another unit or asks for several ranges stands for the whole file, as
-    /// RFC 9110 §14.2 allows.
+    /// A field that is malformed, has another unit or asks for several ranges means the whole file, as RFC 9110 §14.2
+    /// allows.
     init(_ value: String, size: Int64) {
         let fields = value.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         guard fields.count == 2, fields[0].lowercased() == "bytes" else {
@@ -89,7 +89,7 @@ enum ByteRange: Equatable {
         self.init(first: Self.number(bounds[0]), last: Self.number(bounds[1]), size: size)
     }
 
-    /// A number of a range, or the place of one.
+    /// The first or last number of a range.
     private enum Bound {
         case missing
         case number(Int64)
@@ -113,12 +113,12 @@ enum ByteRange: Equatable {
         let text = text.trimmingPrefix { $0 == " " || $0 == "\t" }
         if text.isEmpty { return .missing }
         guard text.utf8.allSatisfy({ $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }) else { return .malformed }
-        // More digits than a number holds are more bytes than a file has.
+        // A number that does not fit is greater than any file.
         return .number(min(Int64(text) ?? .max, .max - 1))
     }
 }
 
-/// How a file of a stranger is shown to a browser.
+/// How a browser shows a file that anyone may have sent.
 struct FilePresentation {
     let contentType: String
     let contentDisposition: String
@@ -131,13 +131,13 @@ struct FilePresentation {
         contentDisposition = disposition + Self.parameters(filename: file.filename)
     }
 
-    /// Types that a browser shows without running anything in them. All others are offered for saving.
+    /// Types that a browser shows without running anything in them. It saves files of other types.
     private static let shownTypes: Set<String> = [
         "image/jpeg", "image/png", "image/gif", "image/webp", "image/avif", "image/heic", "image/heif", "image/bmp",
         "text/plain",
     ]
 
-    /// The sender's type, where it is one.
+    /// The client's media type, or the general one if it is malformed.
     private static func safeType(_ text: String) -> String {
         guard text.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }), let type = try? MediaType(text) else {
             return MediaType.octetStream.value
@@ -145,7 +145,7 @@ struct FilePresentation {
         return type.value
     }
 
-    /// The sender's filename, in ASCII for old clients and in full for all others (RFC 6266 §4.3, RFC 8187 §3.2).
+    /// The client's filename, in ASCII for old clients and in full for all others (RFC 6266 §4.3, RFC 8187 §3.2).
     private static func parameters(filename: String) -> String {
         guard !filename.isEmpty else { return "" }
         var plain = ""
