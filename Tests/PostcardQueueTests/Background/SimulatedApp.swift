@@ -5,19 +5,19 @@ import PostcardQueue
 import PostcardTransferDaemon
 import Synchronization
 
-/// A queue's directory and its background session, which outlive the processes of an app. Each queue that it makes stands
-/// for a process.
-struct Outbox {
+/// What outlives the processes of an app: its queue's directory and its background session. Each queue that it makes simulates
+/// a process.
+struct SimulatedApp {
     let directory: URL
     let daemon: TransferDaemon
-    /// Suites run at the same time: each test has a session of its own.
-    let identifier = "org.example.outbox.\(UUID().uuidString)"
+    /// Tests run at the same time, so each has its own session.
+    let identifier = "org.example.app.\(UUID().uuidString)"
     var retryPolicy = RetryPolicy(
         maximumAttempts: 5, firstDelay: .milliseconds(1), maximumDelay: .milliseconds(20))
 
     /// The queue of the next process.
     ///
-    /// - Parameter isWakeUp: Whether the system has launched the process for the session's events.
+    /// - Parameter isWakeUp: Whether the system launched the process for the session's events.
     func queue(isWakeUp: Bool = false) throws -> UploadQueue {
         try queue(daemon.service(isWakeUp: isWakeUp))
     }
@@ -29,7 +29,7 @@ struct Outbox {
         return try UploadQueue(directory: directory, session: session, service: service)
     }
 
-    /// Runs a process while something is done, and disconnects it.
+    /// Runs a process while the work is done, and disconnects it.
     func process(
         _ queue: UploadQueue, while work: @escaping @Sendable () async throws -> Void
     ) async throws {
@@ -37,7 +37,7 @@ struct Outbox {
         await queue.disconnect()
     }
 
-    /// Enqueues forms in a process that hands them over and then ends, before any is carried: the network is off.
+    /// Enqueues forms in a process that hands them over and ends. The network is off, so nothing is sent yet.
     func handOver(to urls: [URL], fileBytes: Int = 1000) async throws -> [QueuedUpload.ID] {
         try await daemon.setNetwork(isUp: false)
         let queue = try queue()
@@ -45,8 +45,8 @@ struct Outbox {
         for (number, url) in urls.enumerated() {
             ids.append(try await queue.enqueue(Self.form("form \(number)", fileBytes: fileBytes), to: url))
         }
-        let begun = try await daemon.status()[.begun] + urls.count
-        try await process(queue) { [daemon] in try await daemon.wait(for: .begun, atLeast: begun) }
+        let handedOver = try await daemon.status()[.handedOver] + urls.count
+        try await process(queue) { [daemon] in try await daemon.wait(for: .handedOver, atLeast: handedOver) }
         return ids
     }
 
@@ -62,13 +62,13 @@ struct Outbox {
     }
 }
 
-/// A service that counts what is handed over.
+/// A service that counts the transfers it began.
 final class CountingService: TransferService {
     private let service: DaemonTransferService
     private let count = Mutex(0)
 
-    /// How many transfers the service has taken.
-    var begun: Int { count.withLock { $0 } }
+    /// The number of transfers that were handedOver.
+    var handedOver: Int { count.withLock { $0 } }
 
     init(_ service: DaemonTransferService) {
         self.service = service
@@ -88,13 +88,4 @@ final class CountingService: TransferService {
     func cancel(_ id: Transfer.ID) async { await service.cancel(id) }
 
     func disconnect() async { await service.disconnect() }
-}
-
-extension QueuedUpload.State {
-    var isDone: Bool { if case .done = self { true } else { false } }
-
-    var isRetrying: Bool { if case .retrying = self { true } else { false } }
-
-    /// Why it has failed.
-    var failure: String? { if case .failed(let reason) = self { reason } else { nil } }
 }
