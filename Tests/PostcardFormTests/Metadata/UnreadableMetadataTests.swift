@@ -60,7 +60,7 @@ import Testing
         Unreadable("XMP that ends in an element", jpeg(xmp: "<x:xmpmeta><a>"), 35 + 14, "inside an element"),
         Unreadable("XMP that ends in a tag", jpeg(xmp: "<x:xmpmeta a='"), 35 + 11, "attribute"),
         Unreadable("XMP with a document type", jpeg(xmp: "<!DOCTYPE a [<!ENTITY b 'c'>]><a/>"), 35, "document type"),
-        Unreadable("XMP that is no XML", jpeg(xmp: "SECRET"), 35, "no XML"),
+        Unreadable("XMP that is not XML", jpeg(xmp: "SECRET"), 35, "not XML"),
         Unreadable(
             "Photoshop's resources cut off", jpeg(photoshop: Array("8BIM\u{4}\u{4}\0\0\0\0\0\u{9}abc".utf8)), 20,
             "9 bytes"
