@@ -43,7 +43,7 @@ package struct TIFFBlock {
     }
 
     /// The orientation of the picture, from 1 to 8; `nil` if it is missing or another number.
-    var orientation: Int64? {
+    package var orientation: Int64? {
         guard let first = number(at: 4, bytes: 4), let entry = entry(tag: 0x0112, in: first),
             number(at: entry + 2, bytes: 2) == 3, let value = number(at: entry + 8, bytes: 2), (1...8).contains(value)
         else { return nil }

@@ -15,7 +15,7 @@ struct Diagnosis {
     /// How much of the body is shown before a problem's byte, and behind it.
     private static let reach = 96
 
-    init(of request: KeptRequest) {
+    init(of request: RecordedRequest) {
         let found = Self.explanation(of: request)
         // What was not read is not missing.
         let codes: Set<FormProblem.Code> =
@@ -37,7 +37,7 @@ struct Diagnosis {
     }
 
     /// What the doctor makes of a form that was refused.
-    private static func explanation(of request: KeptRequest) -> Explanation? {
+    private static func explanation(of request: RecordedRequest) -> Explanation? {
         // A piece of a form is none.
         guard request.method != "PATCH", case .refused = request.outcome, let bytes = request.notes.body.bytes?[...],
             !bytes.isEmpty
@@ -47,7 +47,7 @@ struct Diagnosis {
         return examination.finish()
     }
 
-    private static func problem(_ group: FindingGroup, in request: KeptRequest) -> RequestDescription.Problem {
+    private static func problem(_ group: FindingGroup, in request: RecordedRequest) -> RequestDescription.Problem {
         let finding = group.finding
         return RequestDescription.Problem(
             code: finding.code.rawValue, severity: finding.severity.rawValue, place: finding.place.rawValue,
@@ -65,7 +65,7 @@ struct Diagnosis {
         places.first.map { RequestDescription.Place(offset: $0.offset, part: $0.partIndex) }
     }
 
-    private static func problem(_ refusal: UploadProblem, in request: KeptRequest) -> RequestDescription.Problem {
+    private static func problem(_ refusal: UploadProblem, in request: RecordedRequest) -> RequestDescription.Problem {
         let code = FormProblem.Code(rawValue: refusal.code)
         return RequestDescription.Problem(
             code: refusal.code, severity: (code?.severity ?? .error).rawValue, place: Finding.Place.body.rawValue,
@@ -75,7 +75,7 @@ struct Diagnosis {
             otherConsequences: 0)
     }
 
-    private static func around(_ offset: Int64, in request: KeptRequest) -> RequestDescription.Bytes? {
+    private static func around(_ offset: Int64, in request: RecordedRequest) -> RequestDescription.Bytes? {
         request.notes.body.bytes(around: offset, reach: reach).map {
             RequestDescription.Bytes(offset: $0.offset, base64: Data($0.bytes))
         }

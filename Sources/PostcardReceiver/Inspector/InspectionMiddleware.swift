@@ -12,7 +12,7 @@ import Foundation
 ///
 /// It stands before everything that may refuse a request.
 struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
-    let window: RequestWindow
+    let inspector: RequestInspector
     let uploadPath: String
     /// `http` or `https`, as curl is to use it.
     let scheme: String
@@ -21,7 +21,7 @@ struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
         _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
     ) async throws -> Response {
         try await UploadReport.observing { report in
-            guard isToBeKept(request) else { return try await keepingStrangers(request, report, context, next) }
+            guard isRecorded(request) else { return try await recordingRefusals(request, report, context, next) }
             return try await keeping(request, report, context, next)
         }
     }
@@ -30,22 +30,22 @@ struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
         _ request: Request, _ report: UploadReport, _ context: Context,
         _ next: @concurrent (Request, Context) async throws -> Response
     ) async throws -> Response {
-        let capture = RequestCapture(for: window)
+        let recorder = RequestRecorder(for: inspector)
         let received = Date()
         let start = ContinuousClock.now
         var observed = request
-        let body = ObservedBody(request.body, capture: capture)
+        let body = ObservedBody(request.body, recorder: recorder)
         observed.body = RequestBody(asyncSequence: body)
-        func keep(_ outcome: KeptRequest.Outcome, keepsBody: Bool) {
+        func keep(_ outcome: RecordedRequest.Outcome, keepsBody: Bool) {
             // A piece of a form does not say whether it begins within a secret.
-            let notes = capture.notes(keepsBody: keepsBody && request.method != .patch)
-            let kept = KeptRequest(
+            let notes = recorder.notes(keepsBody: keepsBody && request.method != .patch)
+            let kept = RecordedRequest(
                 request, scheme: scheme, received: received, duration: start.duration(to: .now), outcome: outcome,
                 notes: notes)
-            window.keep(kept)
+            inspector.keep(kept)
         }
         do {
-            let response = try await FormObservation.$current.withValue(capture) { try await next(observed, context) }
+            let response = try await FormObservation.$current.withValue(recorder) { try await next(observed, context) }
             keep(
                 .answered(status: response.status.code, upload: report.upload),
                 keepsBody: response.status.kind != .successful)
@@ -62,17 +62,17 @@ struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
 
     /// Keeps of the requests that ask for something only those that were not let in. What a deleted upload held is
     /// forgotten.
-    private func keepingStrangers(
+    private func recordingRefusals(
         _ request: Request, _ report: UploadReport, _ context: Context,
         _ next: @concurrent (Request, Context) async throws -> Response
     ) async throws -> Response {
         do {
             let response = try await next(request, context)
-            if case .deleted(let id) = report.outcome { window.forget(id) }
+            if case .deleted(let id) = report.outcome { inspector.forget(id) }
             return response
         } catch let problem as UploadProblem where [.unauthorized, .misdirectedRequest].contains(problem.status) {
-            window.keep(
-                KeptRequest(
+            inspector.keep(
+                RecordedRequest(
                     request, scheme: scheme, received: Date(), duration: .zero, outcome: .refused(problem),
                     notes: .none))
             throw problem
@@ -82,11 +82,11 @@ struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
     /// Whether the rest of a body comes by itself, and is no more than would be kept.
     private func isShort(_ request: Request) -> Bool {
         guard request.headers[.expect] == nil, let length = request.headers[.contentLength] else { return false }
-        return Int(length).map { $0 <= window.options.maximumEndBytes } ?? false
+        return Int(length).map { $0 <= inspector.options.maximumEndBytes } ?? false
     }
 
     /// A form that was posted to a wrong path is worth a look too.
-    private func isToBeKept(_ request: Request) -> Bool {
+    private func isRecorded(_ request: Request) -> Bool {
         switch request.method {
         case .post, .put, .patch: true
         // Where records are listed too, or the page lies, these are other requests.
@@ -101,4 +101,66 @@ struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
 extension UploadProblem {
     /// Whether it is about what was sent, and not about who sent it, when, or how slowly.
     fileprivate var isOfTheForm: Bool { [400, 404, 405, 415, 422].contains(status.code) }
+}
+
+/// A request's body that tells a recorder what goes by, and of which the rest can be read when its reader is done.
+struct ObservedBody: AsyncSequence, Sendable {
+    /// The body can be read once. Whoever reads on gets the same iterator.
+    ///
+    /// Unchecked: a request is answered by one task, and it reads the body first where the form is received, and then,
+    /// when that has returned, where the request is kept.
+    fileprivate final class Reader: @unchecked Sendable {
+        private var iterator: RequestBody.AsyncIterator?
+        private let body: RequestBody
+
+        init(_ body: RequestBody) {
+            self.body = body
+        }
+
+        @concurrent
+        func next() async throws -> ByteBuffer? {
+            var reading = iterator ?? body.makeAsyncIterator()
+            defer { iterator = reading }
+            return try await reading.next()
+        }
+    }
+
+    fileprivate let reader: Reader
+    private let recorder: RequestRecorder
+
+    init(_ body: RequestBody, recorder: RequestRecorder) {
+        reader = Reader(body)
+        self.recorder = recorder
+    }
+
+    struct AsyncIterator: AsyncIteratorProtocol {
+        fileprivate let reader: Reader
+        private let recorder: RequestRecorder
+
+        fileprivate init(reader: Reader, recorder: RequestRecorder) {
+            self.reader = reader
+            self.recorder = recorder
+        }
+
+        func next() async throws -> ByteBuffer? {
+            guard let chunk = try await reader.next() else {
+                recorder.bodyEnded()
+                return nil
+            }
+            recorder.took(chunk)
+            return chunk
+        }
+    }
+
+    func makeAsyncIterator() -> AsyncIterator {
+        AsyncIterator(reader: reader, recorder: recorder)
+    }
+
+    /// Reads on after a refusal, as far as it would be kept: most refused bodies are short and here already, and what
+    /// is wrong with a body is best said of all of it.
+    func readRest() async {
+        let iterator = makeAsyncIterator()
+        // A body that breaks off is kept as far as it came.
+        while recorder.hasRoom, let chunk = try? await iterator.next() { _ = chunk }
+    }
 }

@@ -1,4 +1,7 @@
+import HTTPTypes
+import Hummingbird
 import PostcardDoctor
+import PostcardServer
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -88,7 +91,7 @@ struct RequestDescription: Encodable {
         let exact: Bool
     }
 
-    init(_ request: KeptRequest) {
+    init(_ request: RecordedRequest) {
         summary = RequestSummary(request)
         headers = request.fields.map { [$0.name, $0.value] }
         let notes = request.notes
@@ -128,7 +131,7 @@ extension CurlCommand {
     private static let maximumExactBytes = 16 << 10
 
     /// The command that repeats a request: its very bytes where they are few and known, else the form's parts.
-    init(_ request: KeptRequest) {
+    init(_ request: RecordedRequest) {
         self.init(url: "\(request.scheme)://\(request.host)\(request.path)", method: request.method)
         fields = request.fields.filter { !Secrets.isSecret($0.name) }
         secretFields = request.fields.map(\.name).filter(Secrets.isSecret)
@@ -153,4 +156,74 @@ extension CurlCommand {
             content = isEmpty || request.method == "GET" || request.method == "HEAD" ? .none : .unknown
         }
     }
+}
+
+/// A request's entry in the list of `GET /requests`.
+struct RequestSummary: Encodable, Sendable {
+    let id: String
+    let received: Date
+    let method: String
+    let path: String
+    /// The status of the answer; `nil` where there was nobody left to be answered.
+    let status: Int?
+    /// What it was refused for.
+    let code: String?
+    /// The identifier of the upload that it became.
+    let upload: String?
+    /// How many bytes of the body were read.
+    let bytes: Int64
+    let partCount: Int
+    let milliseconds: Int
+
+    init(_ request: RecordedRequest) {
+        id = String(request.id)
+        received = request.received
+        method = request.method
+        path = request.path
+        status = request.status
+        if case .refused(let problem) = request.outcome { code = problem.code } else { code = nil }
+        upload = request.upload?.text
+        bytes = request.notes.body.length
+        partCount = request.notes.partCount
+        milliseconds = Int(request.duration / .milliseconds(1))
+    }
+}
+
+/// Answers requests for the requests that are kept.
+///
+/// | request | answer |
+/// | --- | --- |
+/// | `GET /requests` | `{"requests":[entry…]}`, newest first |
+/// | `GET /requests/ID` | the entry with header fields, parts, problems, the kept bytes and a line for curl |
+struct RequestReading: Sendable {
+    let inspector: RequestInspector
+    let budget: AnswerBudget
+
+    private struct Listing: Encodable {
+        let requests: [RequestSummary]
+    }
+
+    func list() throws -> Response {
+        try answer(Listing(requests: inspector.requests.map(RequestSummary.init)))
+    }
+
+    func request(id: String?) throws -> Response {
+        guard let request = id.flatMap({ Int($0) }).flatMap(inspector.request) else {
+            throw UploadProblem.requestNotFound
+        }
+        return try answer(RequestDescription(request))
+    }
+
+    private func answer(_ value: some Encodable) throws -> Response {
+        Response(
+            status: .ok,
+            headers: [.contentType: "application/json", .cacheControl: "no-store", .xContentTypeOptions: "nosniff"],
+            body: try budget.body(of: ByteBuffer(bytes: try JSONEncoder.forAnswers.encode(value))))
+    }
+}
+
+extension UploadProblem {
+    fileprivate static let requestNotFound = UploadProblem(
+        status: 404, code: "not-found", detail: "There is no such request, or it is no longer kept.",
+        fix: "GET /requests lists those that are kept.")
 }

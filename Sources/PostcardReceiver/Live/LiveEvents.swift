@@ -1,7 +1,15 @@
 import HTTPTypes
+import Hummingbird
 import NIOCore
 import PostcardServer
+import ServiceLifecycle
 import Synchronization
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
 
 /// Tells everybody who listens what happens, as it happens.
 final class LiveEvents: Sendable {
@@ -66,5 +74,88 @@ extension UploadProblem {
         problem.retryAfterSeconds = 30
         problem.limit = Limit(name: "maximumListeners", value: Int64(maximum))
         return problem
+    }
+}
+
+/// Something that happened, as `GET /events` tells it.
+enum LiveEvent {
+    /// A form was received: `uploaded`, and the record.
+    case uploaded(UploadRecord)
+    /// An upload was deleted: `deleted`, and its `id`.
+    case deleted(UploadID)
+    /// A request came: `request`, and its entry in the list of requests.
+    case request(RequestSummary)
+
+    /// The event as a message of the stream; `nil` where it cannot be written.
+    var message: ByteBuffer? {
+        // JSON as it is encoded here has no line breaks, which would end the message.
+        switch self {
+        case .uploaded(let record): return Self.message("uploaded", record.json())
+        case .deleted(let id): return Self.message("deleted", try? JSONEncoder.forAnswers.encode(["id": id.text]))
+        case .request(let summary): return Self.message("request", try? JSONEncoder.forAnswers.encode(summary))
+        }
+    }
+
+    /// Whether the message would be longer, as far as that can be told without making it.
+    func isLonger(than bytes: Int) -> Bool {
+        if case .uploaded(let record) = self { record.expectedBytes > bytes } else { false }
+    }
+
+    private static func message(_ name: String, _ data: Data?) -> ByteBuffer? {
+        guard let data else { return nil }
+        var message = ByteBuffer(string: "event: \(name)\ndata: ")
+        message.writeBytes(data)
+        message.writeString("\n\n")
+        return message
+    }
+}
+
+/// Answers `GET /events`: server-sent events until the client goes or the receiver ends.
+struct EventStream: Sendable {
+    let live: LiveEvents
+
+    /// Shorter than the time after which proxies give up on a silent answer, and how a client that is gone is noticed.
+    private static let heartbeat = Duration.seconds(15)
+
+    func response() throws(UploadProblem) -> Response {
+        let (events, continuation) = try live.listen()
+        return Response(
+            status: .ok,
+            headers: [.contentType: "text/event-stream", .cacheControl: "no-store", .xContentTypeOptions: "nosniff"],
+            body: ResponseBody { writer in
+                defer { continuation.finish() }
+                // Whoever reads this is listening: what happens from here on is not missed.
+                try await writer.write(ByteBuffer(string: "retry: 2000\n: listening\n\n"))
+                try await withThrowingTaskGroup(of: Void.self) { tasks in
+                    tasks.addTask {
+                        while !Task.isCancelled {
+                            try await Task.sleep(for: Self.heartbeat)
+                            continuation.yield(ByteBuffer(string: ":\n\n"))
+                        }
+                    }
+                    for await event in events.cancelOnGracefulShutdown() { try await writer.write(event) }
+                    tasks.cancelAll()
+                }
+                try await writer.finish(nil)
+            })
+    }
+}
+
+/// Publishes what the upload routes received and deleted.
+struct LiveMiddleware<Context: RequestContext>: RouterMiddleware {
+    let live: LiveEvents
+
+    func handle(
+        _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
+    ) async throws -> Response {
+        try await UploadReport.observing { report in
+            let response = try await next(request, context)
+            switch report.outcome {
+            case .recorded(let record): live.publish(.uploaded(record))
+            case .deleted(let id): live.publish(.deleted(id))
+            case .repeated, nil: break
+            }
+            return response
+        }
     }
 }

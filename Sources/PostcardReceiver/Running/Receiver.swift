@@ -110,12 +110,12 @@ public struct Receiver: Sendable {
         let meter = UploadMeter()
         let router = Router()
         let live = LiveEvents()
-        let window = inspection.map { RequestWindow(options: $0, live: live) }
+        let inspector = inspection.map { RequestInspector(options: $0, live: live) }
         router.add(middleware: RequestLog())
         // Before all others, because it is to see what they refuse.
-        if let window {
+        if let inspector {
             router.add(
-                middleware: InspectionMiddleware(window: window, uploadPath: uploads.path, scheme: scheme))
+                middleware: InspectionMiddleware(inspector: inspector, uploadPath: uploads.path, scheme: scheme))
         }
         router.add(middleware: LiveMiddleware(live: live))
         let origins = OriginPolicy(
@@ -129,14 +129,14 @@ public struct Receiver: Sendable {
         router.add(
             middleware: AccessMiddleware(tokens: tokens, origins: origins, uploadPath: uploads.path, meter: meter))
         // One table, because a path of the receiver's own may be where forms are posted.
-        var routes = RouteTable<BasicRequestContext>()
-        let budget = AnswerBudget(bytes: uploads.maximumAnswerBytes)
+        var routes = Routes<BasicRequestContext>()
+        let budget = AnswerBudget(bytes: uploads.maximumAnswerBytes, clientShare: uploads.clientShare)
         routes.addUploads(to: store, options: uploads, meter: meter, budget: budget)
-        addPages(to: &routes, live: live, window: window, budget: budget)
+        addPages(to: &routes, live: live, inspector: inspector, budget: budget)
         addStatus(of: store, meter, to: &routes)
         routes.install(on: router)
         return Application(
-            router: router, server: try makeServer(meter, window),
+            router: router, server: try makeServer(meter, inspector),
             configuration: ApplicationConfiguration(address: .hostname(host, port: port)),
             services: [ExpirySweep(store: store)],
             onServerRunning: { channel in
@@ -159,10 +159,10 @@ public struct Receiver: Sendable {
 
     private var scheme: String { certificate == nil ? "http" : "https" }
 
-    private func makeServer(_ meter: UploadMeter, _ window: RequestWindow?) throws -> HTTPServerBuilder {
+    private func makeServer(_ meter: UploadMeter, _ inspector: RequestInspector?) throws -> HTTPServerBuilder {
         let onEarlyRefusal: EarlyRefusal.Observer = { [logger, scheme] refusal in
             meter.refused(refusal.problem)
-            window?.keep(KeptRequest(refusal, scheme: scheme))
+            inspector?.keep(RecordedRequest(refusal, scheme: scheme))
             RequestLine(refusal).write(to: logger)
         }
         guard let certificate else { return .uploads(options: connections, onEarlyRefusal: onEarlyRefusal) }
@@ -171,28 +171,29 @@ public struct Receiver: Sendable {
     }
 
     private func addPages(
-        to routes: inout RouteTable<BasicRequestContext>, live: LiveEvents, window: RequestWindow?, budget: AnswerBudget
+        to routes: inout Routes<BasicRequestContext>, live: LiveEvents, inspector: RequestInspector?,
+        budget: AnswerBudget
     ) {
         let canRead = uploads.access.contains(.reading)
         let page = WebPage(
             WebPage.Offer(
                 uploadPath: uploads.path, canRead: canRead, canDelete: uploads.access.contains(.deleting),
-                showsRequests: canRead && window != nil))
+                showsRequests: canRead && inspector != nil))
         routes.addReading("/") { request, _ in page.response(to: request) }
         routes.addReading("/assets/{name}") { _, context in try WebPage.asset(context.parameters.get("name")) }
         if canRead {
             let events = EventStream(live: live)
             routes.add("/events", .get) { _, _ in try events.response() }
         }
-        if canRead, let window {
-            let reading = RequestReading(window: window, budget: budget)
+        if canRead, let inspector {
+            let reading = RequestReading(inspector: inspector, budget: budget)
             routes.addReading("/requests") { _, _ in try reading.list() }
             routes.addReading("/requests/{id}") { _, context in try reading.request(id: context.parameters.get("id")) }
         }
     }
 
     private func addStatus(
-        of store: LocalUploadStore, _ meter: UploadMeter, to routes: inout RouteTable<BasicRequestContext>
+        of store: LocalUploadStore, _ meter: UploadMeter, to routes: inout Routes<BasicRequestContext>
     ) {
         routes.addReading("/health") { _, context in
             do {
@@ -215,5 +216,35 @@ public struct Receiver: Sendable {
 
     private func url(port: Int) -> String {
         host.contains(":") ? "\(scheme)://[\(host)]:\(port)" : "\(scheme)://\(host):\(port)"
+    }
+}
+
+/// Removes uploads that have expired, also where no request comes.
+struct ExpirySweep: Service {
+    let store: LocalUploadStore
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            while !Task.isCancelled {
+                await store.removeExpired()
+                try? await Task.sleep(for: .seconds(60))
+            }
+        }
+    }
+}
+
+/// What `GET /status` answers: how the receiver has fared since it was started.
+struct ReceiverStatus: Encodable {
+    let started: Date
+    let uploads: UploadMeter.Counts
+    /// The bytes that are free where uploads are kept; none where that cannot be said.
+    let freeBytes: Int64?
+
+    var response: Response {
+        get throws {
+            Response(
+                status: .ok, headers: [.contentType: "application/json", .cacheControl: "no-store"],
+                body: ResponseBody(byteBuffer: ByteBuffer(bytes: try JSONEncoder.forAnswers.encode(self))))
+        }
     }
 }

@@ -5,6 +5,9 @@ import NIOCore
 package struct PeerAddress: Hashable, Sendable {
     private let network: [UInt8]
 
+    /// Identifies the client in text.
+    var name: String { network.map { String($0, radix: 16) }.joined(separator: ":") }
+
     /// - Returns: `nil` for an address that says nothing about the client, such as a Unix socket's.
     init?(_ address: SocketAddress?) {
         guard let address else { return nil }

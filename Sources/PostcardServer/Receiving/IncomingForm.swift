@@ -1,5 +1,6 @@
 import Hummingbird
 import PostcardForm
+import Synchronization
 
 /// A form as it comes in: files go on to the store, text fields are gathered.
 struct IncomingForm {
@@ -128,5 +129,27 @@ struct IncomingForm {
         case let interruption as RequestInterruption: interruption.problem(at: parser.offset) ?? error
         default: error
         }
+    }
+}
+
+/// Counts the bytes of all forms under way that stay in memory until their records are written.
+final class HeldBytes: Sendable {
+    private let maximum: Int
+    private let held = Atomic<Int>(0)
+
+    init(maximum: Int) {
+        self.maximum = maximum
+    }
+
+    /// - Throws: ``UploadProblem`` where all forms together would hold more than they may; nothing is taken then.
+    func take(_ count: Int) throws(UploadProblem) {
+        guard held.add(count, ordering: .relaxed).newValue <= maximum else {
+            giveBack(count)
+            throw .tooMuchHeld(maximum: maximum)
+        }
+    }
+
+    func giveBack(_ count: Int) {
+        held.subtract(count, ordering: .relaxed)
     }
 }

@@ -9,7 +9,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Takes a request with a form and answers it with the record, or refuses it.
+/// Receives the form of a request and responds with its record, or refuses it.
 struct Reception<Store: UploadStore>: Sendable {
     let store: Store
     let options: UploadOptions
@@ -26,21 +26,32 @@ struct Reception<Store: UploadStore>: Sendable {
         held = HeldBytes(maximum: options.maximumHeldBytes)
     }
 
-    /// - Parameter key: What the form is known by, where that is not for the request to say.
-    func answer(_ request: Request, under key: IdempotencyKey? = nil, logger: Logger) async throws -> Response {
+    func response(to request: Request, logger: Logger) async throws -> Response {
+        await response(showing: try await receive(request, logger: logger).record, logger: logger)
+    }
+
+    /// Receives the form of a request, and counts and reports what became of it.
+    ///
+    /// - Parameter key: The key under which the form becomes a record. Defaults to the one in the request.
+    func receive(
+        _ request: Request, under key: UploadKey? = nil, logger: Logger
+    ) async throws -> CommittedUpload {
         do {
-            let upload = try await receive(request, under: key, logger: logger)
-            let record = upload.record
+            let upload = try await store(request, under: key, logger: logger)
             meter.received(upload)
-            UploadReport.set(upload.isRepetition ? .repeated(record.id) : .recorded(record))
-            return Response(
-                status: .created,
-                headers: [.contentType: "application/json", .location: record.url, .xContentTypeOptions: "nosniff"],
-                body: await body(of: record, logger: logger))
+            UploadReport.set(upload.isRepetition ? .repeated(upload.record.id) : .recorded(upload.record))
+            return upload
         } catch let problem as UploadProblem {
             meter.refused(problem)
             throw problem
         }
+    }
+
+    func response(showing record: UploadRecord, logger: Logger) async -> Response {
+        Response(
+            status: .created,
+            headers: [.contentType: "application/json", .location: record.url, .xContentTypeOptions: "nosniff"],
+            body: await body(of: record, logger: logger))
     }
 
     /// The answer's body: the stored bytes, or those of a small record, which are faster made again than read.
@@ -59,10 +70,11 @@ struct Reception<Store: UploadStore>: Sendable {
     /// A record of which several thousand may be in memory.
     private static var smallBytes: Int { 4 << 10 }
 
-    /// The body of a record's answer, as it is stored.
+    /// The body of a record's answer, as it is stored. The form was received, so the answer does not wait for clients that
+    /// do not read theirs.
     func body(ofRecord id: UploadID, logger: Logger) async throws -> ResponseBody {
         do {
-            if let stored = try await store.openRecord(id) { return budget.body(of: stored) }
+            if let stored = try await store.openRecord(id) { return budget.body(of: stored, priority: .immediate) }
         } catch let error as UploadStoreError {
             logger.error("Could not read a record", metadata: ["upload": "\(id)", "error": "\(error)"])
             throw UploadProblem.unreadable
@@ -70,11 +82,11 @@ struct Reception<Store: UploadStore>: Sendable {
         throw UploadProblem.uploadNotFound
     }
 
-    private func receive(
-        _ request: Request, under key: IdempotencyKey?, logger: Logger
+    private func store(
+        _ request: Request, under key: UploadKey?, logger: Logger
     ) async throws -> CommittedUpload {
         let parser = try parser(for: request)
-        let key = try key ?? IdempotencyKey(of: request, scope: options.keyScope)
+        let key = try key ?? UploadKey(of: request, scope: options.keyScope)
         let peer = UploadConnection.current?.peer
         var form = IncomingForm(
             parser: parser, rules: options.rules, maximumRecordBytes: options.maximumRecordBytes, held: held)

@@ -1,3 +1,11 @@
+import Synchronization
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// What an upload is known by: 26 lower-case letters and digits.
 ///
 /// The first ten characters are the time of the record in milliseconds since 1970, the other sixteen 80 random
@@ -61,4 +69,33 @@ public struct UploadID: Sendable, Hashable, Comparable, Codable, CustomStringCon
     }
 
     public var description: String { text }
+}
+
+/// Hands out identifiers that only grow, even where the clock stands still or is set back.
+final class UploadIDSource: Sendable {
+    private let last: Atomic<Int64>
+
+    /// - Parameter newest: The newest identifier that is already in use.
+    init(after newest: UploadID?) {
+        last = Atomic(newest?.milliseconds ?? 0)
+    }
+
+    func next() -> (id: UploadID, time: Date) {
+        let now = Date()
+        return (next(now: Int64(now.timeIntervalSince1970 * 1000)), now)
+    }
+
+    /// - Parameter now: Milliseconds since 1970.
+    func next(now: Int64) -> UploadID {
+        var known = last.load(ordering: .relaxed)
+        while true {
+            let next = max(now, known + 1)
+            let (isTaken, latest) = last.compareExchange(expected: known, desired: next, ordering: .relaxed)
+            if isTaken {
+                var generator = SystemRandomNumberGenerator()
+                return UploadID(milliseconds: next, using: &generator)
+            }
+            known = latest
+        }
+    }
 }

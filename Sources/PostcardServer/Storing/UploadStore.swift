@@ -1,4 +1,5 @@
 public import NIOCore
+public import SystemPackage
 
 /// Where uploads are kept.
 ///
@@ -20,7 +21,7 @@ public protocol UploadStore: Sendable {
     ///   - key: What names the upload, where its sender gave one.
     ///   - announcedBytes: How much will come at most, where its sender said so: a store without room for it throws
     ///     ``UploadStoreError`` with the code ``UploadStoreError/Code/full`` before anything is sent.
-    func beginUpload(under key: IdempotencyKey?, announcedBytes: Int64?) async throws -> sending Upload
+    func beginUpload(under key: UploadKey?, announcedBytes: Int64?) async throws -> sending Upload
 
     /// The identifiers of the records, newest first.
     ///
@@ -100,4 +101,54 @@ public protocol StoredFile: Sendable {
 
     /// Up to `count` bytes from an offset on; fewer only where the file ends.
     func read(at offset: Int64, count: Int) async throws -> ByteBuffer
+}
+
+/// A file that was received whole, before its form becomes a record.
+public struct FinishedFile: Sendable {
+    /// The name of the form's field.
+    public let name: String
+    /// The sender's name for the file. It is data from a stranger: never use it as a path.
+    public let filename: String
+    /// The media type that the sender gave.
+    public let contentType: String
+    /// The SHA-256 of the content, in lower-case hexadecimal.
+    public let sha256: String
+    /// The content.
+    public let content: any StoredFile
+    /// Where the content lies; `nil` where the store keeps it elsewhere than in the file system, or it is empty.
+    public let path: FilePath?
+
+    /// For stores of one's own.
+    public init(
+        name: String, filename: String, contentType: String, sha256: String, content: any StoredFile, path: FilePath?
+    ) {
+        self.name = name
+        self.filename = filename
+        self.contentType = contentType
+        self.sha256 = sha256
+        self.content = content
+        self.path = path
+    }
+}
+
+/// What a screening says of a file.
+public enum ScreeningVerdict: Sendable, Hashable {
+    /// The file may be kept.
+    case accepted
+    /// The form is refused, and its sender is told why in a sentence.
+    case refused(reason: String)
+}
+
+/// What an upload has become.
+public struct CommittedUpload: Sendable, Hashable {
+    /// The record of the upload.
+    public let record: UploadRecord
+    /// Whether an earlier upload under the same key made the record, and this one only asked for it again.
+    public let isRepetition: Bool
+
+    /// For stores of one's own.
+    public init(_ record: UploadRecord, isRepetition: Bool = false) {
+        self.record = record
+        self.isRepetition = isRepetition
+    }
 }

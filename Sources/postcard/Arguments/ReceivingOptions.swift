@@ -26,8 +26,8 @@ struct ReceivingOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "The share of connections, forms and unfinished uploads that one address can have (25). Use 100 behind "
-                + "a proxy, where all clients have the same address.", valueName: "percent"))
+            "The share of connections, forms, unfinished uploads and unread responses that one address can have (25). "
+                + "Use 100 behind a proxy, where all clients have the same address.", valueName: "percent"))
     var clientShare: Double?
 
     @Option(help: ArgumentHelp("The free space to leave on the disk, such as 1GB (64MiB).", valueName: "size"))

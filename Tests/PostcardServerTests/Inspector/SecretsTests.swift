@@ -88,7 +88,7 @@ struct SecretsTests {
         let whole = Array(body.utf8)
         for cut in whole.indices {
             // The two ends that are kept of a body meet somewhere.
-            let kept = KeptBody(
+            let kept = RecordedBody(
                 first: Array(whole[..<cut]), last: Array(whole[cut...]), length: Int64(whole.count), isComplete: true
             ).hidingSecrets(lastBeginsInSecret: false)
             let text = String(decoding: kept.first + kept.last, as: UTF8.self)
@@ -105,14 +105,14 @@ struct SecretsTests {
         field("note", "The password: shown."),
     ])
     func `a body without secrets is kept as it is`(body: String) {
-        let kept = KeptBody(first: Array(body.utf8), last: [], length: Int64(body.utf8.count), isComplete: true)
+        let kept = RecordedBody(first: Array(body.utf8), last: [], length: Int64(body.utf8.count), isComplete: true)
         let shown = kept.hidingSecrets(lastBeginsInSecret: false)
         #expect(shown.first == kept.first && !shown.hidesSecrets)
     }
 
     @Test func `the end of a long secret is hidden as well as its beginning`() {
         let (first, last) = (Array(Self.field("token", "s3cret").utf8), Array("s3cret\r\n--b\r\n\r\nshown".utf8))
-        let kept = KeptBody(first: first, last: last, length: 1_000_000, isComplete: true)
+        let kept = RecordedBody(first: first, last: last, length: 1_000_000, isComplete: true)
         let text = String(decoding: kept.hidingSecrets(lastBeginsInSecret: true).last, as: UTF8.self)
         #expect(!text.contains("s3cret") && text.hasSuffix("shown"))
     }

@@ -1,8 +1,8 @@
 import Crypto
 import Foundation
 import PostcardForm
-import PostcardResumption
 import PostcardReceiver
+import PostcardResumption
 import PostcardServer
 import SystemPackage
 import Testing

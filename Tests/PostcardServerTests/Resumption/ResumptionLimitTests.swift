@@ -1,6 +1,6 @@
 import Foundation
-import PostcardResumption
 import PostcardReceiver
+import PostcardResumption
 import PostcardServer
 import PostcardTestSupport
 import SystemPackage

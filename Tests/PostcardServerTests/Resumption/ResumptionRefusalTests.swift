@@ -1,7 +1,7 @@
 import Foundation
 import PostcardForm
-import PostcardResumption
 import PostcardReceiver
+import PostcardResumption
 import PostcardServer
 import SystemPackage
 import Testing
