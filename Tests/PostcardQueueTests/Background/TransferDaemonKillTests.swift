@@ -113,7 +113,7 @@ import Testing
     private static func live(
         _ daemon: TransferDaemon, _ plan: inout BackgroundAppPlan, _ file: String, _ scale: Scale
     ) async throws {
-        var chance = SeededChance(state: UInt64(scale.seed))
+        var chance = SeededGenerator(seed: UInt64(scale.seed))
         let happenings =
             (Array(repeating: Happening.kill, count: scale.kills) + Array(repeating: .open, count: scale.opens)
             + Array(repeating: .quit, count: scale.quits)).shuffled(using: &chance)
@@ -134,7 +134,7 @@ import Testing
 
     /// Lets a few things happen, and some time pass. Now and then a process has not come as far as the queue by then.
     private static func goOn(
-        _ daemon: TransferDaemon, _ chance: inout SeededChance
+        _ daemon: TransferDaemon, _ chance: inout SeededGenerator
     ) async throws -> TransferDaemon.Status {
         if Int.random(in: 0..<5, using: &chance) > 0 { try await daemon.waitForConnection() }
         let count = Int.random(in: 1...8, using: &chance)
@@ -143,7 +143,7 @@ import Testing
 
     /// Kills a process of the app. Now and then it is the system that crashes, and loses transfers.
     private static func kill(
-        _ daemon: TransferDaemon, from status: TransferDaemon.Status, _ chance: inout SeededChance
+        _ daemon: TransferDaemon, from status: TransferDaemon.Status, _ chance: inout SeededGenerator
     ) async throws {
         let share = Int.random(in: 0..<8, using: &chance) == 0 ? 0.5 : 0
         let before = status[.killed]
@@ -190,18 +190,5 @@ import Testing
         #expect(remains.records.count == stored.count + routes.count { $0 == .elsewhere })
         #expect(stored.isSubset(of: remains.records))
         #expect(remains.unfinished == [])
-    }
-}
-
-/// Chance that can be repeated: SplitMix64.
-struct SeededChance: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var bits = state
-        bits = (bits ^ (bits >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        bits = (bits ^ (bits >> 27)) &* 0x94D0_49BB_1331_11EB
-        return bits ^ (bits >> 31)
     }
 }

@@ -3,7 +3,8 @@ package struct SeededGenerator: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
     package init(seed: UInt64) {
-        state = seed
+        // Spreads seeds that follow one another.
+        state = seed &* 0x9E37_79B9_7F4A_7C15 &+ 1
     }
 
     package mutating func next() -> UInt64 {
