@@ -6,24 +6,11 @@ import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct ProgressPropertyTests {
-    /// Chance that a failing test can be given again: SplitMix64.
-    private struct Chance: RandomNumberGenerator {
-        var state: UInt64
-
-        mutating func next() -> UInt64 {
-            state &+= 0x9E37_79B9_7F4A_7C15
-            var bits = state
-            bits = (bits ^ (bits >> 30)) &* 0xBF58_476D_1CE4_E5B9
-            bits = (bits ^ (bits >> 27)) &* 0x94D0_49BB_1331_11EB
-            return bits ^ (bits >> 31)
-        }
-    }
-
     /// A form of any shape, and the size of each part's content.
     ///
     /// - Parameter largest: The most bytes of one part.
     private static func form(
-        _ chance: inout Chance, in folder: TemporaryFolder, largest: Int
+        _ chance: inout SeededGenerator, in folder: TemporaryFolder, largest: Int
     ) throws -> (form: MultipartForm, sizes: [Int64]) {
         var form = MultipartForm()
         var sizes: [Int64] = []
@@ -80,7 +67,7 @@ import Testing
     @Test(arguments: 0..<60 as Range<UInt64>)
     func `the parts' bytes add up at every step, never fall, and end at each part's size`(seed: UInt64) async throws {
         let folder = try TemporaryFolder()
-        var chance = Chance(state: seed)
+        var chance = SeededGenerator(seed: seed)
         let largest = [3, 700, 100_000].randomElement(using: &chance) ?? 3
         let (form, sizes) = try Self.form(&chance, in: folder, largest: max(largest * 2, 400))
         let reader = try form.layout().reader()
@@ -100,7 +87,7 @@ import Testing
     @Test(arguments: Carrier.allCases, 100..<110 as Range<UInt64>)
     func `they do over a real connection too`(carrier: Carrier, seed: UInt64) async throws {
         let folder = try TemporaryFolder()
-        var chance = Chance(state: seed)
+        var chance = SeededGenerator(seed: seed)
         let (form, sizes) = try Self.form(&chance, in: folder, largest: 200_000)
         let reader = try form.layout().reader()
         var buffer = [UInt8](repeating: 0, count: 1 << 16)

@@ -114,7 +114,7 @@ import Testing
     private static func live(
         _ daemon: TransferDaemon, _ plan: inout BackgroundAppPlan, _ file: String, _ scale: Scale
     ) async throws {
-        var chance = SeededChance(state: UInt64(scale.seed))
+        var chance = SeededGenerator(seed: UInt64(scale.seed))
         let events =
             (Array(repeating: Event.kill, count: scale.kills) + Array(repeating: .open, count: scale.opens)
             + Array(repeating: .quit, count: scale.quits)).shuffled(using: &chance)
@@ -135,7 +135,7 @@ import Testing
 
     /// Waits for a few things to happen, and a little longer. Sometimes the process has not made its queue by then.
     private static func proceed(
-        _ daemon: TransferDaemon, _ chance: inout SeededChance
+        _ daemon: TransferDaemon, _ chance: inout SeededGenerator
     ) async throws -> TransferDaemon.Status {
         if Int.random(in: 0..<5, using: &chance) > 0 { try await daemon.waitForConnection() }
         let count = Int.random(in: 1...8, using: &chance)
@@ -144,7 +144,7 @@ import Testing
 
     /// Kills a process of the app. Sometimes the system crashes instead and loses transfers.
     private static func kill(
-        _ daemon: TransferDaemon, from status: TransferDaemon.Status, _ chance: inout SeededChance
+        _ daemon: TransferDaemon, from status: TransferDaemon.Status, _ chance: inout SeededGenerator
     ) async throws {
         let share = Int.random(in: 0..<8, using: &chance) == 0 ? 0.5 : 0
         let before = status[.killed]
@@ -191,18 +191,5 @@ import Testing
         #expect(remains.records.count == stored.count + routes.count { $0 == .elsewhere })
         #expect(stored.isSubset(of: remains.records))
         #expect(remains.unfinished == [])
-    }
-}
-
-/// A random number generator with a seed: SplitMix64.
-struct SeededChance: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var bits = state
-        bits = (bits ^ (bits >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        bits = (bits ^ (bits >> 27)) &* 0x94D0_49BB_1331_11EB
-        return bits ^ (bits >> 31)
     }
 }
