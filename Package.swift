@@ -47,12 +47,14 @@ let package = Package(
         .library(name: "PostcardQueue", targets: ["PostcardQueue"]),
         .library(name: "PostcardPictures", targets: ["PostcardPictures"]),
         .library(name: "PostcardServer", targets: ["PostcardServer"]),
+        .library(name: "PostcardReceiver", targets: ["PostcardReceiver"]),
         .library(name: "PostcardServerTesting", targets: ["PostcardServerTesting"]),
         .executable(name: "postcard", targets: ["postcard"]),
     ],
     traits: [
         .trait(name: "AsyncHTTP", description: "PostcardAsyncHTTP, and with it AsyncHTTPClient and SwiftNIO"),
-        .trait(name: "Server", description: "PostcardServer, and with it Hummingbird, SwiftNIO and Swift Crypto"),
+        .trait(
+            name: "Server", description: "PostcardServer and PostcardReceiver, and with them Hummingbird and SwiftNIO"),
         .trait(name: "Queue", description: "PostcardQueue, and with it GRDB and SQLite"),
         .trait(
             name: "Pictures",
@@ -147,14 +149,14 @@ let package = Package(
         .target(
             name: "PostcardServer",
             dependencies: [
-                "PostcardDoctor", "PostcardFiles", "PostcardForm", "PostcardResumption",
+                "PostcardFiles", "PostcardForm", "PostcardResumption",
+                .product(name: "CoreMetrics", package: "swift-metrics", condition: forServer),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
                 .product(name: "HummingbirdCore", package: "hummingbird", condition: forServer),
                 .product(name: "HummingbirdHTTP2", package: "hummingbird", condition: forServer),
                 .product(name: "Logging", package: "swift-log"),
-                .product(name: "CoreMetrics", package: "swift-metrics", condition: forServer),
                 .product(name: "NIOCore", package: "swift-nio", condition: forServer),
                 .product(name: "NIOHTTP1", package: "swift-nio", condition: forServer),
                 .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: forServer),
@@ -162,9 +164,25 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio", condition: forServer),
                 .product(name: "NIOSSL", package: "swift-nio-ssl", condition: forServer),
                 .product(name: "NIOTLS", package: "swift-nio", condition: forServer),
-                .product(name: "SystemPackage", package: "swift-system"),
                 .product(
                     name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: forServer),
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            swiftSettings: settings),
+        .target(
+            name: "PostcardReceiver",
+            dependencies: [
+                "PostcardDoctor", "PostcardFiles", "PostcardForm", "PostcardServer",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
+                .product(name: "HummingbirdCore", package: "hummingbird", condition: forServer),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio", condition: forServer),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: forServer),
+                .product(
+                    name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: forServer),
+                .product(name: "SystemPackage", package: "swift-system"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle", condition: forServer),
             ],
             resources: pageFiles, swiftSettings: settings),
@@ -178,8 +196,7 @@ let package = Package(
             name: "postcard",
             dependencies: [
                 "PostcardForm", "PostcardDoctor", "PostcardClient", "PostcardAsyncHTTP", "PostcardQueue",
-                "PostcardServer",
-                "PostcardSamples",
+                "PostcardServer", "PostcardReceiver", "PostcardSamples",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
@@ -248,7 +265,7 @@ let package = Package(
             name: "PostcardCommandTests",
             dependencies: [
                 "PostcardAsyncHTTP", "PostcardClient", "PostcardDoctor", "PostcardForm", "PostcardQueue",
-                "PostcardSamples", "PostcardServer", "PostcardTestSupport", "postcard",
+                "PostcardReceiver", "PostcardSamples", "PostcardServer", "PostcardTestSupport", "postcard",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -297,8 +314,8 @@ let package = Package(
         .testTarget(
             name: "PostcardServerTests",
             dependencies: [
-                "PostcardFiles", "PostcardForm", "PostcardResumption", "PostcardServer", "PostcardServerTesting",
-                "PostcardTestSupport", "postcard",
+                "PostcardFiles", "PostcardForm", "PostcardReceiver", "PostcardResumption", "PostcardServer",
+                "PostcardServerTesting", "PostcardTestSupport", "postcard",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
                 .product(name: "Logging", package: "swift-log"),
