@@ -5,28 +5,83 @@ import PostcardResumption
 /// Why a request is refused; its JSON is the answer, as RFC 9457 has it.
 public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible {
     /// The HTTP status that the request is refused with.
-    public let status: HTTPResponse.Status
+    public var status: HTTPResponse.Status { facts.status }
     /// What kind of problem it is: a ``FormProblem/Code`` or one of the receiver's own. It is stable: scripts may
     /// match it.
-    public let code: String
+    public var code: String { facts.code }
     /// What is wrong with this request, in a sentence.
-    public let detail: String
+    public var detail: String { facts.detail }
     /// What to do instead, in a sentence.
-    public var fix: String?
+    public var fix: String? {
+        get { facts.fix }
+        set { facts.fix = newValue }
+    }
     /// The byte at which the form goes wrong, counted from the start of the body.
-    public var offset: Int64?
+    public var offset: Int64? {
+        get { facts.offset }
+        set { facts.offset = newValue }
+    }
     /// The part in which the form goes wrong, from 0.
-    public var partIndex: Int?
+    public var partIndex: Int? {
+        get { facts.partIndex }
+        set { facts.partIndex = newValue }
+    }
     /// The limit that the request went over.
-    public var limit: Limit?
+    public var limit: Limit? {
+        get { facts.limit }
+        set { facts.limit = newValue }
+    }
     /// After how many seconds the request may be tried again.
-    public var retryAfterSeconds: Int?
+    public var retryAfterSeconds: Int? {
+        get { facts.retryAfterSeconds }
+        set { facts.retryAfterSeconds = newValue }
+    }
     /// The methods that the path has, for a 405.
-    public var allowedMethods: [String] = []
+    public var allowedMethods: [String] {
+        get { facts.allowedMethods }
+        set { facts.allowedMethods = newValue }
+    }
     /// How to show who one is, for a 401: the value of `WWW-Authenticate` (RFC 9110 §11.6.1).
-    public var challenge: String?
+    public var challenge: String? {
+        get { facts.challenge }
+        set { facts.challenge = newValue }
+    }
     /// What the refusal of an upload that can be resumed has beside.
-    var resumption = Resumption()
+    var resumption: Resumption {
+        get { facts.resumption }
+        set { facts.resumption = newValue }
+    }
+
+    private struct Facts: Hashable {
+        let status: HTTPResponse.Status
+        let code: String
+        let detail: String
+        var fix: String?
+        var offset: Int64?
+        var partIndex: Int?
+        var limit: Limit?
+        var retryAfterSeconds: Int?
+        var allowedMethods: [String] = []
+        var challenge: String?
+        var resumption = Resumption()
+    }
+
+    /// Apart from the problem: every asynchronous function that may throw one has room for it in its frame, several times
+    /// over, for as long as its request lasts.
+    private indirect enum Storage: Hashable {
+        case facts(Facts)
+    }
+
+    private var storage: Storage
+
+    private var facts: Facts {
+        get {
+            switch storage {
+            case .facts(let facts): facts
+            }
+        }
+        set { storage = .facts(newValue) }
+    }
 
     /// A limit that a request went over.
     public struct Limit: Sendable, Hashable, Encodable {
@@ -44,10 +99,7 @@ public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible 
 
     /// For refusals of one's own.
     public init(status: HTTPResponse.Status, code: String, detail: String, fix: String? = nil) {
-        self.status = status
-        self.code = code
-        self.detail = detail
-        self.fix = fix
+        storage = .facts(Facts(status: status, code: code, detail: detail, fix: fix))
     }
 
     /// What the parser found.

@@ -2,12 +2,22 @@ import Hummingbird
 import PostcardForm
 
 /// A form as it comes in: files go on to the store, text fields are gathered.
-struct IncomingForm {
+///
+/// It is an object, and only what it hands to the store is done in asynchronous functions: they keep their values, and
+/// copies of them, for as long as a sender stalls, and a form's are large.
+final class IncomingForm {
     /// The part that is being read.
     private enum Part {
         case none
         case field(name: String, value: [UInt8])
         case file
+    }
+
+    /// What is to be done with the upload.
+    private enum Step {
+        case beginFile(name: String, filename: String, contentType: String)
+        case write(ByteBuffer)
+        case endFile
     }
 
     private var parser: FormParser
@@ -36,62 +46,85 @@ struct IncomingForm {
     ///   - rest: The bytes behind them.
     /// - Throws: ``FormProblem`` or ``UploadProblem`` for what is wrong with the form, and whatever the body or the
     ///   upload throw.
-    mutating func receive(
+    func receive(
         _ beginning: ByteBuffer?, _ rest: inout RequestBody.AsyncIterator, into upload: some PendingUpload
     ) async throws {
         var next = beginning
-        while let chunk = next {
-            var position = 0
-            while let event = try parser.nextEvent(in: chunk.readableBytesSpan, at: &position) {
-                try checker?.check(event, in: chunk.readableBytesSpan, readBy: parser)
-                try await take(event, of: chunk, into: upload)
+        while true {
+            // Not kept while the next bytes are waited for, which then need no other memory.
+            do {
+                guard let chunk = next.take() else { break }
+                var position = 0
+                while let step = try nextStep(in: chunk, at: &position) {
+                    switch step {
+                    case .beginFile(let name, let filename, let contentType):
+                        try await upload.beginFile(name: name, filename: filename, contentType: contentType)
+                    case .write(let bytes): try await upload.write(bytes)
+                    case .endFile: try await upload.endFile()
+                    }
+                }
             }
             next = try await rest.next(isolation: #isolation)
         }
+        try finish()
+    }
+
+    /// Reads on up to the next step; `nil` where the chunk is used up.
+    @inline(never)
+    private func nextStep(in chunk: ByteBuffer, at position: inout Int) throws -> Step? {
+        while let event = try parser.nextEvent(in: chunk.readableBytesSpan, at: &position) {
+            try checker?.check(event, in: chunk.readableBytesSpan, readBy: parser)
+            if let step = try step(for: event, in: chunk) { return step }
+        }
+        return nil
+    }
+
+    @inline(never)
+    private func finish() throws {
         try parser.finish()
         try checker?.formEnded(at: parser.offset)
     }
 
-    private mutating func take(
-        _ event: FormEvent, of chunk: ByteBuffer, into upload: some PendingUpload
-    ) async throws {
+    private func step(for event: FormEvent, in chunk: ByteBuffer) throws -> Step? {
         switch event {
-        case .partBegan(let header):
-            partIndex = header.index
-            capture?.partBegan(header, at: parser.offset)
-            try hold(header.name.utf8.count + (header.filename?.utf8.count ?? 0))
-            guard let filename = header.filename else {
-                part = .field(name: header.name, value: [])
-                return
-            }
-            part = .file
-            let contentType = header.contentType ?? MediaType.octetStream.value
-            try hold(contentType.utf8.count)
-            try await upload.beginFile(name: header.name, filename: filename, contentType: contentType)
+        case .partBegan(let header): return try begin(header)
         case .bytes(let bytes):
             capture?.partTook(bytes.count)
-            if case .field = part { try hold(bytes.count) }
-            try await take(bytes, of: chunk, into: upload)
+            return try take(bytes, of: chunk)
         case .partEnded:
+            defer { part = .none }
             switch part {
-            case .none: break
+            case .none: return nil
             case .field(let name, let value):
                 capture?.partEnded(value: value)
                 fields.append(UploadRecord.Field(name: name, value: String(decoding: value, as: UTF8.self)))
+                return nil
             case .file:
                 capture?.partEnded()
-                try await upload.endFile()
+                return .endFile
             }
-            part = .none
         }
     }
 
-    private mutating func take(
-        _ bytes: FormBytes, of chunk: ByteBuffer, into upload: some PendingUpload
-    ) async throws {
+    private func begin(_ header: PartHeader) throws -> Step? {
+        partIndex = header.index
+        capture?.partBegan(header, at: parser.offset)
+        try hold(header.name.utf8.count + (header.filename?.utf8.count ?? 0))
+        guard let filename = header.filename else {
+            part = .field(name: header.name, value: [])
+            return nil
+        }
+        part = .file
+        let contentType = header.contentType ?? MediaType.octetStream.value
+        try hold(contentType.utf8.count)
+        return .beginFile(name: header.name, filename: filename, contentType: contentType)
+    }
+
+    private func take(_ bytes: FormBytes, of chunk: ByteBuffer) throws -> Step? {
         switch (part, bytes) {
-        case (.none, _): break
-        case (.field(let name, var value), let bytes):
+        case (.none, _): return nil
+        case (.field(let name, var value), _):
+            try hold(bytes.count)
             // Emptied first, because an array that two hold is copied when it grows.
             part = .none
             switch bytes {
@@ -100,18 +133,16 @@ struct IncomingForm {
             case .held(let range): value.append(contentsOf: parser.heldBytes[range])
             }
             part = .field(name: name, value: value)
+            return nil
         case (.file, .chunk(let range)):
-            guard let slice = chunk.getSlice(at: chunk.readerIndex + range.lowerBound, length: range.count) else {
-                return
-            }
-            try await upload.write(slice)
+            return chunk.getSlice(at: chunk.readerIndex + range.lowerBound, length: range.count).map(Step.write)
         case (.file, .held(let range)):
-            try await upload.write(ByteBuffer(bytes: parser.heldBytes[range]))
+            return .write(ByteBuffer(bytes: parser.heldBytes[range]))
         }
     }
 
     /// Accounts for bytes that stay in memory until the record is written.
-    private mutating func hold(_ count: Int) throws(UploadProblem) {
+    private func hold(_ count: Int) throws(UploadProblem) {
         guard recordBytes + count <= maximumRecordBytes else {
             throw .recordTooLarge(maximum: maximumRecordBytes, partIndex: partIndex)
         }
@@ -131,3 +162,6 @@ struct IncomingForm {
         }
     }
 }
+
+@available(*, unavailable)
+extension IncomingForm: Sendable {}

@@ -77,11 +77,9 @@ struct Reception<Store: UploadStore>: Sendable {
     private func receive(
         _ request: Request, under key: IdempotencyKey?, logger: Logger
     ) async throws -> CommittedUpload {
-        let parser = try parser(for: request)
+        let form = try form(for: request)
         let key = try key ?? IdempotencyKey(of: request, scope: options.keyScope)
         let peer = UploadConnection.current?.peer
-        var form = IncomingForm(
-            parser: parser, rules: options.rules, maximumRecordBytes: options.maximumRecordBytes, held: held)
         var body = request.body.makeAsyncIterator()
         try meter.checkRoom(for: peer, options)
         do {
@@ -146,8 +144,21 @@ struct Reception<Store: UploadStore>: Sendable {
         }
     }
 
-    /// Judges the request by its head alone.
-    func parser(for request: Request) throws(UploadProblem) -> FormParser {
+    /// The form of a request. The head is judged by the call.
+    @inline(never)
+    private func form(for request: Request) throws -> IncomingForm {
+        IncomingForm(
+            parser: try parser(for: request), rules: options.rules, maximumRecordBytes: options.maximumRecordBytes,
+            held: held)
+    }
+
+    /// What looks at the form of a request that is received in pieces. The head is judged by the call.
+    @inline(never)
+    func check(for request: Request) throws -> FormCheck {
+        FormCheck(parser: try parser(for: request), rules: options.rules)
+    }
+
+    private func parser(for request: Request) throws(UploadProblem) -> FormParser {
         let contentType = try request.formContentType(limits: options.limits)
         do {
             return try FormParser(contentType: contentType, limits: options.limits)

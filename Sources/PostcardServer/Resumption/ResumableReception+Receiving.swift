@@ -65,7 +65,7 @@ extension ResumableReception {
         defer { meter.ended(for: peer, bodyBytes: 0, after: start.duration(to: .now)) }
         guard !turn.isEnded else { throw UploadProblem.supersededAppend }
         var writing = try await UploadAppend(to: upload, of: uploads)
-        var check = upload.takeCheck(at: append.offset)
+        let check = upload.takeCheck(at: append.offset)
         let interruption: (any Error)?
         do {
             while let chunk = next {

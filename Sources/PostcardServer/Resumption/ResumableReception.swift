@@ -36,9 +36,20 @@ struct ResumableReception<Store: UploadStore>: Sendable {
 
     /// Answers a request that posts a form, and may want to go on with it later.
     func create(_ request: Request, logger: Logger) async throws -> Response {
+        if let response = try await createResumable(request, logger) { return response }
+        return try await reception.answer(request, logger: logger)
+    }
+
+    /// Receives a form that can be resumed.
+    ///
+    /// Apart, because its frame is large: without it a sender of another form that stalls costs less.
+    ///
+    /// - Returns: `nil` if the form is to be received without the offer to resume it.
+    @inline(never)
+    private func createResumable(_ request: Request, _ logger: Logger) async throws -> Response? {
         guard let append = try await counting(logger, { try AppendRequest(creatingBy: request) }),
             let upload = try await naming(append.version, logger, { try await begin(append, by: request) })
-        else { return try await reception.answer(request, logger: logger) }
+        else { return nil }
         return try await answering(append.version, logger) {
             try await upload.turns.taking(on: UploadConnection.current?.channel) { turn in
                 try await tell(append.version, of: upload)
@@ -51,7 +62,7 @@ struct ResumableReception<Store: UploadStore>: Sendable {
     private func begin(_ append: AppendRequest, by request: Request) async throws -> UnfinishedUpload? {
         // What can be said of the form by its head alone is said now.
         let contentType = try request.formContentType(limits: reception.options.limits)
-        let check = FormCheck(parser: try reception.parser(for: request), rules: reception.options.rules)
+        let check = try reception.check(for: request)
         let key = try IdempotencyKey(of: request, scope: reception.options.keyScope)
         let length = try append.length(known: nil, maximum: reception.options.limits.maximumBodyBytes)
         let share = PeerAddress.share(reception.options.clientShare, of: options.maximumUnfinished)

@@ -44,7 +44,7 @@ extension KeptBody {
     struct Builder {
         private var first: [UInt8] = []
         /// The newest chunks, uncopied where they are large, and never more of them than the end needs.
-        private var recent = CircularBuffer<ByteBuffer>()
+        private var recent = CircularBuffer<ByteBuffer>(initialCapacity: 1)
         private var recentBytes = 0
         private(set) var length: Int64 = 0
 
