@@ -16,6 +16,9 @@ let forServer: TargetDependencyCondition? = .when(traits: ["Server"])
 let forQueue: TargetDependencyCondition? = .when(traits: ["Queue"])
 let forCommandLine: TargetDependencyCondition? = .when(traits: ["CommandLine"])
 
+/// The libraries that decode and encode pictures on Linux. ImageIO does so on Apple platforms.
+let withPictures: BuildSettingCondition = .when(platforms: [.linux], traits: ["Pictures"])
+
 /// The files of the receiver's page, which are part of the program.
 let pageFiles: [Resource] = [
     "bytes.js", "compose.js", "elements.js", "icon.svg", "page.css", "page.html", "page.js", "received.js",
@@ -42,14 +45,21 @@ let package = Package(
         .library(name: "PostcardClient", targets: ["PostcardClient"]),
         .library(name: "PostcardAsyncHTTP", targets: ["PostcardAsyncHTTP"]),
         .library(name: "PostcardQueue", targets: ["PostcardQueue"]),
+        .library(name: "PostcardPictures", targets: ["PostcardPictures"]),
         .library(name: "PostcardServer", targets: ["PostcardServer"]),
+        .library(name: "PostcardReceiver", targets: ["PostcardReceiver"]),
         .library(name: "PostcardServerTesting", targets: ["PostcardServerTesting"]),
         .executable(name: "postcard", targets: ["postcard"]),
     ],
     traits: [
         .trait(name: "AsyncHTTP", description: "PostcardAsyncHTTP, and with it AsyncHTTPClient and SwiftNIO"),
-        .trait(name: "Server", description: "PostcardServer, and with it Hummingbird, SwiftNIO and Swift Crypto"),
+        .trait(
+            name: "Server", description: "PostcardServer and PostcardReceiver, and with them Hummingbird and SwiftNIO"),
         .trait(name: "Queue", description: "PostcardQueue, and with it GRDB and SQLite"),
+        .trait(
+            name: "Pictures",
+            description: "On Linux, PostcardPictures with libjpeg-turbo, libpng, libwebp and libheif; Scripts/set-up "
+                + "installs them"),
         .trait(
             name: "CommandLine", description: "The postcard program", enabledTraits: ["AsyncHTTP", "Queue", "Server"]),
         .default(enabledTraits: ["AsyncHTTP", "Queue", "Server", "CommandLine"]),
@@ -128,16 +138,25 @@ let package = Package(
             exclude: leftOut, resources: forApps("Localizable.xcstrings", "PrivacyInfo.xcprivacy"),
             swiftSettings: settings),
         .target(
+            name: "CPictureCodecs", cSettings: [.define("POSTCARD_PICTURES", withPictures)],
+            linkerSettings: ["jpeg", "png", "webp", "webpdemux", "heif"].map { .linkedLibrary($0, withPictures) }),
+        .target(
+            name: "PostcardPictures",
+            dependencies: [
+                "CPictureCodecs", "PostcardForm", .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            exclude: leftOut, resources: forApps("Localizable.xcstrings"), swiftSettings: settings),
+        .target(
             name: "PostcardServer",
             dependencies: [
-                "PostcardDoctor", "PostcardFiles", "PostcardForm", "PostcardResumption",
+                "PostcardFiles", "PostcardForm", "PostcardResumption",
+                .product(name: "CoreMetrics", package: "swift-metrics", condition: forServer),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
                 .product(name: "HummingbirdCore", package: "hummingbird", condition: forServer),
                 .product(name: "HummingbirdHTTP2", package: "hummingbird", condition: forServer),
                 .product(name: "Logging", package: "swift-log"),
-                .product(name: "CoreMetrics", package: "swift-metrics", condition: forServer),
                 .product(name: "NIOCore", package: "swift-nio", condition: forServer),
                 .product(name: "NIOHTTP1", package: "swift-nio", condition: forServer),
                 .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: forServer),
@@ -145,9 +164,25 @@ let package = Package(
                 .product(name: "NIOPosix", package: "swift-nio", condition: forServer),
                 .product(name: "NIOSSL", package: "swift-nio-ssl", condition: forServer),
                 .product(name: "NIOTLS", package: "swift-nio", condition: forServer),
-                .product(name: "SystemPackage", package: "swift-system"),
                 .product(
                     name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: forServer),
+                .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            swiftSettings: settings),
+        .target(
+            name: "PostcardReceiver",
+            dependencies: [
+                "PostcardDoctor", "PostcardFiles", "PostcardForm", "PostcardServer",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
+                .product(name: "HummingbirdCore", package: "hummingbird", condition: forServer),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio", condition: forServer),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: forServer),
+                .product(
+                    name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: forServer),
+                .product(name: "SystemPackage", package: "swift-system"),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle", condition: forServer),
             ],
             resources: pageFiles, swiftSettings: settings),
@@ -161,8 +196,7 @@ let package = Package(
             name: "postcard",
             dependencies: [
                 "PostcardForm", "PostcardDoctor", "PostcardClient", "PostcardAsyncHTTP", "PostcardQueue",
-                "PostcardServer",
-                "PostcardSamples",
+                "PostcardServer", "PostcardReceiver", "PostcardSamples",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
@@ -231,7 +265,7 @@ let package = Package(
             name: "PostcardCommandTests",
             dependencies: [
                 "PostcardAsyncHTTP", "PostcardClient", "PostcardDoctor", "PostcardForm", "PostcardQueue",
-                "PostcardSamples", "PostcardServer", "PostcardTestSupport", "postcard",
+                "PostcardReceiver", "PostcardSamples", "PostcardServer", "PostcardTestSupport", "postcard",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -275,10 +309,13 @@ let package = Package(
             ],
             swiftSettings: settings),
         .testTarget(
+            name: "PostcardPicturesTests", dependencies: ["PostcardForm", "PostcardPictures", "PostcardTestSupport"],
+            swiftSettings: settings),
+        .testTarget(
             name: "PostcardServerTests",
             dependencies: [
-                "PostcardFiles", "PostcardForm", "PostcardResumption", "PostcardServer", "PostcardServerTesting",
-                "PostcardTestSupport", "postcard",
+                "PostcardFiles", "PostcardForm", "PostcardReceiver", "PostcardResumption", "PostcardServer",
+                "PostcardServerTesting", "PostcardTestSupport", "postcard",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
                 .product(name: "Logging", package: "swift-log"),

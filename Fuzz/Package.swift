@@ -16,7 +16,10 @@ let targets = [
 
 /// What some of them need beside what all need.
 let dependencies: [String: [Target.Dependency]] = [
-    "Heads": [.product(name: "PostcardServer", package: "postcard"), .product(name: "Logging", package: "swift-log")],
+    "Heads": [
+        .product(name: "PostcardReceiver", package: "postcard"), .product(name: "PostcardServer", package: "postcard"),
+        .product(name: "Logging", package: "swift-log"),
+    ],
     "QueueRows": [
         .product(name: "PostcardClient", package: "postcard"), .product(name: "PostcardQueue", package: "postcard"),
         .product(name: "GRDB", package: "GRDB.swift"), .product(name: "HTTPTypes", package: "swift-http-types"),

@@ -1,6 +1,6 @@
 public import PostcardServer
 
-/// What every `UploadStore` promises, one promise a check, for the tests of a store of one's own.
+/// Checks of what every `UploadStore` promises, for the tests of your own store.
 ///
 /// ```swift
 /// @Test(arguments: UploadStoreCheck.allCases)
@@ -36,31 +36,31 @@ public enum UploadStoreCheck: String, Sendable, CaseIterable {
 
     /// Runs the check.
     ///
-    /// - Parameter open: Opens a store. The first time that a check calls it the store must be empty; each later time
-    ///   it is the same store again, as after a restart, and the one that was open before is held by nobody.
-    /// - Throws: ``UploadStoreViolation`` where the store breaks the promise; what the store throws, unchanged.
+    /// - Parameter open: Opens a store. It must be empty the first time that a check calls this. Each later time it is the
+    ///   same store, as after a restart, and the check has released the object from before.
+    /// - Throws: ``UploadStoreViolation`` if the store breaks the promise, and the errors of the store.
     public func run<Store: UploadStore>(opening open: () async throws -> Store) async throws {
-        let bench = UploadStoreBench(check: self)
+        let checks = UploadStoreChecks(check: self)
         switch self {
-        case .nothingIsSeenBeforeTheCommit: try await bench.nothingIsSeenBeforeTheCommit(try await open())
-        case .recordHoldsWhatWasSent: try await bench.recordHoldsWhatWasSent(try await open())
-        case .discardedUploadLeavesNothing: try await bench.discardedUploadLeavesNothing(try await open())
-        case .abandonedUploadLeavesNothing: try await bench.abandonedUploadLeavesNothing(open)
-        case .uploadsAtOnceStayApart: try await bench.uploadsAtOnceStayApart(try await open())
-        case .recordsSurviveReopening: try await bench.recordsSurviveReopening(open)
-        case .filesAreReadInPieces: try await bench.filesAreReadInPieces(try await open())
-        case .listingIsNewestFirst: try await bench.listingIsNewestFirst(try await open())
-        case .listingResumesBehindAnIdentifier: try await bench.listingResumesBehindAnIdentifier(try await open())
-        case .unknownIdentifiersAreNoError: try await bench.unknownIdentifiersAreNoError(try await open())
-        case .deletingRemovesTheRecord: try await bench.deletingRemovesTheRecord(try await open())
-        case .openFilesOutliveTheirRecord: try await bench.openFilesOutliveTheirRecord(try await open())
-        case .keyGivesTheFirstRecord: try await bench.keyGivesTheFirstRecord(try await open())
-        case .keyGivesTheFirstRecordAfterReopening: try await bench.keyGivesTheFirstRecordAfterReopening(open)
-        case .keyGivesOneRecordToManyAtOnce: try await bench.keyGivesOneRecordToManyAtOnce(try await open())
-        case .keyOfAnotherContentIsRefused: try await bench.keyOfAnotherContentIsRefused(try await open())
-        case .keyOfAnotherScopeIsAnotherKey: try await bench.keyOfAnotherScopeIsAnotherKey(try await open())
-        case .keyIsFreeAfterDeletion: try await bench.keyIsFreeAfterDeletion(try await open())
-        case .keyIsFreeAfterFailure: try await bench.keyIsFreeAfterFailure(try await open())
+        case .nothingIsSeenBeforeTheCommit: try await checks.nothingIsSeenBeforeTheCommit(try await open())
+        case .recordHoldsWhatWasSent: try await checks.recordHoldsWhatWasSent(try await open())
+        case .discardedUploadLeavesNothing: try await checks.discardedUploadLeavesNothing(try await open())
+        case .abandonedUploadLeavesNothing: try await checks.abandonedUploadLeavesNothing(open)
+        case .uploadsAtOnceStayApart: try await checks.uploadsAtOnceStayApart(try await open())
+        case .recordsSurviveReopening: try await checks.recordsSurviveReopening(open)
+        case .filesAreReadInPieces: try await checks.filesAreReadInPieces(try await open())
+        case .listingIsNewestFirst: try await checks.listingIsNewestFirst(try await open())
+        case .listingResumesBehindAnIdentifier: try await checks.listingResumesBehindAnIdentifier(try await open())
+        case .unknownIdentifiersAreNoError: try await checks.unknownIdentifiersAreNoError(try await open())
+        case .deletingRemovesTheRecord: try await checks.deletingRemovesTheRecord(try await open())
+        case .openFilesOutliveTheirRecord: try await checks.openFilesOutliveTheirRecord(try await open())
+        case .keyGivesTheFirstRecord: try await checks.keyGivesTheFirstRecord(try await open())
+        case .keyGivesTheFirstRecordAfterReopening: try await checks.keyGivesTheFirstRecordAfterReopening(open)
+        case .keyGivesOneRecordToManyAtOnce: try await checks.keyGivesOneRecordToManyAtOnce(try await open())
+        case .keyOfAnotherContentIsRefused: try await checks.keyOfAnotherContentIsRefused(try await open())
+        case .keyOfAnotherScopeIsAnotherKey: try await checks.keyOfAnotherScopeIsAnotherKey(try await open())
+        case .keyIsFreeAfterDeletion: try await checks.keyIsFreeAfterDeletion(try await open())
+        case .keyIsFreeAfterFailure: try await checks.keyIsFreeAfterFailure(try await open())
         }
     }
 }

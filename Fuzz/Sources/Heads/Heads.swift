@@ -1,6 +1,7 @@
 import Foundation
 import Inputs
 import Logging
+import PostcardReceiver
 import PostcardServer
 import Synchronization
 

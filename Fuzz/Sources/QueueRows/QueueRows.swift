@@ -43,7 +43,7 @@ private final class FuzzedQueue: Sendable {
         "upload.priority", "upload.networks", "upload.sequence", "upload.notBefore", "upload.sent", "upload.total",
         "upload.attempts", "upload.failures", "upload.reason", "upload.resource", "upload.enqueued",
         "request.idempotencyKey", "request.headerFields", "request.contentType", "request.parts", "response.status",
-        "response.contentType", "response.body",
+        "response.contentType", "response.body", "delivery.attempt",
     ]
 
     private init() throws {
@@ -75,7 +75,9 @@ private final class FuzzedQueue: Sendable {
                     INSERT INTO response VALUES (1, 201, 'text/plain', x'6f6b');
                     CREATE TEMP TABLE kept_upload AS SELECT * FROM upload;
                     CREATE TEMP TABLE kept_request AS SELECT * FROM request;
+                    INSERT INTO delivery VALUES (1, 1);
                     CREATE TEMP TABLE kept_response AS SELECT * FROM response;
+                    CREATE TEMP TABLE kept_delivery AS SELECT * FROM delivery;
                     """)
         }
         atexit {
@@ -92,6 +94,7 @@ private final class FuzzedQueue: Sendable {
                     INSERT INTO upload SELECT * FROM kept_upload;
                     INSERT INTO request SELECT * FROM kept_request;
                     INSERT INTO response SELECT * FROM kept_response;
+                    INSERT INTO delivery SELECT * FROM kept_delivery;
                     """)
         }
         for file in bodies where !FileManager.default.fileExists(atPath: file.path) { try body.write(to: file) }
@@ -179,9 +182,13 @@ private struct Reading: UploadTransport {
     func send(
         _ request: UploadRequest, reporting report: @escaping @Sendable (TransportEvent) -> Void
     ) async throws -> UploadResponse {
-        if let layout = request.body {
+        if let reader = try request.body?.reader() {
             var body = Data()
-            for try await chunk in layout.chunks() { body += chunk }
+            var buffer = [UInt8](repeating: 0, count: 1 << 16)
+            while try await reader.prepare() {
+                let count = try buffer.withUnsafeMutableBytes { try reader.read(into: $0) }
+                body += buffer[..<count]
+            }
             if body != expected { finding("\(body.count) other bytes are sent to \(request.url)") }
         }
         return UploadResponse(status: .created, headerFields: HTTPFields(), body: Data())

@@ -1,7 +1,60 @@
+/// The TIFF structure that EXIF is written in (TIFF 6.0 §2, Exif 3.0 §4.5), or its beginning, in memory.
+package struct TIFFBlock {
+    let bytes: [UInt8]
+    private let isLittleEndian: Bool
+
+    /// - Returns: `nil` if the bytes do not begin as such a structure does.
+    package init?(_ bytes: [UInt8]) {
+        guard bytes.count >= 8, Self.isHeader(bytes) else { return nil }
+        self.bytes = bytes
+        isLittleEndian = bytes[0] == UInt8(ascii: "I")
+    }
+
+    static func isHeader(_ bytes: some Collection<UInt8>) -> Bool {
+        bytes.starts(with: [0x49, 0x49, 0x2A, 0]) || bytes.starts(with: [0x4D, 0x4D, 0, 0x2A])
+    }
+
+    /// A number of up to four bytes; `nil` if it is not within the bytes.
+    func number(at offset: Int64, bytes count: Int) -> Int64? {
+        guard offset >= 0, offset <= Int64(bytes.count - count) else { return nil }
+        let start = Int(clamping: offset)
+        let found = bytes[start..<(start + count)]
+        return isLittleEndian ? found.littleEndian : found.bigEndian
+    }
+
+    /// A number in the structure's order of bytes.
+    func encoded(_ number: Int64, bytes count: Int) -> [UInt8] {
+        let bytes = (0..<count).map { UInt8(truncatingIfNeeded: number >> (8 * Int64($0))) }
+        return isLittleEndian ? bytes : bytes.reversed()
+    }
+
+    /// Where the entry with a tag begins in a directory.
+    func entry(tag: Int64, in directory: Int64) -> Int64? {
+        guard let count = number(at: directory, bytes: 2) else { return nil }
+        return (0..<count).lazy.map { directory + 2 + 12 * $0 }.first { number(at: $0, bytes: 2) == tag }
+    }
+
+    /// Where the directory with the GPS position is named, if that holds a latitude (Exif 3.0 §4.6.3).
+    package var locationEntry: Int64? {
+        guard let first = number(at: 4, bytes: 4), let entry = entry(tag: 0x8825, in: first),
+            let directory = number(at: entry + 8, bytes: 4), self.entry(tag: 2, in: directory) != nil
+        else { return nil }
+        return entry
+    }
+
+    /// The orientation of the picture, from 1 to 8; `nil` if it is missing or another number.
+    package var orientation: Int64? {
+        guard let first = number(at: 4, bytes: 4), let entry = entry(tag: 0x0112, in: first),
+            number(at: entry + 2, bytes: 2) == 3, let value = number(at: entry + 8, bytes: 2), (1...8).contains(value)
+        else { return nil }
+        return value
+    }
+}
+
 /// Writes EXIF again with the same offsets and without what has to go.
 ///
-/// What is kept is copied to where it was; every other byte is zero. So a value goes even where the entry that names
-/// it is not understood, and so do the remains that editors leave.
+/// What is kept is copied to its old place, and every other byte becomes zero. This removes values even if their entry
+/// is not understood, and remains that editors leave.
 struct EXIFRewriter {
     private let tiff: TIFFBlock
     private let depth: Int
@@ -10,7 +63,7 @@ struct EXIFRewriter {
     private var claims: [(range: Range<Int>, isCopied: Bool)] = []
     private var entriesLeft = 10_000
     private var directoriesLeft = 64
-    /// Values may share bytes, but not so many that copying them takes long.
+    /// Values may share bytes, within a limit that keeps copying fast.
     private var copiesLeft: Int
 
     private enum Directory {
@@ -93,12 +146,12 @@ extension EXIFRewriter {
 
     /// Rewrites a directory and what it names.
     ///
-    /// - Returns: Where the next one is; 0 if there is none.
+    /// - Returns: The offset of the next one; 0 if there is none.
     private mutating func rewrite(
         directory offset: Int64, _ kind: Directory, namedAt place: Int64
     ) throws(BlockFault) -> Int64 {
         guard let count = tiff.number(at: offset, bytes: 2), offset + 2 + 12 * count <= Int64(tiff.bytes.count) else {
-            throw BlockFault(at: Int(clamping: place), "the EXIF names a directory at \(offset), where none fits")
+            throw BlockFault(at: Int(clamping: place), "the EXIF has a directory at \(offset), where none fits")
         }
         entriesLeft -= Int(clamping: count)
         directoriesLeft -= 1
@@ -108,7 +161,7 @@ extension EXIFRewriter {
         let start = Int(clamping: offset)
         let next = tiff.number(at: offset + 2 + 12 * count, bytes: 4)
         let table = start..<(start + 2 + 12 * Int(clamping: count) + (next == nil ? 0 : 4))
-        // A directory that names itself or one before it would go on for ever.
+        // A directory that refers to itself or an earlier one would never end.
         guard !claims.contains(where: { !$0.isCopied && $0.range.overlaps(table) }) else {
             throw BlockFault(at: start, "the directories of the EXIF overlap or name one another")
         }
@@ -120,7 +173,7 @@ extension EXIFRewriter {
             if try rewrite(entry) { kept.append(entry) }
         }
         try copyPictures(of: kept)
-        // A directory without entries is none.
+        // A directory without entries is not valid.
         let filler = kind == .main ? Self.orientationEntry(1, tiff) : versionEntry
         let entries = kept.isEmpty && count > 0 ? filler : kept.flatMap(\.bytes)
         let followed = kind == .main ? next ?? 0 : 0
@@ -152,12 +205,12 @@ extension EXIFRewriter {
         case 3, 8: 2
         case 4, 9, 11, 13: 4
         case 5, 10, 12: 8
-        // An unknown one is taken to have its value in the entry.
+        // A value of unknown type is assumed to be in the entry.
         default: 0
         }
     }
 
-    /// The numbers of a value, of which there have to be few.
+    /// The numbers of a value, which must be few.
     private func numbers(of entry: Entry) -> [Int64] {
         let size = entry.type == 3 ? 2 : 4
         guard [3, 4, 13].contains(entry.type), entry.count <= 4096 else { return [] }
@@ -210,7 +263,7 @@ extension EXIFRewriter {
     // MARK: - Values
 
     private mutating func copy(_ value: Range<Int64>) throws(BlockFault) {
-        // What is said to be outside of the EXIF is not sent with it.
+        // Values outside the EXIF are not kept.
         guard let range = range(value) else { return }
         copiesLeft -= range.count
         guard copiesLeft >= 0 else { throw BlockFault(at: range.lowerBound, "the values of the EXIF overlap") }
@@ -246,7 +299,7 @@ extension EXIFRewriter {
             let depth = depth
             try rewrite(offset..<(offset + length)) { picture throws(BlockFault) in
                 guard picture.starts(with: [0xFF, 0xD8]) else {
-                    throw BlockFault(at: 0, "the EXIF's thumbnail is no JPEG")
+                    throw BlockFault(at: 0, "the EXIF's thumbnail is not a JPEG")
                 }
                 do throws(MetadataError) {
                     return try MetadataScan.applied(.location, to: picture, depth: depth + 1)

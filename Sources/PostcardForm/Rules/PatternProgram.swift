@@ -1,7 +1,7 @@
 /// A pattern as a nondeterministic automaton: after K. Thompson, "Regular Expression Search Algorithm" (1968).
 struct PatternProgram: Sendable {
     enum Instruction: Sendable {
-        /// Takes one character of the set and goes on with the next instruction.
+        /// Matches one character of the set and continues with the next instruction.
         case take(ScalarSet)
         /// Goes on at both places.
         case split(Int, Int)
@@ -72,14 +72,14 @@ struct PatternProgram: Sendable {
     private mutating func emit(_ instruction: Instruction) throws(PatternFault) {
         guard instructions.count < TextPattern.maximumStates else {
             throw PatternFault(
-                "it comes to more than \(TextPattern.maximumStates) states",
+                "it has more than \(TextPattern.maximumStates) states",
                 fix: "Repeat less, and say how long the value may be by maximumCharacters.")
         }
         instructions.append(instruction)
     }
 }
 
-/// How far a text has been matched: every place of the program at which the match may stand.
+/// How far a text has been matched: all instructions at which the match may be.
 struct PatternMatch: Sendable {
     private var places: [Int] = []
     private var next: [Int] = []
@@ -99,7 +99,7 @@ struct PatternMatch: Sendable {
 
     /// Takes the next character.
     ///
-    /// - Returns: False where no text that begins so can match.
+    /// - Returns: `false` if no text with this beginning can match.
     mutating func advance(over scalar: Unicode.Scalar, in program: PatternProgram) -> Bool {
         step += 1
         isComplete = false
@@ -126,4 +126,69 @@ struct PatternMatch: Sendable {
             }
         }
     }
+}
+
+/// The characters that one place of a pattern matches.
+struct ScalarSet: Sendable {
+    var ranges: [ClosedRange<UInt32>] = []
+    var categories: Set<Unicode.GeneralCategory> = []
+    var takesWhiteSpace = false
+    /// Sets within the set, such as `\D` in `[\D5]`.
+    var members: [ScalarSet] = []
+    var isNegated = false
+
+    init() {}
+
+    init(_ scalar: Unicode.Scalar) {
+        ranges = [scalar.value...scalar.value]
+    }
+
+    private init(_ ranges: [ClosedRange<Unicode.Scalar>]) {
+        self.ranges = ranges.map { $0.lowerBound.value...$0.upperBound.value }
+    }
+
+    /// - Parameter name: A general category of Unicode, such as `Lu`, or the first letter of several, such as `L`.
+    init?(category name: String) {
+        categories = Set(Self.categories.filter { $0.key == name || $0.key.prefix(1) == name }.values)
+        if categories.isEmpty { return nil }
+    }
+
+    func contains(_ scalar: Unicode.Scalar) -> Bool {
+        let isMember =
+            ranges.contains { $0.contains(scalar.value) }
+            || (!categories.isEmpty && categories.contains(scalar.properties.generalCategory))
+            || (takesWhiteSpace && scalar.properties.isWhitespace) || members.contains { $0.contains(scalar) }
+        return isMember != isNegated
+    }
+
+    var negated: ScalarSet {
+        var set = self
+        set.isNegated.toggle()
+        return set
+    }
+
+    /// The only character, if the set has just one.
+    var single: UInt32? {
+        guard ranges.count == 1, ranges[0].count == 1, !isNegated else { return nil }
+        return ranges[0].lowerBound
+    }
+
+    static let digits = ScalarSet(["0"..."9"])
+    static let wordCharacters = ScalarSet(["0"..."9", "A"..."Z", "a"..."z", "_"..."_"])
+    static let allButLineBreaks = ScalarSet(["\n"..."\n", "\r"..."\r", "\u{2028}"..."\u{2029}"]).negated
+    static let whiteSpace = {
+        var set = ScalarSet()
+        set.takesWhiteSpace = true
+        return set
+    }()
+
+    private static let categories: [String: Unicode.GeneralCategory] = [
+        "Lu": .uppercaseLetter, "Ll": .lowercaseLetter, "Lt": .titlecaseLetter, "Lm": .modifierLetter,
+        "Lo": .otherLetter, "Mn": .nonspacingMark, "Mc": .spacingMark, "Me": .enclosingMark, "Nd": .decimalNumber,
+        "Nl": .letterNumber, "No": .otherNumber, "Pc": .connectorPunctuation, "Pd": .dashPunctuation,
+        "Ps": .openPunctuation, "Pe": .closePunctuation, "Pi": .initialPunctuation, "Pf": .finalPunctuation,
+        "Po": .otherPunctuation, "Sm": .mathSymbol, "Sc": .currencySymbol, "Sk": .modifierSymbol, "So": .otherSymbol,
+        "Zs": .spaceSeparator, "Zl": .lineSeparator, "Zp": .paragraphSeparator, "Cc": .control, "Cf": .format,
+        "Cs": .surrogate, "Co": .privateUse, "Cn": .unassigned,
+    ]
 }

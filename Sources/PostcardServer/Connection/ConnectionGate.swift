@@ -1,16 +1,16 @@
-import Logging
-import NIOCore
+package import Logging
+package import NIOCore
 import SystemPackage
 
 /// Keeps a server from having more connections than it has descriptors for, and one address from having all of them.
 ///
 /// It is the first handler of the channel that accepts connections. Those that it does not accept wait in the
 /// system's queue until another one is closed.
-final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandler, Sendable {
-    typealias InboundIn = any Channel
-    typealias InboundOut = any Channel
-    typealias OutboundIn = Never
-    typealias OutboundOut = Never
+package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandler, Sendable {
+    package typealias InboundIn = any Channel
+    package typealias InboundOut = any Channel
+    package typealias OutboundIn = Never
+    package typealias OutboundOut = Never
 
     private enum State {
         case open
@@ -47,14 +47,14 @@ final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandler, Senda
     /// - Parameters:
     ///   - maximum: The most connections.
     ///   - share: The most connections of one address.
-    static func install(on server: any Channel, maximum: Int, share: Int, logger: Logger) async throws {
+    package static func install(on server: any Channel, maximum: Int, share: Int, logger: Logger) async throws {
         try await server.eventLoop.submit {
             let gate = ConnectionGate(maximum: maximum, share: share, logger: logger, eventLoop: server.eventLoop)
             try server.pipeline.syncOperations.addHandler(gate, position: .first)
         }.get()
     }
 
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let channel = unwrapInboundIn(data)
         let peer = PeerAddress(channel.remoteAddress)
         if let peer, count.value.peers[peer, default: 0] >= share {
@@ -76,7 +76,7 @@ final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandler, Senda
         if count.value.state == .full { goOn(server) }
     }
 
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    package func errorCaught(context: ChannelHandlerContext, error: any Error) {
         let exhaustions: [Errno] = [.tooManyOpenFiles, .tooManyOpenFilesInSystem, .noBufferSpace, .noMemory]
         guard let failure = error as? IOError, exhaustions.contains(Errno(rawValue: failure.errnoCode)) else {
             return context.fireErrorCaught(error)
@@ -88,7 +88,7 @@ final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandler, Senda
         context.eventLoop.scheduleTask(in: Self.pause) { [self] in goOn(server) }
     }
 
-    func read(context: ChannelHandlerContext) {
+    package func read(context: ChannelHandlerContext) {
         if count.value.state == .open { context.read() }
     }
 

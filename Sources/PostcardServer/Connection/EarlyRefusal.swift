@@ -1,13 +1,13 @@
 import NIOCore
 
 /// A request that was refused where it was taken apart, so that nobody behind the connection has seen it.
-struct EarlyRefusal: Sendable {
-    let problem: UploadProblem
+package struct EarlyRefusal: Sendable {
+    package let problem: UploadProblem
     /// The first bytes of what came last on the connection: as a rule those of the request.
-    let bytes: [UInt8]
+    package let bytes: [UInt8]
 
     /// Told of each such request, on the connection's event loop.
-    typealias Observer = @Sendable (EarlyRefusal) -> Void
+    package typealias Observer = @Sendable (EarlyRefusal) -> Void
 }
 
 /// Holds what comes on a connection for as long as it is taken apart, and not a moment longer.

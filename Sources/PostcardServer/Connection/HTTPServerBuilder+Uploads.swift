@@ -1,5 +1,6 @@
 public import HummingbirdCore
 import HummingbirdHTTP2
+public import NIOSSL
 
 extension HTTPServerBuilder {
     /// HTTP/1.1 with the manners that uploads need.
@@ -17,7 +18,7 @@ extension HTTPServerBuilder {
         uploads(options: options, onEarlyRefusal: { _ in })
     }
 
-    static func uploads(
+    package static func uploads(
         options: ConnectionOptions, onEarlyRefusal: @escaping EarlyRefusal.Observer
     ) -> HTTPServerBuilder {
         HTTPServerBuilder { responder in
@@ -31,20 +32,19 @@ extension HTTPServerBuilder {
     /// HTTP/2 or HTTP/1.1 over TLS, whichever the client prefers, with the same manners.
     ///
     /// - Parameters:
-    ///   - certificate: What the server shows of itself. The files are read by this call.
+    ///   - tls: The certificate and its key, and how connections are secured.
     ///   - options: How a connection is kept, and how it ends.
-    /// - Throws: ``ServerCertificateError`` where the certificate or its key cannot be used.
+    /// - Throws: `NIOSSLError` where the certificate or its key cannot be used.
     public static func uploads(
-        certificate: ServerCertificate, options: ConnectionOptions = ConnectionOptions()
+        tls: TLSConfiguration, options: ConnectionOptions = ConnectionOptions()
     ) throws -> HTTPServerBuilder {
-        try uploads(certificate: certificate, options: options, onEarlyRefusal: { _ in })
+        try uploads(tls: tls, options: options, onEarlyRefusal: { _ in })
     }
 
-    static func uploads(
-        certificate: ServerCertificate, options: ConnectionOptions, onEarlyRefusal: @escaping EarlyRefusal.Observer
+    package static func uploads(
+        tls: TLSConfiguration, options: ConnectionOptions, onEarlyRefusal: @escaping EarlyRefusal.Observer
     ) throws -> HTTPServerBuilder {
-        let tls = try certificate.configuration()
-        return HTTPServerBuilder { responder in
+        HTTPServerBuilder { responder in
             // Streams in progress are not cut off behind a GOAWAY: slow ones end by themselves, as over HTTP/1.1.
             let streams = HTTP2ChannelConfiguration(
                 idleTimeout: options.idleTimeout, gracefulCloseTimeout: nil,

@@ -36,5 +36,5 @@ package enum OpenFiles {
     }
 
     /// The most connections that leave room for one file each and for what a receiver has open of its own.
-    static var maximumConnections: Int { max((maximum - 64) / 2, 8) }
+    package static var maximumConnections: Int { max((maximum - 64) / 2, 8) }
 }

@@ -2,8 +2,11 @@ import NIOCore
 
 /// The client that a connection counts for: an IPv4 address, or an IPv6 network of 64 bits, of which a single client
 /// has all addresses as a rule (RFC 6177).
-struct PeerAddress: Hashable, Sendable {
+package struct PeerAddress: Hashable, Sendable {
     private let network: [UInt8]
+
+    /// Identifies the client in text.
+    var name: String { network.map { String($0, radix: 16) }.joined(separator: ":") }
 
     /// - Returns: `nil` for an address that says nothing about the client, such as a Unix socket's.
     init?(_ address: SocketAddress?) {
@@ -22,7 +25,7 @@ struct PeerAddress: Hashable, Sendable {
     }
 
     /// The number that one address may have of a maximum.
-    static func share(_ share: Double, of maximum: Int) -> Int {
+    package static func share(_ share: Double, of maximum: Int) -> Int {
         guard share < 1 else { return maximum }
         return max(Int(Double(maximum) * share), 1)
     }

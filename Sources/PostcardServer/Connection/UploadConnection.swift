@@ -6,13 +6,13 @@ import NIOHTTPTypes
 struct AnswerFlush: Sendable {}
 
 /// The connection that the request under way came on, and what is kept for as long as the request lasts.
-struct UploadConnection: Sendable {
-    @TaskLocal static var current: UploadConnection?
+package struct UploadConnection: Sendable {
+    @TaskLocal package static var current: UploadConnection?
 
     let channel: any Channel
 
     /// Whether it is one stream of a connection of HTTP/2. The parent of a whole connection is what accepted it.
-    var isStream: Bool { channel.parent?.parent != nil }
+    package var isStream: Bool { channel.parent?.parent != nil }
 
     /// The client that the request counts for; `nil` where nothing tells clients apart.
     var peer: PeerAddress? { PeerAddress(channel.remoteAddress) }

@@ -2,12 +2,11 @@ public import HTTPTypes
 public import PostcardForm
 import PostcardResumption
 
-/// Why a request is refused; its JSON is the answer, as RFC 9457 has it.
+/// Why a request is refused. Encoded as JSON it is the response (RFC 9457).
 public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The HTTP status that the request is refused with.
+    /// The HTTP status of the response.
     public var status: HTTPResponse.Status { facts.status }
-    /// What kind of problem it is: a ``FormProblem/Code`` or one of the receiver's own. It is stable: scripts may
-    /// match it.
+    /// The kind of problem: a ``FormProblem/Code`` or one of the server's own. It is stable, so scripts can match it.
     public var code: String { facts.code }
     /// What is wrong with this request, in a sentence.
     public var detail: String { facts.detail }
@@ -16,37 +15,37 @@ public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible 
         get { facts.fix }
         set { facts.fix = newValue }
     }
-    /// The byte at which the form goes wrong, counted from the start of the body.
+    /// The byte that is wrong, counted from the start of the body.
     public var offset: Int64? {
         get { facts.offset }
         set { facts.offset = newValue }
     }
-    /// The part in which the form goes wrong, from 0.
+    /// The part that is wrong, counted from 0.
     public var partIndex: Int? {
         get { facts.partIndex }
         set { facts.partIndex = newValue }
     }
-    /// The limit that the request went over.
+    /// The limit that the request exceeds.
     public var limit: Limit? {
         get { facts.limit }
         set { facts.limit = newValue }
     }
-    /// After how many seconds the request may be tried again.
+    /// After how many seconds to send the request again.
     public var retryAfterSeconds: Int? {
         get { facts.retryAfterSeconds }
         set { facts.retryAfterSeconds = newValue }
     }
-    /// The methods that the path has, for a 405.
+    /// The methods of the path, for a 405.
     public var allowedMethods: [String] {
         get { facts.allowedMethods }
         set { facts.allowedMethods = newValue }
     }
-    /// How to show who one is, for a 401: the value of `WWW-Authenticate` (RFC 9110 §11.6.1).
+    /// How to authenticate, for a 401: the value of `WWW-Authenticate` (RFC 9110 §11.6.1).
     public var challenge: String? {
         get { facts.challenge }
         set { facts.challenge = newValue }
     }
-    /// What the refusal of an upload that can be resumed has beside.
+    /// What the refusal of an unfinished upload adds.
     var resumption: Resumption {
         get { facts.resumption }
         set { facts.resumption = newValue }
@@ -66,8 +65,8 @@ public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible 
         var resumption = Resumption()
     }
 
-    /// Apart from the problem: every asynchronous function that may throw one has room for it in its frame, several times
-    /// over, for as long as its request lasts.
+    /// The facts are stored apart: each asynchronous function that may throw a problem has room for several in its frame,
+    /// for as long as the request lasts.
     private indirect enum Storage: Hashable {
         case facts(Facts)
     }
@@ -83,26 +82,26 @@ public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible 
         set { storage = .facts(newValue) }
     }
 
-    /// A limit that a request went over.
+    /// A limit that a request exceeds.
     public struct Limit: Sendable, Hashable, Encodable {
         /// The limit's name.
         public let name: String
-        /// The most that is allowed: bytes, seconds or a count.
+        /// The maximum: bytes, milliseconds or a count.
         public let value: Int64
 
-        /// For refusals of one's own.
+        /// Makes a limit, for your own refusals.
         public init(name: String, value: Int64) {
             self.name = name
             self.value = value
         }
     }
 
-    /// For refusals of one's own.
+    /// Makes a problem, for your own refusals.
     public init(status: HTTPResponse.Status, code: String, detail: String, fix: String? = nil) {
         storage = .facts(Facts(status: status, code: code, detail: detail, fix: fix))
     }
 
-    /// What the parser found.
+    /// Describes a problem that the parser found.
     public init(_ problem: FormProblem) {
         self.init(
             status: HTTPResponse.Status(code: problem.status), code: problem.code.rawValue, detail: problem.message,
@@ -112,7 +111,7 @@ public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible 
         limit = problem.limit.map { Limit(name: $0.name, value: $0.value) }
     }
 
-    /// What the kind of problem is called: the code in words.
+    /// The code in words.
     public var title: String {
         let words = code.replacing("-", with: " ")
         return words.prefix(1).uppercased() + words.dropFirst()
@@ -141,5 +140,26 @@ extension UploadProblem: Encodable {
         try container.encodeIfPresent(limit, forKey: .limit)
         try container.encodeIfPresent(resumption.expectedOffset, forKey: .expectedOffset)
         try container.encodeIfPresent(resumption.providedOffset, forKey: .providedOffset)
+    }
+}
+
+extension UploadProblem {
+    /// Describes a problem that the decoder found.
+    public init(_ error: FormDecodingError) {
+        self.init(
+            status: .init(code: error.status), code: error.code.rawValue, detail: error.message, fix: error.advice)
+        offset = error.offset
+        partIndex = error.partIndex
+    }
+
+    /// The refusal for an error of a handler that reads a form; `nil` for an error of another kind.
+    init?(anyOf error: any Error) {
+        switch error {
+        case let problem as UploadProblem: self = problem
+        case let problem as FormProblem: self.init(problem)
+        case let error as FormDecodingError: self.init(error)
+        case let error as UploadStoreError: self = .store(error)
+        default: return nil
+        }
     }
 }

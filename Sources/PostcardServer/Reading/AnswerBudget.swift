@@ -1,13 +1,13 @@
 import HTTPTypes
-import Hummingbird
-import NIOCore
+package import Hummingbird
+package import NIOCore
 import Synchronization
 
 /// The memory that answers may take together, while their bytes are not yet in their clients' sockets.
 ///
 /// A stored file is read in pieces, each once the piece before has been sent and there is room for the next. A client
 /// that does not read holds one piece until its connection is closed. ``AnswerRoom`` decides who gets how much.
-final class AnswerBudget: Sendable {
+package final class AnswerBudget: Sendable {
     private struct State {
         var room: AnswerRoom
         var lastNumber = 0
@@ -32,7 +32,7 @@ final class AnswerBudget: Sendable {
     /// - Parameters:
     ///   - bytes: The bytes of all answers together.
     ///   - clientShare: The part of them that the answers to one address may hold.
-    init(bytes: Int, clientShare: Double = 1) {
+    package init(bytes: Int, clientShare: Double = 1) {
         state = Mutex(State(room: AnswerRoom(total: bytes, share: clientShare)))
     }
 
@@ -78,9 +78,9 @@ final class AnswerBudget: Sendable {
 
     /// A body of bytes that were made for the answer. They count until they are sent, or the answer is dropped.
     ///
-    /// - Parameter peer: The client that the answer counts for.
+    /// - Parameter peer: The client that the answer counts for. Defaults to that of the current connection.
     /// - Throws: ``UploadProblem`` where the answers in progress leave no room for it.
-    func body(
+    package func body(
         of bytes: ByteBuffer, for peer: PeerAddress? = UploadConnection.current?.peer
     ) throws(UploadProblem) -> ResponseBody {
         guard bytes.readableBytes > AnswerRoom.minimumPieceBytes else { return ResponseBody(byteBuffer: bytes) }

@@ -1,10 +1,11 @@
 import Hummingbird
 import PostcardForm
+import Synchronization
 
-/// A form as it comes in: files go on to the store, text fields are gathered.
+/// A form that is being received: files are passed to the store, text fields are collected.
 ///
-/// It is an object, and only what it hands to the store is done in asynchronous functions: they keep their values, and
-/// copies of them, for as long as a sender stalls, and a form's are large.
+/// It is an object, and only what the store does is asynchronous: asynchronous functions keep their values, and copies of
+/// them, for as long as a client stalls, and a form's are large.
 final class IncomingForm {
     /// The part that is being read.
     private enum Part {
@@ -13,7 +14,7 @@ final class IncomingForm {
         case file
     }
 
-    /// What is to be done with the upload.
+    /// What the upload does next.
     private enum Step {
         case beginFile(name: String, filename: String, contentType: String)
         case write(ByteBuffer)
@@ -27,11 +28,10 @@ final class IncomingForm {
     private let held: HeldBytes
     private let maximumRecordBytes: Int
     private var checker: FormRuleChecker?
-    /// Notes what goes by, where somebody wants to see it.
-    private let capture = RequestCapture.current
+    private let observer = FormObservation.current
     private(set) var fields: [UploadRecord.Field] = []
 
-    /// - Parameter held: What all forms hold; whoever made this one gives ``recordBytes`` back to it.
+    /// - Parameter held: Counts the bytes of all forms in memory. The caller gives ``recordBytes`` back to it.
     init(parser: FormParser, rules: FormRules?, maximumRecordBytes: Int, held: HeldBytes) {
         self.held = held
         self.parser = parser
@@ -43,15 +43,14 @@ final class IncomingForm {
     ///
     /// - Parameters:
     ///   - beginning: The first bytes of the body.
-    ///   - rest: The bytes behind them.
-    /// - Throws: ``FormProblem`` or ``UploadProblem`` for what is wrong with the form, and whatever the body or the
-    ///   upload throw.
+    ///   - rest: The other bytes.
+    /// - Throws: ``FormProblem`` or ``UploadProblem`` if the form is refused, and the errors of the body and the upload.
     func receive(
         _ beginning: ByteBuffer?, _ rest: inout RequestBody.AsyncIterator, into upload: some PendingUpload
     ) async throws {
         var next = beginning
         while true {
-            // Not kept while the next bytes are waited for, which then need no other memory.
+            // The chunk is released before the wait for the next one, which then needs no other memory.
             do {
                 guard let chunk = next.take() else { break }
                 var position = 0
@@ -69,7 +68,7 @@ final class IncomingForm {
         try finish()
     }
 
-    /// Reads on up to the next step; `nil` where the chunk is used up.
+    /// Reads up to the next step; `nil` at the end of the chunk.
     @inline(never)
     private func nextStep(in chunk: ByteBuffer, at position: inout Int) throws -> Step? {
         while let event = try parser.nextEvent(in: chunk.readableBytesSpan, at: &position) {
@@ -89,18 +88,18 @@ final class IncomingForm {
         switch event {
         case .partBegan(let header): return try begin(header)
         case .bytes(let bytes):
-            capture?.partTook(bytes.count)
-            return try take(bytes, of: chunk)
+            observer?.partRead(bytes.count)
+            return try read(bytes, of: chunk)
         case .partEnded:
             defer { part = .none }
             switch part {
             case .none: return nil
             case .field(let name, let value):
-                capture?.partEnded(value: value)
+                observer?.partEnded(text: value)
                 fields.append(UploadRecord.Field(name: name, value: String(decoding: value, as: UTF8.self)))
                 return nil
             case .file:
-                capture?.partEnded()
+                observer?.partEnded(text: nil)
                 return .endFile
             }
         }
@@ -108,7 +107,7 @@ final class IncomingForm {
 
     private func begin(_ header: PartHeader) throws -> Step? {
         partIndex = header.index
-        capture?.partBegan(header, at: parser.offset)
+        observer?.partBegan(header, at: parser.offset)
         try hold(header.name.utf8.count + (header.filename?.utf8.count ?? 0))
         guard let filename = header.filename else {
             part = .field(name: header.name, value: [])
@@ -120,12 +119,12 @@ final class IncomingForm {
         return .beginFile(name: header.name, filename: filename, contentType: contentType)
     }
 
-    private func take(_ bytes: FormBytes, of chunk: ByteBuffer) throws -> Step? {
-        switch (part, bytes) {
-        case (.none, _): return nil
-        case (.field(let name, var value), _):
+    private func read(_ bytes: FormBytes, of chunk: ByteBuffer) throws -> Step? {
+        switch part {
+        case .none: return nil
+        case .field(let name, var value):
             try hold(bytes.count)
-            // Emptied first, because an array that two hold is copied when it grows.
+            // Emptied first, because an array with two owners is copied when it grows.
             part = .none
             switch bytes {
             case .chunk(let range):
@@ -134,14 +133,16 @@ final class IncomingForm {
             }
             part = .field(name: name, value: value)
             return nil
-        case (.file, .chunk(let range)):
-            return chunk.getSlice(at: chunk.readerIndex + range.lowerBound, length: range.count).map(Step.write)
-        case (.file, .held(let range)):
-            return .write(ByteBuffer(bytes: parser.heldBytes[range]))
+        case .file:
+            switch bytes {
+            case .chunk(let range):
+                return chunk.getSlice(at: chunk.readerIndex + range.lowerBound, length: range.count).map(Step.write)
+            case .held(let range): return .write(ByteBuffer(bytes: parser.heldBytes[range]))
+            }
         }
     }
 
-    /// Accounts for bytes that stay in memory until the record is written.
+    /// Counts bytes that stay in memory until the record is written.
     private func hold(_ count: Int) throws(UploadProblem) {
         guard recordBytes + count <= maximumRecordBytes else {
             throw .recordTooLarge(maximum: maximumRecordBytes, partIndex: partIndex)
@@ -150,10 +151,10 @@ final class IncomingForm {
         recordBytes += count
     }
 
-    /// The bytes of the body that were read.
+    /// How many bytes of the body were read.
     var bodyBytes: Int64 { parser.offset }
 
-    /// What an error that ended the form is to its sender.
+    /// The error that the client gets.
     func problem(for error: any Error) -> any Error {
         switch error {
         case let problem as FormProblem: UploadProblem(problem)
@@ -165,3 +166,25 @@ final class IncomingForm {
 
 @available(*, unavailable)
 extension IncomingForm: Sendable {}
+
+/// Counts the bytes of all forms that stay in memory until their records are written.
+final class HeldBytes: Sendable {
+    private let maximum: Int
+    private let held = Atomic<Int>(0)
+
+    init(maximum: Int) {
+        self.maximum = maximum
+    }
+
+    /// - Throws: ``UploadProblem`` if all forms together would exceed the maximum. Nothing is counted then.
+    func take(_ count: Int) throws(UploadProblem) {
+        guard held.add(count, ordering: .relaxed).newValue <= maximum else {
+            giveBack(count)
+            throw .tooMuchHeld(maximum: maximum)
+        }
+    }
+
+    func giveBack(_ count: Int) {
+        held.subtract(count, ordering: .relaxed)
+    }
+}

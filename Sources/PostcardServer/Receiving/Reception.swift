@@ -9,44 +9,52 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Takes a request with a form and answers it with the record, or refuses it.
+/// Receives the form of a request and responds with its record, or refuses it.
 struct Reception<Store: UploadStore>: Sendable {
     let store: Store
     let options: UploadOptions
     let meter: UploadMeter
-    /// Told of every record.
-    let live: LiveEvents?
-    /// The memory that answers take.
+    /// Limits the memory for responses.
     let budget: AnswerBudget
     private let held: HeldBytes
 
-    init(store: Store, options: UploadOptions, meter: UploadMeter, live: LiveEvents?, budget: AnswerBudget) {
+    init(store: Store, options: UploadOptions, meter: UploadMeter, budget: AnswerBudget) {
         self.store = store
         self.options = options
         self.meter = meter
-        self.live = live
         self.budget = budget
         held = HeldBytes(maximum: options.maximumHeldBytes)
     }
 
-    /// - Parameter key: What the form is known by, where that is not for the request to say.
-    func answer(_ request: Request, under key: IdempotencyKey? = nil, logger: Logger) async throws -> Response {
+    func response(to request: Request, logger: Logger) async throws -> Response {
+        await response(showing: try await receive(request, logger: logger).record, logger: logger)
+    }
+
+    /// Receives the form of a request, and counts and reports what became of it.
+    ///
+    /// - Parameter key: The key under which the form becomes a record. Defaults to the one in the request.
+    func receive(
+        _ request: Request, under key: UploadKey? = nil, logger: Logger
+    ) async throws -> CommittedUpload {
         do {
-            let upload = try await receive(request, under: key, logger: logger)
-            let record = upload.record
+            let upload = try await store(request, under: key, logger: logger)
             meter.received(upload)
-            if !upload.isRepetition { live?.publish(.uploaded(record)) }
-            return Response(
-                status: .created,
-                headers: [.contentType: "application/json", .location: record.url, .xContentTypeOptions: "nosniff"],
-                body: await body(of: record, logger: logger))
+            UploadReport.set(upload.isRepetition ? .repeated(upload.record.id) : .recorded(upload.record))
+            return upload
         } catch let problem as UploadProblem {
             meter.refused(problem)
             throw problem
         }
     }
 
-    /// The answer's body: the stored bytes, or those of a small record, which are faster made again than read.
+    func response(showing record: UploadRecord, logger: Logger) async -> Response {
+        Response(
+            status: .created,
+            headers: [.contentType: "application/json", .location: record.url, .xContentTypeOptions: "nosniff"],
+            body: await body(of: record, logger: logger))
+    }
+
+    /// The body of a response: the stored bytes, or for a small record the JSON, which is faster to encode than to read.
     private func body(of record: UploadRecord, logger: Logger) async -> ResponseBody {
         guard record.expectedBytes > Self.smallBytes else {
             return ResponseBody(byteBuffer: ByteBuffer(bytes: record.json()))
@@ -54,16 +62,16 @@ struct Reception<Store: UploadStore>: Sendable {
         do {
             return try await body(ofRecord: record.id, logger: logger)
         } catch {
-            // Someone deleted it in this moment, or it cannot be opened now. It was received all the same.
+            // Another request has deleted it, or it cannot be opened now. The form was received in any case.
             return ResponseBody(byteBuffer: ByteBuffer(bytes: record.json()))
         }
     }
 
-    /// A record of which several thousand may be in memory.
+    /// The size of a record of which several thousand may be in memory.
     private static var smallBytes: Int { 4 << 10 }
 
-    /// The body of a record's answer, as it is stored. The form was received, so the answer does not wait for clients that
-    /// do not read theirs.
+    /// The stored bytes of a record. The form was received, so its response does not wait for clients that do not read
+    /// theirs.
     func body(ofRecord id: UploadID, logger: Logger) async throws -> ResponseBody {
         do {
             if let stored = try await store.openRecord(id) { return budget.body(of: stored, priority: .immediate) }
@@ -74,16 +82,16 @@ struct Reception<Store: UploadStore>: Sendable {
         throw UploadProblem.uploadNotFound
     }
 
-    private func receive(
-        _ request: Request, under key: IdempotencyKey?, logger: Logger
+    private func store(
+        _ request: Request, under key: UploadKey?, logger: Logger
     ) async throws -> CommittedUpload {
         let form = try form(for: request)
-        let key = try key ?? IdempotencyKey(of: request, scope: options.keyScope)
+        let key = try key ?? UploadKey(of: request, scope: options.keyScope)
         let peer = UploadConnection.current?.peer
         var body = request.body.makeAsyncIterator()
         try meter.checkRoom(for: peer, options)
         do {
-            // Before the body is asked for, because a store without room for it says so here.
+            // Before `100 Continue`, because a store without room throws here.
             let announced = request.headers[.contentLength].flatMap { Int64($0) }
             let upload = try await store.beginUpload(under: key, announcedBytes: announced)
             let beginning: ByteBuffer?
@@ -144,7 +152,7 @@ struct Reception<Store: UploadStore>: Sendable {
         }
     }
 
-    /// The form of a request. The head is judged by the call.
+    /// Checks the head of the request.
     @inline(never)
     private func form(for request: Request) throws -> IncomingForm {
         IncomingForm(
@@ -152,10 +160,10 @@ struct Reception<Store: UploadStore>: Sendable {
             held: held)
     }
 
-    /// What looks at the form of a request that is received in pieces. The head is judged by the call.
+    /// Checks the head of a request that begins a form.
     @inline(never)
-    func check(for request: Request) throws -> FormCheck {
-        FormCheck(parser: try parser(for: request), rules: options.rules)
+    func checker(for request: Request) throws -> ArrivingFormChecker {
+        ArrivingFormChecker(parser: try parser(for: request), rules: options.rules)
     }
 
     private func parser(for request: Request) throws(UploadProblem) -> FormParser {

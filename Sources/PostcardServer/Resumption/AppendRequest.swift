@@ -2,28 +2,33 @@ import HTTPTypes
 import Hummingbird
 import PostcardResumption
 
-/// What a request says of the upload that it begins or goes on with.
+/// What a request says about the unfinished upload that it creates or appends to.
 struct AppendRequest {
     let version: ResumptionVersion
     /// Whether its bytes are the upload's last.
     let isComplete: Bool
-    /// Where its bytes belong.
+    /// Where its bytes begin in the upload.
     let offset: Int64
-    /// How many bytes it announces.
+    /// How many bytes it has.
     let contentLength: Int64?
-    /// How many bytes it says that the upload will have.
+    /// How many bytes the upload will have.
     private let uploadLength: Int64?
+
+    /// Whether a request that posts a form wants to be able to resume it, or is only its beginning.
+    static func isAsked(by request: Request) -> Bool {
+        request.headers.contains(.uploadComplete) || request.headers.contains(.uploadIncomplete)
+    }
 
     /// Reads a request that posts a form.
     ///
-    /// - Returns: `nil` where the form is to be received without the offer to resume it.
+    /// - Returns: `nil` if the form cannot be resumed.
     init?(creatingBy request: Request) throws(UploadProblem) {
         let fields = request.headers
         guard let version = ResumptionVersion(of: fields) else {
             let saysIncomplete = [ResumptionVersion.interop3, .newest].contains { version in
                 fields.uploadCompleteness(in: version) == false
             }
-            // What is said to be a beginning only is no form.
+            // The beginning of a form is not a form.
             guard !saysIncomplete else { throw .unknownResumptionVersion }
             return nil
         }
@@ -35,7 +40,7 @@ struct AppendRequest {
         uploadLength = fields.uploadLength
     }
 
-    /// Reads a request that goes on with an upload.
+    /// Reads a request that appends to an upload.
     init(appendingBy request: Request) throws(UploadProblem) {
         let fields = request.headers
         guard let version = ResumptionVersion(of: fields) else { throw .unknownResumptionVersion }
@@ -56,11 +61,11 @@ struct AppendRequest {
         uploadLength = fields.uploadLength
     }
 
-    /// The length of the upload, where it is known by now.
+    /// The length of the upload, if this or an earlier request says it.
     ///
     /// - Parameters:
-    ///   - known: What an earlier request said.
-    ///   - maximum: The most that an upload may have.
+    ///   - known: The length that an earlier request said.
+    ///   - maximum: How many bytes an upload may have.
     func length(known: Int64?, maximum: Int64) throws(UploadProblem) -> Int64? {
         var lengths = Set([known, uploadLength].compactMap(\.self))
         let end = contentLength.map { content in

@@ -10,22 +10,38 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Takes a form in as many requests as it needs, and answers the last of them as if it had come in one.
-struct ResumableReception<Store: UploadStore>: Sendable {
-    let uploads: UnfinishedUploads
+/// Receives a form in several requests, and responds to the last one as if the form had arrived in it alone.
+struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Sendable {
+    let uploads: Uploads
     let reception: Reception<Store>
     let options: ResumptionOptions
 
-    /// What a request has come to.
+    /// What became of a request.
     enum Outcome {
         case answer(Response)
-        /// The form was looked at, and the refusal counted there.
+        /// The form was read and refused, and the refusal counted.
         case refusedForm(UploadProblem)
+    }
+
+    /// Adds the routes of unfinished uploads. The route that creates them is that of forms.
+    func addRoutes<Context>(to routes: inout Routes<Context>) {
+        let path = reception.options.path
+        routes.add(RouterPath(path), .options) { request, _ in try offer(to: request) }
+        let upload = RouterPath(ResumptionPath.folder(below: path) + "/{id}")
+        routes.add(upload, .head) { request, context in
+            try await progress(request, id: context.parameters.get("id"), logger: context.logger)
+        }
+        routes.add(upload, .patch) { request, context in
+            try await append(request, id: context.parameters.get("id"), logger: context.logger)
+        }
+        routes.add(upload, .delete) { request, context in
+            try await cancel(request, id: context.parameters.get("id"), logger: context.logger)
+        }
     }
 
     // MARK: - Requests
 
-    /// Answers OPTIONS: that uploads can be resumed here, and how large they may be (§4.1.4 of the draft).
+    /// Responds to OPTIONS: uploads can be resumed here, and how large they may be (§4.1.4 of the draft).
     func offer(to request: Request) throws -> Response {
         let version = ResumptionVersion(of: request.headers) ?? .newest
         var headers: HTTPFields = [.acceptPatch: PartialUpload.mediaType, .cacheControl: "no-store"]
@@ -34,54 +50,51 @@ struct ResumableReception<Store: UploadStore>: Sendable {
         return Response(status: .noContent, headers: headers)
     }
 
-    /// Answers a request that posts a form, and may want to go on with it later.
-    func create(_ request: Request, logger: Logger) async throws -> Response {
-        if let response = try await createResumable(request, logger) { return response }
-        return try await reception.answer(request, logger: logger)
-    }
-
-    /// Receives a form that can be resumed.
+    /// Responds to a request that posts a form which may be resumed.
     ///
-    /// Apart, because its frame is large: without it a sender of another form that stalls costs less.
-    ///
-    /// - Returns: `nil` if the form is to be received without the offer to resume it.
-    @inline(never)
-    private func createResumable(_ request: Request, _ logger: Logger) async throws -> Response? {
+    /// - Returns: `nil` if the form is to be received as one that cannot be resumed.
+    @inline(never)  // Its frame is large, and other forms are received where it is called.
+    func create(_ request: Request, logger: Logger) async throws -> Response? {
         guard let append = try await counting(logger, { try AppendRequest(creatingBy: request) }),
-            let upload = try await naming(append.version, logger, { try await begin(append, by: request) })
+            let upload = try await naming(append.version, logger, { try await create(append, by: request) })
         else { return nil }
         return try await answering(append.version, logger) {
-            try await upload.turns.taking(on: UploadConnection.current?.channel) { turn in
-                try await tell(append.version, of: upload)
-                return try await receive(append, request, into: upload, turn, isWhole: true, logger)
+            try await upload.lock.withLock(on: UploadConnection.current?.channel) { holder in
+                try await announce(upload, append.version)
+                return try await receive(append, request, into: upload, holder, isWhole: true, logger)
             }
         }
     }
 
-    /// - Returns: `nil` where no more uploads can be kept, and this one can do without.
-    private func begin(_ append: AppendRequest, by request: Request) async throws -> UnfinishedUpload? {
-        // What can be said of the form by its head alone is said now.
+    /// - Returns: `nil` if no more uploads can be kept, and the request has the whole form.
+    private func create(_ append: AppendRequest, by request: Request) async throws -> Uploads.Unfinished? {
+        // A request that its head alone shows to be wrong is refused first.
         let contentType = try request.formContentType(limits: reception.options.limits)
-        let check = try reception.check(for: request)
-        let key = try IdempotencyKey(of: request, scope: reception.options.keyScope)
+        let checker = try reception.checker(for: request)
+        let key = try UploadKey(of: request, scope: reception.options.keyScope)
         let length = try append.length(known: nil, maximum: reception.options.limits.maximumBodyBytes)
         let share = PeerAddress.share(reception.options.clientShare, of: options.maximumUnfinished)
         do {
-            let upload = try await uploads.begin(
-                contentType: contentType, key: key, length: length, check: check, options: options,
-                owner: UploadConnection.current?.peer, share: share)
+            let id = ResumptionID.random()
+            let form = UnfinishedForm(
+                contentType: contentType,
+                // The identifier is known to the client alone, and so is a key made of it.
+                key: key ?? UploadKey(id.text, scope: "\u{0}resumable"), length: length,
+                client: UploadConnection.current?.peer.map { .init(name: $0.name, maximumUploads: share) })
+            let upload = try await uploads.createUnfinishedUpload(id, of: form, options: options)
             guard upload != nil || append.isComplete else {
                 throw UploadProblem.tooManyUnfinished(options, share: share)
             }
+            upload?.lock.giveBack(checker)
             return upload
         } catch let error as UploadStoreError where error.code == .full && append.isComplete {
-            // There may be room for the form once, if not for what came and its record.
+            // There may be room for the record alone.
             return nil
         }
     }
 
-    /// Tells where the upload can be gone on with, before its bytes are read (§5).
-    private func tell(_ version: ResumptionVersion, of upload: UnfinishedUpload) async throws {
+    /// Sends the upload's address before its bytes are read (§5).
+    private func announce(_ upload: Uploads.Unfinished, _ version: ResumptionVersion) async throws {
         var head = HTTPResponse(status: .uploadResumptionSupported)
         head.headerFields[.location] = location(of: upload)
         head.headerFields.setResumptionVersion(version)
@@ -89,20 +102,20 @@ struct ResumableReception<Store: UploadStore>: Sendable {
         try await UploadConnection.current?.inform(head)
     }
 
-    /// Answers PATCH.
+    /// Responds to PATCH.
     func append(_ request: Request, id: String?, logger: Logger) async throws -> Response {
         let append = try await counting(logger) { try AppendRequest(appendingBy: request) }
         return try await answering(append.version, logger) {
             let upload = try await find(id)
-            return try await upload.turns.taking(on: UploadConnection.current?.channel) { turn in
-                switch try await upload.promisedProgress() {
+            return try await upload.lock.withLock(on: UploadConnection.current?.channel) { holder in
+                switch try await upload.durableProgress() {
                 case .gone: throw UploadProblem.unfinishedUploadNotFound
                 case .unfinished(let offset):
                     try check(append, offset, isComplete: false)
                     let length = try append.length(
-                        known: upload.facts.length, maximum: reception.options.limits.maximumBodyBytes)
-                    if let length { try await upload.learn(length: length) }
-                    return try await receive(append, request, into: upload, turn, isWhole: false, logger)
+                        known: upload.form.length, maximum: reception.options.limits.maximumBodyBytes)
+                    if let length { try await upload.setLength(length) }
+                    return try await receive(append, request, into: upload, holder, isWhole: false, logger)
                 case .finished(let length, _):
                     try check(append, length, isComplete: true)
                     return .answer(try await answerAgain(append, request, upload, logger))
@@ -118,92 +131,86 @@ struct ResumableReception<Store: UploadStore>: Sendable {
         }
     }
 
-    /// Gives the last answer to a sender who missed it, and asks for it by completing the upload once more.
+    /// Repeats the final response for a client that missed it, and asks for it by completing the upload again.
     private func answerAgain(
-        _ append: AppendRequest, _ request: Request, _ upload: UnfinishedUpload, _ logger: Logger
+        _ append: AppendRequest, _ request: Request, _ upload: Uploads.Unfinished, _ logger: Logger
     ) async throws -> Response {
         let completed = UploadProblem.completedUpload(in: append.version).adding { fields in
             fields.setUploadCompleteness(true, in: append.version)
         }
         guard append.isComplete, append.contentLength ?? 0 == 0 else { throw completed }
         for try await chunk in request.body where chunk.readableBytes > 0 { throw completed }
-        let kept = try await kept(by: upload)
+        let kept = try await upload.response()
+        if let record = kept.record { UploadReport.set(.repeated(record)) }
         let response = try await kept.response { try await reception.body(ofRecord: $0, logger: logger) }
         return describe(response, kept.length, append.version)
     }
 
-    private func kept(by upload: UnfinishedUpload) async throws -> KeptAnswer {
-        try await onFileThread { [folder = upload.folder] in try folder.answer() }
-    }
-
-    /// Answers HEAD. An append that is under way is ended, because its sender has given it up, and its bytes that have
-    /// got as far as here are taken before.
+    /// Responds to HEAD. Ends an append in progress, because its client has given up on it, but first accepts the bytes
+    /// that have arrived.
     func progress(_ request: Request, id: String?, logger: Logger) async throws -> Response {
         let version = try await counting(logger) { try Self.version(of: request) }
         return try await answering(version, logger) {
             let upload = try await find(id)
-            // Nobody waits for a form that is being screened, unless that ends this very moment.
-            if upload.turns.isFinishing, let answer = try? await describe(upload, version) { return .answer(answer) }
-            return try await upload.turns.taking { _ in .answer(try await describe(upload, version)) }
+            // A form may be screened for a long time, and is not waited for.
+            if upload.lock.isFinishing, let answer = try? await describe(upload, version) { return .answer(answer) }
+            return try await upload.lock.withLock { .answer(try await describe(upload, version)) }
         }
     }
 
-    private func describe(_ upload: UnfinishedUpload, _ version: ResumptionVersion) async throws -> Response {
+    private func describe(_ upload: Uploads.Unfinished, _ version: ResumptionVersion) async throws -> Response {
         var headers: HTTPFields = [.cacheControl: "no-store"]
-        headers.uploadLength = upload.facts.length
-        switch try await upload.promisedProgress() {
+        headers.uploadLength = upload.form.length
+        switch try await upload.durableProgress() {
         case .gone: throw UploadProblem.unfinishedUploadNotFound
         case .unfinished(let offset):
             headers.uploadOffset = offset
             headers.setUploadCompleteness(false, in: version)
-        case .finished(let length, let location):
+        case .finished(let length, let record):
             headers.uploadOffset = length
             headers.uploadLength = length
             headers.setUploadCompleteness(true, in: version)
-            headers[.location] = location
+            headers[.location] = record.map(UploadRecord.url(of:))
+            if let record { UploadReport.set(.repeated(record)) }
         }
         headers.setUploadLimits(limits(of: upload), in: version)
         return Response(status: .noContent, headers: headers)
     }
 
-    /// Answers DELETE: nothing is left of the upload; the record of one that was complete stays.
+    /// Responds to DELETE: discards the upload. The record of a complete one stays.
     func cancel(_ request: Request, id: String?, logger: Logger) async throws -> Response {
         let version = try await counting(logger) { try Self.version(of: request) }
         return try await answering(version, logger) {
             let upload = try await find(id)
-            return try await upload.turns.taking { _ in
+            return try await upload.lock.withLock {
                 guard upload.progress != .gone else { throw UploadProblem.unfinishedUploadNotFound }
-                try await uploads.remove(upload)
+                try await upload.discard()
                 return .answer(Response(status: .noContent))
             }
         }
     }
 
-    // MARK: - What they have in common
+    // MARK: - What the requests have in common
 
     private static func version(of request: Request) throws(UploadProblem) -> ResumptionVersion {
         guard let version = ResumptionVersion(of: request.headers) else { throw .unknownResumptionVersion }
         return version
     }
 
-    private func find(_ id: String?) async throws -> UnfinishedUpload {
-        guard let id = id.flatMap({ ResumptionID($0) }), let upload = await uploads.find(id) else {
+    private func find(_ id: String?) async throws -> Uploads.Unfinished {
+        guard let id = id.flatMap({ ResumptionID($0) }), let upload = try await uploads.unfinishedUpload(id)
+        else {
             throw UploadProblem.unfinishedUploadNotFound
         }
         return upload
     }
 
-    func location(of upload: UnfinishedUpload) -> String {
-        Self.path(below: reception.options.path) + "/" + upload.id.text
+    func location(of upload: Uploads.Unfinished) -> String {
+        ResumptionPath.folder(below: reception.options.path) + "/" + upload.id.text
     }
 
-    /// Where uploads that can be resumed lie, below where forms are posted.
-    static func path(below uploadPath: String) -> String {
-        (uploadPath.hasSuffix("/") ? uploadPath : uploadPath + "/") + ResumptionPath.folder
-    }
-
-    func limits(of upload: UnfinishedUpload) -> UploadLimits {
-        limits(lifetime: upload.facts.expires.timeIntervalSinceNow)
+    func limits(of upload: Uploads.Unfinished) -> UploadLimits {
+        limits(lifetime: upload.expires.timeIntervalSinceNow)
     }
 
     private func limits(lifetime: Double) -> UploadLimits {
@@ -224,7 +231,7 @@ struct ResumableReception<Store: UploadStore>: Sendable {
         }
     }
 
-    /// Names the version in a refusal, and the limits in one that is about them.
+    /// Adds the version to a refusal, and the limits to one that is about them.
     private func naming<Value>(
         _ version: ResumptionVersion, _ logger: Logger, _ body: () async throws -> Value
     ) async throws -> Value {
@@ -254,5 +261,20 @@ struct ResumableReception<Store: UploadStore>: Sendable {
             reception.meter.refused(problem)
             throw problem
         }
+    }
+}
+
+/// The paths of unfinished uploads, below the path where forms are posted.
+package enum ResumptionPath {
+    private static let name = "resumable"
+
+    static func folder(below uploadPath: String) -> String {
+        (uploadPath.hasSuffix("/") ? uploadPath : uploadPath + "/") + name
+    }
+
+    /// Whether a path is that of an unfinished upload.
+    package static func contains(_ path: String, below uploadPath: String) -> Bool {
+        let segments = path.split(separator: "/")
+        return segments.count > 1 && segments.dropLast() == (uploadPath + "/" + name).split(separator: "/")[...]
     }
 }

@@ -1,15 +1,23 @@
-/// What an upload is known by: 26 lower-case letters and digits.
+import Synchronization
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Identifies a stored upload: 26 lower-case letters and digits.
 ///
 /// The first ten characters are the time of the record in milliseconds since 1970, the other sixteen 80 random
-/// bits, both in Crockford's base 32. Identifiers of one store sort as their records came, and knowing one does
+/// bits, both in Crockford's base 32. Identifiers of one store sort in the order of their records, and knowing one does
 /// not help to guess another.
 public struct UploadID: Sendable, Hashable, Comparable, Codable, CustomStringConvertible {
-    /// The identifier as it stands in paths and records.
+    /// The identifier as it is written in paths and records.
     public let text: String
 
-    /// Takes an identifier from a path or a record.
+    /// Reads an identifier from a path or a record.
     ///
-    /// - Returns: `nil` where the text is none; what is one holds no character that matters to a file system.
+    /// - Returns: `nil` if the text is not one. An identifier holds no character that has a meaning to a file system.
     public init?(_ text: some StringProtocol) {
         let bytes = text.utf8
         guard bytes.count == Self.length, bytes.allSatisfy(Self.alphabet.contains) else { return nil }
@@ -21,7 +29,7 @@ public struct UploadID: Sendable, Hashable, Comparable, Codable, CustomStringCon
         for shift in stride(from: Self.timeLength - 1, through: 0, by: -1) {
             bytes.append(Self.alphabet[Int(milliseconds >> (Int64(shift) * 5)) & 31])
         }
-        // Eight of five bits each, out of one number: a system's random numbers are dear.
+        // Eight of five bits each from one number, because the system's random numbers are slow.
         for _ in 0..<2 {
             let number = generator.next()
             for shift in stride(from: 0, to: 40, by: 5) {
@@ -61,4 +69,33 @@ public struct UploadID: Sendable, Hashable, Comparable, Codable, CustomStringCon
     }
 
     public var description: String { text }
+}
+
+/// Makes identifiers that only grow, even if the clock stops or is set back.
+final class UploadIDSource: Sendable {
+    private let last: Atomic<Int64>
+
+    /// - Parameter newest: The newest identifier that is already in use.
+    init(after newest: UploadID?) {
+        last = Atomic(newest?.milliseconds ?? 0)
+    }
+
+    func next() -> (id: UploadID, time: Date) {
+        let now = Date()
+        return (next(now: Int64(now.timeIntervalSince1970 * 1000)), now)
+    }
+
+    /// - Parameter now: Milliseconds since 1970.
+    func next(now: Int64) -> UploadID {
+        var known = last.load(ordering: .relaxed)
+        while true {
+            let next = max(now, known + 1)
+            let (isTaken, latest) = last.compareExchange(expected: known, desired: next, ordering: .relaxed)
+            if isTaken {
+                var generator = SystemRandomNumberGenerator()
+                return UploadID(milliseconds: next, using: &generator)
+            }
+            known = latest
+        }
+    }
 }

@@ -6,6 +6,10 @@ import PostcardForm
 import PostcardTestSupport
 import Testing
 
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
 /// Answers of success that come before the server can have the form.
 @Suite(.timeLimit(.minutes(10))) struct EarlyAnswerTests {
     private static let size: UInt64 = 64 << 20
@@ -39,9 +43,9 @@ import Testing
         let length = try #require(try form.layout().contentLength)
         try await Self.hasty(answer.status, ["Location": "/uploads/7"], body: answer.body) { server in
             let client = UploadClient(
-                transport: carrier.transport(), retryPolicy: RetryPolicy(maximumAttempts: 3, firstDelay: .zero))
+                transport: carrier.transport(), retry: RetryPolicy(maximumAttempts: 3, firstDelay: .zero))
             let error = try await #require(throws: UploadError.self) { try await client.upload(form, to: server.url) }
-            #expect(error.code == .answeredEarly, "\(error)")
+            #expect(error.code == .earlyResponse, "\(error)")
             #expect(error.delivery == .neverArrived && error.attempts == 1)
             let response = try #require(error.response)
             #expect(answer.status.hasPrefix("\(response.status.code)"))
@@ -69,7 +73,7 @@ import Testing
             _ = try await connection.readToEnd()
         } while: { server in
             let client = UploadClient(
-                transport: carrier.transport(), retryPolicy: RetryPolicy(maximumAttempts: 3, firstDelay: .zero))
+                transport: carrier.transport(), retry: RetryPolicy(maximumAttempts: 3, firstDelay: .zero))
             let response = try await client.upload(form, to: server.url)
             #expect(response.text == "known")
             #expect(response.attempts == 2)
@@ -83,7 +87,7 @@ import Testing
         let baseURL: URL
         let path = ""
         let sent: MultipartForm
-        let acceptsEarlyAnswers: Bool?
+        let acceptsEarlyResponses: Bool?
         func form() -> MultipartForm { sent }
     }
 
@@ -95,16 +99,16 @@ import Testing
         let form = try Self.form(in: folder)
         try await Self.hasty("200 OK", body: "thanks") { server in
             var client = UploadClient(transport: carrier.transport())
-            let endpoint = Hasty(baseURL: server.url, sent: form, acceptsEarlyAnswers: true)
+            let endpoint = Hasty(baseURL: server.url, sent: form, acceptsEarlyResponses: true)
             try await client.upload(endpoint)
-            client.acceptsEarlyAnswers = true
+            client.responses.acceptsEarly = true
             let response = try await client.upload(form, to: server.url)
             #expect(response.isEarly && response.text == "thanks")
             let strict = client
             let error = try await #require(throws: UploadError.self) {
-                try await strict.upload(Hasty(baseURL: server.url, sent: form, acceptsEarlyAnswers: false))
+                try await strict.upload(Hasty(baseURL: server.url, sent: form, acceptsEarlyResponses: false))
             }
-            #expect(error.code == .answeredEarly)
+            #expect(error.code == .earlyResponse)
         }
     }
 
@@ -113,12 +117,26 @@ import Testing
         let form = try Self.form(in: folder)
         try await Self.hasty("200 OK") { server in
             var client = UploadClient(transport: AsyncHTTPTransport(expectationPatience: .seconds(60)))
-            client.expectContinueAbove = 1
+            client.network.expectContinueAbove = 1
             let asking = client
             let error = try await #require(throws: UploadError.self) { try await asking.upload(form, to: server.url) }
-            #expect(error.code == .answeredEarly)
+            #expect(error.code == .earlyResponse)
             #expect(error.response?.bytesSent == 0)
         }
+    }
+
+    @Test(arguments: [0, 3000, 3 << 20])
+    func `a success of the caller's own protocol, whose bytes the session does not count, is no early one`(
+        size: Int
+    ) async throws {
+        let configuration = URLSessionTransport.configuration()
+        configuration.protocolClasses = [CannedAnswer.self] + (configuration.protocolClasses ?? [])
+        var form = MultipartForm()
+        form.append(Data(count: size), named: "file", filename: "a.bin")
+        let client = UploadClient(transport: URLSessionTransport(configuration: configuration))
+        let url = try #require(URL(string: "http://canned.example/uploads"))
+        let response = try await client.upload(form, to: url)
+        #expect(response.text == "canned" && !response.isEarly)
     }
 
     @Test(arguments: Carrier.allCases, [nil, 30_000] as [Int64?])
@@ -142,4 +160,23 @@ import Testing
             }
         }
     }
+}
+
+/// Answers every request for one host, whatever its body, as the stubs in apps' tests do.
+private final class CannedAnswer: URLProtocol {
+    override class func canInit(with request: URLRequest) -> Bool { request.url?.host() == "canned.example" }
+
+    override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
+
+    override func startLoading() {
+        guard let url = request.url,
+            let response = HTTPURLResponse(
+                url: url, statusCode: 201, httpVersion: "HTTP/1.1", headerFields: ["Content-Length": "6"])
+        else { return }
+        client?.urlProtocol(self, didReceive: response, cacheStoragePolicy: .notAllowed)
+        client?.urlProtocol(self, didLoad: Data("canned".utf8))
+        client?.urlProtocolDidFinishLoading(self)
+    }
+
+    override func stopLoading() {}
 }

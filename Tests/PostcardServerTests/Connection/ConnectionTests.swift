@@ -1,5 +1,6 @@
 import Foundation
 import PostcardForm
+import PostcardReceiver
 import PostcardServer
 import PostcardTestSupport
 import SystemPackage

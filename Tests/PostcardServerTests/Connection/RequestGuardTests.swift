@@ -1,4 +1,5 @@
 import Foundation
+import PostcardReceiver
 import PostcardServer
 import PostcardTestSupport
 import Testing

@@ -2,6 +2,7 @@ import Foundation
 import Hummingbird
 import NIOCore
 import NIOPosix
+import PostcardReceiver
 import PostcardTestSupport
 import Synchronization
 import Testing

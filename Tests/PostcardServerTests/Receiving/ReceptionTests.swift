@@ -1,6 +1,7 @@
 import Crypto
 import Foundation
 import PostcardForm
+import PostcardReceiver
 import PostcardServer
 import PostcardTestSupport
 import SystemPackage
@@ -61,7 +62,7 @@ struct ReceptionTests {
         }
     }
 
-    @Test("A form cut off by a client that vanishes leaves nothing behind, and the server goes on")
+    @Test("A form cut off by a client that vanishes leaves nothing behind, and the server keeps running")
     func vanishedClient() async throws {
         try await withReceiver { receiver in
             let port = receiver.port

@@ -17,7 +17,9 @@ struct StalledSenderTests {
     func `bytes that come in small pieces are gathered up to 4 KiB`(pieceBytes: Int) {
         var gathered = ByteBuffer(repeating: 0, count: pieceBytes).kept
         var count = 1
-        while gathered.takeIn(ByteBuffer(repeating: UInt8(truncatingIfNeeded: count), count: pieceBytes)) { count += 1 }
+        while gathered.appendIfSmall(ByteBuffer(repeating: UInt8(truncatingIfNeeded: count), count: pieceBytes)) {
+            count += 1
+        }
         #expect(count == 4096 / pieceBytes)
         #expect(gathered.capacity <= 4096)
         #expect(gathered.readableBytesView.enumerated().allSatisfy { $1 == UInt8(truncatingIfNeeded: $0 / pieceBytes) })
@@ -29,7 +31,7 @@ struct StalledSenderTests {
         #expect(
             kept.readableBytesView.withUnsafeBytes(\.baseAddress)
                 == large.readableBytesView.withUnsafeBytes(\.baseAddress))
-        let isTaken = kept.takeIn(ByteBuffer(repeating: 7, count: 1))
+        let isTaken = kept.appendIfSmall(ByteBuffer(repeating: 7, count: 1))
         #expect(!isTaken)
     }
 

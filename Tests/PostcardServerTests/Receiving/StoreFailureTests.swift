@@ -19,7 +19,7 @@ private struct FailingStore: UploadStore {
 
     let error: UploadStoreError
 
-    func beginUpload(under key: IdempotencyKey?, announcedBytes: Int64?) async throws -> sending Upload {
+    func beginUpload(under key: UploadKey?, announcedBytes: Int64?) async throws -> sending Upload {
         Upload(error: error)
     }
     func identifiers(limit: Int, after id: UploadID?) async throws -> [UploadID] { throw error }

@@ -1,6 +1,7 @@
 import Crypto
 import Foundation
 import PostcardForm
+import PostcardReceiver
 import PostcardResumption
 import PostcardServer
 import SystemPackage

@@ -1,4 +1,5 @@
 import Foundation
+import PostcardReceiver
 import PostcardTestSupport
 import SystemPackage
 import Testing
@@ -50,11 +51,11 @@ struct UnfinishedUploadTests {
     ) async throws {
         try await withTemporaryDirectory { directory in
             let id = ResumptionID.random()
-            let folder = UnfinishedFolder(path: directory.appending(".unfinished").appending(id.text))
+            let folder = UnfinishedDirectory(path: directory.appending(".unfinished").appending(id.text))
             try FileManager.default.createDirectory(
                 atPath: folder.path.removingLastComponent().string, withIntermediateDirectories: true)
             try folder.make(
-                UnfinishedFolder.Facts(
+                UnfinishedDirectory.Facts(
                     contentType: "multipart/form-data; boundary=b", keyDigest: "a", created: Date(),
                     expires: .distantFuture, length: nil, promised: promised, systemStart: start))
             let body = URL(filePath: folder.body.string)

@@ -1,3 +1,4 @@
+import PostcardReceiver
 import PostcardServer
 import SystemPackage
 import Testing

@@ -1,5 +1,6 @@
 import Foundation
 import NIOCore
+import PostcardReceiver
 import PostcardServer
 import Synchronization
 import SystemPackage

@@ -1,0 +1,119 @@
+import Crypto
+import HTTPTypes
+import Hummingbird
+import PostcardServer
+
+/// The tokens of a receiver, which clients send as `Authorization: Bearer TOKEN` (RFC 6750 §2.1).
+///
+/// ```swift
+/// receiver.tokens.posting = [token]
+/// receiver.tokens.reading = [other]
+/// ```
+///
+/// Without tokens for posting or reading, every client may do it. All bytes of the digests of all tokens are compared, so
+/// that the time does not reveal anything about them.
+public struct AccessTokens: Sendable, Hashable {
+    /// The tokens for posting forms. Defaults to none: every client may.
+    public var posting: Set<String> = []
+
+    /// The tokens for reading and deleting records and files, and for watching the receiver. Defaults to none: every client
+    /// may.
+    public var reading: Set<String> = []
+
+    /// Makes a set without tokens: every client may do everything.
+    public init() {}
+
+    /// What a request wants to do.
+    enum Purpose {
+        case posting
+        case reading
+    }
+
+    private func tokens(for purpose: Purpose) -> Set<String> {
+        purpose == .posting ? posting : reading
+    }
+
+    /// Whether a request needs no token.
+    func isOpen(for purpose: Purpose) -> Bool { tokens(for: purpose).isEmpty }
+
+    /// - Parameter authorization: The request's `Authorization`.
+    /// - Throws: The refusal if a token is needed and this is not one.
+    func check(_ authorization: String?, for purpose: Purpose) throws(UploadProblem) {
+        let tokens = tokens(for: purpose)
+        guard !tokens.isEmpty else { return }
+        guard let authorization else { throw .missingToken }
+        let scheme = authorization.prefix { $0 != " " }
+        guard scheme.lowercased() == "bearer" else { throw .missingToken }
+        let token = authorization.dropFirst(scheme.count).drop { $0 == " " }
+        guard Self.contains(String(token), tokens) else { throw .wrongToken }
+    }
+
+    private static func contains(_ candidate: String, _ tokens: Set<String>) -> Bool {
+        let digest = Array(SHA256.hash(data: Array(candidate.utf8)))
+        var isKnown = false
+        for token in tokens {
+            let difference = zip(SHA256.hash(data: Array(token.utf8)), digest).reduce(0) { $0 | ($1.0 ^ $1.1) }
+            isKnown = difference == 0 || isKnown
+        }
+        return isKnown
+    }
+}
+
+extension UploadProblem {
+    static let missingToken = unauthorized(
+        code: "token-missing", detail: "The receiver needs a token.", challenge: #"Bearer realm="postcard""#)
+
+    static let wrongToken = unauthorized(
+        code: "token-wrong", detail: "The receiver does not accept the token for this.",
+        challenge: #"Bearer realm="postcard", error="invalid_token""#)
+
+    private static func unauthorized(code: String, detail: String, challenge: String) -> UploadProblem {
+        var problem = UploadProblem(
+            status: 401, code: code, detail: detail,
+            fix: "Send Authorization: Bearer with a token from the operator of the receiver.")
+        problem.challenge = challenge
+        return problem
+    }
+}
+
+/// Refuses requests without the token they need. All paths but a few need one. If the receiver has none, it refuses
+/// requests from pages of other origins.
+struct AccessMiddleware<Context: RequestContext>: RouterMiddleware {
+    let tokens: AccessTokens
+    let origins: OriginPolicy
+    let uploadPath: String
+    let meter: UploadMeter
+
+    /// Paths that show nothing of the uploads.
+    private static var openPaths: Set<String> { ["/", "/health"] }
+    private static var openFolder: String { "/assets/" }
+
+    func handle(
+        _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
+    ) async throws -> Response {
+        if let purpose = purpose(of: request) {
+            do throws(UploadProblem) {
+                if tokens.isOpen(for: purpose) { try origins.check(request) }
+                try tokens.check(request.headers[.authorization], for: purpose)
+            } catch {
+                meter.refused(error)
+                throw error
+            }
+        }
+        return try await next(request, context)
+    }
+
+    private func purpose(of request: Request) -> AccessTokens.Purpose? {
+        let path = request.uri.path
+        if [.post, .options].contains(request.method), Self.isSame(path, uploadPath) { return .posting }
+        if ResumptionPath.contains(path, below: uploadPath) { return .posting }
+        let isLooking = request.method == .get || request.method == .head
+        if isLooking, Self.openPaths.contains(path) || path.hasPrefix(Self.openFolder) { return nil }
+        return .reading
+    }
+
+    /// The router ignores slashes at the end and repeated slashes.
+    private static func isSame(_ path: String, _ other: String) -> Bool {
+        path.split(separator: "/") == other.split(separator: "/")
+    }
+}

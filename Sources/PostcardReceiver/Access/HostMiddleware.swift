@@ -1,0 +1,97 @@
+import HTTPTypes
+import Hummingbird
+import PostcardServer
+
+/// Refuses requests whose `Host` is not a name of this machine, or is repeated.
+///
+/// A page on the web can let its own name resolve to 127.0.0.1. To the browser it then has the same origin as a receiver on
+/// this machine, and could read the uploads. The name in `Host` reveals it.
+struct HostMiddleware<Context: RequestContext>: RouterMiddleware {
+    /// The names that requests may use besides this machine's own, in lower case; `nil` for any name.
+    let allowed: Set<String>?
+    let meter: UploadMeter
+
+    func handle(
+        _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
+    ) async throws -> Response {
+        do throws(UploadProblem) {
+            try check(request)
+        } catch {
+            meter.refused(error)
+            throw error
+        }
+        return try await next(request, context)
+    }
+
+    private func check(_ request: Request) throws(UploadProblem) {
+        let hosts = request.hostFields
+        guard hosts.count <= 1 else { throw .severalHosts }
+        if let authority = request.head.authority, let host = hosts.first {
+            guard Authority.isSame(authority, host, in: request.head.scheme ?? "https") else { throw .differentHosts }
+        }
+        guard let name = request.host else {
+            // A client of HTTP/1.0 may omit it, and is not a browser.
+            guard UploadConnection.current?.isStream != true else { throw .missingHost }
+            return
+        }
+        guard let allowed else { return }
+        let host = Authority.host(of: name)
+        guard LoopbackAddress.contains(host) || allowed.contains(host) else { throw .hostNotAllowed }
+    }
+}
+
+/// The host and port that a request names: `:authority` or `Host` (RFC 9110 §7.2).
+enum Authority {
+    /// The name or address of an authority, without port and brackets, in lower case.
+    static func host(of authority: String) -> String {
+        if authority.hasPrefix("[") { return authority.dropFirst().prefix { $0 != "]" }.lowercased() }
+        let host = authority.prefix { $0 != ":" }.lowercased()
+        return host.hasSuffix(".") ? String(host.dropLast()) : host
+    }
+
+    /// Whether two authorities name the same server. The scheme's default port may be omitted (RFC 9110 §4.2.3).
+    static func isSame(_ one: some StringProtocol, _ other: some StringProtocol, in scheme: String) -> Bool {
+        normal(one, in: scheme) == normal(other, in: scheme)
+    }
+
+    private static func normal(_ authority: some StringProtocol, in scheme: String) -> String {
+        let port = scheme == "https" ? ":443" : ":80"
+        let name = authority.lowercased()
+        return name.hasSuffix(port) ? String(name.dropLast(port.count)) : name
+    }
+}
+
+extension Request {
+    /// The authority that the request names. Over HTTP/2 `:authority` takes precedence (RFC 9113 §8.3.1).
+    var host: String? { head.authority ?? hostFields.first }
+
+    /// The request's `host` fields. Hummingbird has moved the one of HTTP/1.1 to the authority.
+    fileprivate var hostFields: [String] {
+        // HTTPTypes has no constant for this name, because it uses the authority.
+        HTTPField.Name("Host").map { headers[values: $0] } ?? []
+    }
+}
+
+extension UploadProblem {
+    fileprivate static let hostNotAllowed = UploadProblem(
+        status: .misdirectedRequest, code: "host-not-allowed",
+        detail: "The receiver listens to this machine alone, and the request's Host is not a name of it.",
+        fix: "Use localhost or 127.0.0.1, or start the receiver with --allow-host and the name.")
+
+    fileprivate static let differentHosts = UploadProblem(
+        status: 400, code: "malformed-request", detail: "The request has one name in :authority and another in host.",
+        fix: "Send :authority alone.")
+}
+
+/// Names and addresses by which a machine can only be reached from itself.
+package enum LoopbackAddress {
+    /// - Parameter host: A name or an address, IPv6 without brackets.
+    package static func contains(_ host: some StringProtocol) -> Bool {
+        let host = host.lowercased()
+        // Names below localhost are this machine's too (RFC 6761 §6.3).
+        if host == "localhost" || host.hasSuffix(".localhost") || host == "::1" { return true }
+        let numbers = host.split(separator: ".", omittingEmptySubsequences: false)
+        return numbers.count == 4 && numbers[0] == "127"
+            && numbers.allSatisfy { $0.utf8.allSatisfy { (0x30...0x39).contains($0) } && UInt8($0) != nil }
+    }
+}

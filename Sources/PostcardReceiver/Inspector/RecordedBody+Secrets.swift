@@ -1,0 +1,186 @@
+import Foundation
+
+extension RecordedBody {
+    /// The body without its secrets. Those of a form are overwritten, so that all offsets stay valid.
+    ///
+    /// Refused bodies are mostly malformed, so this only looks at lines.
+    ///
+    /// - Parameter lastBeginsInSecret: Whether the last bytes begin, or may begin, within a part that is a secret.
+    func hidingSecrets(lastBeginsInSecret: Bool) -> RecordedBody {
+        // A line may begin in the first part and end in the last.
+        var kept = bytes.map { [$0] } ?? [first, last]
+        let delimiter = Self.delimiter(in: kept[0])
+        if delimiter == nil, kept.contains(where: { SecretScan.speaksOfSecrets($0[...]) }) {
+            return RecordedBody(first: [], last: [], length: length, isComplete: isComplete, hidesSecrets: true)
+        }
+        var scan = SecretScan(delimiter: delimiter)
+        for index in kept.indices { scan.erase(in: &kept[index], beginsInSecret: index > 0 && lastBeginsInSecret) }
+        let all = kept.flatMap { $0 }
+        return RecordedBody(
+            first: Array(all.prefix(first.count)), last: Array(all.dropFirst(first.count)), length: length,
+            isComplete: isComplete, hidesSecrets: scan.hasErased)
+    }
+
+    /// The first line that begins like a delimiter, without padding.
+    private static func delimiter(in bytes: [UInt8]) -> [UInt8]? {
+        var position = 0
+        while position < bytes.count {
+            let (line, next) = SecretScan.line(of: bytes, at: position)
+            if line.count > 2, bytes[line].starts(with: Array("--".utf8)) {
+                let end = bytes[line].lastIndex { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\t") }
+                return Array(bytes[line.lowerBound...(end ?? line.lowerBound)])
+            }
+            position = next
+        }
+        return nil
+    }
+}
+
+/// Goes through the lines of a form, well formed or not, and overwrites secrets.
+struct SecretScan {
+    private enum Place {
+        case header(isSecret: Bool)
+        case content(from: Int, isSecret: Bool)
+    }
+
+    let delimiter: [UInt8]?
+    private(set) var hasErased = false
+
+    init(delimiter: [UInt8]?) {
+        self.delimiter = delimiter
+    }
+
+    mutating func erase(in bytes: inout [UInt8], beginsInSecret: Bool) {
+        // The first delimiter may be missing, so lines that look like a header are one.
+        var place = beginsInSecret ? Place.content(from: 0, isSecret: true) : .header(isSecret: false)
+        var (position, previous) = (0, 0..<0)
+        while position < bytes.count {
+            let (line, next) = Self.line(of: bytes, at: position)
+            let isDelimiter = delimiter.map { bytes[line].starts(with: $0) } ?? false
+            switch place {
+            case .content(let start, let isSecret) where isDelimiter || beginsPart(line, after: previous, in: bytes):
+                let end = isDelimiter ? line.lowerBound : previous.lowerBound
+                eraseContent(start..<max(start, end), of: &bytes, isSecret: isSecret)
+                place = .header(isSecret: isDelimiter ? false : readHeader(line, of: &bytes, isSecret: false))
+            case .content: break
+            case .header where isDelimiter: place = .header(isSecret: false)
+            case .header(let isSecret) where line.isEmpty: place = .content(from: next, isSecret: isSecret)
+            case .header(let isSecret): place = .header(isSecret: readHeader(line, of: &bytes, isSecret: isSecret))
+            }
+            (position, previous) = (next, line)
+        }
+        if case .content(let start, let isSecret) = place {
+            eraseContent(start..<max(start, bytes.count), of: &bytes, isSecret: isSecret)
+        }
+    }
+
+    /// Whether a part begins without the form's delimiter before it: boundaries may differ.
+    private func beginsPart(_ line: Range<Int>, after previous: Range<Int>, in bytes: [UInt8]) -> Bool {
+        bytes[previous].starts(with: Array("--".utf8))
+            && String(decoding: bytes[line.prefix(20)], as: UTF8.self).lowercased().hasPrefix("content-disposition")
+    }
+
+    /// - Returns: Whether the part is a secret, as far as its header was read.
+    private mutating func readHeader(_ line: Range<Int>, of bytes: inout [UInt8], isSecret: Bool) -> Bool {
+        let colon = bytes[line].firstIndex(of: UInt8(ascii: ":"))
+        let field = String(decoding: bytes[line.lowerBound..<(colon ?? line.upperBound)], as: UTF8.self)
+        let isNamedSecret = Self.namesSecret(bytes[line])
+        if let colon, Secrets.isSecret(field) {
+            overwrite((colon + 1)..<line.upperBound, of: &bytes)
+        } else if isSecret, colon == nil || !field.lowercased().hasPrefix("content-") {
+            // The blank line after the header is missing, and this is the content.
+            overwrite(line, of: &bytes)
+        }
+        return isSecret || isNamedSecret
+    }
+
+    /// Whether a header's line has the name of a secret, well formed or not.
+    private static func namesSecret(_ line: ArraySlice<UInt8>) -> Bool {
+        let key = Array("name".utf8)
+        var count = 0
+        for start in line.indices.dropLast(key.count) {
+            guard line[start...].prefix(key.count).elementsEqual(key, by: { $0 | 0x20 == $1 }),
+                start == line.startIndex || !isOfName(line[start - 1])
+            else { continue }
+            // An extended or continued parameter has more before its equals sign (RFC 2231).
+            let rest = line[(start + key.count)...].prefix(2 * longestName).drop { "*0123456789 \t".utf8.contains($0) }
+            guard rest.first == UInt8(ascii: "=") else { continue }
+            let value = rest.dropFirst().drop { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
+            let quote = UInt8(ascii: "\"")
+            let text =
+                value.first == quote
+                ? value.dropFirst().prefix { $0 != quote } : value.prefix { !"; \t".utf8.contains($0) }
+            let name = String(decoding: text, as: UTF8.self)
+            count += 1
+            if count > mostNames || Secrets.isSecret(name.removingPercentEncoding ?? name) { return true }
+        }
+        return false
+    }
+
+    /// A line with more names than this is masked, because checking them would keep the receiver busy.
+    private static let mostNames = 16
+
+    private mutating func eraseContent(_ content: Range<Int>, of bytes: inout [UInt8], isSecret: Bool) {
+        guard isSecret || Self.isJSONWithSecrets(bytes[content]) else { return }
+        // The line break before a delimiter is part of the delimiter.
+        var end = content.upperBound
+        for byte in [UInt8(ascii: "\n"), UInt8(ascii: "\r")] where end > content.lowerBound && bytes[end - 1] == byte {
+            end -= 1
+        }
+        overwrite(content.lowerBound..<end, of: &bytes)
+    }
+
+    private mutating func overwrite(_ range: Range<Int>, of bytes: inout [UInt8]) {
+        guard !range.isEmpty else { return }
+        hasErased = true
+        for index in range { bytes[index] = UInt8(ascii: "*") }
+    }
+
+    /// A line without its end, which is CRLF, CR or LF, and where the next one begins.
+    static func line(of bytes: [UInt8], at start: Int) -> (line: Range<Int>, next: Int) {
+        let (lineFeed, carriageReturn) = (UInt8(ascii: "\n"), UInt8(ascii: "\r"))
+        guard let end = bytes[start...].firstIndex(where: { $0 == lineFeed || $0 == carriageReturn }) else {
+            return (start..<bytes.count, bytes.count)
+        }
+        let isPair = bytes[end] == carriageReturn && end + 1 < bytes.count && bytes[end + 1] == lineFeed
+        return (start..<end, end + (isPair ? 2 : 1))
+    }
+}
+
+// MARK: - Other bodies
+
+extension SecretScan {
+    static func isJSONWithSecrets(_ text: ArraySlice<UInt8>) -> Bool {
+        guard let first = text.first(where: { $0 > 0x20 }), first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
+        else { return false }
+        return speaksOfSecrets(text)
+    }
+
+    /// Whether a text gives a value to a secret's name, as `name=value`, JSON, YAML or XML do.
+    static func speaksOfSecrets(_ text: ArraySlice<UInt8>) -> Bool {
+        var count = 0
+        return text.indices.contains { index in
+            guard "=:>".utf8.contains(text[index]) else { return false }
+            let before = text[..<index].suffix(longestName)
+            let end = before.lastIndex { !" \t\"'".utf8.contains($0) }.map { $0 + 1 } ?? before.startIndex
+            let name = before[..<end]
+            let start = name.lastIndex { !isOfName($0) }.map { $0 + 1 } ?? name.startIndex
+            guard start < end else { return false }
+            count += 1
+            let word = String(decoding: name[start...], as: UTF8.self)
+            return count > mostValues || Secrets.isSecret(word.removingPercentEncoding ?? word)
+        }
+    }
+
+    /// A text with more values than this is masked, because checking them would keep the receiver busy.
+    private static let mostValues = 10_000
+    private static let longestName = 100
+
+    private static func isOfName(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), 0x80...: true
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): true
+        default: "_-.%[]+".utf8.contains(byte)
+        }
+    }
+}

@@ -1,0 +1,155 @@
+import HTTPTypes
+import Hummingbird
+import PostcardForm
+import PostcardServer
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A request and what became of it.
+struct RecordedRequest: Sendable {
+    /// What became of the request.
+    enum Outcome: Sendable {
+        case answered(status: Int, upload: UploadID?)
+        case refused(UploadProblem)
+        /// The connection was closed before the response.
+        case unanswered
+    }
+
+    /// Counts the requests since the start, from 1.
+    var id = 0
+    let received: Date
+    let duration: Duration
+    let method: String
+    let scheme: String
+    let host: String
+    /// The path and the query, secrets masked.
+    let path: String
+    /// The header fields in their order, secrets masked.
+    let fields: [(name: String, value: String)]
+    let contentType: String?
+    let outcome: Outcome
+    let notes: RequestRecorder.Notes
+
+    var status: Int? {
+        switch outcome {
+        case .answered(let status, _): status
+        case .refused(let problem): problem.status.code
+        case .unanswered: nil
+        }
+    }
+
+    var upload: UploadID? {
+        if case .answered(_, let upload) = outcome { upload } else { nil }
+    }
+
+    /// How many bytes it takes in memory, approximately.
+    var bytes: Int {
+        notes.body.first.count + notes.body.last.count + method.utf8.count + path.utf8.count
+            + notes.parts.reduce(0) { $0 + $1.bytes }
+            + fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
+    }
+}
+
+extension RecordedRequest {
+    init(
+        _ request: Request, scheme: String, received: Date, duration: Duration, outcome: Outcome,
+        notes: RequestRecorder.Notes
+    ) {
+        let head = request.head
+        let host = head.authority.map(Secrets.masked(authority:))
+        let fields = head.headerFields.map { field in
+            (field.name.rawName, Secrets.masked(field.value, of: field.name.canonicalName))
+        }
+        self.init(
+            received: received, duration: duration, method: head.method.rawValue, scheme: scheme,
+            host: host ?? "", path: Secrets.masked(path: head.path ?? "/"),
+            fields: (host.map { [("Host", $0)] } ?? []) + fields,
+            contentType: head.headerFields[.contentType], outcome: outcome, notes: notes)
+    }
+}
+
+extension RecordedRequest {
+    /// Describes a malformed request, as far as it looks like one.
+    init(_ refusal: EarlyRefusal, scheme: String) {
+        let lines = String(decoding: refusal.bytes, as: UTF8.self).replacing("\r\n", with: "\n")
+            .replacing("\r", with: "\n").split(separator: "\n", omittingEmptySubsequences: false)
+        let words = lines.first?.split(separator: " ", maxSplits: 2) ?? []
+        let fields = Self.fields(lines.dropFirst().prefix { !$0.isEmpty })
+        func value(_ name: String) -> String? { fields.first { $0.name.lowercased() == name }?.value }
+        self.init(
+            received: Date(), duration: .zero, method: words.first.map(String.init) ?? "", scheme: scheme,
+            host: value("host") ?? "", path: words.count > 1 ? Secrets.masked(path: String(words[1])) : "",
+            fields: fields, contentType: value("content-type"), outcome: .refused(refusal.problem),
+            notes: .none)
+    }
+
+    private static func fields(_ lines: ArraySlice<Substring>) -> [(name: String, value: String)] {
+        var fields: [(name: String, value: String)] = []
+        for line in lines {
+            let isFolded = line.first == " " || line.first == "\t"
+            // A line that continues a secret is part of it.
+            let isSecret = isFolded && fields.last?.value == Secrets.mask
+            fields.append(isSecret ? ("", Secrets.mask) : field(line))
+        }
+        return fields
+    }
+
+    /// A line that is not a header field becomes one without a value.
+    private static func field(_ line: Substring) -> (name: String, value: String) {
+        let halves = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        let name = halves[0]
+        let word = name.trimmingPrefix(while: isBlank).prefix { !isBlank($0) }
+        guard halves.count == 2 else {
+            return Secrets.isSecret(word) ? (String(word), Secrets.mask) : (Secrets.masked(path: String(name)), "")
+        }
+        return (String(name), Secrets.masked(String(halves[1].trimmingPrefix(while: isBlank)), of: word))
+    }
+
+    private static func isBlank(_ character: Character) -> Bool {
+        character == " " || character == "\t"
+    }
+}
+
+/// The description of a form's part.
+struct RecordedPart: Sendable {
+    let name: String
+    let filename: String?
+    let contentType: String?
+    /// Whether its name is that of a secret.
+    let isSecret: Bool
+    /// The header fields in their order, secrets masked.
+    let fields: [(name: String, value: String)]
+    /// Where the header begins, and where the content, counted from the start of the body.
+    let headerOffset: Int64
+    let offset: Int64
+    var size: Int64 = 0
+    /// The value of a short text field that is not a secret.
+    private(set) var text: String?
+
+    init(_ header: PartHeader, contentOffset: Int64) {
+        name = header.name
+        filename = header.filename
+        contentType = header.contentType
+        isSecret = Secrets.isSecret(header.name)
+        fields = header.fields.map { ($0.name, Secrets.masked($0.value, of: $0.name)) }
+        headerOffset = header.offset
+        offset = contentOffset
+    }
+
+    /// Keeps the value of a text field.
+    mutating func keep(_ value: [UInt8]) {
+        let isShown = !isSecret && !SecretScan.isJSONWithSecrets(value[...])
+        text = isShown ? String(validating: value, as: UTF8.self) : Secrets.mask
+    }
+
+    /// How many bytes it takes in memory, approximately.
+    var bytes: Int {
+        fields.reduce(name.utf8.count + (filename?.utf8.count ?? 0) + (text?.utf8.count ?? 0)) {
+            $0 + $1.name.utf8.count + $1.value.utf8.count
+        }
+    }
+}

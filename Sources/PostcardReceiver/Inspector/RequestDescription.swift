@@ -1,0 +1,229 @@
+import HTTPTypes
+import Hummingbird
+import PostcardDoctor
+import PostcardServer
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Everything recorded about a request: the response to `GET /requests/ID`.
+struct RequestDescription: Encodable {
+    let summary: RequestSummary
+    let headers: [[String]]
+    let parts: [Part]
+    let problems: [Problem]
+    let body: Body
+    let curl: Curl
+
+    struct Part: Encodable {
+        let name: String
+        let filename: String?
+        let contentType: String?
+        let headers: [[String]]
+        let headerOffset: Int64
+        let offset: Int64
+        let size: Int64
+        /// The value of a short text field.
+        let text: String?
+    }
+
+    struct Problem: Encodable {
+        let code: String
+        let severity: String
+        /// What the offset counts from: `head` or `body`.
+        let place: String
+        let offset: Int64?
+        /// How many bytes are wrong, from the offset on.
+        let length: Int
+        let part: Int?
+        let message: String
+        let fix: String?
+        /// Why servers care.
+        let reason: String?
+        let swift: String?
+        /// The bytes around the offset, if they were recorded.
+        let around: Bytes?
+        /// How many places have the same problem, this one included.
+        let count: Int
+        /// The first of the other places.
+        let also: [Place]
+        /// The problems that follow from it, by kind.
+        let consequences: [Consequence]
+        /// How many other problems follow from it.
+        let otherConsequences: Int
+    }
+
+    /// Problems of one kind that follow from another problem.
+    struct Consequence: Encodable {
+        let code: String
+        /// The message of the first one.
+        let message: String
+        let count: Int
+        /// The first places.
+        let places: [Place]
+    }
+
+    struct Place: Encodable {
+        let offset: Int64
+        let part: Int?
+    }
+
+    /// Bytes of the body from an offset on.
+    struct Bytes: Encodable {
+        let offset: Int64
+        let base64: Data
+    }
+
+    struct Body: Encodable {
+        let length: Int64
+        /// Whether all of the body was read.
+        let complete: Bool
+        let first: Bytes?
+        let last: Bytes?
+    }
+
+    struct Curl: Encodable {
+        let line: String
+        /// Whether it sends exactly the same bytes.
+        let exact: Bool
+    }
+
+    init(_ request: RecordedRequest) {
+        summary = RequestSummary(request)
+        headers = request.fields.map { [$0.name, $0.value] }
+        let notes = request.notes
+        parts = notes.parts.map { part in
+            Part(
+                name: part.name, filename: part.filename, contentType: part.contentType,
+                headers: part.fields.map { [$0.name, $0.value] }, headerOffset: part.headerOffset,
+                offset: part.offset, size: part.size, text: part.text)
+        }
+        problems = Diagnosis(of: request).problems
+        let kept = notes.body
+        body = Body(
+            length: kept.length, complete: kept.isComplete,
+            first: kept.first.isEmpty ? nil : Bytes(offset: 0, base64: Data(kept.first)),
+            last: kept.last.isEmpty ? nil : Bytes(offset: kept.lastOffset, base64: Data(kept.last)))
+        let command = CurlCommand(request)
+        curl = Curl(line: command.line, exact: command.isExact)
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case headers, parts, problems, body, curl
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        try summary.encode(to: encoder)
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(headers, forKey: .headers)
+        try container.encode(parts, forKey: .parts)
+        try container.encode(problems, forKey: .problems)
+        try container.encode(body, forKey: .body)
+        try container.encode(curl, forKey: .curl)
+    }
+}
+
+extension CurlCommand {
+    /// A longer body would make the line too long to paste.
+    private static let maximumExactBytes = 16 << 10
+
+    /// The command that repeats a request: with its bytes if they are few and known, or else with the form's parts.
+    init(_ request: RecordedRequest) {
+        self.init(url: "\(request.scheme)://\(request.host)\(request.path)", method: request.method)
+        fields = request.fields.filter { !Secrets.isSecret($0.name) }
+        secretFields = request.fields.map(\.name).filter(Secrets.isSecret)
+        let notes = request.notes
+        if let bytes = notes.body.bytes, !bytes.isEmpty, notes.body.isComplete, !notes.body.hidesSecrets,
+            bytes.count <= Self.maximumExactBytes
+        {
+            content = .bytes(bytes)
+        } else if !notes.parts.isEmpty {
+            content = .parts(
+                notes.parts.map { part in
+                    if let filename = part.filename {
+                        .file(name: part.name, filename: filename, contentType: part.contentType)
+                    } else {
+                        .text(
+                            name: part.name, value: part.text == Secrets.mask ? nil : part.text,
+                            contentType: part.contentType)
+                    }
+                })
+        } else {
+            let isEmpty = notes.body.isComplete && notes.body.length == 0
+            content = isEmpty || request.method == "GET" || request.method == "HEAD" ? .none : .unknown
+        }
+    }
+}
+
+/// A request's entry in the list of `GET /requests`.
+struct RequestSummary: Encodable, Sendable {
+    let id: String
+    let received: Date
+    let method: String
+    let path: String
+    /// The status of the response; `nil` if the connection was closed before it.
+    let status: Int?
+    /// The code of the refusal.
+    let code: String?
+    /// The identifier of the upload that it became.
+    let upload: String?
+    /// How many bytes of the body were read.
+    let bytes: Int64
+    let partCount: Int
+    let milliseconds: Int
+
+    init(_ request: RecordedRequest) {
+        id = String(request.id)
+        received = request.received
+        method = request.method
+        path = request.path
+        status = request.status
+        if case .refused(let problem) = request.outcome { code = problem.code } else { code = nil }
+        upload = request.upload?.text
+        bytes = request.notes.body.length
+        partCount = request.notes.partCount
+        milliseconds = Int(request.duration / .milliseconds(1))
+    }
+}
+
+/// Responds to requests for the recorded requests.
+///
+/// | request | response |
+/// | --- | --- |
+/// | `GET /requests` | `{"requests":[entry…]}`, newest first |
+/// | `GET /requests/ID` | the entry with header fields, parts, problems, the recorded bytes and a line for curl |
+struct RequestReading: Sendable {
+    let inspector: RequestInspector
+    let budget: AnswerBudget
+
+    private struct Listing: Encodable {
+        let requests: [RequestSummary]
+    }
+
+    func list() throws -> Response {
+        try answer(Listing(requests: inspector.requests.map(RequestSummary.init)))
+    }
+
+    func request(id: String?) throws -> Response {
+        guard let request = id.flatMap({ Int($0) }).flatMap(inspector.request) else {
+            throw UploadProblem.requestNotFound
+        }
+        return try answer(RequestDescription(request))
+    }
+
+    private func answer(_ value: some Encodable) throws -> Response {
+        Response(
+            status: .ok,
+            headers: [.contentType: "application/json", .cacheControl: "no-store", .xContentTypeOptions: "nosniff"],
+            body: try budget.body(of: ByteBuffer(bytes: try JSONEncoder.forAnswers.encode(value))))
+    }
+}
+
+extension UploadProblem {
+    fileprivate static let requestNotFound = UploadProblem(
+        status: 404, code: "not-found", detail: "There is no such request, or it is no longer recorded.",
+        fix: "GET /requests lists the recorded requests.")
+}

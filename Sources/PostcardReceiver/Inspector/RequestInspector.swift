@@ -1,0 +1,85 @@
+import PostcardServer
+import Synchronization
+
+/// Records the last requests, newest last.
+final class RequestInspector: Sendable {
+    private struct State {
+        var requests: [RecordedRequest] = []
+        var lastID = 0
+        var bytes = 0
+    }
+
+    let options: InspectionOptions
+    private let live: LiveEvents
+    private let state = Mutex(State())
+    private let captures = Atomic<Int>(0)
+
+    init(options: InspectionOptions, live: LiveEvents) {
+        self.options = options
+        self.live = live
+    }
+
+    /// How many bytes of each end of a body are recorded: fewer if many requests are in progress.
+    var maximumEndBytes: Int {
+        let ends = 2 * max(captures.load(ordering: .relaxed), 1)
+        return min(options.maximumEndBytes, max(options.maximumBytes / ends, 1))
+    }
+
+    func recordingBegins() { captures.add(1, ordering: .relaxed) }
+
+    func recordingEnds() { captures.subtract(1, ordering: .relaxed) }
+
+    func keep(_ request: RecordedRequest) {
+        let kept = state.withLock { state in
+            var request = request
+            state.lastID += 1
+            request.id = state.lastID
+            state.requests.append(request)
+            state.bytes += request.bytes
+            while state.requests.count > options.maximumRequests
+                || (state.bytes > options.maximumBytes && state.requests.count > 1)
+            {
+                state.bytes -= state.requests.removeFirst().bytes
+            }
+            return request
+        }
+        live.publish(.request(RequestSummary(kept)))
+    }
+
+    /// Removes the request of a deleted upload: nothing of it may be left.
+    func forget(_ upload: UploadID) {
+        state.withLock { state in
+            state.requests.removeAll { request in
+                guard request.upload == upload else { return false }
+                state.bytes -= request.bytes
+                return true
+            }
+        }
+    }
+
+    /// All recorded requests, newest first.
+    var requests: [RecordedRequest] { state.withLock { $0.requests.reversed() } }
+
+    func request(_ id: Int) -> RecordedRequest? {
+        state.withLock { state in state.requests.last { $0.id == id } }
+    }
+}
+
+/// How much of the last requests is recorded. The record is in memory, and lost when the receiver ends.
+public struct InspectionOptions: Sendable, Hashable {
+    /// How many requests are recorded. Defaults to the last 200.
+    public var maximumRequests = 200
+
+    /// How many bytes of the beginning of a refused body are recorded, and as many of its end. Defaults to 64 KiB.
+    public var maximumEndBytes = 64 << 10
+
+    /// The maximum size of all recorded bodies and headers together, in bytes. The oldest requests are removed first.
+    /// Defaults to 16 MiB.
+    public var maximumBytes = 16 << 20
+
+    /// How many parts of a form are described. Defaults to the first 200.
+    public var maximumParts = 200
+
+    /// Makes options with the default values.
+    public init() {}
+}

@@ -1,0 +1,205 @@
+import Foundation
+import PostcardServer
+
+/// Masks the secrets of a request in logs and in the inspector.
+///
+/// The name of a header field, parameter or part decides. It is split into words, so that `X-Api-Key`, `apiKey` and
+/// `api_key` are the same. In doubt a value is masked. Values that grant no access stay visible, such as
+/// `Idempotency-Key`, `X-Request-Id` or `Sec-WebSocket-Key`.
+enum Secrets {
+    /// What replaces a secret.
+    static let mask = "***"
+
+    /// The most frequent names.
+    private static let harmlessNames: Set<String> = [
+        "host", "user-agent", "accept", "accept-encoding", "accept-language", "connection", "content-type",
+        "content-length", "content-disposition", "transfer-encoding", "expect", "origin", "date",
+    ]
+
+    /// Pieces of names that make a secret anywhere, even within a word.
+    private static let secretPieces = [
+        "authoriz", "authenticat", "token", "secret", "password", "passwd", "passwort", "passphrase", "passcode",
+        "credential", "cookie", "session", "csrf", "xsrf", "jwt", "dpop", "signature", "apikey", "accesskey", "authkey",
+        "privatekey", "signingkey", "encryptionkey", "subscriptionkey", "masterkey", "비밀번호", "암호",
+    ].map { Array($0.utf8) }
+
+    /// Words of names that make a secret: `auth`, but not `author`.
+    private static let secretWords = [
+        "auth", "oauth", "bearer", "pass", "pwd", "pw", "psw", "pin", "otp", "totp", "psk", "sig", "sas", "hmac", "sid",
+        "saml", "assertion", "cvc", "cvv",
+    ].map { Array($0.utf8) }
+
+    /// Words before `key` with which it is not a secret.
+    private static let plainKeys: Set<String> = [
+        "idempotency", "socket", "websocket", "cache", "surrogate", "sort", "partition", "primary", "foreign", "object",
+        "public",
+        "row", "group", "routing", "dedup", "deduplication", "translation",
+    ]
+    /// Words after `key` with which it is not a secret.
+    private static let keyProperties: Set<String> = ["id", "name", "type", "size", "length", "count", "algorithm"]
+
+    /// Words before `code` with which it is a secret, unlike `zip`.
+    private static let secretCodes: Set<String> = [
+        "access", "activation", "backup", "confirmation", "device", "invitation", "invite", "login", "recovery",
+        "reset",
+        "security", "sms", "unlock", "verification", "verify",
+    ]
+
+    /// Whether the value of a header field, a parameter or a part may grant access.
+    static func isSecret(_ name: some StringProtocol) -> Bool {
+        let words = NameWords(name)
+        if harmlessNames.contains(words.name) { return false }
+        if secretPieces.contains(where: { holds(words.joined, $0) }) { return true }
+        if words.ranges.contains(where: { word in secretWords.contains { words.joined[word].elementsEqual($0) } }) {
+            return true
+        }
+        guard words.joined.count > 2, holds(words.joined, key) || holds(words.joined, code) else { return false }
+        let texts = words.ranges.map { String(decoding: words.joined[$0], as: UTF8.self) }
+        return texts == ["key"] || texts == ["code"]
+            || texts.indices.dropFirst().contains { index in
+                switch texts[index] {
+                case "key", "keys":
+                    !plainKeys.contains(texts[index - 1])
+                        && !(index + 1 < texts.count && keyProperties.contains(texts[index + 1]))
+                case "code": secretCodes.contains(texts[index - 1])
+                default: false
+                }
+            }
+    }
+
+    private static let key = Array("key".utf8)
+    private static let code = Array("code".utf8)
+
+    /// The words of a name in lower case. Characters other than letters separate words, and a capital begins one.
+    ///
+    /// It works on bytes, because the client decides how many names a request has.
+    private struct NameWords {
+        /// The name in lower case.
+        let name: String
+        /// The words without separators.
+        private(set) var joined: [UInt8] = []
+        private(set) var ranges: [Range<Int>] = []
+
+        init(_ name: some StringProtocol) {
+            let isASCII = name.utf8.allSatisfy { $0 < 0x80 }
+            let text = isASCII ? String(name) : String(name).precomposedStringWithCanonicalMapping
+            self.name = text.lowercased()
+            let bytes = Array(text.utf8)
+            var start = 0
+            for (index, byte) in bytes.enumerated() {
+                let isCapital = Self.isCapital(byte)
+                let isNextSmall = index + 1 < bytes.count && Self.isSmall(bytes[index + 1])
+                let followsCapital = index > 0 && Self.isCapital(bytes[index - 1])
+                let beginsWord = isCapital ? !followsCapital || isNextSmall : !Self.isSmall(byte)
+                if beginsWord, start < joined.count {
+                    ranges.append(start..<joined.count)
+                    start = joined.count
+                }
+                if isCapital || Self.isSmall(byte) { joined.append(isCapital ? byte | 0x20 : byte) }
+            }
+            if start < joined.count { ranges.append(start..<joined.count) }
+        }
+
+        private static func isCapital(_ byte: UInt8) -> Bool { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) }
+
+        private static func isSmall(_ byte: UInt8) -> Bool {
+            (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) || byte >= 0x80
+        }
+    }
+
+    private static func holds(_ bytes: [UInt8], _ piece: [UInt8]) -> Bool {
+        guard bytes.count >= piece.count else { return false }
+        return (0...(bytes.count - piece.count)).contains { start in
+            bytes[start] == piece[0] && bytes[start..<(start + piece.count)].elementsEqual(piece)
+        }
+    }
+}
+
+// MARK: - Texts
+
+extension Secrets {
+    /// A header field's value, masked if it is a secret, or if a URL in it has one.
+    static func masked(_ value: String, of name: some StringProtocol) -> String {
+        if isSecret(name) { return mask }
+        return name.lowercased() == "host" ? masked(authority: value) : masked(path: value)
+    }
+
+    /// An authority without its user information (RFC 3986 §3.2).
+    static func masked(authority: String) -> String {
+        guard let sign = authority.lastIndex(of: "@") else { return authority }
+        return mask + authority[sign...]
+    }
+
+    /// Masks user information, values of secret parameters, and paths of unfinished uploads in a path, a URL, or a text
+    /// with some.
+    static func masked(path: String) -> String {
+        // A longer text would keep the receiver busy.
+        let mostBytes = 8 << 10
+        guard path.utf8.count > mostBytes else { return masked(path, depth: 0) }
+        return masked(String(decoding: path.utf8.prefix(mostBytes), as: UTF8.self), depth: 0) + mask
+    }
+
+    private static func masked(_ text: String, depth: Int) -> String {
+        var masked = ""
+        var rest = maskingUserInformation(maskingResumption(text))[...]
+        while let equals = rest.firstIndex(of: "=") {
+            let start = rest[..<equals].lastIndex(where: separatesParameters).map { rest.index(after: $0) }
+            let name = rest[(start ?? rest.startIndex)..<equals]
+            let isSecret = isSecret(name.removingPercentEncoding ?? String(name))
+            masked += rest[...equals]
+            rest = rest[rest.index(after: equals)...]
+            let end = endOfValue(rest, isSecret: isSecret)
+            masked += isSecret ? mask : maskedAddress(rest[..<end], depth: depth)
+            rest = rest[end...]
+        }
+        return masked + rest
+    }
+
+    private static func separatesParameters(_ character: Character) -> Bool {
+        character.isWhitespace || "?&#;,\"'<(".contains(character)
+    }
+
+    /// A secret ends where it must; another value ends where another parameter may begin.
+    private static func endOfValue(_ rest: Substring, isSecret: Bool) -> Substring.Index {
+        if isSecret, rest.first == "\"" {
+            return rest.dropFirst().firstIndex(of: "\"").map { rest.index(after: $0) } ?? rest.endIndex
+        }
+        return rest.firstIndex { character in
+            character.isWhitespace || "&#\"<>".contains(character) || (!isSecret && ";,?".contains(character))
+        } ?? rest.endIndex
+    }
+
+    /// The value of a parameter may be a URL again, percent-encoded.
+    private static func maskedAddress(_ value: Substring, depth: Int) -> String {
+        let (mostDepth, mostBytes) = (3, 4096)
+        // A value that is too long to check is masked.
+        guard value.utf8.count <= mostBytes || !value.utf8.contains(UInt8(ascii: "%")) else { return mask }
+        guard value.contains("%"), let address = value.removingPercentEncoding, address != value else {
+            return String(value)
+        }
+        guard depth < mostDepth else { return mask }
+        return masked(address, depth: depth + 1) == address ? String(value) : mask
+    }
+
+    /// User information precedes the host (RFC 3986 §3.2.1).
+    private static func maskingUserInformation(_ text: String) -> String {
+        var masked = ""
+        var rest = text[...]
+        while let slashes = rest.firstRange(of: "//") {
+            let isAuthority = rest[..<slashes.lowerBound].last == ":" || slashes.lowerBound == text.startIndex
+            masked += rest[..<slashes.upperBound]
+            rest = rest[slashes.upperBound...]
+            guard isAuthority else { continue }
+            let authority = rest.prefix { !$0.isWhitespace && !"/?#\"<>\\".contains($0) }
+            masked += Self.masked(authority: String(authority))
+            rest = rest[authority.endIndex...]
+        }
+        return masked + rest
+    }
+
+    /// Anyone who knows the path of an unfinished upload can resume or discard it.
+    private static func maskingResumption(_ path: String) -> String {
+        path.split(separator: "/", omittingEmptySubsequences: false)
+            .map { ResumptionID($0.prefix { $0 != "?" }) == nil ? $0 : mask[...] }.joined(separator: "/")
+    }
+}

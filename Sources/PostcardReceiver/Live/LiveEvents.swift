@@ -1,0 +1,162 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+import PostcardServer
+import ServiceLifecycle
+import Synchronization
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Sends events to all listeners as they happen.
+final class LiveEvents: Sendable {
+    private struct State {
+        var listeners: [Int: AsyncStream<ByteBuffer>.Continuation] = [:]
+        var lastID = 0
+    }
+
+    /// A browser opens one for each of its tabs.
+    private let maximumListeners: Int
+    /// A listener that is further behind is disconnected, and reads the lists again when it reconnects.
+    private let maximumWaitingEvents: Int
+    /// Events wait in memory. A longer one also disconnects the listeners.
+    private static let maximumEventBytes = 256 << 10
+    private let state = Mutex(State())
+
+    init(maximumListeners: Int = 64, maximumWaitingEvents: Int = 256) {
+        self.maximumListeners = maximumListeners
+        self.maximumWaitingEvents = maximumWaitingEvents
+    }
+
+    func publish(_ event: LiveEvent) {
+        let listeners = state.withLock { $0.listeners }
+        guard !listeners.isEmpty else { return }
+        // Not encoded if it would be too long.
+        let message = event.isLonger(than: Self.maximumEventBytes) ? nil : event.message
+        for listener in listeners.values {
+            guard let message, message.readableBytes <= Self.maximumEventBytes, case .enqueued = listener.yield(message)
+            else {
+                listener.finish()
+                continue
+            }
+        }
+    }
+
+    /// - Returns: The events from now on, and the continuation to add heartbeats.
+    /// - Throws: ``UploadProblem`` if there are too many listeners.
+    func listen() throws(UploadProblem) -> (
+        events: AsyncStream<ByteBuffer>, continuation: AsyncStream<ByteBuffer>.Continuation
+    ) {
+        let (events, continuation) = AsyncStream.makeStream(
+            of: ByteBuffer.self, bufferingPolicy: .bufferingOldest(maximumWaitingEvents))
+        let id: Int? = state.withLock { state in
+            guard state.listeners.count < maximumListeners else { return nil }
+            state.lastID += 1
+            state.listeners[state.lastID] = continuation
+            return state.lastID
+        }
+        guard let id else { throw .tooManyListeners(maximum: maximumListeners) }
+        continuation.onTermination = { [weak self] _ in
+            _ = self?.state.withLock { $0.listeners.removeValue(forKey: id) }
+        }
+        return (events, continuation)
+    }
+}
+
+extension UploadProblem {
+    fileprivate static func tooManyListeners(maximum: Int) -> UploadProblem {
+        var problem = UploadProblem(
+            status: 503, code: "too-many-listeners", detail: "There are \(maximum) listeners already.",
+            fix: "Close a page that shows this receiver, or request the list from time to time.")
+        problem.retryAfterSeconds = 30
+        problem.limit = Limit(name: "maximumListeners", value: Int64(maximum))
+        return problem
+    }
+}
+
+/// An event of `GET /events`.
+enum LiveEvent {
+    /// A form was received: `uploaded`, and the record.
+    case uploaded(UploadRecord)
+    /// An upload was deleted: `deleted`, and its `id`.
+    case deleted(UploadID)
+    /// A request was received: `request`, and its entry in the list of requests.
+    case request(RequestSummary)
+
+    /// The event as a message of the stream; `nil` if it cannot be encoded.
+    var message: ByteBuffer? {
+        // The JSON has no line breaks, which would end the message.
+        switch self {
+        case .uploaded(let record): return Self.message("uploaded", record.json())
+        case .deleted(let id): return Self.message("deleted", try? JSONEncoder.forAnswers.encode(["id": id.text]))
+        case .request(let summary): return Self.message("request", try? JSONEncoder.forAnswers.encode(summary))
+        }
+    }
+
+    /// Whether the message would be longer, as far as that is known without encoding it.
+    func isLonger(than bytes: Int) -> Bool {
+        if case .uploaded(let record) = self { record.expectedBytes > bytes } else { false }
+    }
+
+    private static func message(_ name: String, _ data: Data?) -> ByteBuffer? {
+        guard let data else { return nil }
+        var message = ByteBuffer(string: "event: \(name)\ndata: ")
+        message.writeBytes(data)
+        message.writeString("\n\n")
+        return message
+    }
+}
+
+/// Responds to `GET /events`: server-sent events until the client or the receiver closes the connection.
+struct EventStream: Sendable {
+    let live: LiveEvents
+
+    /// Shorter than the time after which proxies give up on a silent response. A heartbeat also detects a client that is
+    /// gone.
+    private static let heartbeat = Duration.seconds(15)
+
+    func response() throws(UploadProblem) -> Response {
+        let (events, continuation) = try live.listen()
+        return Response(
+            status: .ok,
+            headers: [.contentType: "text/event-stream", .cacheControl: "no-store", .xContentTypeOptions: "nosniff"],
+            body: ResponseBody { writer in
+                defer { continuation.finish() }
+                // A client that has read this misses no event from here on.
+                try await writer.write(ByteBuffer(string: "retry: 2000\n: listening\n\n"))
+                try await withThrowingTaskGroup(of: Void.self) { tasks in
+                    tasks.addTask {
+                        while !Task.isCancelled {
+                            try await Task.sleep(for: Self.heartbeat)
+                            continuation.yield(ByteBuffer(string: ":\n\n"))
+                        }
+                    }
+                    for await event in events.cancelOnGracefulShutdown() { try await writer.write(event) }
+                    tasks.cancelAll()
+                }
+                try await writer.finish(nil)
+            })
+    }
+}
+
+/// Publishes the uploads that the routes received and deleted.
+struct LiveMiddleware<Context: RequestContext>: RouterMiddleware {
+    let live: LiveEvents
+
+    func handle(
+        _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
+    ) async throws -> Response {
+        try await UploadReport.observing { report in
+            let response = try await next(request, context)
+            switch report.outcome {
+            case .recorded(let record): live.publish(.uploaded(record))
+            case .deleted(let id): live.publish(.deleted(id))
+            case .repeated, nil: break
+            }
+            return response
+        }
+    }
+}

@@ -1,0 +1,149 @@
+import HTTPTypes
+import Hummingbird
+import PostcardServer
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The page at `/` and its files, all of them in the program.
+///
+/// Without scripts it is a plain form. Only scripts add what clients sent to it, as text.
+struct WebPage: Sendable {
+    /// What the page offers.
+    struct Offer: Encodable, Sendable {
+        let uploadPath: String
+        let canRead: Bool
+        let canDelete: Bool
+        let showsRequests: Bool
+    }
+
+    private let offer: Offer
+    private let pages: [PageLanguage: ByteBuffer]
+
+    init(_ offer: Offer) {
+        self.offer = offer
+        pages = Dictionary(uniqueKeysWithValues: PageLanguage.allCases.map { ($0, Self.page(in: $0, offer)) })
+    }
+
+    /// The page in the language of the request: `?lang=`, or else `Accept-Language`.
+    func response(to request: Request) -> Response {
+        let language =
+            request.uri.queryParameters["lang"].flatMap { PageLanguage(rawValue: String($0)) }
+            ?? PageLanguage(acceptLanguage: request.headers[.acceptLanguage])
+        var headers: HTTPFields = [
+            .contentType: "text/html; charset=utf-8",
+            .contentLanguage: language.rawValue,
+            .vary: "Accept-Language",
+            .cacheControl: "no-cache",
+            .contentSecurityPolicy: Self.policy,
+            .xContentTypeOptions: "nosniff",
+        ]
+        if let referrerPolicy = HTTPField.Name("Referrer-Policy") { headers[referrerPolicy] = "same-origin" }
+        return Response(status: .ok, headers: headers, body: ResponseBody(byteBuffer: pages[language] ?? ByteBuffer()))
+    }
+
+    /// A file of the page.
+    static func asset(_ name: String?) throws(UploadProblem) -> Response {
+        guard let name, let asset = assets[name] else { throw .pathNotFound }
+        return Response(
+            status: .ok,
+            headers: [.contentType: asset.type, .cacheControl: "no-cache", .xContentTypeOptions: "nosniff"],
+            body: ResponseBody(byteBuffer: asset.bytes))
+    }
+
+    /// Nothing from other origins and nothing inline. Pictures that the user has chosen are blobs.
+    private static let policy =
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
+        + "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+    private static let script = "text/javascript; charset=utf-8"
+
+    /// As buffers, which all responses share.
+    private static let assets: [String: (type: String, bytes: ByteBuffer)] = [
+        "page.css": ("text/css; charset=utf-8", PackageResources.page_css),
+        "icon.svg": ("image/svg+xml", PackageResources.icon_svg),
+        "page.js": (script, PackageResources.page_js),
+        "compose.js": (script, PackageResources.compose_js),
+        "received.js": (script, PackageResources.received_js),
+        "requests.js": (script, PackageResources.requests_js),
+        "server.js": (script, PackageResources.server_js),
+        "elements.js": (script, PackageResources.elements_js),
+        "bytes.js": (script, PackageResources.bytes_js),
+    ].mapValues { (type: $0.0, bytes: ByteBuffer(bytes: $0.1)) }
+
+    /// The page's texts by their names.
+    static func texts(in language: PageLanguage) -> [String: String] {
+        let json =
+            switch language {
+            case .english: PackageResources.texts_en_json
+            case .korean: PackageResources.texts_ko_json
+            }
+        return (try? JSONDecoder().decode([String: String].self, from: Data(json))) ?? [:]
+    }
+
+    private static func page(in language: PageLanguage, _ offer: Offer) -> ByteBuffer {
+        let texts = texts(in: language)
+        var values = texts.mapValues(escaped)
+        values["language"] = language.rawValue
+        values["uploadPath"] = escaped(offer.uploadPath)
+        values["data"] = data(PageData(texts: texts, offer: offer))
+        var page = ByteBuffer()
+        // Each placeholder {{name}} is replaced by its value.
+        var rest = String(decoding: PackageResources.page_html, as: UTF8.self)[...]
+        while let start = rest.firstRange(of: "{{"), let end = rest[start.upperBound...].firstRange(of: "}}") {
+            page.writeSubstring(rest[..<start.lowerBound])
+            page.writeString(values[String(rest[start.upperBound..<end.lowerBound])] ?? "")
+            rest = rest[end.upperBound...]
+        }
+        page.writeSubstring(rest)
+        return page
+    }
+
+    /// The data for the scripts.
+    private struct PageData: Encodable {
+        let texts: [String: String]
+        let offer: Offer
+    }
+
+    /// JSON without characters that have a meaning in HTML.
+    private static func data(_ data: PageData) -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        let json = (try? encoder.encode(data)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
+        return json.replacing("<", with: "\\u003c").replacing("&", with: "\\u0026")
+    }
+
+    private static func escaped(_ text: String) -> String {
+        text.replacing("&", with: "&amp;").replacing("\"", with: "&quot;").replacing("<", with: "&lt;")
+    }
+}
+
+/// A language of the page.
+enum PageLanguage: String, CaseIterable {
+    case english = "en"
+    case korean = "ko"
+
+    /// The language that the client prefers (RFC 9110 §12.5.4), or English.
+    init(acceptLanguage: String?) {
+        let ranges = (acceptLanguage ?? "").split(separator: ",").compactMap(Self.range)
+        // The first of two with the same weight.
+        let best = ranges.filter { $0.weight > 0 }.reduce(nil as (language: PageLanguage, weight: Double)?) {
+            best, range in
+            (best?.weight ?? 0) < range.weight ? range : best
+        }
+        self = best?.language ?? .english
+    }
+
+    private static func range(_ text: Substring) -> (language: PageLanguage, weight: Double)? {
+        let pieces = text.split(separator: ";").map { $0.filter { $0 != " " && $0 != "\t" }.lowercased() }
+        guard let tag = pieces.first?.split(separator: "-").first, let language = PageLanguage(rawValue: String(tag))
+        else {
+            return nil
+        }
+        let weight = pieces.dropFirst().first { $0.hasPrefix("q=") }.map { Double($0.dropFirst(2)) ?? 0 }
+        return (language, weight ?? 1)
+    }
+}

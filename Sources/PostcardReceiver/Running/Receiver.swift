@@ -1,0 +1,250 @@
+public import Hummingbird
+import HummingbirdCore
+public import Logging
+import NIOCore
+public import PostcardServer
+import ServiceLifecycle
+public import SystemPackage
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The application that `postcard serve` runs: a server with upload routes, a page to try it with, `/health` and `/status`.
+///
+/// ```swift
+/// let receiver = Receiver(directory: "received")
+/// try await receiver.run { url in print("listening on \(url)") }
+/// ```
+///
+/// Besides the routes of ``Hummingbird/Router/addUploads(to:options:)`` it has:
+///
+/// | request | response |
+/// | --- | --- |
+/// | `GET /` | the page, in English or Korean by `Accept-Language` or `?lang=` |
+/// | `GET /events` | server-sent events: `uploaded` with a record, `deleted` with its id, `request` with an entry |
+/// | `GET /requests` | the last requests, newest first, accepted or refused |
+/// | `GET /requests/ID` | one of them: header fields, parts, problems with the bytes around them, a line for curl |
+/// | `GET /health` | 200 `ok`; 503 with the reason while no form can be stored |
+/// | `GET /status` | counts of what was received and refused |
+///
+/// Recorded requests have their secrets masked, by name: header fields such as `Authorization`, parameters in URLs, and
+/// fields of forms such as `password`. `Idempotency-Key` is not a secret.
+public struct Receiver: Sendable {
+    /// The directory that keeps the uploads.
+    public var directory: FilePath
+    /// How many bytes of the directory's disk stay free for others. Defaults to 64 MiB.
+    public var keptFreeBytes: Int64 = 64 << 20
+    /// The address to listen on. Defaults to `127.0.0.1`, which only this machine can reach.
+    public var host = "127.0.0.1"
+    /// The port to listen on; 0 means any free one. Defaults to 8080.
+    public var port = 8080
+    /// What the upload routes accept, where, and what else they offer.
+    public var uploads = UploadOptions()
+    /// The tokens that clients need to post and to read. Defaults to none: every client that reaches the address may.
+    public var tokens = AccessTokens()
+    /// Further host names that requests may use, besides this machine's own. Defaults to none.
+    ///
+    /// The `Host` of requests is only checked if the receiver listens to this machine alone and does not need tokens:
+    /// a page on the web can let its own name resolve to this machine (DNS rebinding).
+    public var allowedHosts: Set<String> = []
+    /// The origins whose pages may post, delete, and read the responses, such as `https://app.example`. Defaults to none.
+    ///
+    /// A request that changes something without a token is refused if a page of another origin made the browser send it:
+    /// if its `Sec-Fetch-Site` is not `same-origin` or `none`, or without that field, if its `Origin` is not the
+    /// receiver's own. A request without both fields is not from a browser.
+    public var allowedOrigins: Set<String> = []
+    /// How much of the last requests is recorded for the page and `GET /requests`; `nil` records nothing.
+    public var inspection: InspectionOptions? = InspectionOptions()
+    /// The timeouts and limits of a connection.
+    public var connections = ConnectionOptions()
+    /// The maximum number of connections; others wait until one is closed. One address can have the part of them that
+    /// ``UploadOptions/clientShare`` allows, and further connections of it are closed. Defaults to `nil`: half as many as
+    /// the process can open files (`RLIMIT_NOFILE`), less 32, so that there is a file for each.
+    public var maximumConnections: Int?
+    /// Secures connections with TLS, and allows HTTP/2. Defaults to `nil`: plain HTTP/1.1.
+    public var certificate: ServerCertificate?
+    /// Logs each request in one line at the level `info`, with its path and its result but no names or values of the form,
+    /// and the receiver's own failures.
+    public var logger = Logger(label: "postcard.receiver")
+
+    /// Makes a receiver with default settings.
+    public init(directory: FilePath) {
+        self.directory = directory
+    }
+
+    /// Makes a receiver with default settings.
+    public init(directory: String) {
+        self.init(directory: FilePath(directory))
+    }
+
+    /// Receives until the process gets SIGTERM or SIGINT, or the task is cancelled.
+    ///
+    /// After the signal no new requests are accepted. Those in progress have ``ConnectionOptions/shutdownTimeout`` to
+    /// finish. Then their connections are closed, and the call returns. A second signal ends the process at once, as if it
+    /// were not handled.
+    ///
+    /// - Parameter onRunning: Called once connections are accepted, with the server's address, such as
+    ///   `http://127.0.0.1:8080`.
+    /// - Throws: ``UploadStoreError`` if the directory cannot be used, ``ServerCertificateError`` if the certificate cannot
+    ///   be used, and `Errno` if the receiver cannot listen on the address.
+    public func run(onRunning: @escaping @Sendable (_ url: String) async -> Void = { _ in }) async throws {
+        do {
+            let application = try application(onRunning: onRunning)
+            try await ServiceGroup(services: [application], logger: logger).runUntilSignal()
+        } catch let error as IOError {
+            throw Errno(rawValue: error.errnoCode)
+        }
+    }
+
+    /// The receiver as a Hummingbird application, to run it with other services.
+    ///
+    /// The directory is open, and locked, as long as the application exists. A graceful shutdown of the
+    /// `ServiceGroup` that runs it honors ``ConnectionOptions/shutdownTimeout``.
+    public func application(
+        onRunning: @escaping @Sendable (_ url: String) async -> Void = { _ in }
+    ) throws -> Application<RouterResponder<BasicRequestContext>> {
+        let store = try LocalUploadStore(directory: directory, keptFreeBytes: keptFreeBytes, logger: logger)
+        let meter = UploadMeter()
+        let router = Router()
+        let live = LiveEvents()
+        let inspector = inspection.map { RequestInspector(options: $0, live: live) }
+        router.add(middleware: RequestLog())
+        // Before the others, because it records the requests that they refuse.
+        if let inspector {
+            router.add(
+                middleware: InspectionMiddleware(inspector: inspector, uploadPath: uploads.path, scheme: scheme))
+        }
+        router.add(middleware: LiveMiddleware(live: live))
+        let origins = OriginPolicy(
+            allowed: Set(allowedOrigins.map { $0.lowercased() }), isSecure: certificate != nil)
+        router.add(middleware: OriginMiddleware(policy: origins))
+        router.add(middleware: ProblemMiddleware())
+        let judgesHost = LoopbackAddress.contains(host) && (tokens.posting.isEmpty || tokens.reading.isEmpty)
+        router.add(
+            middleware: HostMiddleware(
+                allowed: judgesHost ? Set(allowedHosts.map { $0.lowercased() }) : nil, meter: meter))
+        router.add(
+            middleware: AccessMiddleware(tokens: tokens, origins: origins, uploadPath: uploads.path, meter: meter))
+        // All routes together, because forms may be posted to one of the receiver's own paths.
+        var routes = Routes<BasicRequestContext>()
+        let budget = AnswerBudget(bytes: uploads.maximumAnswerBytes, clientShare: uploads.clientShare)
+        routes.addUploads(to: store, options: uploads, meter: meter, budget: budget)
+        addPages(to: &routes, live: live, inspector: inspector, budget: budget)
+        addStatus(of: store, meter, to: &routes)
+        routes.install(on: router)
+        return Application(
+            router: router, server: try makeServer(meter, inspector),
+            configuration: ApplicationConfiguration(address: .hostname(host, port: port)),
+            services: [ExpirySweep(store: store)],
+            onServerRunning: { channel in
+                await limitConnections(of: channel)
+                await onRunning(url(port: channel.localAddress?.port ?? port))
+            },
+            logger: logger)
+    }
+
+    private func limitConnections(of server: any Channel) async {
+        let maximum = maximumConnections ?? OpenFiles.maximumConnections
+        do {
+            try await ConnectionGate.install(
+                on: server, maximum: maximum, share: PeerAddress.share(uploads.clientShare, of: maximum),
+                logger: logger)
+        } catch {
+            logger.error("Could not limit the connections", metadata: ["error": "\(error)"])
+        }
+    }
+
+    private var scheme: String { certificate == nil ? "http" : "https" }
+
+    private func makeServer(_ meter: UploadMeter, _ inspector: RequestInspector?) throws -> HTTPServerBuilder {
+        let onEarlyRefusal: EarlyRefusal.Observer = { [logger, scheme] refusal in
+            meter.refused(refusal.problem)
+            inspector?.keep(RecordedRequest(refusal, scheme: scheme))
+            RequestLine(refusal).write(to: logger)
+        }
+        guard let certificate else { return .uploads(options: connections, onEarlyRefusal: onEarlyRefusal) }
+        return try .uploads(
+            tls: certificate.configuration(), options: connections, onEarlyRefusal: onEarlyRefusal)
+    }
+
+    private func addPages(
+        to routes: inout Routes<BasicRequestContext>, live: LiveEvents, inspector: RequestInspector?,
+        budget: AnswerBudget
+    ) {
+        let canRead = uploads.access.contains(.reading)
+        let page = WebPage(
+            WebPage.Offer(
+                uploadPath: uploads.path, canRead: canRead, canDelete: uploads.access.contains(.deleting),
+                showsRequests: canRead && inspector != nil))
+        routes.addReading("/") { request, _ in page.response(to: request) }
+        routes.addReading("/assets/{name}") { _, context in try WebPage.asset(context.parameters.get("name")) }
+        if canRead {
+            let events = EventStream(live: live)
+            routes.add("/events", .get) { _, _ in try events.response() }
+        }
+        if canRead, let inspector {
+            let reading = RequestReading(inspector: inspector, budget: budget)
+            routes.addReading("/requests") { _, _ in try reading.list() }
+            routes.addReading("/requests/{id}") { _, context in try reading.request(id: context.parameters.get("id")) }
+        }
+    }
+
+    private func addStatus(
+        of store: LocalUploadStore, _ meter: UploadMeter, to routes: inout Routes<BasicRequestContext>
+    ) {
+        routes.addReading("/health") { _, context in
+            do {
+                try await store.checkReadiness()
+            } catch {
+                context.logger.error("Could not store a form", metadata: ["error": "\(error)"])
+                throw UploadProblem.store(error)
+            }
+            return Response(
+                status: .ok, headers: [.contentType: "text/plain; charset=utf-8", .cacheControl: "no-store"],
+                body: ResponseBody(byteBuffer: ByteBuffer(string: "ok")))
+        }
+        let started = Date()
+        routes.addReading("/status") { _, _ in
+            try await ReceiverStatus(
+                started: started, uploads: meter.current, freeBytes: try? store.freeBytes()
+            ).response
+        }
+    }
+
+    private func url(port: Int) -> String {
+        host.contains(":") ? "\(scheme)://[\(host)]:\(port)" : "\(scheme)://\(host):\(port)"
+    }
+}
+
+/// Removes expired uploads even if there are no requests.
+struct ExpirySweep: Service {
+    let store: LocalUploadStore
+
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            while !Task.isCancelled {
+                await store.removeExpired()
+                try? await Task.sleep(for: .seconds(60))
+            }
+        }
+    }
+}
+
+/// The response to `GET /status`: counts since the start.
+struct ReceiverStatus: Encodable {
+    let started: Date
+    let uploads: UploadMeter.Counts
+    /// How many bytes are free on the directory's disk; `nil` if that cannot be read.
+    let freeBytes: Int64?
+
+    var response: Response {
+        get throws {
+            Response(
+                status: .ok, headers: [.contentType: "application/json", .cacheControl: "no-store"],
+                body: ResponseBody(byteBuffer: ByteBuffer(bytes: try JSONEncoder.forAnswers.encode(self))))
+        }
+    }
+}

@@ -1,0 +1,55 @@
+import NIOSSL
+public import SystemPackage
+
+/// A certificate and its private key, for connections over TLS.
+public struct ServerCertificate: Sendable, Hashable {
+    /// A PEM file with the certificate, followed by its intermediate certificates.
+    public var chain: FilePath
+    /// A PEM file with the certificate's private key.
+    public var privateKey: FilePath
+
+    /// Names the files. They are read when the server starts.
+    public init(chain: FilePath, privateKey: FilePath) {
+        self.chain = chain
+        self.privateKey = privateKey
+    }
+
+    func configuration() throws(ServerCertificateError) -> TLSConfiguration {
+        let certificates = try reading(chain, "certificate") {
+            try NIOSSLCertificate.fromPEMFile($0).map { NIOSSLCertificateSource.certificate($0) }
+        }
+        guard !certificates.isEmpty else {
+            throw ServerCertificateError(message: "The file \(chain) holds no certificate. Give a PEM file.")
+        }
+        let key = try reading(privateKey, "private key") { try NIOSSLPrivateKey(file: $0, format: .pem) }
+        let configuration = TLSConfiguration.makeServerConfiguration(
+            certificateChain: certificates, privateKey: .privateKey(key))
+        // Only using both shows that the key belongs to another certificate.
+        do {
+            _ = try NIOSSLContext(configuration: configuration)
+        } catch {
+            throw ServerCertificateError(
+                message: "The private key in \(privateKey) does not belong to the certificate in \(chain): \(error)")
+        }
+        return configuration
+    }
+
+    private func reading<Value>(
+        _ path: FilePath, _ kind: String, _ read: (String) throws -> Value
+    ) throws(ServerCertificateError) -> Value {
+        do {
+            return try read(path.string)
+        } catch {
+            throw ServerCertificateError(
+                message: "The \(kind) in \(path) cannot be read: \(error). Give a PEM file that may be read.")
+        }
+    }
+}
+
+/// Why a certificate or its key cannot be used.
+public struct ServerCertificateError: Error, Sendable, CustomStringConvertible {
+    /// What is wrong with the file, and what to do.
+    public let message: String
+
+    public var description: String { message }
+}

@@ -1,0 +1,56 @@
+import Foundation
+import ServiceLifecycle
+import UnixSignals
+
+extension ServiceGroup {
+    private enum Event {
+        case ended
+        case secondSignal(UnixSignal)
+        case noMoreSignals
+    }
+
+    /// Runs the services until they end. The first SIGTERM or SIGINT begins a graceful shutdown, the second ends the
+    /// process at once.
+    func runUntilSignal() async throws {
+        try await withThrowingTaskGroup(of: Event.self) { group in
+            defer { group.cancelAll() }
+            let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
+            group.addTask {
+                try await self.run()
+                return .ended
+            }
+            group.addTask {
+                var isShuttingDown = false
+                for await signal in signals {
+                    if isShuttingDown { return .secondSignal(signal) }
+                    isShuttingDown = true
+                    await self.triggerGracefulShutdown()
+                }
+                return .noMoreSignals
+            }
+            for try await event in group {
+                switch event {
+                case .ended: return
+                case .secondSignal(let signal):
+                    // This kills screening commands, which would otherwise outlive the process.
+                    group.cancelAll()
+                    Self.endProcess(by: signal)
+                case .noMoreSignals: break
+                }
+            }
+        }
+    }
+
+    /// Ends the process as an unhandled signal does, so that its parent sees which signal it was.
+    private static func endProcess(by unixSignal: UnixSignal) {
+        let number = unixSignal.rawValue
+        signal(number, SIG_DFL)
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        sigaddset(&signals, number)
+        pthread_sigmask(SIG_UNBLOCK, &signals, nil)
+        raise(number)
+        // Only reached if another thread handles the signal again.
+        _exit(128 + number)
+    }
+}

@@ -1,0 +1,128 @@
+#if os(macOS) || os(Linux)
+import Foundation
+import NIOCore
+import PostcardFiles
+public import PostcardServer
+import SystemPackage
+
+/// Screens files with a program, such as a virus scanner.
+///
+/// ```swift
+/// let scanner = CommandScreening("clamdscan --no-summary --fdpass")
+/// options.screen = { try await scanner.screen($0) }
+/// ```
+///
+/// The program is started once for each file, with the file's path as its last argument. Its exit status is the verdict: 0
+/// accepts the file, and 1 refuses it for the reason in the first line of the output. After any other status the form is
+/// refused with 503. The program must only read the file: if it accepts a file that it removed or changed, the form is
+/// refused with 503 too.
+///
+/// The program leads a process group of its own. Processes of this group that are left when it ends are killed. A process
+/// that it moved to another group or session lives on and is not waited for.
+public struct CommandScreening: Sendable, Hashable {
+    /// The program and its options, as in a shell.
+    public var command: String
+
+    /// How long the program may take for a file. Defaults to 60 seconds. Then its process group is killed, and the form is
+    /// refused with 503.
+    public var timeLimit: Duration = .seconds(60)
+
+    /// Makes a screening by a program.
+    public init(_ command: String) {
+        self.command = command
+    }
+
+    /// Runs the program. Cancelling the task kills it.
+    ///
+    /// - Throws: ``ScreeningError`` if there is no verdict.
+    public func screen(_ file: FinishedFile) async throws -> ScreeningVerdict {
+        let files = TemporaryFiles()
+        defer { files.remove() }
+        let path: FilePath
+        if let known = file.path { path = known } else { path = try await copy(file.content, to: files) }
+        let before = try await onFileThread { FileState(path) }
+        let ending = try await run(on: path)
+        switch ending.status {
+        case 0:
+            // The store would keep another file than the one that was checked.
+            guard try await onFileThread({ FileState(path) }) == before else {
+                throw ScreeningError("The command accepted a file that it took away or changed.")
+            }
+            return .accepted
+        case 1: return .refused(reason: Self.reason(in: ending.output))
+        default: throw ScreeningError("The command ended with status \(ending.status).")
+        }
+    }
+
+    private func copy(_ content: any StoredFile, to files: TemporaryFiles) async throws -> FilePath {
+        let (path, file) = try await onFileThread { try files.make() }
+        var offset: Int64 = 0
+        while offset < content.size {
+            let bytes = try await content.read(at: offset, count: 256 << 10)
+            guard bytes.readableBytes > 0 else { throw ScreeningError("A file is shorter than it says.") }
+            try await onFileThread { try file.write(bytes.readableBytesSpan) }
+            offset += Int64(bytes.readableBytes)
+        }
+        return path
+    }
+
+    private func run(on path: FilePath) async throws -> ChildProcess.Ending {
+        try await withThrowingTaskGroup(of: ChildProcess.Ending.self) { group in
+            group.addTask {
+                do {
+                    return try await ChildProcess.run(
+                        ["/bin/sh", "-c", "exec \(command) \"$@\"", "screen", path.string],
+                        maximumOutputBytes: Self.maximumOutputBytes)
+                } catch let error as Errno {
+                    throw ScreeningError("The command could not be run: \(error).")
+                }
+            }
+            group.addTask {
+                try await Task.sleep(for: timeLimit)
+                throw ScreeningError("The command took longer than \(timeLimit).")
+            }
+            // Leaving the group cancels the other task.
+            defer { group.cancelAll() }
+            guard let ending = try await group.next() else { throw CancellationError() }
+            return ending
+        }
+    }
+
+    /// Attributes of a file that differ if it was replaced or written to.
+    private struct FileState: Equatable {
+        private let number: UInt64?
+        private let size: UInt64?
+        private let modified: Date?
+
+        init(_ path: FilePath) {
+            let attributes = try? FileManager.default.attributesOfItem(atPath: path.string)
+            number = attributes?[.systemFileNumber] as? UInt64
+            size = attributes?[.size] as? UInt64
+            modified = attributes?[.modificationDate] as? Date
+        }
+    }
+
+    /// Long enough for a reason. The rest of the output is dropped.
+    private static let maximumOutputBytes = 4096
+    private static let longestReason = 300
+
+    private static func reason(in output: [UInt8]) -> String {
+        let text = String(decoding: output, as: UTF8.self)
+        let line = text.split(whereSeparator: \.isNewline).first.map { String($0.prefix(longestReason)) }
+        return line ?? "The screening gave no reason."
+    }
+}
+
+/// Why a screening has no verdict.
+public struct ScreeningError: Error, Sendable, CustomStringConvertible {
+    /// What happened.
+    public let message: String
+
+    /// Makes an error, for your own screening.
+    public init(_ message: String) {
+        self.message = message
+    }
+
+    public var description: String { message }
+}
+#endif

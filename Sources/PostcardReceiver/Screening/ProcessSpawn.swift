@@ -1,0 +1,93 @@
+#if os(macOS) || os(Linux)
+import Foundation
+import SystemPackage
+
+/// Starts processes that inherit nothing but the standard descriptors.
+///
+/// Foundation's `Process` reports the end of a program only when all processes that it started have ended too, and keeps
+/// its pipes open for longer.
+enum ProcessSpawn {
+    /// Starts a program in a process group of its own, of which it is the leader. The call blocks.
+    ///
+    /// Its standard input is empty, and its standard error is that of this process. Signals have their usual effects.
+    ///
+    /// - Parameters:
+    ///   - arguments: The program's path and its arguments.
+    ///   - output: What becomes its standard output.
+    /// - Throws: `Errno` if it cannot be started.
+    static func start(_ arguments: [String], output: FileDescriptor) throws(Errno) -> pid_t {
+        #if canImport(Darwin)
+        var actions: posix_spawn_file_actions_t?
+        var attributes: posix_spawnattr_t?
+        #else
+        var actions = posix_spawn_file_actions_t()
+        var attributes = posix_spawnattr_t()
+        #endif
+        try check(posix_spawn_file_actions_init(&actions))
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        try check(posix_spawnattr_init(&attributes))
+        defer { posix_spawnattr_destroy(&attributes) }
+        // The output first: in a server whose own standard input is closed it may have that number.
+        try check(posix_spawn_file_actions_adddup2(&actions, output.rawValue, 1))
+        try check(posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0))
+        var flags = POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK
+        // Libraries do not close all their descriptors on exec, and a command must not hold the server's sockets.
+        #if canImport(Darwin)
+        flags |= POSIX_SPAWN_CLOEXEC_DEFAULT
+        try check(posix_spawn_file_actions_addinherit_np(&actions, 2))
+        #else
+        for number in 3..<lowestUnusedDescriptor() {
+            try check(posix_spawn_file_actions_addclose(&actions, number))
+        }
+        #endif
+        try check(posix_spawnattr_setflags(&attributes, Int16(flags)))
+        try check(posix_spawnattr_setpgroup(&attributes, 0))
+        // This process ignores or blocks some signals, which its children would inherit.
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        try check(posix_spawnattr_setsigmask(&attributes, &signals))
+        sigfillset(&signals)
+        for signal in [SIGKILL, SIGSTOP] { sigdelset(&signals, signal) }
+        try check(posix_spawnattr_setsigdefault(&attributes, &signals))
+
+        let words = CStrings(arguments)
+        let environment = CStrings(ProcessInfo.processInfo.environment.map { "\($0.key)=\($0.value)" })
+        defer {
+            words.free()
+            environment.free()
+        }
+        var process: pid_t = 0
+        try check(posix_spawn(&process, arguments[0], &actions, &attributes, words.pointers, environment.pointers))
+        return process
+    }
+
+    #if !canImport(Darwin)
+    /// A number above those of all open descriptors, and of those that other threads open before the program starts: they
+    /// get the lowest numbers that are free.
+    private static func lowestUnusedDescriptor() -> Int32 {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+        let highest = names.lazy.compactMap { Int32($0) }.max() ?? 4096
+        // Closing a number that no descriptor can have would be an error.
+        let limit = Int32(clamping: sysconf(Int32(_SC_OPEN_MAX)))
+        return max(min(highest + 256, limit), 3)
+    }
+    #endif
+
+    private static func check(_ result: Int32) throws(Errno) {
+        if result != 0 { throw Errno(rawValue: result) }
+    }
+
+    /// C strings, with a null pointer after the last one.
+    private struct CStrings {
+        let pointers: [UnsafeMutablePointer<CChar>?]
+
+        init(_ strings: [String]) {
+            pointers = strings.map { strdup($0) } + [nil]
+        }
+
+        func free() {
+            for pointer in pointers { Foundation.free(pointer) }
+        }
+    }
+}
+#endif

@@ -1,0 +1,3 @@
+#if !Server
+#error("PostcardReceiver needs the trait Server of this package: .package(url: …, traits: [\"Server\"])")
+#endif

@@ -1,0 +1,68 @@
+import NIOPosix
+import PostcardFiles
+import Synchronization
+
+/// Threads that wait for the disk. There are more than processors, because uploads that sync at the same time wait no
+/// longer together than one alone.
+private let fileThreads: NIOThreadPool = {
+    let pool = NIOThreadPool(numberOfThreads: 16)
+    pool.start()
+    return pool
+}()
+
+/// Blocking work, such as writing to a disk, that runs on a file thread while its owner does something else.
+///
+/// The work begins at once and always runs to its end. ``value()`` waits for it, and can be called once. A `FileError` of
+/// the work becomes an ``UploadStoreError``, which the callers of a store handle.
+final class FileWork<Value: Sendable>: Sendable {
+    private enum State {
+        case running
+        case awaited(CheckedContinuation<Value, any Error>)
+        case finished(Result<Value, any Error>)
+    }
+
+    private let state = Mutex(State.running)
+
+    init(_ work: @escaping @Sendable () throws -> Value) {
+        fileThreads.submit { _ in
+            // The pool is never shut down.
+            self.finish(
+                Result {
+                    do {
+                        return try work()
+                    } catch let error as FileError {
+                        throw UploadStoreError(error)
+                    }
+                })
+        }
+    }
+
+    private func finish(_ result: Result<Value, any Error>) {
+        let waiting: CheckedContinuation<Value, any Error>? = state.withLock { state in
+            guard case .awaited(let continuation) = state else {
+                state = .finished(result)
+                return nil
+            }
+            return continuation
+        }
+        waiting?.resume(with: result)
+    }
+
+    func value() async throws -> Value {
+        try await withCheckedThrowingContinuation { continuation in
+            let result: Result<Value, any Error>? = state.withLock { state in
+                guard case .finished(let result) = state else {
+                    state = .awaited(continuation)
+                    return nil
+                }
+                return result
+            }
+            if let result { continuation.resume(with: result) }
+        }
+    }
+}
+
+/// Runs blocking work on a file thread.
+package func onFileThread<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
+    try await FileWork(work).value()
+}

@@ -1,0 +1,243 @@
+public import NIOCore
+import PostcardFiles
+import Synchronization
+import SystemPackage
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// An unfinished upload in a ``LocalUploadStore``.
+public final class LocalUnfinishedUpload: UnfinishedUpload {
+    private struct State {
+        var facts: UnfinishedDirectory.Facts
+        var progress: UnfinishedUploadProgress
+        var lastUse: Date
+        /// Whether all bytes are on the disk.
+        var isSynchronized = false
+        /// Whether the disk failed to store some of them, which the system reports once.
+        var hasLostBytes = false
+    }
+
+    public let id: ResumptionID
+    public let lock: UploadLock
+    let directory: UnfinishedDirectory
+    private let client: UnfinishedForm.Client?
+    private let uploads: LocalUnfinishedUploads
+    private let state: Mutex<State>
+    /// For the facts: a request that asks for the progress does not always hold the upload's lock.
+    private let changing = Mutex(())
+
+    /// An upload that a request is creating.
+    init(
+        _ id: ResumptionID, in directory: UnfinishedDirectory, _ facts: UnfinishedDirectory.Facts,
+        of client: UnfinishedForm.Client?, _ uploads: LocalUnfinishedUploads
+    ) {
+        self.id = id
+        self.directory = directory
+        self.client = client
+        self.uploads = uploads
+        lock = UploadLock(isReserved: true)
+        state = Mutex(State(facts: facts, progress: .unfinished(offset: 0), lastUse: facts.created))
+    }
+
+    /// An upload from before the store was opened.
+    init(
+        _ id: ResumptionID, in directory: UnfinishedDirectory, _ facts: UnfinishedDirectory.Facts,
+        _ progress: UnfinishedUploadProgress, _ uploads: LocalUnfinishedUploads
+    ) {
+        self.id = id
+        self.directory = directory
+        client = nil
+        self.uploads = uploads
+        lock = UploadLock(isReserved: false)
+        state = Mutex(State(facts: facts, progress: progress, lastUse: facts.created))
+    }
+
+    private var facts: UnfinishedDirectory.Facts { state.withLock { $0.facts } }
+
+    public var form: UnfinishedForm {
+        let facts = facts
+        return UnfinishedForm(
+            contentType: facts.contentType, key: UploadKey(digest: facts.keyDigest), length: facts.length,
+            client: client)
+    }
+
+    public var expires: Date { facts.expires }
+    public var progress: UnfinishedUploadProgress { state.withLock { $0.progress } }
+
+    /// When a request last asked for the upload.
+    var lastUse: Date { state.withLock { $0.lastUse } }
+
+    func use(at now: Date) {
+        state.withLock { $0.lastUse = now }
+    }
+
+    /// How many bytes the directory holds.
+    var bytes: Int64 {
+        if case .unfinished(let offset) = progress { offset } else { 0 }
+    }
+
+    /// - Throws: ``UploadStoreError`` if the disk fails to store the bytes. The upload is gone from then on.
+    public func durableProgress() async throws -> UnfinishedUploadProgress {
+        let progress = progress
+        let (isSynchronized, hasLostBytes) = state.withLock { ($0.isSynchronized, $0.hasLostBytes) }
+        guard case .unfinished(let offset) = progress, !isSynchronized else { return progress }
+        guard !hasLostBytes else { return .gone }
+        let body = try await onFileThread { [directory] in try AppendedFile(directory.body) }
+        do {
+            try await onFileThread { try body.synchronize() }
+        } catch {
+            state.withLock { $0.hasLostBytes = true }
+            throw error
+        }
+        try await change { $0.promised = max(offset, $0.promised ?? 0) }
+        state.withLock { $0.isSynchronized = true }
+        return progress
+    }
+
+    public func setLength(_ length: Int64) async throws {
+        guard facts.length == nil else { return }
+        try await change { $0.length = length }
+    }
+
+    private func change(_ change: @escaping @Sendable (inout UnfinishedDirectory.Facts) -> Void) async throws {
+        try await onFileThread { [self] in
+            try changing.withLock { _ in
+                var facts = facts
+                change(&facts)
+                try directory.update(facts)
+                state.withLock { [facts] in $0.facts = facts }
+            }
+        }
+    }
+
+    public func hasRoom(for count: Int64, options: ResumptionOptions) -> Bool {
+        uploads.hasRoom(for: count, options)
+    }
+
+    public func makeAppender() async throws -> LocalUploadAppender {
+        try await LocalUploadAppender(to: self, of: uploads)
+    }
+
+    func advance(by count: Int) {
+        state.withLock { state in
+            guard case .unfinished(let offset) = state.progress else { return }
+            state.progress = .unfinished(offset: offset + Int64(count))
+            state.isSynchronized = false
+        }
+    }
+
+    public func openContent() async throws -> any StoredFile {
+        try await onFileThread { [directory] in
+            guard let file = try LocalFile(directory.body) else {
+                throw FileError("open", directory.body, Errno.noSuchFileOrDirectory)
+            }
+            return file
+        }
+    }
+
+    public func finish(with response: FinalResponse, options: ResumptionOptions) async throws {
+        try await uploads.finish(self, with: response, options: options)
+    }
+
+    func store(_ response: FinalResponse) async throws {
+        try await onFileThread { [directory] in try directory.finish(response) }
+        state.withLock { $0.progress = .finished(length: response.length, record: response.record) }
+    }
+
+    public func response() async throws -> FinalResponse {
+        try await onFileThread { [directory] in try directory.response() }
+    }
+
+    public func discard() async throws { try await uploads.remove(self) }
+
+    func becomeGone() {
+        state.withLock { $0.progress = .gone }
+    }
+}
+
+/// Appends to an unfinished upload of a ``LocalUploadStore``.
+///
+/// A file thread writes bytes while the next ones are gathered, at most 256 KiB. Bytes never wait for others: a server that
+/// is killed loses what arrived during one write.
+public struct LocalUploadAppender: UploadAppender {
+    private let uploads: LocalUnfinishedUploads
+    private let upload: LocalUnfinishedUpload
+    private let file: AppendedFile
+    private let gathered = GatheredBytes()
+    private var writing: FileWork<Void>?
+    public private(set) var offset: Int64
+
+    init(to upload: LocalUnfinishedUpload, of uploads: LocalUnfinishedUploads) async throws {
+        self.uploads = uploads
+        self.upload = upload
+        file = try await onFileThread { [directory = upload.directory] in try AppendedFile(directory.body) }
+        offset = upload.bytes
+    }
+
+    public mutating func append(_ bytes: ByteBuffer) async throws {
+        offset += Int64(bytes.readableBytes)
+        switch gathered.add(bytes) {
+        case .isBeingWritten: break
+        case .isFull: try await finish()
+        case .isToBeWritten:
+            try await finish()
+            writing = FileWork { [gathered, uploads, upload, file] in
+                try gathered.write { try uploads.append($0.readableBytesSpan, to: upload, file) }
+            }
+        }
+    }
+
+    public mutating func finish() async throws {
+        try await writing.take()?.value()
+    }
+}
+
+/// Bytes that wait while a thread writes those before them.
+private final class GatheredBytes: Sendable {
+    private static let maximumBytes = 256 << 10
+
+    private let state = Mutex(State())
+
+    private struct State {
+        var bytes = ByteBuffer()
+        var isBeingWritten = false
+    }
+
+    enum Place {
+        /// The caller starts a thread that writes them.
+        case isToBeWritten
+        /// A thread is writing.
+        case isBeingWritten
+        /// A thread is writing, and no more bytes may be added before all are written.
+        case isFull
+    }
+
+    func add(_ bytes: ByteBuffer) -> Place {
+        state.withLock { state in
+            // Copied, because a buffer holds on to the memory of all that was read with it.
+            state.bytes.writeImmutableBuffer(bytes)
+            guard state.isBeingWritten else {
+                state.isBeingWritten = true
+                return .isToBeWritten
+            }
+            return state.bytes.readableBytes < Self.maximumBytes ? .isBeingWritten : .isFull
+        }
+    }
+
+    /// Writes until nothing is left, or a write fails.
+    func write(_ write: (ByteBuffer) throws -> Void) throws {
+        while let bytes = next() { try write(bytes) }
+    }
+
+    private func next() -> ByteBuffer? {
+        state.withLock { state in
+            defer { state.bytes = ByteBuffer() }
+            if state.bytes.readableBytes == 0 { state.isBeingWritten = false }
+            return state.isBeingWritten ? state.bytes : nil
+        }
+    }
+}

@@ -1,0 +1,252 @@
+public import NIOCore
+import Synchronization
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// An upload that a ``LocalUploadStore`` is storing.
+///
+/// Bytes are gathered up to 256 KiB, or less if many uploads are in progress. A file thread then hashes and writes them
+/// while the next ones are gathered, so at most twice as many wait. A smaller form is written, synced and committed in a
+/// single piece of work.
+public final class LocalUpload: PendingUpload {
+    /// Keeps the directory locked. Work on file threads does not refer to the store, because it ends later.
+    private let store: LocalUploadStore
+    private let key: UploadKey?
+    private let folder: SharedUploadDirectory
+    private var files: [FileHead] = []
+    private var steps: [UploadDirectory.Step] = []
+    private var gatheredBytes = 0
+    private var gatheredFiles = 0
+    private var writing: FileWork<Void>?
+
+    /// What is known about a file before its content arrives.
+    private struct FileHead {
+        let name: String
+        let filename: String
+        let contentType: String
+    }
+
+    /// Large enough to make the change of threads cheap, small enough for many uploads at once.
+    private static let maximumBatchBytes = 256 << 10
+    private static let minimumBatchBytes = 16 << 10
+    /// How many bytes all uploads together gather, unless there are very many.
+    private static let sharedBytes = 8 << 20
+
+    /// Each file waits for the disk, so that a form of many files would keep a thread from others.
+    private static let batchFiles = 32
+
+    /// - Parameter isKept: Whether anything is written. An upload whose key has a record is only compared with it.
+    init(store: LocalUploadStore, key: UploadKey?, isKept: Bool) {
+        self.store = store
+        self.key = key
+        folder = SharedUploadDirectory(
+            UploadDirectory(
+                directory: store.directory, names: store.names, name: store.nextFolderName(), key: key,
+                isKept: isKept))
+    }
+
+    deinit {
+        if !files.isEmpty { store.uploadCount.subtract(1, ordering: .relaxed) }
+    }
+
+    private var batchBytes: Int {
+        let share = Self.sharedBytes / max(store.uploadCount.load(ordering: .relaxed), 1)
+        return min(max(share, Self.minimumBatchBytes), Self.maximumBatchBytes)
+    }
+
+    public func beginFile(name: String, filename: String, contentType: String) async throws {
+        if files.isEmpty { store.uploadCount.add(1, ordering: .relaxed) }
+        files.append(FileHead(name: name, filename: filename, contentType: contentType))
+        steps.append(.beginFile)
+    }
+
+    public func write(_ bytes: ByteBuffer) async throws {
+        gather(bytes)
+        gatheredBytes += bytes.readableBytes
+        if gatheredBytes >= batchBytes { try await writeGathered() }
+    }
+
+    private func writeGathered() async throws {
+        try await finishWriting()
+        let batch = takeSteps()
+        writing = FileWork { [folder] in
+            try folder.use { folder in try folder.perform(batch, isLast: false) }
+        }
+    }
+
+    private func gather(_ bytes: ByteBuffer) {
+        if case .bytes(var last)? = steps.last {
+            // Removed first, because a buffer with two owners is copied when it is written to.
+            steps.removeLast()
+            let isTaken = last.appendIfSmall(bytes)
+            steps.append(.bytes(last))
+            if isTaken { return }
+        }
+        steps.append(.bytes(bytes.kept))
+    }
+
+    public func endFile() async throws {
+        steps.append(.endFile)
+        gatheredFiles += 1
+        if gatheredFiles >= Self.batchFiles { try await writeGathered() }
+    }
+
+    public func finishedFiles() async throws -> [FinishedFile] {
+        try await finishWriting()
+        let rest = takeSteps()
+        return try await onFileThread { [folder, files] in
+            try folder.use { folder in
+                try folder.perform(rest)
+                guard folder.isKept else { return [] }
+                var finished: [FinishedFile] = []
+                for (index, head) in files.enumerated() {
+                    let path = folder.path(ofFile: index)
+                    var content: any StoredFile = EmptyFile()
+                    if let path, let file = try LocalFile(path) { content = file }
+                    finished.append(
+                        FinishedFile(
+                            name: head.name, filename: head.filename, contentType: head.contentType,
+                            sha256: folder.contents[index].sha256, content: content, path: path))
+                }
+                return finished
+            }
+        }
+    }
+
+    public func commit(fields: [UploadRecord.Field]) async throws -> CommittedUpload {
+        try await finishWriting()
+        guard let key else { return CommittedUpload(try await makeRecord(fields)) }
+        while true {
+            switch await store.keys.claim(key) {
+            case .granted:
+                return CommittedUpload(try await makeRecord(fields, under: key))
+            case .taken(let id):
+                if let first = try await store.record(id) {
+                    return CommittedUpload(try await answer(with: first, for: fields), isRepetition: true)
+                }
+                // It is being deleted.
+                store.keys.forget(id, under: key.digest)
+            }
+        }
+    }
+
+    private func makeRecord(_ fields: [UploadRecord.Field], under key: UploadKey) async throws -> UploadRecord {
+        do {
+            let record = try await makeRecord(fields)
+            store.keys.settle(key, with: record.id)
+            return record
+        } catch {
+            // Before the key is free for another upload.
+            await discard()
+            store.keys.settle(key, with: nil)
+            throw error
+        }
+    }
+
+    private func makeRecord(_ fields: [UploadRecord.Field]) async throws -> UploadRecord {
+        let rest = takeSteps()
+        return try await onFileThread { [folder, identifiers = store.identifiers, index = store.index, files] in
+            try folder.use { folder in
+                try folder.perform(rest)
+                let (id, received) = identifiers.next()
+                let record = Self.record(id, received, fields, files, folder.contents)
+                try folder.commit(record)
+                index.insert(id)
+                return record
+            }
+        }
+    }
+
+    /// Returns the record that the key already has, if this upload is the same.
+    private func answer(with first: UploadRecord, for fields: [UploadRecord.Field]) async throws -> UploadRecord {
+        let rest = takeSteps()
+        let repeated = try await onFileThread { [folder, files] in
+            try folder.use { folder in
+                try folder.perform(rest)
+                return Self.record(first.id, first.received, fields, files, folder.contents)
+            }
+        }
+        await discard()
+        guard repeated == first else { throw UploadStoreError.keyReused }
+        return first
+    }
+
+    private static func record(
+        _ id: UploadID, _ received: Date, _ fields: [UploadRecord.Field], _ files: [FileHead],
+        _ contents: [UploadDirectory.Content]
+    ) -> UploadRecord {
+        let described = zip(files, contents).enumerated().map { index, pair in
+            UploadRecord.File(
+                name: pair.0.name, filename: pair.0.filename, contentType: pair.0.contentType, size: pair.1.size,
+                sha256: pair.1.sha256, url: UploadRecord.url(ofFile: index, of: id))
+        }
+        return UploadRecord(id: id, received: received, fields: fields, files: described)
+    }
+
+    public func discard() async {
+        // An error of the last write no longer matters.
+        try? await finishWriting()
+        steps.removeAll()
+        try? await onFileThread { [folder] in try folder.use { folder in folder.remove() } }
+    }
+
+    private func takeSteps() -> [UploadDirectory.Step] {
+        defer {
+            steps = []
+            gatheredBytes = 0
+            gatheredFiles = 0
+        }
+        return steps
+    }
+
+    private func finishWriting() async throws {
+        guard let work = writing.take() else { return }
+        try await work.value()
+    }
+}
+
+/// The directory of an upload, passed from one piece of work to the next. The lock is never contended, because there is
+/// one piece of work at a time.
+private final class SharedUploadDirectory: Sendable {
+    private let folder: Mutex<UploadDirectory>
+
+    init(_ folder: consuming sending UploadDirectory) {
+        self.folder = Mutex(folder)
+    }
+
+    func use<Value: Sendable>(_ body: (inout UploadDirectory) throws -> Value) throws -> Value {
+        try folder.withLock { folder in try body(&folder) }
+    }
+}
+
+extension ByteBuffer {
+    /// A buffer keeps the memory of all bytes that were read with it, so fewer bytes than these are copied. As many are
+    /// collected in one buffer.
+    private static let smallBytes = 4 << 10
+
+    /// Whether the buffer should be copied to be kept.
+    private var isSmall: Bool { readableBytes < Self.smallBytes }
+
+    /// The same bytes, for keeping longer than until the next ones are read.
+    package var kept: ByteBuffer {
+        guard isSmall else { return self }
+        // No larger than needed: thousands of clients that stall may have such a buffer.
+        var room = ByteBufferAllocator().buffer(capacity: readableBytes)
+        room.writeImmutableBuffer(self)
+        return room
+    }
+
+    /// Appends the next bytes if they are few, and few are here, so that bytes which arrive one by one do not take a
+    /// buffer each. The memory doubles as it fills up. The buffer is copied if it has another owner.
+    ///
+    /// - Returns: Whether the bytes were appended.
+    package mutating func appendIfSmall(_ next: ByteBuffer) -> Bool {
+        guard next.isSmall, readableBytes + next.readableBytes <= Self.smallBytes else { return false }
+        writeImmutableBuffer(next)
+        return true
+    }
+}

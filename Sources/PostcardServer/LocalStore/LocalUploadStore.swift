@@ -1,0 +1,225 @@
+public import Logging
+import PostcardFiles
+import Synchronization
+public import SystemPackage
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Keeps uploads in a directory of the local file system.
+///
+/// ```swift
+/// let store = try LocalUploadStore(directory: "received")
+/// ```
+///
+/// Each record has a folder, named after its identifier, with `record.json` and the files `0`, `1` and so on. An empty file
+/// is not written. A record that was made under an ``UploadKey`` also has an empty file, named `key-` and the key's digest.
+/// An upload that is being received is in `.incoming` until all files and the record are on the disk. Then a single rename
+/// makes it appear. Unfinished uploads are in `.unfinished`.
+///
+/// The identifiers and keys of all records are in memory, so a listing does not read the directory. You can remove folders
+/// by hand while the store is open; their records are no longer listed. Folders that are added by hand are listed after
+/// the store is opened again. If `.incoming` is removed, the store makes it again.
+///
+/// Only one store at a time can open a directory, which a lock on `.lock` ensures. The memory for an upload does not depend
+/// on the size of its files: at most 1 MiB waits to be written, and less if there are many uploads.
+public final class LocalUploadStore: ResumableUploadStore {
+    let directory: StoreDirectory
+    private let lock: FileLock
+    private let logger: Logger
+    let identifiers: UploadIDSource
+    let keys: KeyIndex
+    let index: RecordIndex
+    let names: SharedDirectorySync
+    /// How many uploads with files are in progress. They share the memory for bytes that wait to be written.
+    let uploadCount = Atomic<Int>(0)
+    private let folderCount = Atomic<Int>(0)
+    let unfinished: LocalUnfinishedUploads
+
+    /// Opens a directory, or makes it, and removes what a crash left incomplete. The call blocks.
+    ///
+    /// - Parameters:
+    ///   - directory: The directory.
+    ///   - keptFreeBytes: How many bytes of the disk stay free for others. Uploads that would use them are refused.
+    ///     Defaults to 64 MiB.
+    ///   - logger: Logs what could not be removed or read, by identifiers alone.
+    /// - Throws: ``UploadStoreError`` with the code ``UploadStoreError/Code/inUse`` if another store has the directory
+    ///   open, and ``UploadStoreError/Code/unusableDirectory`` if it cannot be made or written to.
+    public init(
+        directory: FilePath, keptFreeBytes: Int64 = 64 << 20, logger: Logger = Logger(label: "postcard.store")
+    ) throws(UploadStoreError) {
+        let path = directory
+        let directory = StoreDirectory(path: path, keptFreeBytes: keptFreeBytes)
+        guard FilePath(path.string) == path else { throw .unusable(path, Errno.illegalByteSequence) }
+        do {
+            try DurableFiles.makeDirectories(directory.incoming)
+            // Made here, so that no upload has to wait until its name is on the disk.
+            try DurableFiles.makeDirectories(directory.unfinished)
+            // An earlier start may have been killed before this.
+            try DurableFiles.synchronizeDirectory(path)
+            let file = try FileDescriptor.open(
+                directory.lock, .readWrite, options: [.create, .closeOnExec], permissions: [.ownerRead, .ownerWrite])
+            lock = try FileLock(file, directory.lock)
+            // Without a sync: what a power cut brings back is removed at the next start.
+            for name in try FileManager.default.contentsOfDirectory(atPath: directory.incoming.string) {
+                try FileManager.default.removeItem(atPath: directory.incoming.appending(name).string)
+            }
+            let known = try directory.identifiers()
+            identifiers = UploadIDSource(after: known.max())
+            index = RecordIndex(known)
+            keys = KeyIndex(Self.keys(of: known, directory, logger))
+            unfinished = try LocalUnfinishedUploads(directory: directory, logger: logger)
+        } catch let error as FileError where error.errno == .wouldBlock {
+            throw .inUse(path)
+        } catch {
+            throw .unusable(path, error)
+        }
+        names = SharedDirectorySync(path)
+        self.directory = directory
+        self.logger = logger
+    }
+
+    /// Opens the directory at a path, with default options.
+    public convenience init(directory: String) throws(UploadStoreError) {
+        try self.init(directory: FilePath(directory))
+    }
+
+    deinit {
+        unfinished.close()
+    }
+
+    private static func keys(of ids: [UploadID], _ directory: StoreDirectory, _ logger: Logger) -> [String: UploadID] {
+        var keys: [String: UploadID] = [:]
+        for id in ids {
+            do throws(UploadStoreError) {
+                guard let key = try StoreDirectory.key(ofRecordIn: directory.folder(of: id)) else { continue }
+                keys[key] = id
+            } catch {
+                // A damaged record must not keep the store from receiving.
+                logger.error("Could not read a record's key", metadata: ["upload": "\(id)", "error": "\(error)"])
+            }
+        }
+        return keys
+    }
+
+    /// A name in `.incoming`. Names need not survive a restart, which empties that directory.
+    func nextFolderName() -> String { String(folderCount.add(1, ordering: .relaxed).newValue) }
+
+    /// For small forms, room is checked when they are written.
+    private static let smallBytes: Int64 = 1 << 20
+
+    public func beginUpload(
+        under key: UploadKey? = nil, announcedBytes: Int64? = nil
+    ) async throws -> sending LocalUpload {
+        let isKept = key.flatMap { keys.record(under: $0) } == nil
+        if isKept, let announcedBytes, announcedBytes > Self.smallBytes {
+            try await onFileThread { [directory] in try directory.checkRoom(for: announcedBytes) }
+        }
+        return LocalUpload(store: self, key: key, isKept: isKept)
+    }
+
+    /// Removes unfinished uploads that have expired, at most once a minute.
+    package func removeExpired() async { await unfinished.sweep() }
+
+    /// How many bytes are free on the disk of the directory.
+    package func freeBytes() async throws -> Int64 {
+        try await onFileThread { [directory] in try DurableFiles.freeBytes(at: directory.path) }
+    }
+
+    public func createUnfinishedUpload(
+        _ id: ResumptionID, of form: UnfinishedForm, options: ResumptionOptions
+    ) async throws -> LocalUnfinishedUpload? {
+        try await unfinished.create(id, of: form, options: options)
+    }
+
+    public func unfinishedUpload(_ id: ResumptionID) async throws -> LocalUnfinishedUpload? {
+        await unfinished.find(id)
+    }
+
+    public func identifiers(limit: Int, after id: UploadID?) async throws -> [UploadID] {
+        index.newest(limit, before: id)
+    }
+
+    public func record(_ id: UploadID) async throws -> UploadRecord? {
+        try await reading(id) { try $0.record() }
+    }
+
+    public func openRecord(_ id: UploadID) async throws -> (any StoredFile)? {
+        try await reading(id) { record in
+            try record.check()
+            return record.file
+        }
+    }
+
+    public func describedFile(_ index: Int, of id: UploadID) async throws -> UploadRecord.File? {
+        try await reading(id) { try $0.describedFile(index) }
+    }
+
+    /// Reads a record's file. If it was removed by hand, removes it from the listing.
+    private func reading<Value: Sendable>(
+        _ id: UploadID, _ body: @escaping @Sendable (StoredRecord) throws -> Value?
+    ) async throws -> Value? {
+        try await onFileThread { [directory, index] in
+            if let value = try directory.record(id, body) { return value }
+            if try DurableFiles.isMissing(directory.folder(of: id)) { index.remove(id) }
+            return nil
+        }
+    }
+
+    public func openFile(_ index: Int, of id: UploadID) async throws -> (any StoredFile)? {
+        try await onFileThread { [directory] in
+            if let file = try LocalFile(directory.file(index, of: id)) { return file }
+            guard let described = try directory.record(id, { try $0.describedFile(index) }) else { return nil }
+            // An empty file is not written.
+            guard described.size == 0 else {
+                throw UploadStoreError(.unavailable, "File \(index) of upload \(id) is gone from its folder.")
+            }
+            return EmptyFile()
+        }
+    }
+
+    /// Checks that an upload could begin. Throws ``UploadStoreError`` if it could not.
+    package func checkReadiness() async throws {
+        try await onFileThread { [directory] in try directory.checkReadiness() }
+    }
+
+    private static func remove(_ path: FilePath, _ logger: Logger) {
+        do {
+            try FileManager.default.removeItem(atPath: path.string)
+        } catch {
+            logger.warning(
+                "Could not remove what was deleted; the next start will",
+                metadata: ["upload": "\(path.lastComponent?.string ?? "")", "error": "\(error)"])
+        }
+    }
+
+    public func delete(_ id: UploadID) async throws -> Bool {
+        let isDeleted = try await onFileThread { [directory, logger, keys, names, index] in
+            let doomed = directory.incoming.appending(id.text)
+            do throws(FileError) {
+                // The rename deletes: a crash after it leaves files for the next start to remove, never half a record.
+                try directory.moveToIncoming(directory.folder(of: id), as: doomed)
+            } catch  where error.errno == .noSuchFileOrDirectory {
+                index.remove(id)
+                return false
+            }
+            index.remove(id)
+            // Removed even if the next steps fail, because otherwise it would stay until the next start.
+            defer { Self.remove(doomed, logger) }
+            do {
+                if let key = try StoreDirectory.key(ofRecordIn: doomed) { keys.forget(id, under: key) }
+            } catch {
+                // The record is no longer listed in this case too.
+                try names.synchronize()
+                throw error
+            }
+            try names.synchronize()
+            return true
+        }
+        if isDeleted { await unfinished.forget(id) }
+        return isDeleted
+    }
+}

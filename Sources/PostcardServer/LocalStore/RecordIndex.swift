@@ -1,0 +1,125 @@
+import Synchronization
+
+/// The identifiers of a store's records in memory, so that the cost of a page does not depend on how many there are.
+final class RecordIndex: Sendable {
+    /// Oldest first.
+    private let sorted: Mutex<[UploadID]>
+
+    init(_ ids: [UploadID]) {
+        sorted = Mutex(ids.sorted())
+    }
+
+    /// Identifiers, newest first.
+    ///
+    /// - Parameter id: Only those older than this one.
+    func newest(_ limit: Int, before id: UploadID?) -> [UploadID] {
+        sorted.withLock { sorted in
+            let end = id.map { Self.position(of: $0, in: sorted) } ?? sorted.count
+            return sorted[..<end].suffix(max(limit, 0)).reversed()
+        }
+    }
+
+    func insert(_ id: UploadID) {
+        sorted.withLock { sorted in
+            // It is almost always the newest.
+            let position = Self.position(of: id, in: sorted)
+            if position == sorted.count || sorted[position] != id { sorted.insert(id, at: position) }
+        }
+    }
+
+    func remove(_ id: UploadID) {
+        sorted.withLock { sorted in
+            let position = Self.position(of: id, in: sorted)
+            if position < sorted.count, sorted[position] == id { sorted.remove(at: position) }
+        }
+    }
+
+    /// How many identifiers are older.
+    private static func position(of id: UploadID, in sorted: [UploadID]) -> Int {
+        if let newest = sorted.last, newest < id { return sorted.count }
+        var (lower, upper) = (0, sorted.count)
+        while lower < upper {
+            let middle = (lower + upper) / 2
+            if sorted[middle] < id { lower = middle + 1 } else { upper = middle }
+        }
+        return lower
+    }
+}
+
+/// The records of keys, and the keys that an upload is making a record of.
+final class KeyIndex: Sendable {
+    private enum Entry {
+        case record(UploadID)
+        /// One upload makes the record, and the others wait for it, in order.
+        case claimed(waiting: [CheckedContinuation<Claim, Never>])
+    }
+
+    enum Claim {
+        /// The caller makes the record, and calls ``KeyIndex/settle(_:with:)`` whether or not it succeeds.
+        case granted
+        /// The key has a record.
+        case taken(UploadID)
+    }
+
+    private let entries: Mutex<[String: Entry]>
+
+    /// - Parameter records: The records by the digests of their keys.
+    init(_ records: [String: UploadID]) {
+        entries = Mutex(records.mapValues { .record($0) })
+    }
+
+    /// The record of a key.
+    func record(under key: UploadKey) -> UploadID? {
+        entries.withLock { entries in
+            guard case .record(let id)? = entries[key.digest] else { return nil }
+            return id
+        }
+    }
+
+    /// Claims to make the record of a key. If another upload is making it, waits for that.
+    func claim(_ key: UploadKey) async -> Claim {
+        await withCheckedContinuation { continuation in
+            let claim: Claim? = entries.withLock { entries in
+                switch entries[key.digest] {
+                case nil:
+                    entries[key.digest] = .claimed(waiting: [])
+                    return .granted
+                case .record(let id):
+                    return .taken(id)
+                case .claimed(let waiting):
+                    entries[key.digest] = .claimed(waiting: waiting + [continuation])
+                    return nil
+                }
+            }
+            if let claim { continuation.resume(returning: claim) }
+        }
+    }
+
+    /// Ends a claim.
+    ///
+    /// - Parameter id: The record; `nil` if the upload failed. The claim then goes to the one that has waited longest.
+    func settle(_ key: UploadKey, with id: UploadID?) {
+        let (resumed, claim): ([CheckedContinuation<Claim, Never>], Claim) = entries.withLock { entries in
+            guard case .claimed(var waiting)? = entries[key.digest] else { return ([], .granted) }
+            if let id {
+                entries[key.digest] = .record(id)
+                return (waiting, .taken(id))
+            }
+            guard !waiting.isEmpty else {
+                entries[key.digest] = nil
+                return ([], .granted)
+            }
+            let next = waiting.removeFirst()
+            entries[key.digest] = .claimed(waiting: waiting)
+            return ([next], .granted)
+        }
+        for continuation in resumed { continuation.resume(returning: claim) }
+    }
+
+    /// Removes a deleted record.
+    func forget(_ id: UploadID, under digest: String) {
+        entries.withLock { entries in
+            if case .record(id)? = entries[digest] { entries[digest] = nil }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+import PostcardFiles
+import Synchronization
+import SystemPackage
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The directory of a ``LocalUploadStore``: its paths, and its free space.
+struct StoreDirectory: Sendable {
+    let path: FilePath
+
+    /// How many bytes of the disk stay free for others.
+    var keptFreeBytes: Int64 = 0
+
+    /// - Parameter bytes: How many bytes are about to be written.
+    /// - Throws: ``UploadStoreError`` with the code ``UploadStoreError/Code/full`` if there is no room for them, and
+    ///   `FileError` if the free space cannot be read.
+    func checkRoom(for bytes: Int64) throws {
+        let free = try DurableFiles.freeBytes(at: path)
+        guard bytes <= free, free - bytes >= keptFreeBytes else {
+            throw UploadStoreError.reserved(free, path, keeping: keptFreeBytes)
+        }
+    }
+
+    /// Uploads that are being received or deleted.
+    ///
+    /// Opening the store empties it, so its names are never synced: a rename into it or out of it is durable once the
+    /// other directory is.
+    var incoming: FilePath { path.appending(".incoming") }
+
+    /// Unfinished uploads.
+    var unfinished: FilePath { path.appending(".unfinished") }
+
+    var lock: FilePath { path.appending(".lock") }
+
+    func folder(of id: UploadID) -> FilePath { path.appending(id.text) }
+
+    func file(_ index: Int, of id: UploadID) -> FilePath { folder(of: id).appending(Self.name(ofFile: index)) }
+
+    static let recordName = "record.json"
+
+    static func name(ofFile index: Int) -> String { String(index) }
+
+    /// The name of the empty file that names the key of a record.
+    static func name(of key: UploadKey) -> String { keyPrefix + key.digest }
+
+    private static let keyPrefix = "key-"
+
+    /// The digest of the key of the record in a folder.
+    static func key(ofRecordIn folder: FilePath) throws(UploadStoreError) -> String? {
+        do {
+            return try FileManager.default.contentsOfDirectory(atPath: folder.string)
+                .first { $0.hasPrefix(keyPrefix) }.map { String($0.dropFirst(keyPrefix.count)) }
+        } catch {
+            throw .unreadable("list", folder, error)
+        }
+    }
+
+    /// The identifiers of all records, in no order.
+    func identifiers() throws(UploadStoreError) -> [UploadID] {
+        do {
+            return try FileManager.default.contentsOfDirectory(atPath: path.string).compactMap { UploadID($0) }
+        } catch {
+            throw .unreadable("list", path, error)
+        }
+    }
+
+    /// Reads a record's file.
+    ///
+    /// - Returns: `nil` if there is no such record, or if `body` returns it.
+    func record<Value>(
+        _ id: UploadID, _ body: (StoredRecord) throws -> Value?
+    ) throws(UploadStoreError) -> Value? {
+        let path = folder(of: id).appending(Self.recordName)
+        do {
+            return try LocalFile(path).flatMap { file in try body(StoredRecord(id: id, file: file)) }
+        } catch let error as FileError {
+            throw UploadStoreError(error)
+        } catch {
+            throw .unreadable("read", path, error)
+        }
+    }
+
+    /// Makes a folder in ``incoming``, and ``incoming`` itself if it was removed.
+    func makeIncoming(_ folder: FilePath) throws(FileError) {
+        do throws(FileError) {
+            try DurableFiles.makeDirectory(folder)
+        } catch  where error.errno == .noSuchFileOrDirectory {
+            try makeIncoming()
+            try DurableFiles.makeDirectory(folder)
+        }
+    }
+
+    /// Makes ``incoming`` if it is missing, but never the store's directory: another store may have made a new one.
+    func makeIncoming() throws(FileError) {
+        do throws(FileError) {
+            try DurableFiles.makeDirectory(incoming)
+        } catch  where error.errno == .fileExists {
+            return
+        }
+        try DurableFiles.synchronizeDirectory(path)
+    }
+
+    /// Moves a folder into ``incoming``.
+    func moveToIncoming(_ folder: FilePath, as name: FilePath) throws(FileError) {
+        do throws(FileError) {
+            try DurableFiles.move(folder, to: name)
+        } catch  where error.errno == .noSuchFileOrDirectory {
+            // Either of the two may be missing.
+            try makeIncoming()
+            try DurableFiles.move(folder, to: name)
+        }
+    }
+
+    /// Checks that an upload could begin.
+    ///
+    /// - Throws: ``UploadStoreError`` or `FileError` if it could not.
+    func checkReadiness() throws {
+        try makeIncoming()
+        try checkRoom(for: 0)
+        // Only an attempt shows that the disk became read-only, or that the owner of the directory changed.
+        let probe = incoming.appending("probe-\(UInt64.random(in: 0 ... .max))")
+        try DurableFiles.makeDirectory(probe)
+        try FileManager.default.removeItem(atPath: probe.string)
+    }
+}
+
+/// Waits until the names in a directory are on the disk. Callers that arrive during a sync share the next one.
+final class SharedDirectorySync: Sendable {
+    private struct State {
+        /// The last turn whose names are on the disk.
+        var done: UInt64 = 0
+        /// The turns whose names may not be: the system reports a failure only once.
+        var failed: [(turns: ClosedRange<UInt64>, error: FileError)] = []
+    }
+
+    private let path: FilePath
+    private let turns = Atomic<UInt64>(0)
+    private let state = Mutex(State())
+
+    init(_ path: FilePath) {
+        self.path = path
+    }
+
+    /// Returns once every name that was made before the call is on the disk. Blocks.
+    func synchronize() throws(FileError) {
+        let turn = turns.add(1, ordering: .sequentiallyConsistent).newValue
+        try state.withLock { state throws(FileError) in
+            if let failure = state.failed.first(where: { $0.turns.contains(turn) }) { throw failure.error }
+            if turn <= state.done { return }
+            // All callers with a turn by now made their names before.
+            let latest = turns.load(ordering: .sequentiallyConsistent)
+            do throws(FileError) {
+                try DurableFiles.synchronizeDirectory(path)
+            } catch {
+                let first = max(state.done, state.failed.last?.turns.upperBound ?? 0) + 1
+                state.failed.append((first...latest, error))
+                throw error
+            }
+            state.done = latest
+        }
+    }
+}

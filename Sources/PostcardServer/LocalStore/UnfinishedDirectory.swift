@@ -1,0 +1,214 @@
+import PostcardFiles
+import SystemPackage
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The directory of an unfinished upload: `upload.json` with its facts, `body` with its bytes, and `answer.json` with the
+/// response that replaces them. Every call blocks.
+///
+/// A client learns the address of an upload once `upload.json` is on the disk, so a directory without a readable one can
+/// be removed. Bytes are appended to `body` in order, so it is always a beginning of the form, even if the server was
+/// killed. A power cut may leave zeros in place of bytes that were not synced: after one, only the bytes promised to the
+/// client count.
+struct UnfinishedDirectory: Sendable {
+    /// What is known of an upload from its creation on.
+    struct Facts: Sendable, Codable {
+        /// The Content-Type of the form, with its boundary.
+        let contentType: String
+        /// The digest of the key under which the form becomes a record.
+        let keyDigest: String
+        let created: Date
+        let expires: Date
+        /// The length of the form, once a request has said it.
+        var length: Int64?
+        /// How many bytes the client was promised, all of them synced; `nil` in files of an early version.
+        var promised: Int64? = 0
+        /// The start of the system after which the other bytes were written.
+        var systemStart = SystemStart.current
+    }
+
+    let path: FilePath
+
+    private var factsPath: FilePath { path.appending("upload.json") }
+    private var responsePath: FilePath { path.appending("answer.json") }
+    var body: FilePath { path.appending("body") }
+
+    /// Makes the directory durably.
+    func make(_ facts: Facts) throws(FileError) {
+        try DurableFiles.makeDirectory(path)
+        do throws(FileError) {
+            try write(facts, to: factsPath)
+            _ = try DurableFile(body)
+            try DurableFiles.synchronizeDirectory(path)
+            try DurableFiles.synchronizeDirectory(path.removingLastComponent())
+        } catch {
+            // Without a sync: no client knows the address of a directory that a power cut brings back, and it expires.
+            try? FileManager.default.removeItem(atPath: path.string)
+            throw error
+        }
+    }
+
+    /// Reads the upload when the store is opened.
+    ///
+    /// - Returns: `nil` if the server was killed before a client learned the address.
+    func load() throws -> (facts: Facts, progress: UnfinishedUploadProgress)? {
+        do {
+            return try loadWhole()
+        } catch is DecodingError, Errno.noSuchFileOrDirectory {
+            return nil
+        }
+    }
+
+    private func loadWhole() throws -> (facts: Facts, progress: UnfinishedUploadProgress) {
+        var facts = try read(Facts.self, from: factsPath)
+        if let answer = try? read(FinalResponse.self, from: responsePath) {
+            try? FileManager.default.removeItem(atPath: body.string)
+            return (facts, .finished(length: answer.length, record: answer.record))
+        }
+        guard let file = try LocalFile(body) else { throw Errno.noSuchFileOrDirectory }
+        var size = file.size
+        if let promised = facts.promised, facts.systemStart == nil || facts.systemStart != SystemStart.current {
+            size = min(size, promised)
+            try AppendedFile(body).cut(to: size)
+            facts.systemStart = SystemStart.current
+            // If this fails, the bytes that follow count as lost at the next start, as they do now.
+            try? update(facts)
+        }
+        return (facts, .unfinished(offset: size))
+    }
+
+    /// Replaces the facts.
+    func update(_ facts: Facts) throws(FileError) {
+        try replace(factsPath, with: facts)
+    }
+
+    /// Stores the response and removes the bytes.
+    func finish(_ response: FinalResponse) throws(FileError) {
+        try replace(responsePath, with: response)
+        // Without a sync: bytes beside a response are removed at the next start too.
+        try? FileManager.default.removeItem(atPath: body.string)
+    }
+
+    func response() throws(UploadStoreError) -> FinalResponse {
+        do {
+            return try read(FinalResponse.self, from: responsePath)
+        } catch {
+            throw .unreadable("read", responsePath, error)
+        }
+    }
+
+    /// Removes everything.
+    ///
+    /// - Parameter doomed: Where the directory is moved first. What cannot be removed is removed at the next start.
+    func remove(by doomed: FilePath) throws(FileError) {
+        do throws(FileError) {
+            try DurableFiles.move(path, to: doomed)
+        } catch  where error.errno == .noSuchFileOrDirectory {
+            // An earlier attempt has moved it.
+        }
+        defer { try? FileManager.default.removeItem(atPath: doomed.string) }
+        try DurableFiles.synchronizeDirectory(path.removingLastComponent())
+    }
+
+    private func replace(_ path: FilePath, with value: some Encodable) throws(FileError) {
+        let new = FilePath(path.string + ".new")
+        // What a crash or a full disk left of an earlier attempt.
+        try? FileManager.default.removeItem(atPath: new.string)
+        try write(value, to: new)
+        try DurableFiles.move(new, to: path)
+        try DurableFiles.synchronizeDirectory(self.path)
+    }
+
+    private func write(_ value: some Encodable, to path: FilePath) throws(FileError) {
+        do {
+            let file = try DurableFile(path)
+            try file.write(JSONEncoder().encode(value).bytes)
+            try file.synchronize()
+        } catch {
+            throw error as? FileError ?? FileError("write", path, error, reason: "\(error)")
+        }
+    }
+
+    private func read<Value: Decodable>(_ type: Value.Type, from path: FilePath) throws -> Value {
+        guard let file = try LocalFile(path) else { throw Errno.noSuchFileOrDirectory }
+        return try JSONDecoder().decode(type, from: file.data())
+    }
+}
+
+/// Identifies the last start of the operating system.
+///
+/// Bytes that were written and not synced survive the end of the program, but not the end of the system. After a power
+/// cut a file can have zeros in their place, because its length may reach the disk before its bytes do.
+enum SystemStart {
+    /// `nil` if the system does not provide it.
+    static let current: String? = {
+        var bytes = [UInt8](repeating: 0, count: 64)
+        #if canImport(Darwin)
+        var count = bytes.count
+        guard sysctlbyname("kern.bootsessionuuid", &bytes, &count, nil, 0) == 0 else { return nil }
+        #else
+        let path: FilePath = "/proc/sys/kernel/random/boot_id"
+        guard let file = try? FileDescriptor.open(path, .readOnly, options: [.closeOnExec]) else { return nil }
+        defer { try? file.close() }
+        let count = try? bytes.withUnsafeMutableBytes { try file.read(into: $0) }
+        guard count ?? 0 > 0 else { return nil }
+        #endif
+        return String(decoding: bytes.prefix { $0 > 0x20 }, as: UTF8.self)
+    }()
+}
+
+/// The file of an unfinished upload's bytes, open for appending. It is closed with the object.
+final class AppendedFile: Sendable {
+    private let path: FilePath
+    private let descriptor: FileDescriptor
+
+    init(_ path: FilePath) throws(FileError) {
+        self.path = path
+        guard let opened = try DurableFiles.openRegularFile(path, .writeOnly) else {
+            throw FileError("open", path, Errno.noSuchFileOrDirectory)
+        }
+        descriptor = opened
+    }
+
+    deinit {
+        try? descriptor.close()
+    }
+
+    /// Appends bytes.
+    ///
+    /// - Parameter written: Called with the length of every piece that was written, even if the rest does not fit.
+    func append(_ bytes: RawSpan, at offset: Int64, written: (Int) -> Void) throws(FileError) {
+        do {
+            try bytes.withUnsafeBytes { bytes in
+                var position = 0
+                while position < bytes.count {
+                    let count = try descriptor.write(
+                        toAbsoluteOffset: offset + Int64(position), UnsafeRawBufferPointer(rebasing: bytes[position...])
+                    )
+                    position += count
+                    written(count)
+                }
+            }
+        } catch {
+            throw FileError("write to", path, error)
+        }
+    }
+
+    /// Removes all but the first bytes.
+    func cut(to length: Int64) throws(FileError) {
+        do {
+            try descriptor.resize(to: length)
+        } catch {
+            throw FileError("shorten", path, error)
+        }
+    }
+
+    /// Waits until the bytes are on the disk.
+    func synchronize() throws(FileError) {
+        try DurableFiles.synchronize(descriptor, path)
+    }
+}

@@ -1,0 +1,160 @@
+import Crypto
+import NIOCore
+import PostcardFiles
+import PostcardForm
+import SystemPackage
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The directory of an upload that is being received. Every call blocks, and throws `FileError` or ``UploadStoreError``.
+struct UploadDirectory: ~Copyable {
+    /// A piece of the upload to write.
+    enum Step {
+        case beginFile
+        case bytes(ByteBuffer)
+        case endFile
+    }
+
+    /// What is known about a complete file.
+    struct Content {
+        let size: Int64
+        let sha256: String
+    }
+
+    /// Where the directory is.
+    private enum Place {
+        /// Nothing has been written yet.
+        case nowhere
+        case incoming
+        case record(UploadID)
+    }
+
+    private let directory: StoreDirectory
+    private let path: FilePath
+    private let key: UploadKey?
+    let isKept: Bool
+    private let names: SharedDirectorySync
+    private var place = Place.nowhere
+    private var file: DurableFile?
+    /// Complete files that may not be on the disk yet. All of them begin to sync before one is waited for.
+    private var unsynchronized: [DurableFile] = []
+    private var hash = SHA256()
+    private var size: Int64 = 0
+    private(set) var contents: [Content] = []
+
+    /// - Parameters:
+    ///   - names: Makes the names of records durable.
+    ///   - name: The directory's name until the commit.
+    ///   - key: The key of the record.
+    ///   - isKept: Whether anything is written. Content is hashed in any case.
+    init(directory: StoreDirectory, names: SharedDirectorySync, name: String, key: UploadKey?, isKept: Bool) {
+        self.directory = directory
+        self.names = names
+        self.key = key
+        self.isKept = isKept
+        path = directory.incoming.appending(name)
+    }
+
+    /// - Parameter isLast: Whether the commit follows. If not, it may take long, and no complete file stays open.
+    mutating func perform(_ steps: [Step], isLast: Bool = true) throws {
+        if isKept { try directory.checkRoom(for: 0) }
+        for step in steps {
+            switch step {
+            case .beginFile:
+                hash = SHA256()
+                size = 0
+            case .bytes(let buffer):
+                try append(buffer)
+            case .endFile:
+                try endFile()
+                contents.append(Content(size: size, sha256: hash.finalize().hexadecimal))
+            }
+        }
+        if !isLast { try synchronizeFiles() }
+    }
+
+    /// A form of many files does not have all of them open.
+    private static let maximumOpenFiles = 32
+
+    private mutating func endFile() throws(FileError) {
+        guard let complete = file.take() else { return }
+        synchronizeLater(complete)
+        if unsynchronized.count >= Self.maximumOpenFiles { try synchronizeFiles() }
+    }
+
+    private mutating func synchronizeLater(_ file: DurableFile) {
+        file.beginSynchronizing()
+        unsynchronized.append(file)
+    }
+
+    private mutating func synchronizeFiles() throws(FileError) {
+        for file in unsynchronized { try file.synchronize() }
+        unsynchronized.removeAll()
+    }
+
+    /// The path of a complete file; `nil` if it is empty and was not written.
+    func path(ofFile index: Int) -> FilePath? {
+        contents[index].size > 0 ? path.appending(StoreDirectory.name(ofFile: index)) : nil
+    }
+
+    /// Makes the file with its first byte, so that a form of many empty files costs the disk nothing.
+    private mutating func append(_ buffer: ByteBuffer) throws(FileError) {
+        let bytes = buffer.readableBytesSpan
+        bytes.withUnsafeBytes { hash.update(bufferPointer: $0) }
+        if isKept { try openFile().write(bytes) }
+        size += Int64(buffer.readableBytes)
+    }
+
+    private mutating func openFile() throws(FileError) -> DurableFile {
+        if let file { return file }
+        try make()
+        let opened = try DurableFile(path.appending(StoreDirectory.name(ofFile: contents.count)))
+        file = opened
+        return opened
+    }
+
+    private mutating func make() throws(FileError) {
+        guard case .nowhere = place else { return }
+        try directory.makeIncoming(path)
+        place = .incoming
+    }
+
+    /// Makes the directory a record. The order makes it atomic: content, names, and only then the record's name.
+    mutating func commit(_ record: UploadRecord) throws {
+        let recordPath = path.appending(StoreDirectory.recordName)
+        guard isKept else { throw UploadStoreError.deletedMeanwhile }
+        try make()
+        // The key is a name in the directory, so it becomes durable with the record.
+        if let key { _ = try DurableFile(path.appending(StoreDirectory.name(of: key))) }
+        try write(record, to: recordPath)
+        try synchronizeFiles()
+        try DurableFiles.synchronizeDirectory(path)
+        try DurableFiles.move(path, to: directory.folder(of: record.id))
+        place = .record(record.id)
+        try names.synchronize()
+    }
+
+    private mutating func write(_ record: UploadRecord, to path: FilePath) throws(FileError) {
+        let file = try DurableFile(path)
+        try record.writeJSON { bytes throws(FileError) in try file.write(bytes.span.bytes) }
+        synchronizeLater(file)
+    }
+
+    mutating func remove() {
+        file = nil
+        unsynchronized.removeAll()
+        if case .record(let id) = place {
+            try? directory.moveToIncoming(directory.folder(of: id), as: path)
+            // Else a power cut could bring back a record without the files that are removed next.
+            try? names.synchronize()
+            place = .incoming
+        }
+        guard case .incoming = place else { return }
+        try? FileManager.default.removeItem(atPath: path.string)
+        place = .nowhere
+    }
+}

@@ -1,0 +1,106 @@
+package import HTTPTypes
+import PostcardForm
+import PostcardResumption
+
+extension UploadProblem {
+    /// What the refusal of an unfinished upload adds to an ordinary one.
+    struct Resumption: Sendable, Hashable {
+        /// The registered type, in place of the server's own.
+        var type: ResumptionProblemType?
+        var expectedOffset: Int64?
+        var providedOffset: Int64?
+        /// Further header fields.
+        var fields = HTTPFields()
+    }
+
+    private init(
+        _ type: ResumptionProblemType, status: HTTPResponse.Status, detail: String, fix: String
+    ) {
+        self.init(status: status, code: type.rawValue, detail: detail, fix: fix)
+        resumption.type = type
+    }
+
+    /// The same problem with further header fields.
+    package func adding(_ change: (inout HTTPFields) -> Void) -> UploadProblem {
+        var problem = self
+        change(&problem.resumption.fields)
+        return problem
+    }
+
+    static func mismatchingOffset(expected: Int64, provided: Int64) -> UploadProblem {
+        var problem = UploadProblem(
+            .mismatchingOffset, status: .conflict,
+            detail: "The upload has \(expected) bytes, and the request's bytes begin at \(provided).",
+            fix: "Resume at byte \(expected).")
+        problem.resumption.expectedOffset = expected
+        problem.resumption.providedOffset = provided
+        problem.resumption.fields.uploadOffset = expected
+        return problem
+    }
+
+    static func completedUpload(in version: ResumptionVersion) -> UploadProblem {
+        // To the newest version, bytes after the end are a wrong length (§4.4.2).
+        UploadProblem(
+            version == .newest ? .inconsistentLength : .completed, status: .badRequest,
+            detail: "The upload is complete and accepts no more bytes.",
+            fix: "Create another upload, or send an empty PATCH that completes this one to get its response again.")
+    }
+
+    static let inconsistentLength = UploadProblem(
+        .inconsistentLength, status: .badRequest,
+        detail: "The requests say different lengths of the upload, or it has more or fewer bytes.",
+        fix: "Send one length in Upload-Length, and that many bytes.")
+
+    static func uploadTooLarge(maximum: Int64) -> UploadProblem {
+        let code = FormProblem.Code.bodyTooLarge
+        var problem = UploadProblem(
+            status: HTTPResponse.Status(code: code.status), code: code.rawValue,
+            detail: "The upload has more than the \(maximum) bytes that are allowed.",
+            fix: "Send fewer or smaller files, or several forms.")
+        problem.limit = Limit(name: "maximumBodyBytes", value: maximum)
+        return problem
+    }
+
+    static let missingUploadOffset = UploadProblem(
+        status: 400, code: "missing-upload-offset",
+        detail: "The request has no Upload-Offset, several, or one that is not an integer.",
+        fix: "Send Upload-Offset with the offset in the response to HEAD.")
+
+    static let missingUploadComplete = UploadProblem(
+        status: 400, code: "missing-upload-complete",
+        detail: "The request has no Upload-Complete, or one that is not a boolean.",
+        fix: "Send Upload-Complete: ?1 with the last bytes, and ?0 with others.")
+
+    static let notPartialUpload: UploadProblem = {
+        let problem = UploadProblem(
+            status: 415, code: "not-partial-upload",
+            detail: "The body of an append must have the type \(PartialUpload.mediaType).",
+            fix: "Send Content-Type: \(PartialUpload.mediaType).")
+        return problem.adding { $0[.acceptPatch] = PartialUpload.mediaType }
+    }()
+
+    static let unknownResumptionVersion = UploadProblem(
+        status: 400, code: "unknown-resumption-version",
+        detail: "The receiver does not support the request's Upload-Draft-Interop-Version.",
+        fix: "Send 3 to 8, or leave it out.")
+
+    static let unfinishedUploadNotFound = UploadProblem(
+        status: 404, code: "upload-not-found",
+        detail: "There is no such unfinished upload. It was discarded or has expired.", fix: "Start over.")
+
+    static func tooManyUnfinished(_ options: ResumptionOptions, share: Int) -> UploadProblem {
+        var problem = UploadProblem(
+            status: 503, code: "too-many-unfinished-uploads",
+            detail:
+                "The receiver keeps \(options.maximumUnfinished) unfinished uploads, \(share) of one address, of at most "
+                + "\(options.maximumUnfinishedBytes) bytes together, and has no room for more.",
+            fix: "Send the form in one request, or try again later.")
+        problem.retryAfterSeconds = 60
+        return problem
+    }
+
+    /// No client gets it, because the connection is closed.
+    static let supersededAppend = UploadProblem(
+        status: 409, code: "append-superseded", detail: "Another request for the same upload arrived.",
+        fix: "Send one request at a time to an upload.")
+}

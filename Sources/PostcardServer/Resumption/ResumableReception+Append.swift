@@ -1,0 +1,195 @@
+import HTTPTypes
+import Hummingbird
+import Logging
+import PostcardForm
+import PostcardResumption
+
+extension ResumableReception {
+    /// Why an upload has too many bytes.
+    private enum Excess: Error {
+        case ofLength
+        case ofMaximum
+        /// All unfinished uploads together are too large.
+        case ofAll
+    }
+
+    /// Appends the bytes of a request, and commits the form if they are its last.
+    ///
+    /// - Parameter isWhole: Whether the request began the upload.
+    func receive(
+        _ append: AppendRequest, _ request: Request, into upload: Uploads.Unfinished, _ holder: UploadLock.Holder,
+        isWhole: Bool, _ logger: Logger
+    ) async throws -> Outcome {
+        do {
+            try await write(append, request, into: upload, holder)
+        } catch let excess as Excess {
+            throw try await problem(of: excess, upload)
+        } catch let problem as FormProblem {
+            // The client need not send the rest.
+            try await upload.discard()
+            throw UploadProblem(problem)
+        }
+        if append.isComplete {
+            return try await finish(upload, holder, append.version, isWhole: isWhole, logger)
+        }
+        guard case .unfinished(let offset) = try await upload.durableProgress() else {
+            throw UploadProblem.unfinishedUploadNotFound
+        }
+        // Before the seventh version an append had the same response as the creation (revision 05, §4.4).
+        var response = Response(status: isWhole || append.version < .interop7 ? .created : .noContent)
+        response.headers.uploadOffset = offset
+        response.headers.setUploadCompleteness(false, in: append.version)
+        if isWhole { response.headers[.location] = location(of: upload) }
+        response.headers.setUploadLimits(limits(of: upload), in: append.version)
+        return .answer(response)
+    }
+
+    /// Appends the bytes as far as they arrive.
+    private func write(
+        _ append: AppendRequest, _ request: Request, into upload: Uploads.Unfinished, _ holder: UploadLock.Holder
+    ) async throws {
+        let (meter, options, peer) = (reception.meter, reception.options, UploadConnection.current?.peer)
+        var body = request.body.makeAsyncIterator()
+        var next: ByteBuffer?
+        do {
+            try meter.checkRoom(for: peer, options)
+            guard !holder.isEnded else { throw UploadProblem.supersededAppend }
+            next = try await request.beginning(of: &body)
+        } catch {
+            guard !holder.isEnded else { throw UploadProblem.supersededAppend }
+            throw Self.problem(of: error, at: 0)
+        }
+        try meter.begins(for: peer, options)
+        let start = ContinuousClock.now
+        // The meter counts the bytes when the form is read.
+        defer { meter.ended(for: peer, bodyBytes: 0, after: start.duration(to: .now)) }
+        guard !holder.isEnded else { throw UploadProblem.supersededAppend }
+        var appender = try await upload.makeAppender()
+        let checker = upload.lock.takeChecker(at: append.offset)
+        let interruption: (any Error)?
+        do {
+            while let chunk = next {
+                try checkLength(appender.offset + Int64(chunk.readableBytes), of: upload)
+                try checker?.check(chunk)
+                try await appender.append(chunk)
+                next = try await body.next(isolation: #isolation)
+            }
+            interruption = nil
+        } catch let error as UploadStoreError {
+            throw error
+        } catch {
+            interruption = error
+        }
+        upload.lock.giveBack(checker)
+        // Whatever ended the request, the client need not send the bytes received so far again.
+        try await appender.finish()
+        guard !holder.isEnded else { throw UploadProblem.supersededAppend }
+        let count = appender.offset - append.offset
+        if let interruption { throw Self.problem(of: interruption, at: count) }
+        // A closed connection may look like the end of the body.
+        try Task.checkCancellation()
+        if let announced = append.contentLength, count != announced { throw UploadProblem.endedEarly(at: count) }
+    }
+
+    // Untyped, because the optimizer of Swift 6.3 crashes on a typed error of this nested type.
+    private func checkLength(_ end: Int64, of upload: Uploads.Unfinished) throws {
+        if let length = upload.form.length, end > length { throw Excess.ofLength }
+        guard end <= reception.options.limits.maximumBodyBytes else { throw Excess.ofMaximum }
+        guard case .unfinished(let written) = upload.progress else { return }
+        guard upload.hasRoom(for: end - written, options: options) else { throw Excess.ofAll }
+    }
+
+    private static func problem(of error: any Error, at count: Int64) -> any Error {
+        (error as? RequestInterruption)?.problem(at: count) ?? error
+    }
+
+    /// An upload with too many bytes is discarded (§4.4.2).
+    private func problem(of excess: Excess, _ upload: Uploads.Unfinished) async throws -> UploadProblem {
+        switch excess {
+        case .ofAll:
+            return .tooManyUnfinished(
+                options, share: PeerAddress.share(reception.options.clientShare, of: options.maximumUnfinished))
+        case .ofLength:
+            try await upload.discard()
+            return .inconsistentLength
+        case .ofMaximum:
+            try await upload.discard()
+            return .uploadTooLarge(maximum: reception.options.limits.maximumBodyBytes)
+        }
+    }
+
+    /// Receives the whole form as one from a single request.
+    ///
+    /// The key ensures that it becomes one record, even if the server is killed before the response is stored.
+    private func finish(
+        _ upload: Uploads.Unfinished, _ holder: UploadLock.Holder, _ version: ResumptionVersion, isWhole: Bool,
+        _ logger: Logger
+    ) async throws -> Outcome {
+        guard holder.beginFinishing() else { throw UploadProblem.supersededAppend }
+        guard case .unfinished(let length) = upload.progress else { throw UploadProblem.unfinishedUploadNotFound }
+        let known = upload.form
+        guard known.length ?? length == length else { throw UploadProblem.inconsistentLength }
+        let head = HTTPRequest(
+            method: .post, scheme: nil, authority: nil, path: reception.options.path,
+            headerFields: [.contentType: known.contentType, .contentLength: String(length)])
+        let form = Request(
+            head: head, body: RequestBody(asyncSequence: StoredFileBody(file: try await upload.openContent())))
+        do {
+            // The inspector shows the parts of a form only with a request that brought all of it.
+            let observer = isWhole ? FormObservation.current : nil
+            let record = try await FormObservation.$current.withValue(observer) {
+                try await reception.receive(form, under: known.key, logger: logger).record
+            }
+            let response = await reception.response(showing: record, logger: logger)
+            await store(FinalResponse(response, showing: record.id, length: length), of: upload, logger)
+            return .answer(describe(response, length, version))
+        } catch let problem as UploadProblem {
+            // Another kind of refusal is not final: the same bytes may be accepted the next time.
+            guard problem.status.kind == .clientError else { return .refusedForm(problem) }
+            await store(FinalResponse(problem, length: length), of: upload, logger)
+            return .refusedForm(
+                problem.adding { fields in
+                    fields.setUploadCompleteness(true, in: version)
+                    fields.uploadOffset = length
+                })
+        }
+    }
+
+    private func store(_ response: FinalResponse, of upload: Uploads.Unfinished, _ logger: Logger) async {
+        do {
+            try await upload.finish(with: response, options: options)
+        } catch {
+            // If the client asks again, the form is read again, and its key leads to the same record.
+            logger.error("Could not store an upload's response", metadata: ["error": "\(error)"])
+        }
+    }
+
+    func describe(_ response: Response, _ length: Int64, _ version: ResumptionVersion) -> Response {
+        var response = response
+        response.headers.setUploadCompleteness(true, in: version)
+        response.headers.uploadOffset = length
+        return response
+    }
+}
+
+/// A stored file as a request's body.
+private struct StoredFileBody: AsyncSequence, Sendable {
+    let file: any StoredFile
+
+    struct AsyncIterator: AsyncIteratorProtocol {
+        fileprivate let file: any StoredFile
+        private var offset: Int64 = 0
+
+        fileprivate init(file: any StoredFile) {
+            self.file = file
+        }
+
+        mutating func next() async throws -> ByteBuffer? {
+            let piece = try await file.read(at: offset, count: 256 << 10)
+            offset += Int64(piece.readableBytes)
+            return piece.readableBytes > 0 ? piece : nil
+        }
+    }
+
+    func makeAsyncIterator() -> AsyncIterator { AsyncIterator(file: file) }
+}

@@ -1,0 +1,98 @@
+public import Hummingbird
+
+extension Router {
+    /// Adds routes that receive forms and serve the stored uploads.
+    ///
+    /// ```swift
+    /// let store = try LocalUploadStore(directory: "received")
+    /// let router = Router()
+    /// router.addUploads(to: store)
+    /// let application = Application(router: router, server: .uploads())
+    /// try await application.runService()
+    /// ```
+    ///
+    /// | request | response |
+    /// | --- | --- |
+    /// | `POST /uploads` | 201 and the record |
+    /// | `GET /uploads?limit=N&after=ID` | records, newest first |
+    /// | `GET /uploads/ID` | the record |
+    /// | `GET /uploads/ID/files/N` | file N, counted from 0, or one range of its bytes |
+    /// | `DELETE /uploads/ID` | 204 |
+    /// | `OPTIONS /uploads` | the limits of uploads that can be resumed |
+    /// | `HEAD`, `PATCH`, `DELETE /uploads/resumable/ID` | reads the offset of an unfinished upload, appends, discards |
+    ///
+    /// A form that is posted with `Upload-Complete` can be resumed (draft-ietf-httpbis-resumable-upload) if the store is a
+    /// ``ResumableUploadStore``: the client learns the address of the upload from a 104 or 201, asks it by HEAD for the
+    /// offset, and sends the rest by PATCH. The last response is the one that the form would have in a single request.
+    ///
+    /// Every refusal is `application/problem+json` (RFC 9457) with a `code`, and leaves nothing behind. Files are written
+    /// while they arrive, so the memory for a form does not depend on the size of its files. The routes do not
+    /// authenticate clients; add middleware that does before them.
+    ///
+    /// - Parameters:
+    ///   - store: Keeps the uploads.
+    ///   - options: What the routes accept, where, and what else they offer.
+    @discardableResult
+    public func addUploads(to store: some UploadStore, options: UploadOptions = UploadOptions()) -> Self {
+        var routes = Routes<Context>()
+        routes.addUploads(to: store, options: options)
+        routes.install(on: self)
+        return self
+    }
+}
+
+extension Routes {
+    /// - Parameters:
+    ///   - meter: Counts the uploads.
+    ///   - budget: The memory for responses. Defaults to one for these routes alone.
+    package mutating func addUploads(
+        to store: some UploadStore, options: UploadOptions, meter: UploadMeter = UploadMeter(),
+        budget: AnswerBudget? = nil
+    ) {
+        let budget = budget ?? AnswerBudget(bytes: options.maximumAnswerBytes, clientShare: options.clientShare)
+        let reception = Reception(store: store, options: options, meter: meter, budget: budget)
+        if let resumption = options.resumption, let uploads = store as? any ResumableUploadStore {
+            addForms(resumedIn: uploads, reception, resumption)
+        } else {
+            add(RouterPath(options.path), .post) { request, context in
+                try await reception.response(to: request, logger: context.logger)
+            }
+        }
+        let archive = Archive(store: store, budget: budget)
+        let base = UploadRecord.readingPath
+        if options.access.contains(.reading) {
+            addReading("\(base)") { request, context in
+                try await archive.list(request, logger: context.logger)
+            }
+            addReading("\(base)/{id}") { _, context in
+                try await archive.record(id: context.parameters.get("id"), logger: context.logger)
+            }
+            addReading("\(base)/{id}/files/{index}") { request, context in
+                try await archive.file(
+                    request, id: context.parameters.get("id"), index: context.parameters.get("index"),
+                    logger: context.logger)
+            }
+        }
+        if options.access.contains(.deleting) {
+            add("\(base)/{id}", .delete) { _, context in
+                try await archive.delete(id: context.parameters.get("id"), logger: context.logger)
+            }
+        }
+    }
+
+    private mutating func addForms(
+        resumedIn uploads: some ResumableUploadStore, _ reception: Reception<some UploadStore>,
+        _ options: ResumptionOptions
+    ) {
+        let resumption = ResumableReception(uploads: uploads, reception: reception, options: options)
+        resumption.addRoutes(to: &self)
+        add(RouterPath(reception.options.path), .post) { request, context in
+            if AppendRequest.isAsked(by: request),
+                let response = try await resumption.create(request, logger: context.logger)
+            {
+                return response
+            }
+            return try await reception.response(to: request, logger: context.logger)
+        }
+    }
+}

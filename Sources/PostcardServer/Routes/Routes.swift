@@ -1,0 +1,76 @@
+package import HTTPTypes
+package import Hummingbird
+
+/// Routes by path and method, so that every path can list its methods in a 405.
+package struct Routes<Context: RequestContext> {
+    package typealias Handler = @Sendable (Request, Context) async throws -> Response
+
+    private var paths: [(path: RouterPath, handlers: [(method: HTTPRequest.Method, handler: Handler)])] = []
+
+    package init() {}
+
+    package mutating func add(_ path: RouterPath, _ method: HTTPRequest.Method, _ handler: @escaping Handler) {
+        if let index = paths.firstIndex(where: { $0.path == path }) {
+            paths[index].handlers.append((method, handler))
+        } else {
+            paths.append((path, [(method, handler)]))
+        }
+    }
+
+    /// Adds a handler for GET, and one for HEAD with the same response without its body (RFC 9110 §9.3.2).
+    package mutating func addReading(_ path: RouterPath, _ handler: @escaping Handler) {
+        add(path, .get, handler)
+        add(path, .head) { request, context in
+            try await handler(request, context).withoutBody()
+        }
+    }
+
+    /// Adds the routes to a router, and a 405 for all other methods of their paths.
+    package func install(on router: Router<Context>) {
+        for (path, handlers) in paths {
+            let allowed = handlers.map(\.method)
+            for (method, handler) in handlers { router.on(path, method: method, use: handler) }
+            for method in Self.methods where !allowed.contains(method) {
+                router.on(path, method: method) { request, _ -> Response in
+                    throw UploadProblem.methodNotAllowed(
+                        request.method.rawValue, allowed: allowed.map(\.rawValue).sorted())
+                }
+            }
+        }
+    }
+
+    /// All methods that the HTTP decoder accepts.
+    private static var methods: [HTTPRequest.Method] {
+        let others = [
+            "ACL", "BIND", "CHECKOUT", "COPY", "LINK", "LOCK", "M-SEARCH", "MERGE", "MKACTIVITY", "MKCALENDAR", "MKCOL",
+            "MOVE", "MSEARCH", "NOTIFY", "PROPFIND", "PROPPATCH", "PURGE", "REBIND", "REPORT", "SEARCH", "SOURCE",
+            "SUBSCRIBE", "UNBIND", "UNLINK", "UNLOCK", "UNSUBSCRIBE",
+        ]
+        return [.get, .head, .post, .put, .delete, .connect, .options, .trace, .patch]
+            + others.compactMap { HTTPRequest.Method($0) }
+    }
+}
+
+/// Counts the bytes of a body instead of sending them.
+final class BodyLength: ResponseBodyWriter {
+    private(set) var bytes = 0
+
+    func write(_ buffer: ByteBuffer) async throws { bytes += buffer.readableBytes }
+
+    /// Counts bytes without reading them.
+    func add(_ count: Int64) { bytes += Int(clamping: count) }
+
+    func finish(_ trailingHeaders: HTTPFields?) async throws {}
+}
+
+extension Response {
+    /// The same response without its body, and with the length of the body (RFC 9110 §8.6).
+    func withoutBody() async throws -> Response {
+        var response = createHeadResponse()
+        guard headers[.contentLength] == nil, status.kind == .successful else { return response }
+        let length = BodyLength()
+        try await body.write(length)
+        response.headers[.contentLength] = String(length.bytes)
+        return response
+    }
+}

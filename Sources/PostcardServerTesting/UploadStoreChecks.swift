@@ -1,0 +1,85 @@
+import NIOCore
+import PostcardServer
+
+/// The checks of ``UploadStoreCheck``, and what they share.
+struct UploadStoreChecks {
+    let check: UploadStoreCheck
+
+    /// A form to store.
+    struct Form: Sendable {
+        var fields = [UploadRecord.Field(name: "이름", value: "초코"), UploadRecord.Field(name: "이름", value: "")]
+        var files = [File(filename: "../a.bin", content: Array("content".utf8))]
+
+        struct File: Sendable {
+            var filename: String
+            var content: [UInt8]
+            /// How many bytes are written at a time.
+            var pieceBytes = 1 << 16
+        }
+    }
+
+    func expect(_ condition: Bool, _ message: @autoclosure () -> String) throws(UploadStoreViolation) {
+        guard condition else { throw UploadStoreViolation(check: check, message: message()) }
+    }
+
+    func unwrap<Value>(_ value: Value?, _ message: @autoclosure () -> String) throws(UploadStoreViolation) -> Value {
+        guard let value else { throw UploadStoreViolation(check: check, message: message()) }
+        return value
+    }
+
+    func feed(_ form: Form, to upload: some PendingUpload) async throws {
+        for file in form.files {
+            try await upload.beginFile(name: "file", filename: file.filename, contentType: "text/plain")
+            var rest = file.content[...]
+            while !rest.isEmpty {
+                try await upload.write(ByteBuffer(bytes: rest.prefix(file.pieceBytes)))
+                rest = rest.dropFirst(file.pieceBytes)
+            }
+            try await upload.endFile()
+        }
+    }
+
+    @discardableResult
+    func store(
+        _ form: Form = Form(), in store: some UploadStore, under key: UploadKey? = nil
+    ) async throws -> UploadRecord {
+        try await commit(form, to: store, under: key).record
+    }
+
+    func commit(
+        _ form: Form = Form(), to store: some UploadStore, under key: UploadKey? = nil
+    ) async throws -> CommittedUpload {
+        let upload = try await store.beginUpload(under: key, announcedBytes: nil)
+        do {
+            try await feed(form, to: upload)
+            return try await upload.commit(fields: form.fields)
+        } catch {
+            await upload.discard()
+            throw error
+        }
+    }
+
+    func all(_ store: some UploadStore) async throws -> [UploadID] {
+        try await store.identifiers(limit: 1000, after: nil)
+    }
+
+    func content(_ index: Int, of record: UploadRecord, in store: some UploadStore) async throws -> [UInt8] {
+        let file = try unwrap(
+            try await store.openFile(index, of: record.id), "File \(index) of the record is not there.")
+        let content = try await file.read(at: 0, count: Int(file.size) + 1)
+        try expect(content.readableBytes == Int(file.size), "A file has not the size that it says.")
+        return Array(content.readableBytesView)
+    }
+
+    func expectStored(_ form: Form, as record: UploadRecord, in store: some UploadStore) async throws {
+        let stored = try unwrap(try await store.record(record.id), "A committed record is not there.")
+        try expect(stored.fields == form.fields && record.fields == form.fields, "The fields are not those sent.")
+        try expect(stored.files == record.files, "The record that is read is not the one that was committed.")
+        try expect(stored.files.map(\.filename) == form.files.map(\.filename), "The filenames are not those sent.")
+        for (index, file) in form.files.enumerated() {
+            try expect(stored.files[index].size == Int64(file.content.count), "A file's size is not that sent.")
+            let content = try await content(index, of: record, in: store)
+            try expect(content == file.content, "A file's bytes are not those sent.")
+        }
+    }
+}

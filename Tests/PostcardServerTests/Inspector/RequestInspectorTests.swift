@@ -1,0 +1,276 @@
+import Foundation
+import PostcardTestSupport
+import Testing
+
+@testable import PostcardReceiver
+@testable import PostcardServer
+
+@Suite(.timeLimit(.minutes(10)))
+struct RequestInspectorTests {
+    private func requests(_ receiver: RunningReceiver) async throws -> [[String: Any]] {
+        let listing = try await receiver.curl("\(receiver.url)/requests").output
+        let object = try #require(try JSONSerialization.jsonObject(with: listing) as? [String: Any])
+        return try #require(object["requests"] as? [[String: Any]])
+    }
+
+    private func request(_ id: String, _ receiver: RunningReceiver) async throws -> [String: Any] {
+        let answer = try await receiver.curl("\(receiver.url)/requests/\(id)").output
+        return try #require(try JSONSerialization.jsonObject(with: answer) as? [String: Any])
+    }
+
+    @Test("Every request is kept with its outcome, newest first")
+    func outcomes() async throws {
+        try await withReceiver { receiver in
+            _ = try await receiver.curl("-F", "a=b", "\(receiver.url)/uploads")
+            _ = try await receiver.curl("-d", "a=b", "\(receiver.url)/uploads")
+            _ = try await receiver.curl("-X", "PUT", "-F", "a=b", "\(receiver.url)/uploads")
+            _ = try await receiver.curl("-F", "a=b", "\(receiver.url)/upload")
+            _ = try await receiver.curl("\(receiver.url)/uploads")
+            let kept = try await requests(receiver)
+            #expect(kept.map { $0["status"] as? Int } == [404, 405, 415, 201])
+            #expect(kept.map { $0["code"] as? String } == ["not-found", "method-not-allowed", "not-form-data", nil])
+            #expect(kept.map { $0["id"] as? String } == ["4", "3", "2", "1"])
+            #expect(try receiver.records == [kept.last?["upload"] as? String])
+        }
+    }
+
+    @Test("A refused form is described: its parts, its problem, the bytes around it, and all that came")
+    func refusal() async throws {
+        try await withReceiver { receiver in
+            let body =
+                Form.part("Content-Disposition: form-data; name=\"a\"").dropLast(6)
+                + "--b\r\nContent-Disposition: form-data; filename=\"x\"\r\n\r\nrest\r\n--b--\r\n"
+            _ = try await receiver.exchange(Form.request(body: String(body), fields: ["Authorization: Bearer x.y"]))
+            let described = try await request("1", receiver)
+            #expect(described["code"] as? String == "missing-name")
+            let headers = try #require(described["headers"] as? [[String]])
+            #expect(headers.contains(["Authorization", "***"]))
+            let parts = try #require(described["parts"] as? [[String: Any]])
+            #expect(parts.map { $0["name"] as? String } == ["a"])
+            #expect(parts.first?["size"] as? Int == 5)
+            #expect(parts.first?["text"] as? String == "value")
+            let problem = try #require((described["problems"] as? [[String: Any]])?.first)
+            #expect(problem["code"] as? String == "missing-name")
+            #expect((problem["fix"] as? String)?.isEmpty == false)
+            let around = try #require(problem["around"] as? [String: Any])
+            let bytes = try #require(Data(base64Encoded: around["base64"] as? String ?? ""))
+            #expect(String(decoding: bytes, as: UTF8.self).contains("filename=\"x\""))
+            let kept = try #require((described["body"] as? [String: Any])?["first"] as? [String: Any])
+            #expect(Data(base64Encoded: kept["base64"] as? String ?? "") == Data(body.utf8))
+        }
+    }
+
+    @Test(
+        "The same problem in many parts is one, with how often it is there and the first places",
+        arguments: [
+            (header: "\r\nContent-Transfer-Encoding: binary", status: 201, code: "content-transfer-encoding"),
+            (header: "\r\nContent-Type : text/plain", status: 400, code: "blank-before-colon"),
+        ])
+    func folding(header: String, status: Int, code: String) async throws {
+        try await withReceiver { receiver in
+            let part = "--b\r\nContent-Disposition: form-data; name=\"a\"\(header)\r\n\r\n1\r\n"
+            let body = String(repeating: part, count: 500) + "--b--\r\n"
+            let answer = try await receiver.exchange(Form.request(body: body))
+            #expect(answer.status == status)
+            let described = try await request("1", receiver)
+            let problems = try #require(described["problems"] as? [[String: Any]])
+            let alike = problems.filter { $0["code"] as? String == code }
+            let problem = try #require(alike.first)
+            #expect(alike.count == 1, "\(problems.map { $0["code"] ?? "" })")
+            #expect(problem["count"] as? Int == 500)
+            let also = try #require(problem["also"] as? [[String: Any]])
+            #expect(also.map { $0["part"] as? Int } == [1, 2, 3, 4, 5, 6])
+        }
+    }
+
+    @Test("The line for curl sends the very bytes again, and takes secrets from the shell")
+    func repetition() async throws {
+        try await withReceiver { receiver in
+            let body = Form.part(
+                "Content-Disposition: form-data; name=\"it's %s \\ 한글\"\u{1}", "$(id) `id`\0\u{202E}\u{FF}")
+            _ = try await receiver.exchange(
+                Form.request(body: body, fields: ["Authorization: Bearer x", "X-Odd: a'b\"c$d"]))
+            let first = try await request("1", receiver)
+            let curl = try #require(first["curl"] as? [String: Any])
+            #expect(curl["exact"] as? Bool == true)
+            let line = try #require(curl["line"] as? String)
+            #expect(line.contains(#"-H "Authorization: $AUTHORIZATION""#) && !line.contains("Bearer"))
+            for shell in ["sh", "bash"] {
+                let pipe = line.replacing("http://a/", with: "\(receiver.url)/")
+                _ = try await Program.run(shell, ["-c", pipe])
+            }
+            for id in ["2", "3"] {
+                let again = try await request(id, receiver)
+                #expect(again["code"] as? String == first["code"] as? String)
+                #expect((again["body"] as? NSDictionary) == (first["body"] as? NSDictionary))
+                let headers = try #require(again["headers"] as? [[String]])
+                #expect(headers.contains(["X-Odd", "a'b\"c$d"]))
+            }
+        }
+    }
+
+    @Test("An accepted form is repeated part by part, and removed from the inspector with its upload")
+    func accepted() async throws {
+        try await withReceiver { receiver in
+            let answer = try await receiver.curl(
+                "-F", "t=@/etc/hostname;filename=a b.txt;type=text/plain", "--form-string", "m=@안녕 'x'; y",
+                "\(receiver.url)/uploads")
+            let line = try #require((try await request("1", receiver)["curl"] as? [String: Any])?["line"] as? String)
+            #expect(line.hasSuffix(#"-F 't=@"a b.txt";type=text/plain' --form-string 'm=@안녕 '\''x'\''; y'"#))
+            let record = try UploadRecord(json: answer.output)
+            _ = try await receiver.curl("-X", "DELETE", receiver.url + record.url)
+            #expect(try await requests(receiver).isEmpty)
+            #expect(try await receiver.curl("\(receiver.url)/requests/1").text.contains("\"not-found\""))
+        }
+    }
+
+    private static let early: [(request: String, status: Int, code: String)] = [
+        (
+            "POST /uploads HTTP/1.1\r\nHost: a\r\nX-Token: s3cret\r\nAuthorization s3cret\r\n\r\n", 400,
+            "malformed-request"
+        ),
+        ("POST /uploads HTTP/1.1\r\nX-Token: s3cret\r\n\r\n", 400, "malformed-request"),
+        (
+            "POST /uploads HTTP/1.1\r\nX-Token: a\r\nAuthorization:\r\n Bearer s3cret\r\nno field\r\n\r\n", 400,
+            "malformed-request"
+        ),
+        ("POST /uploads HTTP/1.1\r\nX-Token: a\r\nCookie : s3cret\r\n\r\n", 400, "malformed-request"),
+        ("POST /uploads HTTP/1.1\r\nX-Token: a\r\nX: y\rAuthorization: s3cret\r\n\r\n", 400, "malformed-request"),
+        (
+            "POST /uploads HTTP/1.1\r\nX-Token: s3cret\r\nX-Long: " + String(repeating: "x", count: 100_000)
+                + "\r\n\r\n", 431, "request-head-too-large"
+        ),
+    ]
+
+    @Test(arguments: early)
+    func `what is refused before it is a request is counted and kept too`(
+        request: String, status: Int, code: String
+    ) async throws {
+        try await withReceiver { receiver in
+            let answer = try await receiver.exchange(request)
+            #expect(answer.status == status)
+            let counts = try await receiver.curl("\(receiver.url)/status").text
+            #expect(counts.contains("\"\(code)\":1"))
+            let kept = try await requests(receiver)
+            #expect(kept.map { $0["status"] as? Int } == [status])
+            #expect(kept.map { $0["code"] as? String } == [code])
+            let described = try await self.request("1", receiver)
+            #expect(((described["problems"] as? [[String: Any]])?.first?["fix"] as? String)?.isEmpty == false)
+            let text = try await receiver.curl("\(receiver.url)/requests/1").text
+            #expect(!text.contains("s3cret"))
+            guard status == 400 else { return }
+            #expect(kept.map { "\($0["method"] ?? "") \($0["path"] ?? "")" } == ["POST /uploads"])
+            let headers = try #require(described["headers"] as? [[String]])
+            #expect(headers.contains(["X-Token", "***"]))
+        }
+    }
+
+    @Test func `a request without a token is counted and recorded too`() async throws {
+        try await withReceiver({ $0.tokens.reading = ["t"] }) { receiver in
+            _ = try await receiver.curl("\(receiver.url)/uploads")
+            let kept = try await receiver.curl("-H", "Authorization: Bearer t", "\(receiver.url)/requests").text
+            #expect(kept.contains("\"code\":\"token-missing\""))
+            let counts = try await receiver.curl("-H", "Authorization: Bearer t", "\(receiver.url)/status").text
+            #expect(counts.contains("\"token-missing\":1"))
+        }
+    }
+
+    @Test("Of a long body both ends are kept, and of many requests the last ones")
+    func bounds() async throws {
+        func limit(_ receiver: inout Receiver) {
+            receiver.inspection?.maximumRequests = 3
+            receiver.inspection?.maximumEndBytes = 100
+        }
+        try await withReceiver(limit) { receiver in
+            let long = String(repeating: "0123456789", count: 2000)
+            // Read to its end, and only there refused.
+            let body = String(Form.part("Content-Disposition: form-data; name=\"a\"", long).dropLast(3))
+            _ = try await receiver.exchange(Form.request(body: body))
+            let kept = try #require(try await request("1", receiver)["body"] as? [String: Any])
+            let length = try #require(kept["length"] as? Int)
+            for (name, range) in [("first", 0..<100), ("last", (length - 100)..<length)] {
+                let end = try #require(kept[name] as? [String: Any])
+                #expect(end["offset"] as? Int == range.lowerBound)
+                #expect(Data(base64Encoded: end["base64"] as? String ?? "") == Data(body.utf8)[range])
+            }
+            for _ in 0..<4 { _ = try await receiver.curl("-d", "", "\(receiver.url)/uploads") }
+            #expect(try await requests(receiver).map { $0["id"] as? String } == ["5", "4", "3"])
+        }
+    }
+
+    @Test("All together is bounded, whatever comes")
+    func budget() async throws {
+        func limit(_ receiver: inout Receiver) { receiver.inspection?.maximumBytes = 30_000 }
+        try await withReceiver(limit) { receiver in
+            let body = Form.part("no field", String(repeating: "x", count: 10_000))
+            for _ in 0..<5 { _ = try await receiver.exchange(Form.request(body: body)) }
+            #expect(try await requests(receiver).map { $0["id"] as? String } == ["5", "4"])
+        }
+    }
+
+    @Test("Without inspection nothing is recorded, and the page does not show it")
+    func off() async throws {
+        try await withReceiver({ $0.inspection = nil }) { receiver in
+            _ = try await receiver.curl("-F", "a=b", "\(receiver.url)/uploads")
+            #expect(try await receiver.curl("\(receiver.url)/requests").text.contains("\"not-found\""))
+            #expect(try await receiver.curl("\(receiver.url)/").text.contains("\"showsRequests\":false"))
+        }
+    }
+
+    private static let secretBodies: [(type: String, body: String)] = [
+        (
+            Form.contentType,
+            "--b\r\nContent-Disposition: form-data; name=\"password\"\r\nX-Token: s3cret\r\n\r\ns3cret\r\n"
+                + "--b\r\nContent-Disposition: form-data; filename=\"x\"\r\n\r\nrest\r\n"
+                + "--b\r\nContent-Disposition: form-data; name=\"pin\"\r\n\r\ns3cret\r\n--b--\r\n"
+        ),
+        // Refused at its end, which is all that is kept beside its beginning.
+        (
+            Form.contentType,
+            "--b\r\nContent-Disposition: form-data; name=\"password\"\r\n\r\n"
+                + String(repeating: "s3cret", count: 50_000) + "\r\n--b"
+        ),
+        ("Content-Type: application/x-www-form-urlencoded", "a=b&password=s3cret"),
+        ("Content-Type: application/json", "{\"password\": \"s3cret\"}"),
+    ]
+
+    @Test(arguments: secretBodies)
+    func `secrets of a refused request are in nothing that is shown of it`(type: String, body: String) async throws {
+        try await withReceiver { receiver in
+            let fields = [
+                "Ocp-Apim-Subscription-Key: s3cret", "DPoP: s3cret", "Referer: https://s3cret:s3cret@h/?pass=s3cret",
+            ]
+            _ = try await receiver.exchange(
+                Form.request(body: body, contentType: type, fields: fields, to: "/uploads?pass=s3cret"))
+            let described = try await request("1", receiver)
+            #expect(described["code"] != nil)
+            let listing = try await receiver.curl("\(receiver.url)/requests").text
+            let text = try await receiver.curl("\(receiver.url)/requests/1").text
+            #expect(!text.contains("s3cret") && !listing.contains("s3cret"))
+            var bytes: [[String: Any]?] = (described["problems"] as? [[String: Any]] ?? []).map {
+                $0["around"] as? [String: Any]
+            }
+            let kept = try #require(described["body"] as? [String: Any])
+            bytes += [kept["first"] as? [String: Any], kept["last"] as? [String: Any]]
+            for case let piece? in bytes {
+                let text = try #require(piece["base64"] as? String)
+                let data = try #require(Data(base64Encoded: text))
+                #expect(!String(decoding: data, as: UTF8.self).contains("s3cret"))
+            }
+        }
+    }
+
+    @Test func `secrets of an accepted form are not shown, and their values are left out of the line for curl`()
+        async throws
+    {
+        try await withReceiver { receiver in
+            _ = try await receiver.curl("-F", "password=s3cret", "-F", "a=shown", "\(receiver.url)/uploads")
+            let described = try await request("1", receiver)
+            let parts = try #require(described["parts"] as? [[String: Any]])
+            #expect(parts.map { $0["text"] as? String } == ["***", "shown"])
+            #expect(parts.map { $0["size"] as? Int } == [6, 5])
+            let line = try #require((described["curl"] as? [String: Any])?["line"] as? String)
+            #expect(line.contains("password=…") && line.contains("a=shown"))
+        }
+    }
+}

@@ -1,0 +1,119 @@
+import Foundation
+import Testing
+
+@testable import PostcardReceiver
+@testable import PostcardServer
+
+@Suite(.timeLimit(.minutes(10)))
+struct SecretsTests {
+    @Test(arguments: [
+        "Authorization", "X-Authorization", "X-Forwarded-Authorization", "Proxy-Authorization", "X-Auth", "auth_header",
+        "X-Forwarded-Access-Token", "X-Amz-Security-Token", "Cookie", "X-Session-Id", "sid", "DPoP", "X-Api-Key",
+        "apiKey",
+        "APIKey", "x_api_key", "Ocp-Apim-Subscription-Key", "Private-Key", "AWSAccessKeyId", "X-Functions-Key", "key",
+        "X-Amz-Signature", "sig", "X-Hub-Signature-256", "X-XSRF-Token", "pass", "user_pass", "userPass", "PASSWORD",
+        "password2", "user[password]", "current-passwd", "passphrase", "pwd", "pw", "PIN", "otp", "oauth2", "cvv",
+        "code",
+        "access_code", "SMS-Code", "client_secret", "비밀번호", "e\u{301}_token",
+    ])
+    func `names of what lets someone in`(name: String) {
+        #expect(Secrets.isSecret(name))
+    }
+
+    @Test(arguments: [
+        "Idempotency-Key", "X-Request-Id", "Sec-WebSocket-Key", "author", "X-Authority", "Host", "Accept", "User-Agent",
+        "Content-Type", "Content-Digest", "ETag", "zip_code", "country-code", "public-key", "Cache-Key", "primaryKey",
+        "key_id", "keyword", "monkey", "bypass", "passport", "compass", "spin", "design", "signal", "username", "email",
+        "message", "picture", "name", "이름", "", "-",
+    ])
+    func `names of what everyone may see`(name: String) {
+        #expect(!Secrets.isSecret(name))
+    }
+
+    @Test(
+        "Secrets in an address are masked, and nothing else",
+        arguments: [
+            ("/uploads", "/uploads"), ("/u?token=a&b=c", "/u?token=***&b=c"),
+            ("/u?to%6ben=a&sig=b&code=c&author=d", "/u?to%6ben=***&sig=***&code=***&author=d"),
+            ("/u?b=c&Access_Token=x=y", "/u?b=c&Access_Token=***"),
+            ("/u?token", "/u?token"), ("/u?", "/u?"), ("/u?a=token=b", "/u?a=token=b"),
+            ("/u?pass=a;b&c=d", "/u?pass=***&c=d"), ("/u?a=b;pass=c", "/u?a=b;pass=***"),
+            ("https://u:p@h/x?pass=1#access_token=2&z=3", "https://***@h/x?pass=***#access_token=***&z=3"),
+            ("https://h/?u=https://u:p@i/?token=1&z=2", "https://h/?u=https://***@i/?token=***&z=2"),
+            ("https://h/?u=https%3A%2F%2Fi%2F%3Ftoken%3D1&z=2", "https://h/?u=***&z=2"),
+            ("https://h/?u=https%3A%2F%2Fu%3Ap%40i%2F", "https://h/?u=***"),
+            ("https://h/?u=a%20b", "https://h/?u=a%20b"),
+            ("<https://u:p@h/?token=a,b>; rel=\"next\"", "<https://***@h/?token=***>; rel=\"next\""),
+            ("//u:p@h/", "//***@h/"), ("/a//b@c", "/a//b@c"), ("a=1; secret=\"b c\"; d=e", "a=1; secret=***; d=e"),
+            ("mailto:a@b.example", "mailto:a@b.example"),
+        ])
+    func addresses(path: String, masked: String) {
+        #expect(Secrets.masked(path: path) == masked)
+    }
+
+    @Test func `of a text that is longer than anyone reads, the rest is masked`() {
+        let masked = Secrets.masked(path: "/u?" + String(repeating: "a=b&", count: 5000) + "token=s3cret")
+        #expect(masked.hasPrefix("/u?a=b&") && masked.hasSuffix("***") && !masked.contains("s3cret"))
+    }
+
+    private static func part(_ header: String, _ content: String) -> String { "--b\r\n\(header)\r\n\r\n\(content)\r\n" }
+
+    private static func field(_ name: String, _ content: String) -> String {
+        part("Content-Disposition: form-data; name=\"\(name)\"", content)
+    }
+
+    /// Bodies in which `s3cret` is a secret and `shown` is none.
+    private static let bodies = [
+        field("password", "s3cret") + field("a", "shown") + "--b--\r\n",
+        field("a", "shown") + field("user[api_key]", "s3cret"),
+        // Not well formed, as most refused forms are.
+        "Content-Disposition: form-data; name=token\r\n\r\ns3cret\r\n--b--\r\n",
+        "--b\nContent-Disposition: form-data; name=pin\n\ns3cret\n--b\n\nshown\n--b--",
+        "--b\rContent-Disposition: form-data; NAME = pin\r\rs3cret\r--b\r\rshown\r--b--",
+        "--b\r\nContent-Disposition: form-data; name=\"pwd\"\r\ns3cret: s3cret\r\n--b\r\n\r\nshown\r\n--b--",
+        "--b\r\nContent-Disposition: form-data;\r\n name*=UTF-8''pass%77ord\r\n\r\ns3cret",
+        "--b\r\nContent-Disposition: form-data; name=\"secret\r\n\r\ns3cret\r\n--b--",
+        "--x\r\n\r\nshown\r\n" + field("token", "s3cret\r\n--b"),
+        field("privateKey", "-----BEGIN KEY-----\r\ns3cret\r\n-----END KEY-----\r\n--s3cret") + field("a", "shown"),
+        // Secrets in a header, and in a text that is JSON.
+        part("X-Token: s3cret\r\nContent-Disposition: form-data; name=\"a\"", "shown"),
+        field("settings", "{\"a\": [{\"Api-Key\" : \"s3cret\"}]}") + field("a", "shown"),
+        // No forms.
+        "user=a&password=s3cret", "{\"pin\": \"s3cret\"}", "<password>s3cret</password>", "token: s3cret",
+        "pass%77ord=s3cret",
+    ]
+
+    @Test(arguments: bodies)
+    func `secrets are taken out of the bytes of a body, and all else keeps its place`(body: String) {
+        let whole = Array(body.utf8)
+        for cut in whole.indices {
+            // The two ends that are kept of a body meet somewhere.
+            let kept = RecordedBody(
+                first: Array(whole[..<cut]), last: Array(whole[cut...]), length: Int64(whole.count), isComplete: true
+            ).hidingSecrets(lastBeginsInSecret: false)
+            let text = String(decoding: kept.first + kept.last, as: UTF8.self)
+            #expect(!text.contains("s3cret") && kept.hidesSecrets)
+            #expect(text.contains("shown") == body.contains("shown"))
+            guard !text.isEmpty else { continue }
+            #expect(kept.first.count == cut && kept.length == Int64(whole.count))
+            #expect(zip(text.utf8, whole).allSatisfy { $0 == $1 || $0 == UInt8(ascii: "*") })
+        }
+    }
+
+    @Test(arguments: [
+        field("a", "shown") + "--b--\r\n", "user=a&author=b", "{\"a\": 1}", "no form", "",
+        field("note", "The password: shown."),
+    ])
+    func `a body without secrets is kept as it is`(body: String) {
+        let kept = RecordedBody(first: Array(body.utf8), last: [], length: Int64(body.utf8.count), isComplete: true)
+        let shown = kept.hidingSecrets(lastBeginsInSecret: false)
+        #expect(shown.first == kept.first && !shown.hidesSecrets)
+    }
+
+    @Test func `the end of a long secret is hidden as well as its beginning`() {
+        let (first, last) = (Array(Self.field("token", "s3cret").utf8), Array("s3cret\r\n--b\r\n\r\nshown".utf8))
+        let kept = RecordedBody(first: first, last: last, length: 1_000_000, isComplete: true)
+        let text = String(decoding: kept.hidingSecrets(lastBeginsInSecret: true).last, as: UTF8.self)
+        #expect(!text.contains("s3cret") && text.hasSuffix("shown"))
+    }
+}

@@ -1,0 +1,99 @@
+import Hummingbird
+import PostcardServer
+import Testing
+
+/// A store that forwards everything to a local one.
+private struct ForwardingStore: ResumableUploadStore {
+    let base: LocalUploadStore
+
+    func beginUpload(under key: UploadKey?, announcedBytes: Int64?) async throws -> sending LocalUpload {
+        try await base.beginUpload(under: key, announcedBytes: announcedBytes)
+    }
+    func identifiers(limit: Int, after id: UploadID?) async throws -> [UploadID] {
+        try await base.identifiers(limit: limit, after: id)
+    }
+    func record(_ id: UploadID) async throws -> UploadRecord? { try await base.record(id) }
+    func openFile(_ index: Int, of id: UploadID) async throws -> (any StoredFile)? {
+        try await base.openFile(index, of: id)
+    }
+    func delete(_ id: UploadID) async throws -> Bool { try await base.delete(id) }
+
+    func createUnfinishedUpload(
+        _ id: ResumptionID, of form: UnfinishedForm, options: ResumptionOptions
+    ) async throws -> LocalUnfinishedUpload? {
+        try await base.createUnfinishedUpload(id, of: form, options: options)
+    }
+    func unfinishedUpload(_ id: ResumptionID) async throws -> LocalUnfinishedUpload? {
+        try await base.unfinishedUpload(id)
+    }
+}
+
+/// A store that keeps no unfinished uploads.
+private struct PlainStore: UploadStore {
+    let base: LocalUploadStore
+
+    func beginUpload(under key: UploadKey?, announcedBytes: Int64?) async throws -> sending LocalUpload {
+        try await base.beginUpload(under: key, announcedBytes: announcedBytes)
+    }
+    func identifiers(limit: Int, after id: UploadID?) async throws -> [UploadID] {
+        try await base.identifiers(limit: limit, after: id)
+    }
+    func record(_ id: UploadID) async throws -> UploadRecord? { try await base.record(id) }
+    func openFile(_ index: Int, of id: UploadID) async throws -> (any StoredFile)? {
+        try await base.openFile(index, of: id)
+    }
+    func delete(_ id: UploadID) async throws -> Bool { try await base.delete(id) }
+}
+
+@Suite(.timeLimit(.minutes(10)))
+struct WrappedStoreTests {
+    private func withSender(
+        to store: (LocalUploadStore) -> any UploadStore, _ body: (CurlSender, LocalUploadStore) async throws -> Void
+    ) async throws {
+        try await withTemporaryDirectory { directory in
+            let local = try LocalUploadStore(directory: directory)
+            let router = Router()
+            router.addUploads(to: store(local))
+            try await withApplication(router: router) { receiver in
+                let sender = try CurlSender(to: receiver)
+                defer { sender.removeFiles() }
+                try await body(sender, local)
+            }
+        }
+    }
+
+    @Test func `a store that forwards to one with resumption offers it too`() async throws {
+        try await withSender(to: ForwardingStore.init) { sender, local in
+            let form = Array(Form.small.utf8)
+            let created = try await sender.create(form.prefix(20), isComplete: false)
+            #expect(created.status == 201)
+            let location = try #require(created.head.fields["location"])
+            #expect(try await sender.head(location).offset == 20)
+            let last = try await sender.append(form.dropFirst(20), at: 20, isComplete: true, to: location)
+            #expect(last.status == 201)
+            let ids = try await local.identifiers(limit: 10, after: nil)
+            #expect(ids.map(\.text) == [last.head.fields["location"]?.split(separator: "/").last.map(String.init)])
+            // The response is kept for a client that missed it, until the record is deleted.
+            let again = try await sender.append([], at: Int64(form.count), isComplete: true, to: location)
+            #expect(again.status == 201)
+            #expect(again.body == last.body)
+            #expect(try await local.delete(try #require(ids.first)))
+            #expect(try await sender.head(location).status == 404)
+        }
+    }
+
+    @Test func `with a store that keeps no unfinished uploads the fields of the draft are ignored`() async throws {
+        try await withSender(to: PlainStore.init) { sender, local in
+            let whole = try await sender.create(Form.small.utf8, isComplete: true)
+            #expect(whole.status == 201)
+            #expect(whole.interim.isEmpty)
+            #expect(whole.head.fields["upload-complete"] == nil)
+            let part = try await sender.create(Form.small.utf8.prefix(20), isComplete: false)
+            #expect(part.problem?.code == "truncated")
+            let other = "/uploads/resumable/\(String(repeating: "0", count: 32))"
+            #expect(try await sender.head(other).status == 404)
+            #expect(try await sender.request("OPTIONS", "/uploads").status == 405)
+            #expect(try await local.identifiers(limit: 10, after: nil).count == 1)
+        }
+    }
+}

@@ -1,0 +1,123 @@
+import Crypto
+import Foundation
+import NIOCore
+import PostcardServer
+
+/// A store of another kind than the local one: it keeps the promises by an actor, and its "disk" survives it.
+struct MemoryStore: UploadStore {
+    /// What outlives the store.
+    actor Disk {
+        private var records: [UploadID: (record: UploadRecord, contents: [ByteBuffer], key: UploadKey?)] = [:]
+        private var count: Int64 = 0
+
+        func identifiers(limit: Int, after id: UploadID?) -> [UploadID] {
+            Array(records.keys.filter { key in id.map { key < $0 } ?? true }.sorted(by: >).prefix(limit))
+        }
+
+        func record(_ id: UploadID) -> UploadRecord? { records[id]?.record }
+
+        func content(_ index: Int, of id: UploadID) -> ByteBuffer? {
+            guard let contents = records[id]?.contents, contents.indices.contains(index) else { return nil }
+            return contents[index]
+        }
+
+        func delete(_ id: UploadID) -> Bool { records.removeValue(forKey: id) != nil }
+
+        func commit(
+            _ contents: [ByteBuffer], _ key: UploadKey?, describe: @Sendable (UploadID) -> UploadRecord
+        ) throws -> CommittedUpload {
+            if let key, let first = records.values.first(where: { $0.key == key })?.record {
+                let repeated = describe(first.id)
+                guard repeated.fields == first.fields, repeated.files == first.files else {
+                    throw UploadStoreError.keyReused
+                }
+                return CommittedUpload(first, isRepetition: true)
+            }
+            count += 1
+            let text = String(count)
+            guard let id = UploadID(String(repeating: "0", count: 26 - text.count) + text) else {
+                throw UploadStoreError(.unavailable, "There are no identifiers left.")
+            }
+            let record = describe(id)
+            records[id] = (record, contents, key)
+            return CommittedUpload(record)
+        }
+    }
+
+    final class Upload: PendingUpload {
+        private let disk: Disk
+        private let key: UploadKey?
+        private var heads: [(name: String, filename: String, contentType: String)] = []
+        private var contents: [ByteBuffer] = []
+
+        init(_ disk: Disk, _ key: UploadKey?) {
+            self.disk = disk
+            self.key = key
+        }
+
+        func beginFile(name: String, filename: String, contentType: String) async throws {
+            heads.append((name, filename, contentType))
+            contents.append(ByteBuffer())
+        }
+
+        func write(_ bytes: ByteBuffer) async throws { contents[contents.count - 1].writeImmutableBuffer(bytes) }
+
+        func endFile() async throws {}
+
+        func finishedFiles() async throws -> [FinishedFile] {
+            zip(heads, contents).map { head, content in
+                FinishedFile(
+                    name: head.name, filename: head.filename, contentType: head.contentType,
+                    sha256: MemoryStore.digest(content), content: File(content: content), path: nil)
+            }
+        }
+
+        func commit(fields: [UploadRecord.Field]) async throws -> CommittedUpload {
+            try await disk.commit(contents, key) { [heads, contents] id in
+                let files = zip(heads, contents).enumerated().map { index, file in
+                    UploadRecord.File(
+                        name: file.0.name, filename: file.0.filename, contentType: file.0.contentType,
+                        size: Int64(file.1.readableBytes), sha256: MemoryStore.digest(file.1),
+                        url: "/uploads/\(id)/files/\(index)"
+                    )
+                }
+                return UploadRecord(id: id, received: Date(timeIntervalSince1970: 0), fields: fields, files: files)
+            }
+        }
+
+        func discard() async { contents = [] }
+    }
+
+    struct File: StoredFile {
+        let content: ByteBuffer
+
+        var size: Int64 { Int64(content.readableBytes) }
+
+        func read(at offset: Int64, count: Int) async throws -> ByteBuffer {
+            ByteBuffer(bytes: content.readableBytesView.dropFirst(Int(offset)).prefix(count))
+        }
+    }
+
+    let disk: Disk
+
+    static func digest(_ content: ByteBuffer) -> String {
+        SHA256.hash(data: Array(content.readableBytesView)).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }
+            .joined()
+    }
+
+    func beginUpload(under key: UploadKey?, announcedBytes: Int64?) async throws -> sending Upload {
+        Upload(disk, key)
+    }
+
+    func identifiers(limit: Int, after id: UploadID?) async throws -> [UploadID] {
+        await disk.identifiers(limit: limit, after: id)
+    }
+
+    func record(_ id: UploadID) async throws -> UploadRecord? { await disk.record(id) }
+
+    func openFile(_ index: Int, of id: UploadID) async throws -> (any StoredFile)? {
+        await disk.content(index, of: id).map(File.init)
+    }
+
+    func delete(_ id: UploadID) async throws -> Bool { await disk.delete(id) }
+}

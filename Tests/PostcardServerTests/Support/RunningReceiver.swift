@@ -1,0 +1,151 @@
+import Foundation
+import Hummingbird
+import Logging
+import NIOCore
+import PostcardReceiver
+import PostcardServer
+import PostcardTestSupport
+import ServiceLifecycle
+import SystemPackage
+
+/// A receiver on a free port, with its own directory.
+struct RunningReceiver: Sendable {
+    let url: String
+    let directory: FilePath
+    /// Ends the receiver as SIGTERM would.
+    let shutDown: @Sendable () async -> Void
+
+    var port: Int { url.split(separator: ":").last.flatMap { Int($0) } ?? 0 }
+
+    /// The names of the records' folders.
+    var records: [String] {
+        get throws {
+            try FileManager.default.contentsOfDirectory(atPath: directory.string).filter { !$0.hasPrefix(".") }
+        }
+    }
+
+    /// What is being received.
+    var incoming: [String] {
+        get throws {
+            try FileManager.default.contentsOfDirectory(atPath: directory.appending(".incoming").string)
+        }
+    }
+
+    /// How long curl waits, in seconds: a hang is a failure, and a busy machine is none.
+    static let patience = "300"
+
+    func curl(_ arguments: String...) async throws -> Program.Ending {
+        try await Program.run("curl", ["-sS", "--max-time", Self.patience] + arguments)
+    }
+
+    /// Sends bytes as they are and reads what comes back until the server closes.
+    func exchange(_ request: String, closingInput: Bool = false) async throws -> RawResponse {
+        try await exchange(Array(request.utf8), closingInput: closingInput)
+    }
+
+    func exchange(_ request: [UInt8], closingInput: Bool = false) async throws -> RawResponse {
+        let port = port
+        return try await onThread {
+            let socket = try RawSocket(port: port)
+            try socket.send(request)
+            if closingInput { socket.closeInput() }
+            return try RawResponse(socket.receiveAll())
+        }
+    }
+}
+
+/// Runs a receiver, and ends it as SIGTERM would.
+func withReceiver(
+    _ configure: (inout Receiver) -> Void = { _ in }, _ body: (RunningReceiver) async throws -> Void
+) async throws {
+    try await withTemporaryDirectory { directory in
+        try await withReceiver(in: directory.appending("received"), configure, body)
+    }
+}
+
+/// Runs a receiver on a directory that outlives it.
+func withReceiver(
+    in directory: FilePath, _ configure: (inout Receiver) -> Void = { _ in },
+    _ body: (RunningReceiver) async throws -> Void
+) async throws {
+    var receiver = Receiver(directory: directory)
+    receiver.port = 0
+    // What the tests' requests call it.
+    receiver.allowedHosts = ["a"]
+    receiver.logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    configure(&receiver)
+    try await run(receiver, body)
+}
+
+private func run(_ receiver: Receiver, _ body: (RunningReceiver) async throws -> Void) async throws {
+    let (addresses, continuation) = AsyncStream<String>.makeStream()
+    let application = try receiver.application { continuation.yield($0) }
+    try await run(application, directory: receiver.directory, addresses, continuation, body)
+}
+
+/// Runs an application with the given router.
+func withApplication(
+    router: Router<BasicRequestContext>, _ body: (RunningReceiver) async throws -> Void
+) async throws {
+    let (addresses, continuation) = AsyncStream<String>.makeStream()
+    // A busy machine holds clients up.
+    var options = ConnectionOptions()
+    options.idleTimeout = .seconds(120)
+    options.gracePeriod = .seconds(120)
+    let application = Application(
+        router: router, server: .uploads(options: options),
+        configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: 0)),
+        onServerRunning: { channel in
+            continuation.yield("http://127.0.0.1:\(channel.localAddress?.port ?? 0)")
+        },
+        logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    try await run(application, directory: "/nowhere", addresses, continuation, body)
+}
+
+private func run(
+    _ application: Application<RouterResponder<BasicRequestContext>>, directory: FilePath,
+    _ addresses: AsyncStream<String>, _ continuation: AsyncStream<String>.Continuation,
+    _ body: (RunningReceiver) async throws -> Void
+) async throws {
+    let group = ServiceGroup(services: [application], logger: application.logger)
+    try await withThrowingTaskGroup(of: Void.self) { tasks in
+        tasks.addTask {
+            defer { continuation.finish() }
+            try await group.run()
+        }
+        if let url = await addresses.first(where: { _ in true }) {
+            do {
+                try await body(
+                    RunningReceiver(url: url, directory: directory) { await group.triggerGracefulShutdown() })
+            } catch {
+                tasks.cancelAll()
+                throw error
+            }
+            await group.triggerGracefulShutdown()
+        }
+        try await tasks.waitForAll()
+    }
+}
+
+/// A directory that is gone when the body returns.
+func withTemporaryDirectory(_ body: (FilePath) async throws -> Void) async throws {
+    let url = FileManager.default.temporaryDirectory.appending(path: "postcard-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: url) }
+    try await body(FilePath(url.path(percentEncoded: false)))
+}
+
+/// Waits for a condition that another thread or process will bring about; the test's time limit ends it otherwise.
+func eventually(_ condition: () throws -> Bool) async throws {
+    while try !condition() {
+        try Task.checkCancellation()
+        await Task.yield()
+    }
+}
+
+/// Does blocking work on a thread for it.
+func onThread<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
+    try await withCheckedThrowingContinuation { continuation in
+        Thread { continuation.resume(with: Result { try work() }) }.start()
+    }
+}
