@@ -283,5 +283,5 @@ struct QueueAttempt: Sendable {
 
 extension UploadError {
     /// Whether a server may have accepted the form.
-    var mayHaveArrived: Bool { delivery == .answerLost || delivery == .accepted }
+    var mayHaveArrived: Bool { delivery == .responseLost || delivery == .accepted }
 }
