@@ -4,6 +4,9 @@ SOURCES := $(wildcard $(foreach folder,. Benchmarks Benchmarks/Receiving Benchma
 
 # So many tests at once, since they start programs and hold hundreds of connections. More starve one another.
 # Whatever sends has a process of its own, too: one has a thousand descriptors.
+# Pictures is a trait that is off by default, because on Linux it needs system libraries.
+TRAITS := --enable-all-traits
+
 SENDING := PostcardClientTests|PostcardAsyncHTTPTests|PostcardQueueTests
 # These keep both processors busy for long, and would starve the others.
 BUSY := MutatedQueueTests|PowerCutTests|TransferDaemonKillTests
@@ -16,10 +19,10 @@ demo: set-up
 	swift run postcard demo
 
 test: set-up-tests lint
-	swift build --build-tests
-	Scripts/run-tests --filter "$(SENDING)" --skip "$(BUSY)"
-	Scripts/run-tests --skip "$(SENDING)|$(BUSY)"
-	Scripts/run-tests --filter "$(BUSY)"
+	swift build $(TRAITS) --build-tests
+	Scripts/run-tests $(TRAITS) --filter "$(SENDING)" --skip "$(BUSY)"
+	Scripts/run-tests $(TRAITS) --skip "$(SENDING)|$(BUSY)"
+	Scripts/run-tests $(TRAITS) --filter "$(BUSY)"
 	Scripts/check-api
 	Scripts/check-consumer
 	Scripts/check-apple
@@ -39,4 +42,4 @@ format:
 
 # Writes the page of the documentation that lists every problem, from the table in the code.
 reference:
-	POSTCARD_WRITE_REFERENCE=1 swift test --filter ReferencePageTests
+	POSTCARD_WRITE_REFERENCE=1 swift test $(TRAITS) --filter ReferencePageTests

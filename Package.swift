@@ -16,6 +16,9 @@ let forServer: TargetDependencyCondition? = .when(traits: ["Server"])
 let forQueue: TargetDependencyCondition? = .when(traits: ["Queue"])
 let forCommandLine: TargetDependencyCondition? = .when(traits: ["CommandLine"])
 
+/// The libraries that decode and encode pictures on Linux. ImageIO does so on Apple platforms.
+let withPictures: BuildSettingCondition = .when(platforms: [.linux], traits: ["Pictures"])
+
 /// The files of the receiver's page, which are part of the program.
 let pageFiles: [Resource] = [
     "bytes.js", "compose.js", "elements.js", "icon.svg", "page.css", "page.html", "page.js", "received.js",
@@ -42,6 +45,7 @@ let package = Package(
         .library(name: "PostcardClient", targets: ["PostcardClient"]),
         .library(name: "PostcardAsyncHTTP", targets: ["PostcardAsyncHTTP"]),
         .library(name: "PostcardQueue", targets: ["PostcardQueue"]),
+        .library(name: "PostcardPictures", targets: ["PostcardPictures"]),
         .library(name: "PostcardServer", targets: ["PostcardServer"]),
         .library(name: "PostcardReceiver", targets: ["PostcardReceiver"]),
         .library(name: "PostcardServerTesting", targets: ["PostcardServerTesting"]),
@@ -52,6 +56,10 @@ let package = Package(
         .trait(
             name: "Server", description: "PostcardServer and PostcardReceiver, and with them Hummingbird and SwiftNIO"),
         .trait(name: "Queue", description: "PostcardQueue, and with it GRDB and SQLite"),
+        .trait(
+            name: "Pictures",
+            description: "On Linux, PostcardPictures with libjpeg-turbo, libpng, libwebp and libheif; Scripts/set-up "
+                + "installs them"),
         .trait(
             name: "CommandLine", description: "The postcard program", enabledTraits: ["AsyncHTTP", "Queue", "Server"]),
         .default(enabledTraits: ["AsyncHTTP", "Queue", "Server", "CommandLine"]),
@@ -128,6 +136,15 @@ let package = Package(
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
             exclude: leftOut, resources: forApps("Localizable.xcstrings", "PrivacyInfo.xcprivacy"),
+            swiftSettings: settings),
+        .target(
+            name: "CPictureCodecs", cSettings: [.define("POSTCARD_PICTURES", withPictures)],
+            linkerSettings: ["jpeg", "png", "webp", "webpdemux", "heif"].map { .linkedLibrary($0, withPictures) }),
+        .target(
+            name: "PostcardPictures",
+            dependencies: [
+                "CPictureCodecs", "PostcardForm", .product(name: "SystemPackage", package: "swift-system"),
+            ],
             swiftSettings: settings),
         .target(
             name: "PostcardServer",
@@ -290,6 +307,9 @@ let package = Package(
                 .product(name: "GRDB", package: "GRDB.swift", condition: forQueue),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "PostcardPicturesTests", dependencies: ["PostcardForm", "PostcardPictures", "PostcardTestSupport"],
             swiftSettings: settings),
         .testTarget(
             name: "PostcardServerTests",

@@ -10,9 +10,9 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Uploads that outlive the process: each form is sent once, whatever ends in between.
+/// Uploads that outlive the process. Each form is sent once, even if the process, the network or the power fails.
 ///
-/// In an app the system carries them, also while the app is suspended or gone:
+/// In an app, the system sends them, also while the app is suspended or closed:
 ///
 /// ```swift
 /// let queue = try UploadQueue(directory: folder, session: BackgroundSession(identifier: "com.example.pets"))
@@ -20,7 +20,7 @@ public import Foundation
 /// try await queue.run()
 /// ```
 ///
-/// A program of its own sends them itself:
+/// Other programs send them themselves:
 ///
 /// ```swift
 /// let queue = try UploadQueue(directory: folder)
@@ -28,28 +28,28 @@ public import Foundation
 /// try await queue.run(UploadClient())
 /// ```
 ///
-/// ``enqueue(_:to:method:headerFields:conditions:)`` returns when the whole form is on disk; its files may then change or
-/// go. An upload carries the same `Idempotency-Key` in every attempt of every process, so that a server that honors it
-/// stores the form once.
+/// ``enqueue(_:to:method:headerFields:conditions:)`` returns when the whole form is on disk. The form's files may then change
+/// or be removed. All attempts in all processes send the same `Idempotency-Key`, so a server that honors it stores the form
+/// once.
 ///
-/// The queue is a directory with an SQLite database and a file for each form. Only its owner can read it, also the header
-/// fields that a form was enqueued with. The directory can move, as an app's container does on every update. Several
-/// processes can enqueue and read; one at a time sends with ``run(_:options:)``.
+/// The queue is a directory with an SQLite database and a file for each form. Only its owner can read it, including the stored
+/// header fields. The directory may be moved, as iOS does with an app's container on every update. Any number of processes can
+/// enqueue and read at the same time. Only one at a time can send with ``run(_:options:)``.
 public final class UploadQueue: Sendable {
     let store: QueueStore
     let session: BackgroundSession?
-    let outbox: BackgroundOutbox?
+    let sender: BackgroundSender?
     private let rules: FormRules?
 
     /// Opens a queue, and makes it if there is none.
     ///
     /// - Parameters:
-    ///   - directory: Where it is, a directory of its own. One that others can look into is closed to them.
-    ///   - session: How the system carries uploads. Make the queue with it at every start of the app, also when the system
-    ///     starts the app in the background. Defaults to `nil`: uploads are sent by ``run(_:options:)``.
-    ///   - rules: Which fields and files forms may have. Defaults to `nil`: any.
-    /// - Throws: ``UploadQueueError`` if the directory cannot be used, if others can write to it, or if the database in it is
-    ///   damaged or newer, in which case it is left as it is.
+    ///   - directory: The queue's directory, used for nothing else. If other users can read it, their access is removed.
+    ///   - session: The background session that sends uploads. Make the queue with it at every start of the app, also when
+    ///     the system starts the app in the background. Defaults to `nil`: uploads are sent by ``run(_:options:)``.
+    ///   - rules: The fields and files that forms may have. Defaults to `nil`: any.
+    /// - Throws: ``UploadQueueError`` if the directory cannot be used, if other users can write to it, or if its database is
+    ///   damaged or newer. The database is not changed then.
     public convenience init(
         directory: URL, session: BackgroundSession? = nil, rules: FormRules? = nil
     ) throws(UploadQueueError) {
@@ -62,7 +62,7 @@ public final class UploadQueue: Sendable {
         #endif
     }
 
-    /// Opens a queue whose uploads a transfer service carries.
+    /// Opens a queue whose uploads a transfer service sends.
     package init(
         directory: URL, session: BackgroundSession?, service: (any TransferService)?, rules: FormRules? = nil
     ) throws(UploadQueueError) {
@@ -70,29 +70,29 @@ public final class UploadQueue: Sendable {
         self.session = session
         self.rules = rules
         if let session, let service {
-            let outbox = BackgroundOutbox(session, store, service)
-            try BackgroundSessions.shared.add(outbox)
-            self.outbox = outbox
+            let sender = BackgroundSender(session, store, service)
+            try BackgroundSessionRegistry.shared.add(sender)
+            self.sender = sender
         } else {
-            outbox = nil
+            sender = nil
         }
     }
 
     deinit {
-        outbox?.close()
+        sender?.close()
     }
 
-    /// Puts a form into the queue. When this returns, the form is on disk and will be sent.
+    /// Adds a form to the queue. When this returns, the form is on disk and will be sent.
     ///
     /// - Parameters:
     ///   - form: The form. Its files and streams are copied.
-    ///   - url: Where it is sent, `http` or `https`.
-    ///   - method: The request's method. Defaults to POST.
-    ///   - headerFields: Further header fields, which are kept on disk. An `Idempotency-Key` is added if there is none.
-    ///   - conditions: When it may be sent. By default as soon as possible.
+    ///   - url: The `http` or `https` URL to send it to.
+    ///   - method: The method of the request. Defaults to POST.
+    ///   - headerFields: Further header fields, which are stored on disk. An `Idempotency-Key` is added if there is none.
+    ///   - conditions: When the upload may be sent. Defaults to as soon as possible.
     /// - Returns: The upload's identifier.
-    /// - Throws: `FormError` if a file cannot be read; `UploadError` if nothing can be sent to the URL or the form breaks
-    ///   the queue's rules; ``UploadQueueError`` if the queue cannot keep it. Nothing is left of the form then.
+    /// - Throws: `FormError` if a file cannot be read; `UploadError` if the URL cannot be used or the form breaks the queue's
+    ///   rules; ``UploadQueueError`` if the form cannot be stored. Nothing of the form is left on disk then.
     @discardableResult
     public func enqueue(
         _ form: MultipartForm, to url: URL, method: HTTPRequest.Method = .post,
@@ -100,24 +100,24 @@ public final class UploadQueue: Sendable {
     ) async throws -> QueuedUpload.ID {
         let layout = try form.layout()
         if let problem = try rules?.problems(in: layout).first { throw UploadError.brokenRule(problem) }
-        // What a request would not have is not kept either.
+        // Header fields that no request would have are not stored.
         let request = try UploadRequest(
             url: url, method: method, headerFields: headerFields, body: layout, maximumResponseBytes: 0)
         var fields = request.headerFields
         fields[.contentType] = nil
-        // Credentials in the URL are kept there.
+        // Credentials in the URL stay there.
         if !headerFields.contains(.authorization) { fields[.authorization] = nil }
         let uuid = UUID()
-        let body = try await store.folder.write(layout, for: uuid)
+        let body = try await store.directory.write(layout, for: uuid)
         let new = NewUpload(
             uuid: uuid, url: url, method: method, headerFields: fields, contentType: layout.contentType,
             parts: body.parts, totalBytes: body.length, conditions: conditions)
         do {
             let id = try store.database.write { try $0.insert(new, at: Date()) }
-            store.noteChange()
+            store.notifyChange()
             return id
         } catch {
-            store.folder.removeBody(uuid)
+            store.directory.removeBody(uuid)
             throw error
         }
     }
@@ -126,15 +126,16 @@ public final class UploadQueue: Sendable {
 // MARK: - Reading
 
 extension UploadQueue {
-    /// The uploads in the order in which they were enqueued. One that the database holds in a way that cannot be read is
-    /// left out.
+    /// Returns the uploads in the order in which they were enqueued. Uploads whose rows in the database are damaged are left
+    /// out.
     ///
     /// - Parameters:
-    ///   - limit: The most of them. Defaults to all.
-    ///   - id: Only those after this one. Defaults to all.
+    ///   - limit: The maximum number of uploads. Defaults to no limit.
+    ///   - id: The identifier after which the list starts. Defaults to 0: from the beginning.
+    /// - Throws: ``UploadQueueError`` if the database cannot be read.
     public func uploads(limit: Int = .max, after id: QueuedUpload.ID = 0) throws(UploadQueueError) -> [QueuedUpload] {
         try store.database.read { db in
-            // One after the other, so that one that is too large to be read is left out alone.
+            // Read one by one, so that only a row that is too large is left out.
             try QueuedUpload.ID.fetchAll(
                 db, sql: "SELECT id FROM upload WHERE id > ? ORDER BY id LIMIT ?", arguments: [id, limit]
             ).compactMap { id in
@@ -143,14 +144,14 @@ extension UploadQueue {
         }.map(store.progress.applied(to:))
     }
 
-    /// One upload; `nil` if there is none with that identifier.
+    /// Returns an upload, or `nil` if there is none with that identifier.
     ///
-    /// - Throws: ``UploadQueueError``, also if the database holds it in a way that cannot be read.
+    /// - Throws: ``UploadQueueError`` if the database cannot be read or the upload's row is damaged.
     public func upload(_ id: QueuedUpload.ID) throws(UploadQueueError) -> QueuedUpload? {
         try store.database.read { try $0.upload(id) }.map(store.progress.applied(to:))
     }
 
-    /// The identifier after which the newest uploads begin.
+    /// The identifier after which the newest uploads start.
     func idBeforeNewest(_ count: Int) throws(UploadQueueError) -> QueuedUpload.ID {
         try store.database.read { db in
             try Int64.fetchOne(
@@ -165,12 +166,12 @@ extension UploadQueue {
 
     /// Whether the body of an upload is still on disk.
     package func bodyExists(_ id: QueuedUpload.ID) throws -> Bool {
-        guard let record = try store.database.read({ try $0.record(id) }) else { return false }
-        return hasBody(record)
+        guard let row = try store.database.read({ try $0.row(id) }) else { return false }
+        return hasBody(row)
     }
 
-    private func hasBody(_ record: UploadRecord) -> Bool {
-        guard let file = try? store.folder.openBody(record.uuid, length: record.upload.totalBytes) else { return false }
+    private func hasBody(_ row: UploadRow) -> Bool {
+        guard let file = try? store.directory.openBody(row.uuid, length: row.upload.totalBytes) else { return false }
         try? file.close()
         return true
     }
@@ -179,115 +180,126 @@ extension UploadQueue {
 // MARK: - Changing uploads
 
 extension UploadQueue {
-    /// Sends an upload again that failed or was cancelled, as if it had just been enqueued, or does not wait any longer for
-    /// the next attempt of one that is retried. If the upload failed after the server had accepted it, as its reason then
-    /// says, it is there twice.
+    /// Sends an upload again that failed or was cancelled, as if it had just been enqueued. An upload that waits for its next
+    /// attempt is sent now.
     ///
-    /// - Throws: ``UploadQueueError`` if there is none, if it has not ended, or if its form is no longer on disk.
+    /// If the upload failed although the server had accepted it, which its reason says, the server may store it twice.
+    ///
+    /// - Throws: ``UploadQueueError`` if there is no such upload, if it is waiting, being sent, paused or done, or if its form
+    ///   is no longer on disk.
     public func retry(_ id: QueuedUpload.ID) throws(UploadQueueError) {
-        try change(id) { db, record in
-            switch record.upload.state {
+        try change(id) { db, row in
+            switch row.upload.state {
             case .failed, .cancelled, .retrying: try db.retryUpload(id)
             case .waiting, .sending, .paused, .done:
-                throw UploadQueueError.state(id, record.upload.state.name, cannot: "retried")
+                throw UploadQueueError.state(id, row.upload.state.name, cannot: "retried")
             }
-            if !hasBody(record) { throw UploadQueueError.bodyMissing(id) }
+            if !hasBody(row) { throw UploadQueueError.bodyMissing(id) }
         }
     }
 
-    /// Cancels an upload. One that is being sent is ended by whatever sends it, or by the next run if no process sends now;
-    /// if the server has accepted it by then, it is done.
+    /// Cancels an upload. If it is being sent, the process or system that sends it stops. If the server has accepted it by
+    /// then, it is done.
     ///
-    /// - Throws: ``UploadQueueError`` if there is none, or if it is done.
+    /// - Throws: ``UploadQueueError`` if there is no such upload, or if it is done.
     public func cancel(_ id: QueuedUpload.ID) throws(UploadQueueError) {
         try store.database.write { db in
             guard let state = try db.state(id) else { throw UploadQueueError.unknown(id) }
             if state == .done { throw UploadQueueError.state(id, state.rawValue, cannot: "cancelled") }
             try db.cancelUpload(id)
         }
-        store.noteChange()
+        store.notifyChange()
     }
 
-    /// Stops an upload until it is resumed. One of a group holds back those behind it.
+    /// Pauses an upload until it is resumed. It holds back the later uploads of its group.
     ///
-    /// - Throws: ``UploadQueueError`` if there is none, or if it has ended.
+    /// - Throws: ``UploadQueueError`` if there is no such upload, or if it has ended.
     public func pause(_ id: QueuedUpload.ID) throws(UploadQueueError) {
-        try change(id) { db, record in
-            if record.upload.state.isEnded {
-                throw UploadQueueError.state(id, record.upload.state.name, cannot: "paused")
+        try change(id) { db, row in
+            if row.upload.state.isEnded {
+                throw UploadQueueError.state(id, row.upload.state.name, cannot: "paused")
             }
             try db.pauseUpload(id)
         }
     }
 
-    /// Lets a paused upload be sent again. It resumes where it stopped, if the server resumes uploads.
+    /// Resumes a paused upload. If the server resumes uploads, it continues where it stopped.
     ///
-    /// - Throws: ``UploadQueueError`` if there is none, or if it is not paused.
+    /// - Throws: ``UploadQueueError`` if there is no such upload, or if it is not paused.
     public func resume(_ id: QueuedUpload.ID) throws(UploadQueueError) {
-        try change(id) { db, record in
-            guard record.upload.state == .paused else {
-                throw UploadQueueError.state(id, record.upload.state.name, cannot: "resumed")
+        try change(id) { db, row in
+            guard row.upload.state == .paused else {
+                throw UploadQueueError.state(id, row.upload.state.name, cannot: "resumed")
             }
             try db.retryUpload(id)
         }
     }
 
     private func change(
-        _ id: QueuedUpload.ID, _ work: (Database, UploadRecord) throws -> Void
+        _ id: QueuedUpload.ID, _ work: (Database, UploadRow) throws -> Void
     ) throws(UploadQueueError) {
         try store.database.write { db in
-            guard let record = try db.record(id) else { throw UploadQueueError.unknown(id) }
-            try work(db, record)
+            guard let row = try db.row(id) else { throw UploadQueueError.unknown(id) }
+            try work(db, row)
         }
-        store.noteChange()
+        store.notifyChange()
     }
 }
 
 // MARK: - Changing the whole queue
 
 extension UploadQueue {
-    /// Stops sending, now and after every restart, until ``resume()``. Uploads that are being sent go back into the queue,
-    /// and new ones wait.
+    /// Pauses the whole queue until ``resume()``, also after restarts. Uploads that are being sent go back into the queue, and
+    /// new ones wait.
+    ///
+    /// - Throws: ``UploadQueueError`` if the database fails.
     public func pause() throws(UploadQueueError) {
         try store.database.write { try $0.setQueuePaused(true) }
-        store.noteChange()
+        store.notifyChange()
     }
 
-    /// Lets the queue send again. Uploads that were paused one by one stay paused.
+    /// Resumes the whole queue. Uploads that were paused one by one stay paused.
+    ///
+    /// - Throws: ``UploadQueueError`` if the database fails.
     public func resume() throws(UploadQueueError) {
         try store.database.write { try $0.setQueuePaused(false) }
-        store.noteChange()
+        store.notifyChange()
     }
 
-    /// Sends every upload again that failed and whose form is still on disk.
+    /// Retries all uploads that failed and whose form is still on disk.
+    ///
+    /// - Throws: ``UploadQueueError`` if the database fails.
     public func retryAll() throws(UploadQueueError) {
         try store.database.write { db in
             for id in try QueuedUpload.ID.fetchAll(db, sql: "SELECT id FROM upload WHERE state = 'failed' ORDER BY id")
             {
                 do {
-                    if let record = try db.record(id), hasBody(record) { try db.retryUpload(id) }
+                    if let row = try db.row(id), hasBody(row) { try db.retryUpload(id) }
                 } catch is RowDamage {
-                    // It would fail again.
+                    // A damaged row would fail again.
                 }
             }
         }
-        store.noteChange()
+        store.notifyChange()
     }
 
-    /// Cancels every upload that has not ended.
+    /// Cancels all uploads that have not ended.
+    ///
+    /// - Throws: ``UploadQueueError`` if the database fails.
     public func cancelAll() throws(UploadQueueError) {
         try store.database.write { try $0.cancelAllUploads() }
-        store.noteChange()
+        store.notifyChange()
     }
 
-    /// Removes every upload that is done, failed or cancelled, with its form.
+    /// Removes all uploads that are done, failed or cancelled, with their forms.
     ///
-    /// - Returns: How many.
+    /// - Returns: The number of uploads removed.
+    /// - Throws: ``UploadQueueError`` if the database fails.
     @discardableResult
     public func clear() throws(UploadQueueError) -> Int {
         let (count, bodies) = try store.database.write { try $0.removeEndedUploads() }
-        for body in bodies { store.folder.removeBody(body) }
-        store.noteChange()
+        for body in bodies { store.directory.removeBody(body) }
+        store.notifyChange()
         return count
     }
 }

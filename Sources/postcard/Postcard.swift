@@ -1,6 +1,10 @@
+#if !CommandLine
+#error("The postcard program needs the trait CommandLine of this package, which is on by default")
+#endif
+
 import ArgumentParser
 
-/// The program: one command for each thing that is done with a form.
+/// The program, with its commands.
 @main
 struct Postcard: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -11,5 +15,30 @@ struct Postcard: AsyncParsableCommand {
 
     static func main() async {
         await main(JoinedOptions.parted(CommandLine.arguments.dropFirst()))
+    }
+}
+
+/// Short options with their value attached, as in curl: `-Fname=value`, `-XPUT`.
+///
+/// The argument parser would read everything before the equals sign as the option's name, so they are separated first.
+enum JoinedOptions {
+    private static let options: Set<Substring> = ["-F", "-X", "-H"]
+
+    static func parted(_ arguments: some Sequence<String>) -> [String] {
+        var result: [String] = []
+        var isValue = false
+        for argument in arguments {
+            let start = argument.prefix(2)
+            if isValue || !options.contains(start) {
+                result.append(argument)
+                isValue = false
+            } else if argument == start {
+                result.append(argument)
+                isValue = true
+            } else {
+                result += [String(start), String(argument.dropFirst(2))]
+            }
+        }
+        return result
     }
 }

@@ -23,7 +23,7 @@ struct ExplainTests {
                 """)
     }
 
-    @Test("A broken form ends it with 1, and the byte, the reason and the mend are said")
+    @Test("A broken form ends it with 1, and the byte, the reason and the fix are printed")
     func broken() async throws {
         let request =
             "POST / HTTP/1.1\r\nContent-Type: multipart/form-data; boundary=XX\r\nContent-Length: 65\r\n\r\n"
@@ -86,13 +86,13 @@ struct ExplainTests {
         #expect(explanation["remarks"] as? [String] == [])
     }
 
-    /// Inputs that are no request, and what they are called.
+    /// Inputs that are not requests, and the words that describe them.
     static let strangers: [(bytes: [UInt8], words: String)] = [
         ([], "empty"), ([0xFF, 0xD8, 0xFF, 0xE0], "image/jpeg"), ([0x7F, 0x45, 0x4C, 0x46], "a program"),
-        (Array("Dear reader,\n".utf8), "text"), ([0x00, 0x9B, 0x31, 0x6D], "no text"),
+        (Array("Dear reader,\n".utf8), "text"), ([0x00, 0x9B, 0x31, 0x6D], "not text"),
     ]
 
-    @Test("What is no request is called by its name, and steers no terminal", arguments: strangers)
+    @Test("An input other than a request is described, and cannot control the terminal", arguments: strangers)
     func stranger(bytes: [UInt8], words: String) async throws {
         let ending = try await Program.run(["explain"], input: Data(bytes))
         #expect(ending.status == 1)
@@ -138,55 +138,55 @@ struct ExplainTests {
         #expect(try await Program.run(["explain"], input: Data("{}".utf8)).status == 66)
     }
 
-    @Test("What is certain is mended into another file, from a file and from a pipe")
+    @Test("What is certain is fixed in another file, from a file and from a pipe")
     func fix() async throws {
         let folder = try TemporaryFolder()
         let broken = Data(Self.form.replacing("\r\n", with: "\n").utf8)
         let file = try folder.file("body", broken)
         let type = ["--content-type", "multipart/form-data; boundary=XX"]
         for (index, input) in [[file.path], []].enumerated() {
-            let output = folder.url.appending(path: "mended-\(index)")
+            let output = folder.url.appending(path: "fixed-\(index)")
             let ending = try await Program.run(["explain", "--fix", output.path] + type + input, input: broken)
             #expect(ending.status == 1)
-            #expect(ending.text.contains("Mended in "))
+            #expect(ending.text.contains("Fixed in "))
             #expect(try Data(contentsOf: output) == Data(Self.form.utf8))
             #expect(try await Program.run(["explain", output.path] + type).status == 0)
         }
     }
 
-    @Test("As JSON it tells what was mended and what was not")
+    @Test("The JSON has what was fixed and what was not")
     func fixAsJSON() async throws {
         let folder = try TemporaryFolder()
         let type = ["--content-type", "multipart/form-data; boundary=XX"]
         let form = Self.form.replacing("초코", with: "Optional(1)")
-        let rows: [(body: String, mended: [String], unmended: [String])] = [
+        let rows: [(body: String, fixed: [String], left: [String])] = [
             (form.replacing("\r\n", with: "\n"), ["bare-line-break"], ["optional-description"]),
             (form, [], ["optional-description"]), ("hello", [], ["delimiter-not-found"]),
         ]
         for row in rows {
-            let output = folder.url.appending(path: "mended")
+            let output = folder.url.appending(path: "fixed")
             let ending = try await Program.run(
                 ["explain", "--json", "--fix", output.path] + type, input: Data(row.body.utf8))
             let report = try ending.json()
-            #expect(report["mended"] as? [String] == row.mended)
-            #expect(report["unmended"] as? [String] == row.unmended)
+            #expect(report["mended"] as? [String] == row.fixed)
+            #expect(report["unmended"] as? [String] == row.left)
         }
     }
 
     @Test("A warning that stays is no question to the sender")
     func warningsLeft() async throws {
         let folder = try TemporaryFolder()
-        let output = folder.url.appending(path: "mended")
+        let output = folder.url.appending(path: "fixed")
         let type = ["--content-type", "multipart/form-data; boundary=XX"]
         let form = Self.form.replacing("초코", with: "nil").replacing("\r\n", with: "\n")
         let ending = try await Program.run(["explain", "--fix", output.path] + type, input: Data(form.utf8))
         #expect(ending.text.contains("Left, because it may be meant\n  null-text: "), "\(ending.text)")
     }
 
-    @Test("An input that comes only once and finds no room is explained or refused, never mended in part")
+    @Test("An input that comes only once and finds no room is explained or refused, never fixed in part")
     func noRoom() async throws {
         let folder = try TemporaryFolder()
-        let output = folder.url.appending(path: "mended")
+        let output = folder.url.appending(path: "fixed")
         let body = Self.form.replacing("초코", with: String(repeating: "x", count: 200_000)).dropLast(2)
         let command = [
             Program.url.path, "explain", "--content-type", "multipart/form-data; boundary=XX", "--fix", output.path,
@@ -201,13 +201,13 @@ struct ExplainTests {
         #expect(!FileManager.default.fileExists(atPath: output.path))
     }
 
-    @Test("What nobody can mend leaves no file")
-    func nothingToMend() async throws {
+    @Test("What cannot be fixed leaves no file")
+    func nothingToFix() async throws {
         let folder = try TemporaryFolder()
-        let output = folder.url.appending(path: "mended")
+        let output = folder.url.appending(path: "fixed")
         let ending = try await Program.run(["explain", "--fix", output.path], input: Data([0xFF, 0xD8, 0xFF, 0xE0]))
         #expect(ending.status == 1)
-        #expect(ending.text.contains("Nothing is mended"))
+        #expect(ending.text.contains("Nothing is fixed"))
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
     }
 

@@ -66,11 +66,11 @@ struct ReadmeTests {
         #expect(
             constant(ending.text.split(separator: "\n").map(String.init))
                 == constant(shown.dropFirst().prefix { !$0.hasPrefix("$") }).map {
-                    $0.hasPrefix("They lie") ? "They lie in " : $0
+                    $0.hasPrefix("Saved to") ? "Saved to " : $0
                 })
     }
 
-    @Test("What explain says is what it says")
+    @Test("The output of explain is what it prints")
     func explain() async throws {
         let shown = try #require(blocks(in: "console").first { $0.first?.contains("| postcard explain") == true })
         let command = try #require(shown.first?.dropFirst(2)).replacing(

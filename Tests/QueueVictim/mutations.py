@@ -75,7 +75,8 @@ def ids(queue):
         "DELETE FROM queue",
         "INSERT INTO queue VALUES (1); INSERT INTO queue VALUES ('x')", "UPDATE queue SET isPaused = 'x'",
         f"UPDATE sqlite_sequence SET seq = {number}", "UPDATE sqlite_sequence SET seq = 'x'",
-        "DELETE FROM sqlite_sequence",
+        "DELETE FROM sqlite_sequence", f"INSERT INTO delivery VALUES (2, {number})",
+        f"UPDATE delivery SET id = {number}", "INSERT INTO delivery VALUES (1, 'x')",
         "UPDATE upload SET uuid = lower((SELECT uuid FROM upload WHERE id = 4)) WHERE id = 2",
         "UPDATE upload SET uuid = CAST((SELECT uuid FROM upload WHERE id = 4) AS BLOB) WHERE id = 2",
     ])
@@ -88,7 +89,7 @@ def schema(queue):
     """Tables, columns and whatever else a database can have, and what runs by itself."""
     target = queue.target()
     endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
-    table = queue.chance.choice(["upload", "request", "response", "queue"])
+    table = queue.chance.choice(["upload", "request", "response", "delivery", "queue"])
     statement = queue.chance.choice([
         f"DROP TABLE {table}", f"ALTER TABLE {table} RENAME TO other", "ALTER TABLE upload RENAME COLUMN uuid TO name",
         "ALTER TABLE upload RENAME COLUMN url TO uuid2; ALTER TABLE upload ADD COLUMN url TEXT",
@@ -116,7 +117,8 @@ def schema(queue):
         "CREATE TABLE other AS SELECT * FROM upload", "ANALYZE",
         "CREATE TRIGGER t AFTER INSERT ON upload BEGIN SELECT 1; END",
         "PRAGMA user_version = 0", "PRAGMA user_version = 1", "PRAGMA user_version = 2", "PRAGMA user_version = 3",
-        "PRAGMA user_version = 4", "PRAGMA user_version = -1", "PRAGMA user_version = 5", "PRAGMA application_id = 0",
+        "PRAGMA user_version = 4", "PRAGMA user_version = 5", "PRAGMA user_version = 6", "PRAGMA user_version = -1",
+        "PRAGMA application_id = 0",
         "PRAGMA user_version = 0; PRAGMA application_id = 0", "PRAGMA journal_mode = DELETE; PRAGMA user_version = 3",
         "PRAGMA journal_mode = DELETE; PRAGMA auto_vacuum = FULL; VACUUM", "PRAGMA journal_mode = DELETE",
         "PRAGMA journal_mode = DELETE; PRAGMA page_size = 512; VACUUM",

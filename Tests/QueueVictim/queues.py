@@ -1,4 +1,4 @@
-"""Queues as versions 1 to 4 made them, and values that may be anywhere in them."""
+"""Queues as versions 1 to 5 made them, and values that may be anywhere in them."""
 
 import contextlib
 import os
@@ -34,10 +34,10 @@ COPIES = "0F0E0D0C-0B0A-4900-8000-000000000001"
 
 
 def make(path, postcard, port):
-    """One queue of each version; that of version 4 by the program itself."""
+    """One queue of each version; that of version 5 by the program itself."""
     os.makedirs(path)
     address = f"http://127.0.0.1:{port}/uploads"
-    for name in ("4", "4-wal"):
+    for name in ("5", "5-wal"):
         for number in range(4):
             options = ["--group", "g"] if number == 3 else ["-H", "X-Tag: 1"]
             subprocess.run(
@@ -48,14 +48,19 @@ def make(path, postcard, port):
             UPDATE upload SET state = 'done', schedule = NULL WHERE id = 2;
             INSERT INTO response VALUES (2, 201, 'text/plain', x'6f6b');
             UPDATE upload SET state = 'failed', schedule = NULL, reason = 'why', attempts = 1 WHERE id = 3;
+            INSERT INTO delivery VALUES (3, 1);
         """)
-        if name == "4":
+        if name == "5":
             database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         else:
             # Copied while it is open, so that what was written last is in the log alone.
-            shutil.copytree(f"{path}/4-wal", f"{path}/4-live")
+            shutil.copytree(f"{path}/5-wal", f"{path}/5-live")
         database.close()
-    shutil.rmtree(f"{path}/4-wal")
+    shutil.rmtree(f"{path}/5-wal")
+    shutil.copytree(f"{path}/5", f"{path}/4")
+    database = sqlite3.connect(f"{path}/4/queue.sqlite")
+    database.executescript("DROP TABLE delivery; PRAGMA user_version = 4; PRAGMA wal_checkpoint(TRUNCATE);")
+    database.close()
     for version in (1, 2, 3):
         folder = f"{path}/{version}"
         os.makedirs(f"{folder}/files/{COPIES}")
@@ -89,7 +94,7 @@ def make(path, postcard, port):
         if version != 2:
             database.execute("PRAGMA journal_mode = WAL")
         database.close()
-    return [f"{path}/{name}" for name in ("4", "4", "4", "4-live", "1", "2", "3")]
+    return [f"{path}/{name}" for name in ("5", "5", "5", "5-live", "4", "1", "2", "3")]
 
 
 class Queue:

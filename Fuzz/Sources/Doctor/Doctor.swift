@@ -3,7 +3,7 @@ import PostcardDoctor
 import PostcardForm
 
 /// Whatever bytes come, they are explained, alike however they are cut; what has no error is what the receiver's parser
-/// reads; and mending ends.
+/// reads; and fixing ends.
 ///
 /// Input: a byte for the length of the chunks and for whether the body is alone, the request or body.
 @_cdecl("LLVMFuzzerTestOneInput")
@@ -17,11 +17,11 @@ public func doctor(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     if cut.findings != whole.findings { finding("in pieces:\n\(cut.findings)\nwhole:\n\(whole.findings)") }
     checkPlaces(of: whole, in: bytes, isBody: isBody)
     if isBody { checkAgainstParser(whole, bytes) }
-    var mender = Mender(whole)
-    var mended: [UInt8] = []
-    mender.read(bytes.span.bytes) { piece in piece.withUnsafeBytes { mended += $0 } }
-    mender.finish { piece in piece.withUnsafeBytes { mended += $0 } }
-    if whole.edits.isEmpty, isBody, mended != bytes { finding("nothing to mend, and the body changed") }
+    var fixer = RequestFixer(whole)
+    var fixed: [UInt8] = []
+    fixer.read(bytes.span.bytes) { piece in piece.withUnsafeBytes { fixed += $0 } }
+    fixer.finish { piece in piece.withUnsafeBytes { fixed += $0 } }
+    if whole.edits.isEmpty, isBody, fixed != bytes { finding("nothing to fix, and the body changed") }
     return 0
 }
 

@@ -43,7 +43,7 @@ private final class FuzzedQueue: Sendable {
         "upload.priority", "upload.networks", "upload.sequence", "upload.notBefore", "upload.sent", "upload.total",
         "upload.attempts", "upload.failures", "upload.reason", "upload.resource", "upload.enqueued",
         "request.idempotencyKey", "request.headerFields", "request.contentType", "request.parts", "response.status",
-        "response.contentType", "response.body",
+        "response.contentType", "response.body", "delivery.attempt",
     ]
 
     private init() throws {
@@ -75,7 +75,9 @@ private final class FuzzedQueue: Sendable {
                     INSERT INTO response VALUES (1, 201, 'text/plain', x'6f6b');
                     CREATE TEMP TABLE kept_upload AS SELECT * FROM upload;
                     CREATE TEMP TABLE kept_request AS SELECT * FROM request;
+                    INSERT INTO delivery VALUES (1, 1);
                     CREATE TEMP TABLE kept_response AS SELECT * FROM response;
+                    CREATE TEMP TABLE kept_delivery AS SELECT * FROM delivery;
                     """)
         }
         atexit {
@@ -92,6 +94,7 @@ private final class FuzzedQueue: Sendable {
                     INSERT INTO upload SELECT * FROM kept_upload;
                     INSERT INTO request SELECT * FROM kept_request;
                     INSERT INTO response SELECT * FROM kept_response;
+                    INSERT INTO delivery SELECT * FROM kept_delivery;
                     """)
         }
         for file in bodies where !FileManager.default.fileExists(atPath: file.path) { try body.write(to: file) }

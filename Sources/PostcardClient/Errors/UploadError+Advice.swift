@@ -1,4 +1,5 @@
 import HTTPTypes
+import PostcardForm
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -22,6 +23,7 @@ extension UploadError {
                 + "set acceptsEarlyAnswers."
         case .connectionFailed, .connectTimedOut:
             "Nothing was sent. Check the address and the network; a retry policy covers short interruptions."
+        case .form: formError?.advice
         default: nil
         }
     }

@@ -14,6 +14,8 @@ package import Foundation
 final class URLSessionConnections: Sendable {
     private let session: URLSession
     private let uploads = URLSessionUploads()
+    /// The protocols that the configuration has beside the system's own. A session does not count the bytes that these send.
+    private let addedProtocols: [URLProtocol.Type]
 
     /// Where the session is called. On Linux its methods wait for the queue that all sessions share, and with it
     /// for the streams of other forms; a thread of Swift's own, of which there are few and which the streams
@@ -22,6 +24,10 @@ final class URLSessionConnections: Sendable {
 
     init(_ configuration: URLSessionConfiguration) {
         session = URLSession(configuration: configuration, delegate: uploads, delegateQueue: nil)
+        let system = [URLSessionConfiguration.default, .ephemeral].flatMap { $0.protocolClasses ?? [] }
+        addedProtocols = (configuration.protocolClasses ?? []).compactMap { $0 as? URLProtocol.Type }.filter { added in
+            !system.contains { $0 == added }
+        }
     }
 
     deinit {
@@ -34,7 +40,7 @@ final class URLSessionConnections: Sendable {
         calls.async { [self] in
             let task = task(for: upload)
             uploads.add(upload, for: task)
-            if upload.isCarried(by: task) {
+            if upload.isCarried(by: task, countingBytes: !addedProtocols.contains { $0.canInit(with: task) }) {
                 task.resume()
             } else {
                 uploads.remove(task)

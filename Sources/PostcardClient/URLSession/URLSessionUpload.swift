@@ -35,6 +35,8 @@ final class URLSessionUpload: Sendable {
         /// The head of the answer.
         var response: HTTPURLResponse?
         var bytesSent: Int64 = 0
+        /// Whether the session counts the bytes of the body that it sends.
+        var countsBytes = true
         /// Closes the stream of a body that could not be read to its end.
         var closeBody: (@Sendable () -> Void)?
     }
@@ -58,11 +60,13 @@ final class URLSessionUpload: Sendable {
 
     /// Takes the task that is to carry the upload.
     ///
+    /// - Parameter countsBytes: Whether the session counts the bytes of the body that the task sends.
     /// - Returns: Whether the upload is still wanted.
-    func isCarried(by task: URLSessionTask) -> Bool {
+    func isCarried(by task: URLSessionTask, countingBytes countsBytes: Bool) -> Bool {
         state.withLock { state in
             guard state.cause == nil else { return false }
             state.task = task
+            state.countsBytes = countsBytes
             return true
         }
     }
@@ -162,7 +166,8 @@ final class URLSessionUpload: Sendable {
 
     /// Whether a success has come whole, and some of the body was not sent.
     private func isEarlySuccess(_ state: State) -> Bool {
-        guard let body = request.body, let response = state.response, (200..<300).contains(response.statusCode),
+        guard state.countsBytes, let body = request.body, let response = state.response,
+            (200..<300).contains(response.statusCode),
             response.statusCode == 204 || response.expectedContentLength == Int64(state.received.count)
         else { return false }
         return state.bytesSent != body.contentLength && progress(state)?.isWhole != true
@@ -186,8 +191,9 @@ final class URLSessionUpload: Sendable {
     ///
     /// - Parameter bytesSent: How many bytes of the body the session says to have sent.
     func complete(_ response: HTTPURLResponse?, _ error: (any Error)?, bytesSent: Int64) {
-        // Reported before the response is given back, so that one is seen to be early.
-        if response != nil, request.body != nil { sent(bytesSent) }
+        // Reported before the response is given back, so that one is seen to be early. Whether one is early is not known if
+        // the session does not count.
+        if response != nil, request.body != nil, state.withLock({ $0.countsBytes }) { sent(bytesSent) }
         let (state, continuation) = state.withLock { state in
             defer { state.continuation = nil }
             return (state, state.continuation)

@@ -1,8 +1,9 @@
+import Crypto
 import PostcardForm
 
 /// What is odd about a part's content, once it has gone by.
 struct ContentChecks {
-    let header: ReadHeader
+    let header: HeaderReading
     let content: PartContent
     /// Where the content begins.
     let offset: Int64
@@ -18,11 +19,11 @@ struct ContentChecks {
     }
 
     private func finding(
-        _ code: DoctorCode, at place: Int64? = nil, length: Int = 0, _ message: String, fix: String? = nil,
+        _ code: FormProblem.Code, at place: Int64? = nil, length: Int = 0, _ message: String, fix: String? = nil,
         edits: [Edit]? = nil
     ) -> Finding {
         Finding(
-            .doctor(code), at: place ?? offset, length: length, part: partIndex, message, fix: fix, edits: edits)
+            code, at: place ?? offset, length: length, part: partIndex, message, fix: fix, edits: edits)
     }
 
     /// The media type that the header announces, without parameters.
@@ -55,7 +56,7 @@ extension ContentChecks {
         let message =
             switch code {
             case .optionalDescription: "The value is what Swift prints of an optional: Optional(…)."
-            case .nullText: "The value is the word \(text), which stands for no value."
+            case .nullText: "The value is the word \(text), which means no value."
             case .objectDescription: "The value is the description of an object."
             case .surprisingNumber: "The number is written with separators for people."
             default: "The date is written for people."
@@ -67,7 +68,7 @@ extension ContentChecks {
         guard !header.isFile, detected == nil, let text = content.words, Mojibake.undone(text) != nil else {
             return nil
         }
-        // A blank that is no ASCII may be a byte of a character.
+        // A non-ASCII blank may be a byte of a character.
         let words = text.split { $0.isASCII && $0.isWhitespace }
         guard let word = words.first(where: { Mojibake.undone(String($0)) != nil }) else { return nil }
         let place = offset + Int64(text.utf8.distance(from: text.startIndex, to: word.startIndex))
@@ -215,6 +216,62 @@ extension ContentChecks {
         guard let index = TIFFBlock(content.photo.exif)?.locationEntry else { return nil }
         return finding(
             .locationInPhoto, at: offset + content.photo.offset + index, length: 12,
-            "The photo's EXIF holds the place where it was taken.")
+            "The photo's EXIF contains the place where it was taken.")
+    }
+}
+
+/// What is kept of a part's content while it is read: its digest, its first and last bytes, and where its format ends.
+struct PartContent: Sendable {
+    private(set) var size: Int64 = 0
+    private(set) var start: [UInt8] = []
+    /// The last bytes.
+    private(set) var tail: [UInt8] = []
+    private(set) var picture = PictureEnd()
+    private(set) var photo = PhotoMetadata()
+    private var hash = SHA256()
+
+    /// Enough to distinguish text from other bytes.
+    static let textSample = 4 << 10
+    private static let tailBytes = 8
+
+    var sha256: String { hash.finalize().hexadecimal }
+
+    mutating func read(_ bytes: UnsafeRawBufferPointer) {
+        guard !bytes.isEmpty else { return }
+        size += Int64(bytes.count)
+        hash.update(bufferPointer: bytes)
+        start += bytes.prefix(max(Self.textSample - start.count, 0))
+        picture.read(bytes)
+        photo.read(bytes)
+        tail += bytes.suffix(Self.tailBytes)
+        tail.removeFirst(max(tail.count - Self.tailBytes, 0))
+    }
+
+    /// Whether all of it is in ``start``.
+    var isWhole: Bool { size == Int64(start.count) }
+
+    /// The whole text, of a short content in UTF-8.
+    var text: String? { isWhole && size <= Int64(Self.textSample) ? String(validating: start, as: UTF8.self) : nil }
+
+    /// The text, or as many of its first words as there are; `nil` if it is not in UTF-8.
+    var words: String? {
+        if isWhole { return String(validating: start, as: UTF8.self) }
+        let beginning = (0...3).lazy.compactMap { String(validating: start.dropLast($0), as: UTF8.self) }.first
+        return beginning.map { String($0[..<($0.lastIndex { $0.isASCII && $0.isWhitespace } ?? $0.endIndex)]) }
+    }
+
+    /// How many of the first bytes are UTF-8.
+    var validUTF8Count: Int {
+        var iterator = start.makeIterator()
+        var parser = Unicode.UTF8.ForwardParser()
+        var count = 0
+        while case .valid(let scalar) = parser.parseScalar(from: &iterator) { count += scalar.count }
+        return count
+    }
+
+    /// Whether the first bytes are UTF-8, a character that is cut off at their end aside.
+    var isUTF8: Bool {
+        if isWhole { return String(validating: start, as: UTF8.self) != nil }
+        return (0...3).contains { String(validating: start.dropLast($0), as: UTF8.self) != nil }
     }
 }

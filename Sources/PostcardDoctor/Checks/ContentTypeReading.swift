@@ -1,18 +1,18 @@
 import PostcardForm
 
-/// A request's Content-Type as it was meant, whatever its grammar.
+/// A request's Content-Type as it was meant, even if it is malformed.
 struct ContentTypeReading {
     /// The boundary that it names, well or badly.
     private(set) var boundary: [UInt8]?
     /// What the parser says of it.
     private(set) var problem: FormProblem?
-    /// What is odd, and what is wrong beside the parser's problem.
+    /// Oddities, and what is wrong in addition to the parser's problem.
     private(set) var findings: [Finding] = []
     private let isMultipart: Bool
 
     /// - Parameters:
-    ///   - bytes: The value as it was sent, which may be no UTF-8.
-    ///   - offset: Where it stands in the head.
+    ///   - bytes: The value as it was sent, which may not be UTF-8.
+    ///   - offset: Its offset in the head.
     init(_ bytes: [UInt8], at offset: Int64) {
         let value = String(decoding: bytes, as: UTF8.self)
         let lowercase = value.lowercased()
@@ -35,14 +35,14 @@ struct ContentTypeReading {
         if let index = characters.firstIndex(where: { !$0.isBoundaryCharacter }).map({ $0 - characters.startIndex }) {
             findings.append(
                 Finding(
-                    .doctor(.boundaryCharacters), in: .head, at: place + Int64(index), length: 1,
+                    .boundaryCharacters, in: .head, at: place + Int64(index), length: 1,
                     "Character \(index + 1) of the boundary is not one that RFC 2046 allows."))
         } else if !range.isQuoted, let index = boundary.firstIndex(where: { !$0.isTokenCharacter }) {
             let quoted = [.quote] + boundary + [.quote]
             findings.append(
                 Finding(
-                    .doctor(.boundaryWithoutQuotes), in: .head, at: place + Int64(index), length: 1,
-                    "Character \(index + 1) of the boundary may stand between quotes only.",
+                    .boundaryWithoutQuotes, in: .head, at: place + Int64(index), length: 1,
+                    "Character \(index + 1) of the boundary is only allowed in quotes.",
                     edits: [Edit(in: .head, at: place, length: Int64(boundary.count), quoted)]))
         }
     }
@@ -57,7 +57,7 @@ struct ContentTypeReading {
         guard types.count > 1 else { return }
         findings.append(
             Finding(
-                .doctor(.duplicateContentType), in: .head, at: offset, length: length,
+                .duplicateContentType, in: .head, at: offset, length: length,
                 "The Content-Type has \(types.count) values in one field: \(value.debugDescription)."))
         if let multipart = types.first(where: { $0.lowercased().contains("multipart/form-data") }),
             let range = Self.boundary(in: Array(multipart.utf8))
@@ -88,7 +88,7 @@ struct ContentTypeReading {
 
 extension ContentTypeReading {
     /// How the boundary that is named differs from the one that the body uses.
-    static func difference(_ announced: [UInt8], _ used: [UInt8]) -> DoctorCode {
+    static func difference(_ announced: [UInt8], _ used: [UInt8]) -> FormProblem.Code {
         let one = String(decoding: announced, as: UTF8.self)
         let other = String(decoding: used, as: UTF8.self)
         func without(_ characters: String, _ text: String) -> String { text.filter { !characters.contains($0) } }

@@ -2,21 +2,23 @@ import PostcardForm
 
 /// What is odd about a part's header that the parser reads all the same.
 struct HeaderChecks {
-    let header: ReadHeader
+    let header: HeaderReading
     let partIndex: Int
 
     var findings: [Finding] {
         [control, mojibake, path, emptyFilename].compactMap(\.self)
     }
 
-    private func finding(_ code: DoctorCode, at value: ReadHeader.Located, _ message: String, edits: [Edit]? = nil)
+    private func finding(
+        _ code: FormProblem.Code, at value: HeaderReading.Located, _ message: String, edits: [Edit]? = nil
+    )
         -> Finding
     {
         Finding(
-            .doctor(code), at: value.offset, length: value.bytes.count, part: partIndex, message, edits: edits)
+            code, at: value.offset, length: value.bytes.count, part: partIndex, message, edits: edits)
     }
 
-    private var values: [(what: String, located: ReadHeader.Located)] {
+    private var values: [(what: String, located: HeaderReading.Located)] {
         [("name", header.nameValue), ("filename", header.filenameValue)].compactMap { what, value in
             value.map { (what, $0) }
         }
@@ -25,10 +27,10 @@ struct HeaderChecks {
     private var control: Finding? {
         for (what, value) in values {
             guard let index = value.bytes.firstIndex(where: { $0 < 0x20 || $0 == 0x7F }) else { continue }
-            // A value that has been put right is longer than what stands there.
+            // A corrected value is longer than the original.
             let offset = value.isExact ? value.offset + Int64(index) : value.offset
             return Finding(
-                .doctor(.controlInName), at: offset, length: 1, part: partIndex,
+                .controlInName, at: offset, length: 1, part: partIndex,
                 "The \(what) holds a control character.")
         }
         return nil
@@ -54,7 +56,7 @@ struct HeaderChecks {
             edits: value.isExact ? [Edit(at: value.offset, length: Int64(last + 1), [])] : nil)
     }
 
-    /// The last slash of either kind, save a backslash that stands before a quote or another backslash: it escapes that.
+    /// The last slash or backslash, except a backslash that escapes a quote or another backslash.
     private func lastSeparator(in bytes: [UInt8]) -> Int? {
         var last: Int?
         var index = 0
@@ -88,11 +90,11 @@ struct HeaderChecks {
         }
         guard (try? MediaType(text)) == nil else { return nil }
         return finding(
-            .malformedMediaType, at: field, "The Content-Type \(text.debugDescription) is no media type.",
+            .malformedMediaType, at: field, "The Content-Type \(text.debugDescription) is not a media type.",
             edits: edits)
     }
 
-    /// The registered type that a misspelling, or a filename's extension in its place, stands for.
+    /// The registered type that a misspelling, or a filename's extension in place of a type, means.
     static func registered(_ essence: String) -> String? {
         if let registered = misspellings[essence] { return registered }
         return essence.isEmpty || essence.contains("/") ? nil : MediaType.forExtension(of: ".\(essence)")?.value

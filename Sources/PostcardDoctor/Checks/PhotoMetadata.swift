@@ -1,15 +1,15 @@
 import PostcardForm
 
-/// Takes the EXIF out of a photo's bytes as they go by: of a JPEG's segments, a PNG's and a WebP's chunks, and of the
-/// items of HEIC and AVIF where their directory comes before them, as cameras write it.
+/// Extracts the EXIF while a photo's bytes are read: from a JPEG's segments, a PNG's and a WebP's chunks, and the items
+/// of HEIC and AVIF if their directory comes first, as cameras write it.
 struct PhotoMetadata: Sendable {
-    /// The EXIF's TIFF structure, as much of it as is kept; empty where there is none.
+    /// The beginning of the EXIF's TIFF structure; empty if there is none.
     private(set) var exif: [UInt8] = []
     /// Where it begins, counted from the photo's start.
     private(set) var offset: Int64 = 0
 
     private var state = State.taking(.signature, size: 12)
-    /// What has come of the piece that is taken.
+    /// The bytes received so far of the current piece.
     private var taken: [UInt8] = []
     private var container = Container.jpeg
     private var position: Int64 = 0
@@ -135,7 +135,7 @@ struct PhotoMetadata: Sendable {
             unitEnd = position + length + length % 2
             kind = header[..<4].elementsEqual("EXIF".utf8) ? .exif : nil
         case .heif:
-            // A box of 0 goes on to the end, and one of 1 is longer than 4 GiB: that is the picture itself.
+            // A size of 0 means up to the end, and 1 means more than 4 GiB: that is the picture itself.
             length = header[..<4].reduce(0) { $0 << 8 | Int64($1) } - 8
             guard length >= 0 else { return state = .finished }
             unitEnd = position + length
@@ -157,14 +157,14 @@ struct PhotoMetadata: Sendable {
         state = isAhead ? .passing(until: target, then: piece, size: size) : .finished
     }
 
-    /// How much stands before the TIFF structure; `nil` where the piece is something else.
+    /// The number of bytes before the TIFF structure; `nil` if the piece is something else.
     private func prefixLength(_ piece: [UInt8]) -> Int? {
         let mark = Array("Exif\0\0".utf8)
         switch container {
         case .jpeg: return piece.starts(with: mark) ? mark.count : nil
         case .png, .webP: return piece.starts(with: mark) ? mark.count : 0
         case .heif:
-            // Its first four bytes say how many others stand there (ISO/IEC 23008-12 Annex A).
+            // Its first four bytes are the number of other bytes before it (ISO/IEC 23008-12 Annex A).
             guard piece.count > 4 else { return nil }
             return 4 + piece[..<4].reduce(0) { $0 << 8 | Int($1) }
         }

@@ -1,9 +1,9 @@
 import PostcardForm
 
-/// Follows a picture's format from its first byte to where it ends, wherever the bytes are cut.
+/// Finds where a picture's format ends, however the bytes are cut into chunks.
 struct PictureEnd: Sendable {
-    /// Where the format ends, counted from the picture's start; `nil` before that, and where the format has no end
-    /// that can be told.
+    /// Where the format ends, counted from the picture's start; `nil` before that, and if the format's end cannot be
+    /// determined.
     private(set) var end: Int64?
 
     private(set) var format: Format?
@@ -17,12 +17,12 @@ struct PictureEnd: Sendable {
 
     private enum State {
         case start([UInt8])
-        /// In a JPEG, before the FF of a marker, and behind it.
+        /// In a JPEG, before the FF of a marker, and after it.
         case marker, markerCode
         /// In the length of a JPEG's segment.
         case length(code: UInt8, high: UInt8?)
         case segment(code: UInt8, rest: Int)
-        /// In a JPEG's compressed data, and behind an FF there.
+        /// In a JPEG's compressed data, and after an FF there.
         case scan, scanMarker
         /// In the length and the type of a PNG's chunk.
         case chunk([UInt8])
@@ -140,7 +140,7 @@ struct PictureEnd: Sendable {
         }
     }
 
-    /// Where the next FF stands; the end where there is none.
+    /// The index of the next FF, or the end if there is none.
     private static func firstMarker(in bytes: UnsafeRawBufferPointer, from start: Int) -> Int {
         guard let base = bytes.baseAddress else { return bytes.count }
         let wanted = SIMD16<UInt8>(repeating: 0xFF)

@@ -1,9 +1,9 @@
 import PostcardForm
 
-/// What a text field's value looks like that nobody would have typed.
+/// Recognizes values of text fields that no one would have typed.
 enum TextValue {
-    /// - Parameter name: The field's name, which may speak for a list where the value could be one.
-    static func code(of text: String, named name: String) -> DoctorCode? {
+    /// - Parameter name: The field's name, which may suggest a list.
+    static func code(of text: String, named name: String) -> FormProblem.Code? {
         if text.isEmpty { return nil }
         if isOptional(text) { return .optionalDescription }
         if nulls.contains(text) { return .nullText }
@@ -45,8 +45,7 @@ enum TextValue {
 
     /// Separators of thousands, or a decimal comma.
     ///
-    /// Two numbers and a comma may be a list as well: `1,2` is taken for one, and `12,50` or `1,234` only under a name
-    /// of many things.
+    /// Two numbers and a comma may also be a list: `1,2` counts as one, and `12,50` or `1,234` only with a plural name.
     private static func isNumberForPeople(_ text: String, named name: String) -> Bool {
         guard text.utf8.count <= 30 else { return false }
         let number = text.hasPrefix("-") ? text.dropFirst() : text[...]
@@ -101,7 +100,7 @@ enum TextValue {
 
 /// Texts whose UTF-8 bytes were read in another charset.
 enum Mojibake {
-    /// The text as it was meant; `nil` where nothing speaks for a wrong charset.
+    /// The intended text; `nil` if nothing suggests a wrong charset.
     static func undone(_ text: String) -> String? {
         if text.utf8.allSatisfy({ $0 < 0x80 }) { return nil }
         var bytes: [UInt8] = []

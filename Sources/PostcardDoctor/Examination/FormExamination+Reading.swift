@@ -1,18 +1,18 @@
 import PostcardForm
 
 extension FormExamination {
-    /// What must follow a place before it can be told what it is: a delimiter's line, and the header behind it.
+    /// How much must be read ahead to recognize a delimiter: its line, and the header after it.
     private static let lookahead = HeaderLines.maximumBytes + 512
 
-    /// As much as is kept while there is no more.
+    /// How much of a body is kept if there is no more.
     private static let keptBytes = 64 << 10
 
-    /// Reads in the window as far as can be told.
-    mutating func readWindow() {
+    /// Reads the buffer as far as possible.
+    mutating func readBuffer() {
         while step() {}
-        // A small request stays whole, so that whatever is found in it can be shown.
+        // A small request is kept whole, so every finding can show its bytes.
         guard position >= Self.keptBytes else { return }
-        let count = window.forget(before: position)
+        let count = buffer.forget(before: position)
         position -= count
         searched = max(searched - count, position)
     }
@@ -23,34 +23,34 @@ extension FormExamination {
         case .opening:
             readOpening()
             return true
-        case .content(let frame, let start):
-            return readContent(frame, start: start)
-        case .header(let frame, let delimiterStart):
-            return readHeader(frame, delimiterStart: delimiterStart)
-        case .epilogue(let frame, let start, let content):
-            readEpilogue(frame, start: start, holding: content)
+        case .content(let format, let start):
+            return readContent(format, start: start)
+        case .header(let format, let delimiterStart):
+            return readHeader(format, delimiterStart: delimiterStart)
+        case .epilogue(let format, let start, let content):
+            readEpilogue(format, start: start, holding: content)
             return false
         case .lost:
-            position = window.count
+            position = buffer.count
             return false
         }
     }
 
     private mutating func readOpening() {
-        if !BodyKind.isGzip(window), let frame = Frame(opening: window, announced: announcedBoundary) {
-            phase = .content(frame, start: 0)
+        if !BodyKind.isGzip(buffer), let format = DelimiterFormat(opening: buffer, announced: announcedBoundary) {
+            phase = .content(format, start: 0)
             return
         }
-        let code = BodyKind(window, isEncoded: isEncoded)?.code
+        let code = BodyKind(buffer, isEncoded: isEncoded)?.code
         if let code { noteKind(code) }
         if let announcedBoundary, !announcedBoundary.isEmpty, code == nil {
-            phase = .content(Frame(boundary: announcedBoundary), start: 0)
+            phase = .content(DelimiterFormat(boundary: announcedBoundary), start: 0)
         } else {
             phase = .lost
         }
     }
 
-    private mutating func noteKind(_ code: DoctorCode) {
+    private mutating func noteKind(_ code: FormProblem.Code) {
         let what =
             switch code {
             case .jsonBody: "JSON"
@@ -59,41 +59,41 @@ extension FormExamination {
             case .compressedBody: "compressed"
             default: "a form that was percent-encoded as a whole"
             }
-        add(Finding(.doctor(code), at: 0, length: min(window.count, 64), "The body is \(what), not a multipart form."))
+        add(Finding(code, at: 0, length: min(buffer.count, 64), "The body is \(what), not a multipart form."))
     }
 
     // MARK: - Content
 
-    private mutating func readContent(_ frame: Frame, start: Int64) -> Bool {
-        let end = window.isLast ? window.count : window.count - Self.lookahead
-        guard end > position || window.isLast else { return false }
-        let searchEnd = window.isLast ? end : end + frame.delimiter.count - 1
+    private mutating func readContent(_ format: DelimiterFormat, start: Int64) -> Bool {
+        let end = buffer.isLast ? buffer.count : buffer.count - Self.lookahead
+        guard end > position || buffer.isLast else { return false }
+        let searchEnd = buffer.isLast ? end : end + format.delimiter.count - 1
         var from = max(searched, position)
-        while from < searchEnd, let found = frame.search.firstIndex(in: window.bytes, from: from, end: searchEnd) {
-            let reader = DelimiterReader(window: window, frame: frame, partIndex: openPart?.index)
-            let isAtStart = window.offset(of: found) == start || window.holdsByteOrderMark(before: found)
+        while from < searchEnd, let found = format.search.firstIndex(in: buffer.bytes, from: from, end: searchEnd) {
+            let reader = DelimiterReader(buffer: buffer, format: format, partIndex: openPart?.index)
+            let isAtStart = buffer.offset(of: found) == start || buffer.holdsByteOrderMark(before: found)
             switch reader.line(at: found, isAtStart: isAtStart) {
             case .content:
                 break
             case .lookalike:
-                noteLookalike(at: found, frame)
+                noteLookalike(at: found, format)
             case .heldByContent:
-                noteDelimiterInContent(at: found, frame)
+                noteDelimiterInContent(at: found, format)
             case .delimiter(let delimiter):
-                take(delimiter, at: found, frame)
+                take(delimiter, at: found, format)
                 return true
             }
             from = found + 1
             searched = from
         }
-        if window.isLast, openPart != nil, let close = Self.closeWithoutDashes(window, frame, openPart?.index),
+        if buffer.isLast, openPart != nil, let close = Self.closeWithoutDashes(buffer, format, openPart?.index),
             close.start >= position
         {
-            take(close.delimiter, at: close.start, frame)
+            take(close.delimiter, at: close.start, format)
             return true
         }
-        // The line break before a delimiter that begins later is not content.
-        let contentEnd = window.isLast ? end : max(end - 2, position)
+        // The line break before a later delimiter is not content.
+        let contentEnd = buffer.isLast ? end : max(end - 2, position)
         take(position..<contentEnd)
         position = contentEnd
         searched = max(end, position)
@@ -102,53 +102,53 @@ extension FormExamination {
 
     private mutating func take(_ range: Range<Int>) {
         guard openPart != nil, !range.isEmpty else { return }
-        window.bytes.withUnsafeBytes { openPart?.content.read(UnsafeRawBufferPointer(rebasing: $0[range])) }
+        buffer.bytes.withUnsafeBytes { openPart?.content.read(UnsafeRawBufferPointer(rebasing: $0[range])) }
     }
 
-    private mutating func noteLookalike(at index: Int, _ frame: Frame) {
-        guard let openPart, frame.dashes == 2 else { return }
+    private mutating func noteLookalike(at index: Int, _ format: DelimiterFormat) {
+        guard let openPart, format.dashes == 2 else { return }
         add(
             Finding(
-                .doctor(.delimiterInContent), at: window.offset(of: index), length: frame.delimiter.count,
+                .delimiterInContent, at: buffer.offset(of: index), length: format.delimiter.count,
                 part: openPart.index,
                 "A line of the content begins as a delimiter does: some servers end the content there."))
     }
 
-    private mutating func noteDelimiterInContent(at index: Int, _ frame: Frame) {
+    private mutating func noteDelimiterInContent(at index: Int, _ format: DelimiterFormat) {
         add(
             Finding(
-                .doctor(.delimiterInContent), at: window.offset(of: index), length: frame.delimiter.count,
+                .delimiterInContent, at: buffer.offset(of: index), length: format.delimiter.count,
                 part: openPart?.index,
                 "A line of the content is a delimiter, and no part's header follows: servers end the content there."))
     }
 
-    /// A last line that is the close delimiter but for the dashes before its boundary.
+    /// The last line, if it is the close delimiter without the dashes before its boundary.
     private static func closeWithoutDashes(
-        _ window: BodyWindow, _ frame: Frame, _ partIndex: Int?
+        _ buffer: BodyBuffer, _ format: DelimiterFormat, _ partIndex: Int?
     ) -> (start: Int, delimiter: DelimiterLine.Delimiter)? {
-        guard frame.dashes == 2, let line = window.lastLine else { return nil }
-        let text = window.bytes[line]
+        guard format.dashes == 2, let line = buffer.lastLine else { return nil }
+        let text = buffer.bytes[line]
         let dashes = text.first == .dash ? 1 : 0
-        guard text.dropFirst(dashes).elementsEqual(frame.boundary + [.dash, .dash]) else { return nil }
-        let reader = DelimiterReader(window: window, frame: frame, partIndex: partIndex)
-        let before = window.lineBreak(before: line.lowerBound)
+        guard text.dropFirst(dashes).elementsEqual(format.boundary + [.dash, .dash]) else { return nil }
+        let reader = DelimiterReader(buffer: buffer, format: format, partIndex: partIndex)
+        let before = buffer.lineBreak(before: line.lowerBound)
         let contentEnd = line.lowerBound - (before?.length ?? 0)
-        let offset = window.offset(of: line.lowerBound)
+        let offset = buffer.offset(of: line.lowerBound)
         var edits = [Edit(at: offset, Array(repeating: .dash, count: 2 - dashes))]
-        if line.upperBound == window.count { edits.append(Edit(at: window.offset(of: window.count), "\r\n".utf8)) }
+        if line.upperBound == buffer.count { edits.append(Edit(at: buffer.offset(of: buffer.count), "\r\n".utf8)) }
         var findings = [
             Finding(
-                .doctor(.wrongCloseDelimiter), at: offset, length: line.count, part: partIndex,
+                .wrongCloseDelimiter, at: offset, length: line.count, part: partIndex,
                 "The last delimiter has \(dashes == 0 ? "no dashes" : "one dash") before its boundary: it is content.",
                 edits: edits)
         ]
         if let before, before != .crlf { findings.append(reader.bareLineBreak(before, at: contentEnd)) }
         return (
-            line.lowerBound, .init(contentEnd: contentEnd, next: window.count, isClose: true, findings: findings)
+            line.lowerBound, .init(contentEnd: contentEnd, next: buffer.count, isClose: true, findings: findings)
         )
     }
 
-    private mutating func take(_ delimiter: DelimiterLine.Delimiter, at index: Int, _ frame: Frame) {
+    private mutating func take(_ delimiter: DelimiterLine.Delimiter, at index: Int, _ format: DelimiterFormat) {
         var isPreambleRemoved = false
         if openPart == nil {
             if partCount == 0 { isPreambleRemoved = notePreamble(upTo: index) }
@@ -157,44 +157,44 @@ extension FormExamination {
             closePart(isCutOff: false)
         }
         for var finding in delimiter.findings {
-            // Without the preamble the delimiter begins the body.
-            let isMended = isPreambleRemoved && finding.code == .doctor(.missingLineBreakBeforeDelimiter)
-            if isMended { finding.edits = [] }
+            // Without the preamble, the delimiter begins the body.
+            let isFixed = isPreambleRemoved && finding.code == .missingLineBreakBeforeDelimiter
+            if isFixed { finding.edits = [] }
             add(finding)
         }
-        let start = window.offset(of: index)
-        let next = window.offset(of: delimiter.next)
+        let start = buffer.offset(of: index)
+        let next = buffer.offset(of: delimiter.next)
         phase =
             delimiter.isClose
-            ? .epilogue(frame, start: next, holding: .blank) : .header(frame, delimiterStart: start)
+            ? .epilogue(format, start: next, holding: .blank) : .header(format, delimiterStart: start)
         position = delimiter.next
         searched = position
     }
 
-    /// What stands before the first delimiter.
+    /// Notes what comes before the first delimiter.
     ///
-    /// - Returns: Whether it is taken away.
+    /// - Returns: Whether it is removed.
     private mutating func notePreamble(upTo index: Int) -> Bool {
-        let end = window.offset(of: index)
+        let end = buffer.offset(of: index)
         guard end > 0 else { return false }
-        let isWhole = window.offset == 0
-        let holdsPart = (0..<index).contains { window.holds("content-disposition", at: $0) }
+        let isWhole = buffer.offset == 0
+        let holdsPart = (0..<index).contains { buffer.holds("content-disposition", at: $0) }
         let edits = isWhole && !holdsPart ? [Edit(at: 0, length: end, [])] : nil
-        if isWhole, index == 3, window.holdsByteOrderMark(before: index) {
+        if isWhole, index == 3, buffer.holdsByteOrderMark(before: index) {
             add(
                 Finding(
-                    .doctor(.byteOrderMark), at: 0, length: 3,
+                    .byteOrderMark, at: 0, length: 3,
                     "The body begins with a byte order mark, before the first delimiter.", edits: edits))
-        } else if isWhole, window.bytes[..<index].allSatisfy({ $0 == .carriageReturn || $0 == .lineFeed }) {
+        } else if isWhole, buffer.bytes[..<index].allSatisfy({ $0 == .carriageReturn || $0 == .lineFeed }) {
             add(
                 Finding(
-                    .doctor(.leadingLineBreak), at: 0, length: index,
+                    .leadingLineBreak, at: 0, length: index,
                     "The body begins with a line break, before the first delimiter.", edits: edits))
         } else {
-            let header = holdsPart ? ", and a part's header is among them" : ""
+            let header = holdsPart ? ", and they include a part's header" : ""
             let preamble = Finding(
-                .doctor(.preamble), at: 0, length: min(index, 64),
-                "\(end) bytes stand before the first delimiter\(header).", edits: edits)
+                .preamble, at: 0, length: min(index, 64),
+                "There are \(end) bytes before the first delimiter\(header).", edits: edits)
             add(holdsPart ? preamble.weighing(.error) : preamble)
         }
         return edits != nil
@@ -202,8 +202,8 @@ extension FormExamination {
 
     // MARK: - Headers
 
-    private mutating func readHeader(_ frame: Frame, delimiterStart: Int64) -> Bool {
-        guard let lines = HeaderLines(in: window, from: position, frame: frame, partIndex: partCount) else {
+    private mutating func readHeader(_ format: DelimiterFormat, delimiterStart: Int64) -> Bool {
+        guard let lines = HeaderLines(in: buffer, from: position, format: format, partIndex: partCount) else {
             return false
         }
         let start = position
@@ -211,44 +211,44 @@ extension FormExamination {
         searched = position
         for finding in lines.findings { add(finding) }
         if case .body = lines.end {
-            // Where the body ends inside a header there is no part; the parser says so.
+            // If the body ends inside a header there is no part, as the parser reports.
             return false
         }
         if case .delimiter = lines.end, lines.lines.isEmpty {
-            let length = window.offset(of: start) - delimiterStart
+            let length = buffer.offset(of: start) - delimiterStart
             add(
                 Finding(
-                    .form(.missingContentDisposition), at: window.offset(of: start), part: partCount,
+                    .missingContentDisposition, at: buffer.offset(of: start), part: partCount,
                     "A delimiter is followed by another: there is no part between them.",
                     edits: [Edit(at: delimiterStart, length: length, [])]))
-            phase = .content(frame, start: window.offset(of: start))
+            phase = .content(format, start: buffer.offset(of: start))
             return true
         }
         openPart(lines, from: start)
-        phase = .content(frame, start: window.offset(of: position))
+        phase = .content(format, start: buffer.offset(of: position))
         return true
     }
 
     private mutating func openPart(_ lines: HeaderLines, from start: Int) {
-        let offset = window.offset(of: position)
-        let header = ReadHeader(
-            HeaderText(lines, in: window), partIndex: partCount, offset: window.offset(of: start))
+        let offset = buffer.offset(of: position)
+        let header = HeaderReading(
+            HeaderText(lines, in: buffer), partIndex: partCount, offset: buffer.offset(of: start))
         if case .limit = lines.end {
             add(
                 Finding(
-                    .form(.headerTooLarge), at: offset, part: partCount,
+                    .headerTooLarge, at: offset, part: partCount,
                     "The part's header has more than \(HeaderLines.maximumBytes) bytes without a blank line."))
         }
         for finding in header.findings { add(finding) }
         for finding in HeaderChecks(header: header, partIndex: partCount).findings { add(finding) }
-        let range = max(start - Excerpt.reach, 0)..<min(position + Excerpt.reach, window.count)
+        let range = max(start - Excerpt.reach, 0)..<min(position + Excerpt.reach, buffer.count)
         openPart = OpenPart(
             index: partCount, header: header, offset: offset,
-            opening: Excerpt(offset: window.offset(of: range.lowerBound), bytes: Array(window.bytes[range])))
+            opening: Excerpt(offset: buffer.offset(of: range.lowerBound), bytes: Array(buffer.bytes[range])))
         partCount += 1
     }
 
-    /// Describes the part whose content has gone by.
+    /// Describes the part whose content has been read.
     mutating func closePart(isCutOff: Bool) {
         guard let part = openPart else { return }
         let checks = ContentChecks(
@@ -268,32 +268,32 @@ extension FormExamination {
 
     // MARK: - Behind the close delimiter
 
-    private mutating func readEpilogue(_ frame: Frame, start: Int64, holding content: EpilogueContent) {
+    private mutating func readEpilogue(_ format: DelimiterFormat, start: Int64, holding content: EpilogueContent) {
         var content = content
-        let end = window.isLast ? window.count : max(window.count - Self.lookahead, position)
+        let end = buffer.isLast ? buffer.count : max(buffer.count - Self.lookahead, position)
         var from = position
         var read = position
         while content != .part, from < end,
-            let found = frame.search.firstIndex(
-                in: window.bytes, from: from, end: min(end + frame.delimiter.count, window.count))
+            let found = format.search.firstIndex(
+                in: buffer.bytes, from: from, end: min(end + format.delimiter.count, buffer.count))
         {
             from = found + 1
-            content.take(window.bytes[min(read, found)..<found])
-            let next = found + frame.delimiter.count
-            let isClose = window.holds("--", at: next)
+            content.take(buffer.bytes[min(read, found)..<found])
+            let next = found + format.delimiter.count
+            let isClose = buffer.holds("--", at: next)
             read = isClose ? next + 2 : next
-            guard window.beginsPart(behind: window.skippingBlanks(from: next)) else {
+            guard buffer.beginsPart(behind: buffer.skippingBlanks(from: next)) else {
                 if isClose { content = content.closedAgain }
                 continue
             }
             content = .part
             add(
                 Finding(
-                    .doctor(.partsAfterCloseDelimiter), at: window.offset(of: found), length: frame.delimiter.count,
+                    .partsAfterCloseDelimiter, at: buffer.offset(of: found), length: format.delimiter.count,
                     "Another part follows the close delimiter, where most servers look for none."))
         }
-        content.take(window.bytes[min(read, end)..<end])
-        phase = .epilogue(frame, start: start, holding: content)
+        content.take(buffer.bytes[min(read, end)..<end])
+        phase = .epilogue(format, start: start, holding: content)
         position = max(read, end)
     }
 }

@@ -8,13 +8,12 @@ import PostcardForm
 /// for finding in examination.finish().findings { print(finding) }
 /// ```
 ///
-/// The receiver's parser reads along and has the last word on what is refused. Beside it the body is read as it was
-/// meant: with the delimiters and line breaks that it really has, and on behind every problem. Of the content nothing
-/// is kept, so that a body may have any size and needs 2 MiB; of its parts, the first 5,000 are described, or as many
-/// as have 4 MiB of headers.
+/// The receiver's parser reads the same body and decides what is refused. Meanwhile the examination reads the body as
+/// it was meant: with the delimiters and line breaks that it really has, continuing after every problem. No content is
+/// kept, so a body of any size needs 2 MiB of memory. The first 5,000 parts are described, up to 4 MiB of headers.
 public struct FormExamination: Sendable {
-    var window = BodyWindow()
-    /// The index in the window up to which the body has been read.
+    var buffer = BodyBuffer()
+    /// The index in the buffer up to which the body has been read.
     var position = 0
     /// The index up to which no delimiter begins.
     var searched = 0
@@ -25,8 +24,7 @@ public struct FormExamination: Sendable {
     /// How many bytes the headers of the described parts have.
     var describedHeaderBytes = 0
     var openPart: OpenPart?
-    /// Where the parts end that are no pictures and end in CRLF, as each but the last does where one CRLF too many
-    /// is written.
+    /// The parts other than pictures that end in CRLF, as each but the last does if a form has one CRLF too many.
     var trailingLineBreaks = TrailingLineBreaks()
     private(set) var bodySize: Int64 = 0
     /// The body's first bytes, which much of what is said about the whole points at.
@@ -36,44 +34,44 @@ public struct FormExamination: Sendable {
     let contentType: (value: [UInt8], offset: Int64)?
     /// Whether the head says that the body is compressed.
     let isEncoded: Bool
-    /// How many bytes were added since the window was last read.
+    /// How many bytes were added since the buffer was last read.
     private var fresh = 0
 
-    /// Where in the body the reading stands.
+    /// What is read next.
     enum Phase {
-        /// Not yet far enough to tell what the delimiters look like.
+        /// Nothing yet: too little was read to recognize the delimiters.
         case opening
         /// Before the first delimiter, or in a part's content, which begins at an offset.
-        case content(Frame, start: Int64)
-        /// Behind a delimiter's line, which begins at an offset.
-        case header(Frame, delimiterStart: Int64)
-        /// Behind the close delimiter's line.
-        case epilogue(Frame, start: Int64, holding: EpilogueContent)
+        case content(DelimiterFormat, start: Int64)
+        /// After a delimiter's line, which begins at an offset.
+        case header(DelimiterFormat, delimiterStart: Int64)
+        /// After the close delimiter's line.
+        case epilogue(DelimiterFormat, start: Int64, holding: EpilogueContent)
         /// Nothing looks like a delimiter.
         case lost
     }
 
-    /// What was found behind the close delimiter's line.
+    /// What was found after the close delimiter's line.
     enum EpilogueContent {
-        /// Line breaks and blanks alone, and perhaps the close delimiter once more.
+        /// Only line breaks and blanks, and perhaps the close delimiter once more.
         case blank
         case text
-        /// Behind text the form is closed again: what closed it first may be content.
+        /// After text the form is closed again: what closed it first may be content.
         case textAndCloseDelimiter
         case part
 
-        /// What it is once bytes have come that are no delimiter.
+        /// Takes bytes that are not a delimiter into account.
         mutating func take(_ bytes: ArraySlice<UInt8>) {
             guard case .blank = self, bytes.contains(where: { !$0.isBlank && $0 != .carriageReturn && $0 != .lineFeed })
             else { return }
             self = .text
         }
 
-        /// What it is once the form has been closed again.
+        /// The content after the form was closed again.
         var closedAgain: EpilogueContent { self == .text ? .textAndCloseDelimiter : self }
     }
 
-    /// What the receiver's parser makes of the form.
+    /// The receiver's parser, and its result.
     enum Verdict {
         case reading(FormParser)
         case refused(FormProblem)
@@ -82,14 +80,14 @@ public struct FormExamination: Sendable {
 
     struct OpenPart {
         let index: Int
-        let header: ReadHeader
+        let header: HeaderReading
         let offset: Int64
         var content = PartContent()
         /// The header and the content's beginning, for the excerpts of what is found at the content's end.
         let opening: Excerpt
     }
 
-    /// As much as is read at once.
+    /// The size of a block that is read at once.
     private static let blockBytes = 256 << 10
 
     /// Begins with a request's `Content-Type`.
@@ -100,8 +98,8 @@ public struct FormExamination: Sendable {
     }
 
     /// - Parameters:
-    ///   - contentType: The value as it was sent; `nil` where the request has none.
-    ///   - offset: Where the value stands in the head.
+    ///   - contentType: The value as it was sent; `nil` if the request has none.
+    ///   - offset: The offset of the value in the head.
     ///   - isEncoded: Whether the head says that the body is compressed.
     init(contentType: [UInt8]?, at offset: Int64, isEncoded: Bool = false) {
         self.isEncoded = isEncoded
@@ -115,7 +113,7 @@ public struct FormExamination: Sendable {
         }
     }
 
-    /// Content of any size; all that is held keeps its limit.
+    /// No limits for content, but for everything that is held in memory.
     private static let limits: FormLimits = {
         var limits = FormLimits()
         limits.maximumBodyBytes = .max
@@ -129,7 +127,7 @@ public struct FormExamination: Sendable {
 
     private static let maximumParts = 100_000
 
-    /// More than any server's limit that is looked at; what is beyond is counted.
+    /// More than any known server's limit. Further parts are only counted.
     static let maximumDescribedParts = 5_000
 
     static let maximumDescribedHeaderBytes = 4 << 20
@@ -146,14 +144,14 @@ public struct FormExamination: Sendable {
         judge(chunk)
         var start = 0
         while start < chunk.byteCount {
-            // Always the same blocks, so that a body is read alike however it is cut.
+            // Blocks of a fixed size, so the result does not depend on the chunks.
             let count = min(Self.blockBytes - fresh, chunk.byteCount - start)
-            window.append(chunk.extracting(start..<(start + count)))
+            buffer.append(chunk.extracting(start..<(start + count)))
             start += count
             fresh += count
             if fresh == Self.blockBytes {
                 fresh = 0
-                readWindow()
+                readBuffer()
             }
         }
     }
@@ -163,38 +161,38 @@ public struct FormExamination: Sendable {
         finish(isWhole: nil)
     }
 
-    /// - Parameter isWhole: Whether the head says that the body has ended; `nil` where it says nothing.
+    /// - Parameter isWhole: Whether the body is complete by the head; `nil` if the head does not say.
     mutating func finish(isWhole: Bool?) -> Explanation {
-        window.end()
-        readWindow()
+        buffer.end()
+        readBuffer()
         finishVerdict()
-        let mendedContentType = mendedContentType
+        let fixedContentType = fixedContentType
         noteHead()
         finishBody(isWhole: isWhole)
         noteVerdict()
         noteWhole()
-        // Parts that are written with CRLF before and behind them begin the body with one.
+        // If each part is written with CRLF before and after it, the body begins with one.
         findings.subordinate(
-            .doctor(.leadingLineBreak),
-            under: [.doctor(.partsAfterCloseDelimiter), .doctor(.extraLineBreakBeforeDelimiter)])
+            .leadingLineBreak,
+            under: [.partsAfterCloseDelimiter, .extraLineBreakBeforeDelimiter])
         var explanation = Explanation(boundary: usedBoundary, parts: parts, findings: findings.sorted)
         explanation.omittedFindings = findings.omitted
         explanation.bodySize = bodySize
         explanation.partCount = partCount
         explanation.edits = findings.edits
         explanation.areEditsComplete = findings.areEditsComplete
-        explanation.mendedContentType = mendedContentType
+        explanation.fixedContentType = fixedContentType
         return explanation
     }
 
     /// Explains the head alone.
     ///
-    /// - Parameter message: What is to be said of the body that is missing.
+    /// - Parameter message: The message about the missing body.
     mutating func finish(withoutBody message: String) -> Explanation {
-        add(Finding(.doctor(.bodyNotRecorded), at: 0, message))
+        add(Finding(.bodyNotRecorded, at: 0, message))
         noteHead()
         var explanation = Explanation(boundary: usedBoundary, parts: [], findings: findings.sorted)
-        // Half of a request is not worth mending.
+        // Half a request is not worth fixing.
         for index in explanation.findings.indices { explanation.findings[index].edits = nil }
         return explanation
     }
@@ -220,19 +218,19 @@ public struct FormExamination: Sendable {
         }
     }
 
-    /// The boundary that the Content-Type names, where a receiver can use it.
+    /// The Content-Type's boundary, if a receiver can use it.
     private var usedBoundary: String? {
         guard announced?.problem == nil, let boundary = announced?.boundary else { return nil }
         return String(decoding: boundary, as: UTF8.self)
     }
 
     /// Adds a finding with the bytes around it.
-    mutating func add(_ finding: Finding, under cause: FindingCode? = nil) {
+    mutating func add(_ finding: Finding, under cause: FormProblem.Code? = nil) {
         var finding = finding
         finding.excerpt = finding.excerpt ?? excerpt(of: finding)
-        // Where the head has lost its CRs, those of the body went the same way.
-        let isInBody = finding.code == .form(.bareLineBreak)
-        findings.add(finding, under: cause ?? (isInBody ? .doctor(.bareLineBreakInHead) : nil))
+        // If the head lost its CRs, so did the body.
+        let isInBody = finding.code == .bareLineBreak
+        findings.add(finding, under: cause ?? (isInBody ? .bareLineBreakInHead : nil))
     }
 
     private func excerpt(of finding: Finding) -> Excerpt? {
@@ -241,7 +239,7 @@ public struct FormExamination: Sendable {
                 Excerpt(offset: $0.offset, bytes: Array($0.value.prefix(Excerpt.maximumBytes)))
             }
         }
-        if finding.offset >= window.offset { return window.excerpt(at: finding.offset) }
+        if finding.offset >= buffer.offset { return buffer.excerpt(at: finding.offset) }
         if let found = beginning.around(finding.offset) { return found }
         guard let openPart else { return nil }
         let content = openPart.content

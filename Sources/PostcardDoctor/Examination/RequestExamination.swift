@@ -8,12 +8,12 @@ import PostcardForm
 /// let explanation = examination.finish()
 /// ```
 ///
-/// The bytes behind the head are the body, and so are those that its Content-Length does not count. Offsets in the
-/// head count from the start of the request, and offsets in the body from the body's start, with the lines between
-/// chunks (RFC 9112 §7.1) left out.
+/// All bytes after the head are the body, even those beyond its Content-Length. Offsets in the head count from the
+/// start of the request, and offsets in the body from the body's start, with the lines between chunks (RFC 9112 §7.1)
+/// left out.
 public struct RequestExamination: Sendable {
     private var state = State.head
-    /// The head's bytes, which stand beside the state because they would be copied with every read otherwise.
+    /// The head's bytes. They are not part of the state, which would copy them with every read.
     private var headBytes: [UInt8] = []
     private var form = FormExamination(contentType: nil, at: 0)
 
@@ -23,13 +23,13 @@ public struct RequestExamination: Sendable {
         case refused(Finding)
     }
 
-    /// How the body's end is told.
+    /// How the end of the body is known.
     fileprivate enum Framing {
         case end(received: Int64, contentLength: Int64?)
         case chunks(ChunkedBody)
     }
 
-    /// As much as common servers take.
+    /// As much as common servers accept.
     private static let maximumHeadBytes = 64 << 10
 
     /// Begins an examination.
@@ -68,26 +68,26 @@ public struct RequestExamination: Sendable {
             return refusal(finding)
         case .body(let head, let framing):
             if let finding = framing.finding(head) {
-                // Each LF that was CRLF makes the body a byte shorter.
+                // Each CRLF that became LF makes the body a byte shorter.
                 form.add(
-                    excerpted(finding), under: framing.isWhole == false ? .doctor(.bareLineBreakInHead) : nil)
+                    excerpted(finding), under: framing.isWhole == false ? .bareLineBreakInHead : nil)
             }
             var explanation = excerpted(form.finish(isWhole: framing.isWhole))
             explanation.head = head
-            mend(&explanation, head, framing)
+            addEdits(to: &explanation, head, framing)
             return explanation
         }
     }
 
     /// Explains the head alone, because the recording lacks the body.
     ///
-    /// - Parameter message: What is to be said of that.
+    /// - Parameter message: The message about the missing body.
     mutating func finish(withoutBody message: String) -> Explanation {
         guard case .body = state else { return finish() }
         return excerpted(form.finish(withoutBody: message))
     }
 
-    /// Reads the head, and says with it what the body is.
+    /// Reads the head, and prepares to read the body.
     private mutating func begin() {
         do {
             let head = try RequestHead(headBytes)
@@ -138,14 +138,14 @@ public struct RequestExamination: Sendable {
         return finding
     }
 
-    /// What only the whole request can mend: a type that is missing, and lengths, which every mend changes.
-    private func mend(_ explanation: inout Explanation, _ head: RequestHead, _ framing: Framing) {
-        let mismatch = FindingCode.form(.contentLengthMismatch)
+    /// Adds the edits that need the whole request: a missing type, and lengths, which every edit changes.
+    private func addEdits(to explanation: inout Explanation, _ head: RequestHead, _ framing: Framing) {
+        let mismatch = FormProblem.Code.contentLengthMismatch
         if !form.isClosed, let index = explanation.findings.firstIndex(where: { $0.code == mismatch }) {
             explanation.findings[index].edits = nil
         }
         explanation.subordinateMismatch(to: head.contentLength)
-        let missing = FindingCode.form(.missingContentType)
+        let missing = FormProblem.Code.missingContentType
         guard let index = explanation.findings.firstIndex(where: { $0.code == missing && $0.edits == nil }),
             let boundary = form.foundBoundary
         else { return }
@@ -157,7 +157,7 @@ public struct RequestExamination: Sendable {
 }
 
 extension RequestExamination.Framing {
-    /// Whether all of the body came; `nil` where the head does not say.
+    /// Whether the whole body was received; `nil` if the head does not say.
     fileprivate var isWhole: Bool? {
         switch self {
         case .chunks(let body): body.problem == nil
@@ -181,7 +181,7 @@ extension RequestExamination.Framing {
                 received > contentLength
                 ? "\(received - contentLength) more" : "\(contentLength - received) fewer"
             return Finding(
-                .form(.contentLengthMismatch), at: min(received, contentLength),
+                .contentLengthMismatch, at: min(received, contentLength),
                 "The Content-Length is \(contentLength) and \(received) bytes follow the head: \(difference).",
                 edits: [])
         }
@@ -190,11 +190,11 @@ extension RequestExamination.Framing {
 
 extension Finding {
     private static let inputFix =
-        "Give the request as it was sent, or the body alone and its Content-Type with --content-type."
+        "Pass the request as it was sent, or only the body, with its Content-Type in --content-type."
 
     fileprivate static func missingLength(_ head: RequestHead) -> Finding {
         Finding(
-            .form(.missingLength), in: .head, at: Int64(head.end),
+            .missingLength, in: .head, at: Int64(head.end),
             "The head has neither a Content-Length nor a Transfer-Encoding: servers read no body.", edits: [])
     }
 
@@ -204,7 +204,7 @@ extension Finding {
     }
 
     fileprivate static var headWithoutEnd: Finding {
-        .malformedRequest(at: 0, "The input is no HTTP request: no blank line ends its head.", fix: inputFix)
+        .malformedRequest(at: 0, "The input is not an HTTP request: no blank line ends its head.", fix: inputFix)
     }
 
     fileprivate static var emptyInput: Finding {

@@ -1,55 +1,52 @@
 import PostcardForm
 
-/// What a receiver makes of a form, and what is wrong with it.
+/// How a receiver reads a form, and what is wrong with it.
 ///
-/// Encoded as JSON it is what `postcard explain --json` prints.
+/// `postcard explain --json` prints it as JSON.
 public struct Explanation: Sendable {
-    /// The boundary that the Content-Type names; `nil` where it names none that can be used.
+    /// The Content-Type's boundary; `nil` if it has none that can be used.
     public let boundary: String?
 
-    /// The parts, in the order in which they came. Where the form breaks off inside one it is the last, with as
-    /// much of it as there was.
+    /// The parts, in the order of the body. If the form is cut off inside a part, that part is the last.
     public let parts: [Part]
 
     /// What is wrong: root causes, errors before warnings, and the rest in the order of the request.
     public internal(set) var findings: [Finding]
 
-    /// How many findings there are beside ``findings``, which keep at most 1000.
+    /// The number of findings that ``findings`` leaves out: it keeps at most 1000.
     public internal(set) var omittedFindings = 0
 
-    /// The request's `Content-Type` as it should be, where the one that came is mended; for a body that came alone,
-    /// whose head no edit can reach.
-    public internal(set) var mendedContentType: String?
+    /// The corrected `Content-Type` of a body without its request; `nil` if no correction is certain or needed.
+    public internal(set) var fixedContentType: String?
 
-    /// The number of the body's bytes, as far as they came.
+    /// The size of the received body, in bytes.
     public internal(set) var bodySize: Int64 = 0
 
-    /// The number of parts, those that ``parts`` does not describe included.
+    /// The number of parts, including those that ``parts`` does not describe.
     public internal(set) var partCount = 0
 
-    /// What mends everything that can be mended without asking the sender, in the order of the request.
+    /// The edits that fix everything that can be fixed without asking the sender, in the order of the request.
     public internal(set) var edits: [Edit] = []
 
-    /// Whether ``edits`` are all; beyond 100,000 they are not kept, and nothing can be mended.
+    /// Whether ``edits`` is complete. Beyond 100,000 edits are not kept, and nothing can be fixed.
     var areEditsComplete = true
 
-    /// Where things stand in the head of a raw request; `nil` for a body that came alone.
+    /// The head of a raw request; `nil` for a body without a request.
     var head: RequestHead?
 
     /// All findings in one list, each root cause followed by its consequences.
     public var problems: [Finding] { findings.flatMap { [$0] + $0.consequences } }
 
-    /// Whether receivers accept the form and lose or alter nothing of it: there is no error, though there may be
-    /// warnings.
+    /// Whether receivers accept the form without losing or altering anything: there are no errors, only warnings.
     public var isValid: Bool { findings.allSatisfy { $0.severity != .error } }
 
     /// A part of the form.
     public struct Part: Sendable {
-        /// The name of the form's field; empty where the part has none that can be read.
+        /// The name of the form's field; empty if the part has none that can be read.
         public let name: String
-        /// The name of the file; `nil` where the part is a text field.
+        /// The name of the file; `nil` if the part is a text field.
         public let filename: String?
-        /// The media type, as it stands in the part's header.
+        /// The media type, as written in the part's header.
         public let contentType: String?
         /// Where the content begins, counted from the start of the body.
         public let offset: Int64
@@ -84,7 +81,7 @@ extension Explanation.Part: Encodable {
         case name, filename, contentType, offset, size, sha256, headers
     }
 
-    // Written out because what is absent is null, which the synthesized method would leave out.
+    // Written by hand because absent values are null, and the synthesized method would leave them out.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(name, forKey: .name)
@@ -99,7 +96,7 @@ extension Explanation.Part: Encodable {
 
 private struct EncodableFinding: Encodable {
     let finding: Finding
-    /// The place of its root cause in the list.
+    /// The index of its root cause in the list.
     let cause: Int?
 
     private enum CodingKeys: String, CodingKey {
@@ -124,7 +121,7 @@ private struct EncodableFinding: Encodable {
 }
 
 extension Explanation {
-    /// The problems as JSON has them: a consequence names the place of its cause.
+    /// The problems as written in JSON: a consequence has the index of its cause.
     private var encodableProblems: [EncodableFinding] {
         var all: [EncodableFinding] = []
         for finding in findings {
@@ -133,5 +130,63 @@ extension Explanation {
             all += finding.consequences.map { EncodableFinding(finding: $0, cause: cause) }
         }
         return all
+    }
+}
+
+extension Explanation {
+    /// Explains a request that a program made, before it is sent.
+    ///
+    /// A test of an uploader shows which byte of its request is wrong:
+    ///
+    /// ```swift
+    /// let explanation = Explanation(headerFields: request.allHTTPHeaderFields, body: request.httpBody ?? Data())
+    /// #expect(explanation.isWellFormed)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - headerFields: The request's header fields, as in `URLRequest.allHTTPHeaderFields`. Without a length, the
+    ///     body's own is used, as HTTP libraries do.
+    ///   - body: The request's body.
+    public init(headerFields: [String: String]?, body: some Sequence<UInt8>) {
+        let bytes = Array(body)
+        var head = "POST / HTTP/1.1\r\n"
+        let fields = (headerFields ?? [:]).sorted { $0.key < $1.key }
+        for field in fields { head += "\(field.key): \(field.value)\r\n" }
+        let tellsLength = fields.contains { ["content-length", "transfer-encoding"].contains($0.key.lowercased()) }
+        if !tellsLength { head += "Content-Length: \(bytes.count)\r\n" }
+        self.init(request: Array((head + "\r\n").utf8) + bytes)
+    }
+
+    /// Explains a body and the `Content-Type` it is sent with.
+    ///
+    /// - Parameters:
+    ///   - contentType: The value of the header field; `nil` if the request has none.
+    ///   - body: The request's body.
+    public init(contentType: String?, body: some Sequence<UInt8>) {
+        self.init(headerFields: contentType.map { ["Content-Type": $0] }, body: body)
+    }
+
+    /// Explains a request as it was sent.
+    ///
+    /// - Parameter request: The bytes of a raw HTTP/1.1 request: its head, a blank line, and its body.
+    public init(request: some Sequence<UInt8>) {
+        let bytes = ContiguousArray(request)
+        var examination = RequestExamination()
+        examination.read(bytes.span.bytes)
+        self = examination.finish()
+    }
+
+    /// Whether the form has neither errors nor warnings.
+    public var isWellFormed: Bool { findings.isEmpty }
+}
+
+extension Explanation: CustomStringConvertible {
+    /// What is wrong, one line each: a failed expectation in a test shows it.
+    public var description: String {
+        if findings.isEmpty { return "a well-formed form of \(parts.count) \(parts.count == 1 ? "part" : "parts")" }
+        return findings.map { finding in
+            let more = finding.consequenceCount > 0 ? " (and \(finding.consequenceCount) that follow from it)" : ""
+            return "\(finding)\(more)"
+        }.joined(separator: "\n")
     }
 }

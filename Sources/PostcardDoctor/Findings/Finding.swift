@@ -2,30 +2,30 @@ public import PostcardForm
 
 /// What is wrong at one place of a request: which byte, why that matters, and what to write instead.
 ///
-/// A finding is a root cause. What only follows from it, or repeats it elsewhere, are its ``consequences``; who
-/// mends the one is rid of the others.
+/// A finding is a root cause. Its ``consequences`` only follow from it or repeat it elsewhere: fixing the finding fixes
+/// them too.
 public struct Finding: Sendable, Hashable {
     /// What an offset counts from.
     public enum Place: String, Sendable, Hashable, Codable {
-        /// From the first byte of the request line; where there is only a Content-Type, from its value's first byte.
+        /// From the first byte of the request line, or of the Content-Type's value if there is only that.
         case head
-        /// From the first byte of the body, the lines between its chunks left out.
+        /// From the first byte of the body, without the lines between its chunks.
         case body
     }
 
     /// What kind of problem it is.
-    public let code: FindingCode
+    public let code: FormProblem.Code
 
     /// Whether ``offset`` counts in the head or in the body.
     public let place: Place
 
-    /// The byte at which it goes wrong, counted from the start of ``place``.
+    /// The offset of the first wrong byte, from the start of ``place``.
     public let offset: Int64
 
-    /// How many bytes are wrong from there on; 0 where something is missing at that byte.
+    /// The number of wrong bytes; 0 if something is missing there.
     public let length: Int
 
-    /// The part in which it goes wrong, from 0; `nil` where it is none.
+    /// The index of the part, from 0; `nil` if it is outside all parts.
     public let partIndex: Int?
 
     /// What is wrong, in a sentence.
@@ -34,32 +34,33 @@ public struct Finding: Sendable, Hashable {
     /// What to write instead, in a sentence.
     public let fix: String
 
-    /// The bytes around the offset; `nil` where there are none to show.
+    /// The bytes around the offset; `nil` if there are none to show.
     public internal(set) var excerpt: Excerpt?
 
-    /// What would make it right; `nil` where only its sender can know. Empty for a consequence of what is mended.
+    /// The edits that fix it; `nil` if only the sender knows what was meant. Empty for a consequence of what is fixed.
     public internal(set) var edits: [Edit]?
 
-    /// What follows from it or repeats it, in the order of the body; at most ``maximumConsequences`` of them are kept.
+    /// What follows from it or repeats it, in the order of the body. At most ``maximumConsequences`` are kept.
     public internal(set) var consequences: [Finding] = []
 
-    /// How many consequences there are, those that were not kept included.
+    /// The number of consequences, including those that were not kept.
     public internal(set) var consequenceCount = 0
 
-    /// As many as tell what they have in common.
+    /// Enough to show what they have in common.
     public static let maximumConsequences = 20
 
-    /// How much it weighs: what the code says, and otherwise where just this place loses more or less than most.
+    /// How serious it is: the code's severity, unless more or less than usual is lost here.
     public private(set) var severity: FormProblem.Severity
 
     /// Why servers care, in a sentence or two.
-    public var reason: String { code.reference.cause }
+    public var reason: String { code.cause }
 
-    /// The Swift that would have got it right, where that helps.
-    public var swift: String? { code.reference.swift }
+    /// The Swift code that gets it right, if that helps.
+    public var swift: String? { code.swift }
 
     init(
-        _ code: FindingCode, in place: Place = .body, at offset: Int64, length: Int = 0, part partIndex: Int? = nil,
+        _ code: FormProblem.Code, in place: Place = .body, at offset: Int64, length: Int = 0,
+        part partIndex: Int? = nil,
         _ message: String, fix: String? = nil, edits: [Edit]? = nil
     ) {
         self.code = code
@@ -69,28 +70,28 @@ public struct Finding: Sendable, Hashable {
         self.length = length
         self.partIndex = partIndex
         self.message = message
-        self.fix = fix ?? code.reference.fix
+        self.fix = fix ?? code.fix
         self.edits = edits
     }
 
-    /// What the parser says, at the same place.
+    /// The parser's problem as a finding, at the same place.
     package init(
         _ problem: FormProblem, in place: Place = .body, at offset: Int64? = nil, length: Int = 0, part: Int? = nil
     ) {
         self.init(
-            .form(problem.code), in: place, at: offset ?? problem.offset, length: length,
+            problem.code, in: place, at: offset ?? problem.offset, length: length,
             part: part ?? problem.partIndex,
             problem.message, fix: problem.fix)
     }
 }
 
 extension Finding {
-    /// The same in other words.
+    /// The same finding with another message.
     func saying(_ message: String) -> Finding {
         Finding(code, in: place, at: offset, length: length, part: partIndex, message, fix: fix, edits: edits)
     }
 
-    /// The same with another severity, where this place loses more or less than others of its kind.
+    /// The same finding with another severity, because more or less is lost here than usual.
     func weighing(_ severity: FormProblem.Severity) -> Finding {
         var finding = self
         finding.severity = severity
@@ -98,9 +99,72 @@ extension Finding {
     }
 }
 
+extension FormProblem.Code {
+    /// Every code that an explanation can hold, in the order of the documentation's page: the head, the delimiters, the
+    /// parts, the whole.
+    public static var explained: [Self] {
+        let all = ofParser + ofFraming + ofParts
+        return Topic.allCases.flatMap { topic in all.filter { $0.topic == topic } }
+    }
+}
+
 extension Finding: CustomStringConvertible {
     public var description: String {
         let part = partIndex.map { "part \($0), " } ?? ""
         return "\(severity.rawValue): \(message) (\(code), \(part)byte \(offset) of the \(place.rawValue)) \(fix)"
+    }
+}
+
+/// A change that fixes a request: bytes that replace others.
+public struct Edit: Sendable, Hashable {
+    /// Whether ``offset`` counts in the head or in the body.
+    public let place: Finding.Place
+
+    /// The first byte that is replaced, counted from the start of ``place``.
+    public let offset: Int64
+
+    /// The number of bytes that are replaced; 0 for an insertion.
+    public let length: Int64
+
+    /// The new bytes.
+    public let replacement: [UInt8]
+
+    init(in place: Finding.Place = .body, at offset: Int64, length: Int64 = 0, _ replacement: some Sequence<UInt8>) {
+        self.place = place
+        self.offset = offset
+        self.length = length
+        self.replacement = Array(replacement)
+    }
+}
+
+/// The bytes around a finding, which may be binary.
+public struct Excerpt: Sendable, Hashable {
+    /// The offset of the first byte, counted like the finding's offset.
+    public let offset: Int64
+
+    /// At most ``maximumBytes``, from the same head or body.
+    public let bytes: [UInt8]
+
+    /// The maximum number of bytes before the finding's offset, and after it.
+    public static let reach = 96
+
+    /// The maximum number of bytes in an excerpt.
+    public static let maximumBytes = 2 * reach
+
+    init(offset: Int64, bytes: [UInt8]) {
+        self.offset = offset
+        self.bytes = bytes
+    }
+}
+
+extension Excerpt {
+    func appending(_ new: UnsafeRawBufferPointer) -> Excerpt { Excerpt(offset: offset, bytes: bytes + new) }
+
+    /// The part of the excerpt around an offset; `nil` if the offset is outside.
+    func around(_ place: Int64) -> Excerpt? {
+        guard place >= offset, place <= offset + Int64(bytes.count) else { return nil }
+        let index = Int(clamping: place - offset)
+        let range = max(index - Self.reach, 0)..<min(index + Self.reach, bytes.count)
+        return Excerpt(offset: offset + Int64(range.lowerBound), bytes: Array(bytes[range]))
     }
 }

@@ -1,3 +1,5 @@
+package import PostcardForm
+
 /// Findings of one kind as they are shown: the first in full, and the places of the others.
 package struct FindingGroup: Sendable {
     /// The finding that is shown in full.
@@ -38,8 +40,9 @@ package struct FindingGroup: Sendable {
     ///   - others: Findings of the same kind.
     ///   - hidden: How many more of the kind there are.
     ///   - codes: The consequences that are left out.
-    private init(_ finding: Finding, _ others: some Sequence<Finding>, hidden: Int, leavingOut codes: Set<FindingCode>)
-    {
+    private init(
+        _ finding: Finding, _ others: some Sequence<Finding>, hidden: Int, leavingOut codes: Set<FormProblem.Code>
+    ) {
         self.finding = finding
         let kept = finding.consequences.filter { !codes.contains($0.code) }
         let unkept = finding.consequenceCount - finding.consequences.count
@@ -58,7 +61,7 @@ package struct FindingGroup: Sendable {
     ///   - counts: How many there are of a kind, where `findings` does not hold all of them.
     ///   - codes: Kinds to leave out. What follows from one of them is shown in its place.
     package static func groups(
-        of findings: [Finding], counts: [FindingCode: Int] = [:], leavingOut codes: Set<FindingCode> = []
+        of findings: [Finding], counts: [FormProblem.Code: Int] = [:], leavingOut codes: Set<FormProblem.Code> = []
     ) -> [FindingGroup] {
         let roots = findings.flatMap { codes.contains($0.code) ? $0.consequences : [$0] }
         return byKind(roots.filter { !codes.contains($0.code) }).map { group in
@@ -69,7 +72,7 @@ package struct FindingGroup: Sendable {
 
     private static func byKind(_ findings: [Finding]) -> [[Finding]] {
         var groups: [[Finding]] = []
-        var places: [FindingCode: Int] = [:]
+        var places: [FormProblem.Code: Int] = [:]
         for finding in findings {
             if let place = places[finding.code] {
                 groups[place].append(finding)

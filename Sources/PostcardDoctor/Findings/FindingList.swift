@@ -1,22 +1,22 @@
 import PostcardForm
 
-/// Collects findings: what repeats a problem, or follows from another, goes under the first.
+/// Collects findings: one that repeats another, or follows from it, becomes its consequence.
 struct FindingList: Sendable {
     private(set) var roots: [Finding] = []
     private(set) var omitted = 0
 
-    /// What mends all that is certain, in the order in which it was found.
+    /// The edits that are certain, in the order in which they were found.
     private(set) var edits: [Edit] = []
     private(set) var areEditsComplete = true
 
-    private var rootByCode: [FindingCode: Int] = [:]
+    private var rootByCode: [FormProblem.Code: Int] = [:]
 
-    /// A form made of oddities must not fill the memory with what is said about them.
+    /// A form full of problems must not fill the memory with findings.
     static let maximumRoots = 1000
     static let maximumEdits = 100_000
 
-    /// - Parameter cause: The code whose problem brings this one about; it goes under that where it was found.
-    mutating func add(_ finding: Finding, under cause: FindingCode? = nil) {
+    /// - Parameter cause: The code of the finding that causes this one, which becomes its consequence.
+    mutating func add(_ finding: Finding, under cause: FormProblem.Code? = nil) {
         if let edits = finding.edits {
             if self.edits.count + edits.count <= Self.maximumEdits {
                 self.edits += edits
@@ -24,7 +24,7 @@ struct FindingList: Sendable {
                 areEditsComplete = false
             }
         }
-        // What is an error does not go under a warning: there it would not count as one.
+        // An error does not become a warning's consequence, where it would not count as an error.
         if let root = cause.flatMap({ rootByCode[$0] }), !finding.outweighs(roots[root]) {
             return roots[root].append(finding)
         }
@@ -39,7 +39,7 @@ struct FindingList: Sendable {
         roots.append(finding)
     }
 
-    /// Puts what weighs more in the place of a root, which goes under it.
+    /// Replaces a root with a more serious finding, and makes the root its consequence.
     private mutating func replace(_ root: Int, by finding: Finding) {
         var finding = finding
         var former = roots[root]
@@ -51,8 +51,8 @@ struct FindingList: Sendable {
         roots[root] = finding
     }
 
-    /// Puts what was found before its cause under it.
-    mutating func subordinate(_ code: FindingCode, under causes: [FindingCode]) {
+    /// Makes a finding the consequence of a cause that was found later.
+    mutating func subordinate(_ code: FormProblem.Code, under causes: [FormProblem.Code]) {
         guard let index = rootByCode[code], let cause = causes.compactMap({ rootByCode[$0] }).first,
             !roots[index].outweighs(roots[cause])
         else { return }
@@ -67,12 +67,12 @@ struct FindingList: Sendable {
         rootByCode = Dictionary(uniqueKeysWithValues: roots.enumerated().map { ($0.element.code, $0.offset) })
     }
 
-    func holds(_ code: FindingCode) -> Bool { rootByCode[code] != nil }
+    func holds(_ code: FormProblem.Code) -> Bool { rootByCode[code] != nil }
 
     var holdsError: Bool { roots.contains { $0.severity == .error } }
 
-    /// Errors before warnings, the head before the body, how the body was sent before what it is, and then as they
-    /// stand in the request.
+    /// Errors before warnings, the head before the body, how the body was sent before its content, and otherwise in the
+    /// order of the request.
     var sorted: [Finding] {
         roots.enumerated().sorted { left, right in
             let (one, other) = (left.element, right.element)
@@ -87,14 +87,14 @@ struct FindingList: Sendable {
 extension Finding {
     fileprivate func outweighs(_ other: Finding) -> Bool { severity == .error && other.severity != .error }
 
-    /// Takes what follows from it.
+    /// Adds a consequence.
     mutating func append(_ consequence: Finding) {
         consequenceCount += 1
         if consequences.count < Self.maximumConsequences { consequences.append(consequence) }
     }
 
-    /// Whether it is about how the body was sent: what is wrong in it may only follow.
+    /// Whether it is about how the body was sent, which may be the cause of what is wrong in it.
     fileprivate var isAboutFraming: Bool {
-        code == .form(.contentLengthMismatch) || code == .form(.malformedChunk)
+        code == .contentLengthMismatch || code == .malformedChunk
     }
 }

@@ -1,19 +1,19 @@
 import PostcardForm
 
-/// Takes what `curl --trace` and `curl --trace-ascii` write, however it is cut, and gives back the bytes that one of
-/// its requests was sent as.
+/// Reads the output of `curl --trace` and `curl --trace-ascii`, in chunks of any size, and returns the bytes of one of
+/// its requests.
 ///
-/// A line of `--trace` holds sixteen bytes in hexadecimal digits. One of `--trace-ascii` holds up to 64 characters,
-/// ends where a CRLF stands in the data, and shows a dot for every byte that is no printable ASCII: lines tell their
-/// offsets, so that every byte keeps its place, but not what it was.
+/// A line of `--trace` has sixteen bytes in hexadecimal digits. A line of `--trace-ascii` has up to 64 characters, ends
+/// at a CRLF in the data, and shows a dot for every byte that is not printable ASCII. Lines begin with their offsets,
+/// so every byte keeps its place, but some bytes are lost.
 struct CurlTrace: Sendable {
-    /// Which request is taken, from 1; `nil` for the first that has a body.
+    /// The number of the request to return, from 1; `nil` for the first with a body.
     private let entry: Int?
     private var line: [UInt8] = []
     private var block = Block.other
     private var notation: Notation?
     private var choice = Choice.searching
-    /// The request that the trace is in, from 1.
+    /// The number of the current request, from 1.
     private(set) var requestCount = 0
     private(set) var takenEntry: Int?
     /// Whether lines are missing or were changed, so that the bytes are not certain.
@@ -21,7 +21,7 @@ struct CurlTrace: Sendable {
 
     private enum Notation { case hexadecimal, characters }
 
-    /// What the lines with an offset belong to.
+    /// What the lines with an offset are part of.
     private enum Block {
         case other
         case header(Filling)
@@ -34,16 +34,16 @@ struct CurlTrace: Sendable {
         var count = 0
     }
 
-    /// Which request's bytes are handed on.
+    /// Which request's bytes are returned.
     private enum Choice {
         case searching
-        /// The head of a request that may turn out to have no body; data or a response came behind it or not.
+        /// The head of a request that may have no body, and whether data or a response followed it.
         case head([UInt8], isAnswered: Bool)
         case body
         case done
     }
 
-    /// No line of curl's with data is longer; what it says about a connection may be, and is cut.
+    /// No data line of curl is longer. Its notes on a connection may be, and are cut.
     private static let maximumLineLength = 512
     private static let maximumHeadBytes = 64 << 10
 
@@ -51,7 +51,7 @@ struct CurlTrace: Sendable {
         self.entry = entry
     }
 
-    /// Whether bytes of a request are not what was sent: every dot may be another byte.
+    /// Whether bytes are lost: every dot may be another byte.
     var isLossy: Bool { notation == .characters }
 
     /// Whether an input that begins so is a trace.
@@ -118,8 +118,8 @@ struct CurlTrace: Sendable {
         hand(on: bytes, into: &output)
     }
 
-    /// What stands between the end of one line of characters and the next: a CRLF, or nothing where the line was full.
-    /// Blanks at its end may have been lost in an editor.
+    /// What was between one line of characters and the next: a CRLF, or nothing if the line was full. An editor may
+    /// have removed blanks at its end.
     private mutating func lineBreak(from end: Int, to next: Int) -> [UInt8] {
         guard next >= end, next - end <= 66 else {
             isDamaged = true
@@ -151,7 +151,7 @@ struct CurlTrace: Sendable {
     private mutating func begin(_ title: Title, into output: inout [UInt8]) {
         switch title.kind {
         case .sentHeader(let size):
-            // curl writes a long head in several pieces; an answer or data between two heads parts two requests.
+            // curl writes a long head in several pieces. A response or data between two heads separates two requests.
             if case .head(_, isAnswered: false) = choice {} else { beginRequest(into: &output) }
             block = .header(Filling(size: size))
         case .sentData(let size):
@@ -193,7 +193,7 @@ struct CurlTrace: Sendable {
     }
 }
 
-/// A line that says what the lines behind it are, such as `=> Send data, 325 bytes (0x145)`.
+/// A line that describes the following lines, such as `=> Send data, 325 bytes (0x145)`.
 private struct Title {
     enum Kind {
         case sentHeader(size: Int)
@@ -204,13 +204,13 @@ private struct Title {
 
     let kind: Kind
 
-    /// `nil` for a line that is none.
+    /// `nil` for any other line.
     init?(_ line: some Collection<UInt8>) {
         let text = String(decoding: line.prefix(100), as: UTF8.self)
         guard let arrow = ["=> Send ", "<= Recv ", "== Info"].compactMap({ text.firstRange(of: $0) }).first else {
             return nil
         }
-        // --trace-time and --trace-ids put a time and numbers in front, and nothing else may stand there.
+        // --trace-time and --trace-ids add a time and numbers in front. Nothing else is allowed there.
         let allowed = "0123456789:.[]- "
         guard text[..<arrow.lowerBound].allSatisfy({ allowed.contains($0) || $0 == "x" }) else { return nil }
         let words = text[arrow.upperBound...].split(separator: ",", maxSplits: 1)
@@ -229,7 +229,7 @@ private struct DataLine {
     let offset: Int
     let characters: ArraySlice<UInt8>
 
-    /// `nil` for a line that is none.
+    /// `nil` for any other line.
     init?(_ line: [UInt8]) {
         guard let colon = line.prefix(17).firstIndex(of: UInt8(ascii: ":")), colon >= 4 else { return nil }
         var offset = 0
@@ -238,7 +238,7 @@ private struct DataLine {
             offset = offset << 4 | Int(digit)
         }
         self.offset = offset
-        // An editor may have taken the blank of an empty line away.
+        // An editor may have removed the blank of an empty line.
         characters = line[(colon + 1)...].dropFirst()
     }
 

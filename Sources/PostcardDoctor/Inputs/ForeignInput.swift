@@ -1,6 +1,6 @@
 import PostcardForm
 
-/// What an input is that is no HTTP request, told by its first bytes.
+/// What an input other than an HTTP request is, by its first bytes.
 enum ForeignInput: Sendable, Equatable {
     case empty
     /// The body of a form without its head.
@@ -18,10 +18,10 @@ enum ForeignInput: Sendable, Equatable {
     case text
     case binary
 
-    /// How many first bytes are looked at.
+    /// How many first bytes are checked.
     static let startLength = 1024
 
-    /// What begins so; `nil` where it may be a request, though a broken one.
+    /// `nil` if it may be a request, even a broken one.
     init?(_ start: [UInt8]) {
         if start.isEmpty {
             self = .empty
@@ -59,7 +59,7 @@ enum ForeignInput: Sendable, Equatable {
             return .verboseCurl
         }
         if first.first == UInt8(ascii: "{") || first.first == UInt8(ascii: "[") { return .json }
-        // A byte that no text has, near the beginning of what is no form.
+        // A byte that text does not have.
         if start.contains(where: { $0 < 0x20 && !(0x08...0x0D).contains($0) && $0 != 0x1B }) { return .binary }
         if lines.dropFirst().prefix(8).contains(where: isHeaderField) { return nil }
         if lines.count <= 2, !first.contains(UInt8(ascii: " ")), first.contains(UInt8(ascii: "=")) {
@@ -70,7 +70,7 @@ enum ForeignInput: Sendable, Equatable {
         return isText ? .text : .binary
     }
 
-    /// Two words and a version, or at least a method and a path: the examination says what is wrong with it.
+    /// Two words and a version, or at least a method and a path. The examination finds what is wrong with it.
     private static func isRequestLine(_ line: ArraySlice<UInt8>) -> Bool {
         let words = line.split(separator: UInt8(ascii: " "))
         guard words.count >= 2, words[0].allSatisfy({ (0x41...0x5A).contains($0 & 0xDF) }) else { return false }
@@ -82,7 +82,7 @@ enum ForeignInput: Sendable, Equatable {
         return line[..<colon].allSatisfy { $0.isDigit || $0 == UInt8(ascii: "-") || (0x41...0x5A).contains($0 & 0xDF) }
     }
 
-    /// The boundary of a first line that is a delimiter, where a part's header follows.
+    /// The boundary, if the first line is a delimiter and a part's header follows.
     private static func boundary(_ line: ArraySlice<UInt8>, _ start: [UInt8]) -> String? {
         guard line.starts(with: "--".utf8), line.count > 2, line.count <= 72 else { return nil }
         let text = String(decoding: start, as: UTF8.self).lowercased()
@@ -100,7 +100,7 @@ extension ForeignInput {
         case .response: "The input is an HTTP response, not a request."
         case .verboseCurl: "The input is what curl -v prints, which does not show the body."
         case .tls: "The input is encrypted: it begins as a TLS connection does."
-        case .http2: "The input is HTTP/2 as it is on the wire, whose frames are not read here."
+        case .http2: "The input is raw HTTP/2, whose frames are not supported here."
         case .json: "The input is JSON, not an HTTP request."
         case .encodedForm: "The input is a form in application/x-www-form-urlencoded, without its request's head."
         case .utf16: "The input is text in UTF-16, in which no request is sent."
@@ -108,22 +108,22 @@ extension ForeignInput {
         case .executable: "The input is a program, not an HTTP request."
         case .media(let type): "The input is a file of type \(type), not an HTTP request."
         case .text: "The input is text, not an HTTP request: it begins with no request line and no header fields."
-        case .binary: "The input is no HTTP request: it begins with bytes that are no text."
+        case .binary: "The input is not an HTTP request: it begins with bytes that are not text."
         }
     }
 
-    /// What to give instead, in a sentence.
+    /// What to pass instead, in a sentence.
     var fix: String {
         switch self {
         case .body(let boundary):
-            "Name the Content-Type it was sent with: --content-type 'multipart/form-data; boundary=\(boundary)'."
+            "Add the Content-Type it was sent with: --content-type 'multipart/form-data; boundary=\(boundary)'."
         case .verboseCurl: "Record the request with curl --trace FILE, which keeps every byte."
-        case .tls: "Send to http:// in place of https://, or record the request in the client or a proxy."
+        case .tls: "Send to http:// instead of https://, or record the request in the client or a proxy."
         case .http2: "Record it with curl --trace or as a HAR, or send it over HTTP/1.1."
         case .utf16: "Save it as it was sent; a shell that redirects text, such as PowerShell, changes the bytes."
         case .packetCapture: "Follow the TCP stream and save the bytes that the client sent as raw."
         case .empty, .response, .json, .encodedForm, .executable, .media, .text, .binary:
-            "Give the request as it was sent, a trace of curl's or a HAR file, or a form's body and its Content-Type with "
+            "Pass the request as it was sent, a curl trace or a HAR file, or a form's body with its Content-Type in "
                 + "--content-type."
         }
     }

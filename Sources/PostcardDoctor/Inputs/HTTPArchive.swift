@@ -9,19 +9,19 @@ import PostcardForm
 struct HTTPArchive {
     let entries: [Entry]
 
-    /// - Throws: ``InputError`` where the bytes are no HAR.
+    /// - Throws: ``InputError`` if the bytes are not a HAR.
     init(_ bytes: [UInt8]) throws(InputError) {
         do {
             let start = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
             entries = try JSONDecoder().decode(File.self, from: Data(bytes[start...])).log.entries
         } catch {
-            throw .malformedArchive(Self.reason(error))
+            throw .malformedArchive(Self.reason(error), error)
         }
     }
 
-    /// The entry that is meant, from 1.
+    /// The chosen entry, with its number from 1.
     ///
-    /// - Throws: ``InputError`` where there is no such entry, or where none is given and there are several uploads.
+    /// - Throws: ``InputError`` if there is no such entry, or if `number` is `nil` and there are several uploads.
     func choose(_ number: Int?) throws(InputError) -> (number: Int, entry: Entry) {
         if let number {
             guard entries.indices.contains(number - 1) else { throw .noEntry(number, of: entries.count) }
@@ -43,8 +43,8 @@ struct HTTPArchive {
         switch error {
         case DecodingError.keyNotFound(let key, _): "It has no \"\(key.stringValue)\"."
         case DecodingError.typeMismatch(_, let context), DecodingError.valueNotFound(_, let context):
-            "Its \"\(context.codingPath.map(\.stringValue).joined(separator: "."))\" is of another kind."
-        default: "It is no JSON."
+            "Its \"\(context.codingPath.map(\.stringValue).joined(separator: "."))\" has another type."
+        default: "It is not JSON."
         }
     }
 
@@ -56,7 +56,7 @@ struct HTTPArchive {
         }
     }
 
-    /// A request, and what came back, which is not read.
+    /// A request. The response is ignored.
     struct Entry: Decodable {
         let request: Request
     }
@@ -77,7 +77,7 @@ struct HTTPArchive {
     struct PostData: Decodable {
         let mimeType: String?
         let text: String?
-        /// `base64` where a proxy keeps the bytes so, as HAR 1.2 has it for responses.
+        /// `base64` if a proxy stores the bytes this way, as HAR 1.2 does for responses.
         let encoding: String?
         let params: [Param]?
     }
@@ -93,13 +93,13 @@ extension HTTPArchive.Entry {
         return types.contains { $0.lowercased().contains("multipart/") }
     }
 
-    /// The request as it would be sent over HTTP/1.1, and what the archive does not tell of it.
+    /// The request as it would be sent over HTTP/1.1, and what the archive lacks.
     func recording() -> HTTPArchive.Recording {
         let body = request.body
         var head = "\(HTTPArchive.onOneLine(request.method)) \(request.target) HTTP/1.1\r\n"
         var hasLength = false
         for field in request.headers ?? [] where !field.name.hasPrefix(":") {
-            // A recorder has put the chunks of a body together, and HTTP/2 has none.
+            // The recorder joined the chunks of the body, and HTTP/2 has none.
             if field.name.lowercased() == "transfer-encoding" { continue }
             if field.name.lowercased() == "content-length" {
                 hasLength = true
@@ -117,16 +117,16 @@ extension HTTPArchive.Entry {
 }
 
 extension HTTPArchive {
-    /// What an archive holds of a request.
+    /// What an archive contains of a request.
     struct Recording {
         let bytes: [UInt8]
-        /// What it does not tell, in a sentence.
+        /// What it lacks, in a sentence.
         let remark: String?
-        /// What is to be said where it holds none of the body.
+        /// The message if it contains nothing of the body.
         let missingBody: String?
     }
 
-    /// A text without line breaks: some recorders put the values of several fields into one, on a line each.
+    /// Removes line breaks: some recorders join the values of several fields, one per line.
     fileprivate static func onOneLine(_ text: String) -> String {
         String(String.UnicodeScalarView(text.unicodeScalars.map { $0 == "\r" || $0 == "\n" ? " " : $0 }))
     }
@@ -137,7 +137,7 @@ extension HTTPArchive.Request {
         var bytes: [UInt8]
         var isExact = true
         var remark: String?
-        /// What is to be said where none of the bytes were recorded.
+        /// The message if no byte was recorded.
         var missing: String?
     }
 
@@ -145,7 +145,7 @@ extension HTTPArchive.Request {
         (headers ?? []).filter { $0.name.lowercased() == name }.map(\.value)
     }
 
-    /// The part of the URL that a request line has, which has no blanks and no line breaks.
+    /// The part of the URL for the request line, without blanks and line breaks.
     fileprivate var target: String {
         rawTarget.unicodeScalars.reduce(into: "") { target, scalar in
             let isVisible = scalar.value > 0x20 && scalar.value != 0x7F
@@ -161,8 +161,8 @@ extension HTTPArchive.Request {
         return target.hasPrefix("/") ? String(target) : "/" + target
     }
 
-    /// The body's bytes. HAR keeps a body as text: what is not UTF-8 is written by some as one character a byte, by
-    /// others left out, and the sizes tell which.
+    /// The body's bytes. HAR stores a body as text. For bytes that are not UTF-8, some recorders write one character
+    /// per byte and others leave them out; the sizes show which.
     fileprivate var body: Body {
         let text = postData?.text ?? ""
         guard let postData, !text.isEmpty else { return Body(bytes: [], missing: missingBody) }
@@ -185,25 +185,25 @@ extension HTTPArchive.Request {
         return Body(
             bytes: bytes, isExact: false,
             remark:
-                "The HAR holds \(bytes.count) of the body's \(size) bytes: a browser leaves out what a file held, or "
-                + "replaces what is no text. Offsets and sizes are those of the HAR.")
+                "The HAR has only \(bytes.count) of the body's \(size) bytes: browsers leave out a file's content, "
+                + "or replace what is not text. Offsets and sizes are those in the HAR.")
     }
 
-    /// The number of the body's bytes, as far as the archive says; -1 where its recorder did not know.
+    /// The size of the body by the archive, in bytes; -1 if its recorder did not know it.
     private var sizes: [Int] {
         [bodySize, values(of: "content-length").first.flatMap { Int($0) }].compactMap { $0 }
     }
 
-    /// What is to be said of a body without a byte; `nil` where the request had none.
+    /// The message about a body without recorded bytes; `nil` if the request had no body.
     private var missingBody: String? {
         let isUpload = postData != nil || values(of: "content-type").contains { $0.lowercased().contains("multipart/") }
         guard isUpload || sizes.contains(where: { $0 > 0 }), !sizes.contains(0) else { return nil }
         return postData?.params?.isEmpty == false
-            ? "The HAR lists the form's fields and holds none of the body's bytes: only the head can be judged."
-            : "The HAR holds none of the body's bytes: only the head can be judged."
+            ? "The HAR lists the form's fields, but has none of the body's bytes: only the head can be checked."
+            : "The HAR has none of the body's bytes: only the head can be checked."
     }
 
     private static let replaced =
-        "The HAR holds the body as text, in which bytes that are no UTF-8 were replaced. Offsets and sizes are those of "
-        + "the HAR."
+        "The HAR has the body as text, in which bytes that are not UTF-8 were replaced. Offsets and sizes are those "
+        + "in the HAR."
 }

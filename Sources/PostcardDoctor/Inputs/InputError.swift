@@ -1,54 +1,81 @@
-/// Why no request can be taken from an input.
-public struct InputError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// What kind of failure it is.
-    public enum Code: String, Sendable, Hashable {
-        /// The HAR is broken, or larger than can be read.
-        case malformedArchive = "malformed-archive"
-        /// There is no entry of the number that was asked for.
-        case noEntry = "no-entry"
-        /// There are several uploads, and a number must say which is meant.
-        case severalUploads = "several-uploads"
-        /// There is no request with a body.
-        case noUpload = "no-upload"
+/// Why no request can be read from an input.
+public struct InputError: Error, Sendable, CustomStringConvertible {
+    /// What kind of error it is; stable across versions.
+    public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
+        public let rawValue: String
+
+        public init(rawValue: String) {
+            self.rawValue = rawValue
+        }
+
+        /// The HAR file is broken or too large.
+        public static let malformedArchive = Code(rawValue: "malformed-archive")
+        /// The input has no entry with the given number.
+        public static let noEntry = Code(rawValue: "no-entry")
+        /// The input has several uploads, and a number must choose one.
+        public static let severalUploads = Code(rawValue: "several-uploads")
+        /// The input has no request with a body.
+        public static let noUpload = Code(rawValue: "no-upload")
+
+        public var description: String { rawValue }
     }
 
-    /// What kind of failure it is.
+    /// What kind of error it is.
     public let code: Code
 
-    /// What happened and what to do, in sentences.
-    public let description: String
+    /// What happened, in a sentence.
+    public let message: String
 
-    /// The uploads that could be meant, one a line with its number in front.
+    /// What to do, in a sentence or two.
+    public let advice: String
+
+    /// The uploads to choose from, each as a line that begins with its number.
     public let uploads: [String]
 
-    private init(_ code: Code, _ description: String, uploads: [String] = []) {
+    /// The decoder's error, if a HAR file is broken.
+    public let underlyingError: (any Error)?
+
+    private init(
+        _ code: Code, _ message: String, advice: String, uploads: [String] = [], underlyingError: (any Error)? = nil
+    ) {
         self.code = code
-        self.description = description
+        self.message = message
+        self.advice = advice
         self.uploads = uploads
+        self.underlyingError = underlyingError
     }
 
-    static func malformedArchive(_ reason: String) -> InputError {
-        InputError(.malformedArchive, "The input begins as JSON and is no HAR file. \(reason)")
+    public var description: String { "\(message) \(advice)" }
+}
+
+extension InputError {
+    private static let export =
+        "Send the form again and export that request alone, or record it with curl --trace FILE."
+
+    static func malformedArchive(_ reason: String, _ error: any Error) -> InputError {
+        InputError(
+            .malformedArchive, "The input begins as JSON and is not a HAR file. \(reason)", advice: export,
+            underlyingError: error)
     }
 
     static func archiveTooLarge(_ maximum: Int) -> InputError {
         InputError(
-            .malformedArchive,
-            "The HAR file is larger than \(maximum >> 20) MiB. Clear the recorder, send the form once more and export that "
-                + "alone, or record it with curl --trace FILE.")
+            .malformedArchive, "The HAR file is larger than \(maximum >> 20) MiB.",
+            advice: "Clear the recorder. \(export)")
     }
 
     static func noEntry(_ number: Int, of count: Int) -> InputError {
-        InputError(.noEntry, "There is no entry \(number): the input holds \(count), counted from 1.")
+        InputError(
+            .noEntry, "There is no entry \(number): the input has \(count).", advice: "Entries are counted from 1.")
     }
 
     static func noUpload(entries: Int) -> InputError {
-        InputError(.noUpload, "None of the \(entries) requests in the input has a body.")
+        InputError(.noUpload, "None of the \(entries) requests in the input has a body.", advice: export)
     }
 
     static func severalUploads(_ uploads: [String]) -> InputError {
         InputError(
-            .severalUploads, "The input holds \(uploads.count) uploads. Choose one by its number, with --entry N.",
-            uploads: uploads)
+            .severalUploads, "The input has \(uploads.count) uploads.",
+            advice: "Choose one by its number, with --entry N.", uploads: uploads)
     }
 }

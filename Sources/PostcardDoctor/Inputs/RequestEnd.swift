@@ -1,9 +1,9 @@
 import PostcardForm
 
-/// Tells where a request ends that comes in on a connection, which stays open behind it.
+/// Finds the end of a request on a connection that stays open after it.
 ///
-/// A request so broken that its end cannot be told has none: whoever waits for it needs a timeout.
-public struct RequestEnd: Sendable {
+/// The end of a badly broken request cannot be found: the caller needs a timeout.
+package struct RequestEnd: Sendable {
     private var state = State.head([])
 
     private enum State {
@@ -16,21 +16,21 @@ public struct RequestEnd: Sendable {
 
     private static let maximumHeadBytes = 64 << 10
 
-    /// Begins with a connection.
-    public init() {}
+    /// Starts reading a connection.
+    package init() {}
 
-    /// Whether the request has ended, or nothing that came can be the beginning of one.
-    public var isComplete: Bool {
+    /// Whether the request has ended, or the bytes received so far cannot begin one.
+    package var isComplete: Bool {
         if case .complete = state { true } else { false }
     }
 
     /// Whether the sender waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1).
-    public private(set) var expectsContinue = false
+    package private(set) var expectsContinue = false
 
     /// Reads the next bytes of the connection.
     ///
     /// - Parameter chunk: Any number of bytes.
-    public mutating func read(_ chunk: RawSpan) {
+    package mutating func read(_ chunk: RawSpan) {
         switch state {
         case .head(var head):
             let known = head.count
@@ -42,7 +42,7 @@ public struct RequestEnd: Sendable {
             }
             begin(head[..<end])
             if case .complete = state { return }
-            // What is more than a head holds is body.
+            // The rest is the body.
             read(chunk.extracting((end - known)...))
         case .body(let rest):
             let left = rest - Int64(chunk.byteCount)
@@ -56,7 +56,7 @@ public struct RequestEnd: Sendable {
     }
 
     private static func state(withoutEnd head: [UInt8]) -> State {
-        // Who speaks TLS or HTTP/2 waits for an answer in it, and sends nothing more.
+        // A client that uses TLS or HTTP/2 waits for a reply and sends nothing more.
         switch ForeignInput(head) {
         case .tls, .http2: .complete
         default: head.count < maximumHeadBytes ? .head(head) : .unknown
@@ -86,7 +86,7 @@ public struct RequestEnd: Sendable {
         } else if let length {
             state = length > 0 ? .body(rest: length) : .complete
         } else {
-            // Without a length there is no body, as receivers see it (RFC 9112 §6.3): what follows may be one.
+            // Without a length, receivers see no body (RFC 9112 §6.3), but what follows may be one.
             state = .unknown
         }
     }

@@ -1,11 +1,17 @@
 import PostcardForm
 
-/// Takes a request out of what it was recorded in, chunk by chunk, and gives back the bytes it was sent as.
+/// Reads a recorded request in any known format, chunk by chunk, and explains it.
 ///
-/// A raw request and a trace of curl's may have any size. A HAR file is read whole, up to
-/// ``maximumArchiveBytes``.
-public struct RequestInput: Sendable {
-    /// What a request can be recorded in.
+/// ```swift
+/// var examination = InputExamination()
+/// while let chunk = try file.read(upToCount: 1 << 20) { try examination.read(chunk.bytes) }
+/// let explanation = try examination.finish()
+/// ```
+///
+/// It reads raw HTTP/1.1 requests, the output of `curl --trace` and `curl --trace-ascii`, and HAR 1.2 files. For
+/// anything else the explanation says what it is.
+public struct InputExamination: Sendable {
+    /// The formats of a recorded request.
     public enum Format: String, Sendable, Hashable {
         /// The request's own bytes.
         case request
@@ -17,14 +23,65 @@ public struct RequestInput: Sendable {
         case httpArchive = "har"
     }
 
+    private var input: RequestInput
+    private var examination = RequestExamination()
+
+    /// Starts reading an input.
+    ///
+    /// - Parameters:
+    ///   - entry: The number of the request in a HAR file or a trace, from 1. Defaults to the only upload of a HAR
+    ///     file, or the first request with a body of a trace.
+    ///   - format: What the input is. Defaults to what its first bytes suggest.
+    public init(entry: Int? = nil, format: Format? = nil) {
+        input = RequestInput(entry: entry, format: format)
+    }
+
+    /// What the input is; `nil` while it has too few bytes to know.
+    public var format: Format? { input.format }
+
+    /// What the input lacks of the request, in sentences.
+    public var remarks: [String] { input.remarks }
+
+    /// Reads the next bytes of the input.
+    ///
+    /// - Parameter chunk: Any number of bytes.
+    /// - Throws: ``InputError`` if no request can be read from the input.
+    public mutating func read(_ chunk: RawSpan) throws(InputError) {
+        try input.read(chunk) { examination.read($0) }
+    }
+
+    /// Ends the input and explains the request.
+    ///
+    /// - Throws: ``InputError`` if no request can be read from the input.
+    public mutating func finish() throws(InputError) -> Explanation {
+        try input.finish { examination.read($0) }
+        if let foreign = input.foreign { return Explanation(foreign, beginning: input.beginning) }
+        if let missingBody = input.missingBody { return examination.finish(withoutBody: missingBody) }
+        return examination.finish()
+    }
+}
+
+extension Explanation {
+    /// Explains an input that is not a request.
+    fileprivate init(_ foreign: ForeignInput, beginning: [UInt8]) {
+        var finding = Finding(.malformedRequest, in: .head, at: 0, foreign.message, fix: foreign.fix)
+        if !beginning.isEmpty { finding.excerpt = Excerpt(offset: 0, bytes: Array(beginning.prefix(Excerpt.reach))) }
+        self.init(boundary: nil, parts: [], findings: [finding])
+    }
+}
+
+/// Extracts a request from its recording, chunk by chunk, and returns the bytes that were sent.
+///
+/// A raw request and a curl trace may have any size. A HAR file is read whole, up to ``maximumArchiveBytes``.
+package struct RequestInput: Sendable {
     private let entry: Int?
-    private let knownFormat: Format?
+    private let knownFormat: InputExamination.Format?
     private let maximumArchiveBytes: Int
     private var state = State.start([])
-    /// The first bytes that were handed on.
+    /// The first bytes that were passed on.
     private(set) var beginning: [UInt8] = []
     private var archiveRemarks: [String] = []
-    /// What is to be said where the input holds none of the request's body; `nil` before its end.
+    /// The message if the input has nothing of the request's body; `nil` before its end.
     private(set) var missingBody: String?
 
     private enum State {
@@ -35,30 +92,30 @@ public struct RequestInput: Sendable {
         case failed(InputError)
     }
 
-    /// The most bytes of a HAR file: as much as a browser exports of a long session.
-    public static let maximumArchiveBytes = 256 << 20
+    /// The maximum size of a HAR file, in bytes: enough for a browser's long session.
+    package static let maximumArchiveBytes = 256 << 20
 
-    /// Enough to tell the formats apart.
+    /// Enough to distinguish the formats.
     private static let startLength = 128
 
-    /// Begins with an input.
+    /// Starts reading an input.
     ///
     /// - Parameters:
-    ///   - entry: Which of the requests in a HAR file or a trace is meant, from 1; `nil` for the only upload of a HAR
-    ///     file, and the first request with a body of a trace.
-    ///   - format: What the input is; `nil` where its first bytes are to tell.
-    public init(entry: Int? = nil, format: Format? = nil) {
+    ///   - entry: The number of the request in a HAR file or a trace, from 1. Defaults to the only upload of a HAR
+    ///     file, or the first request with a body of a trace.
+    ///   - format: What the input is. Defaults to what its first bytes suggest.
+    package init(entry: Int? = nil, format: InputExamination.Format? = nil) {
         self.init(entry: entry, format: format, maximumArchiveBytes: Self.maximumArchiveBytes)
     }
 
-    init(entry: Int? = nil, format: Format? = nil, maximumArchiveBytes: Int) {
+    init(entry: Int? = nil, format: InputExamination.Format? = nil, maximumArchiveBytes: Int) {
         self.entry = entry
         knownFormat = format
         self.maximumArchiveBytes = maximumArchiveBytes
     }
 
-    /// What the input turned out to be; `nil` while it has too few bytes to tell.
-    public var format: Format? {
+    /// What the input is; `nil` while it has too few bytes to know.
+    package var format: InputExamination.Format? {
         switch state {
         case .start, .failed: nil
         case .request: .request
@@ -67,14 +124,14 @@ public struct RequestInput: Sendable {
         }
     }
 
-    /// What the input is where it is nothing that a request is recorded in.
+    /// What the input is, if it is not a recorded request.
     var foreign: ForeignInput? {
         guard case .request = state else { return nil }
         return ForeignInput(beginning)
     }
 
-    /// What the input cannot tell of the request, in sentences for whoever judges it.
-    public var remarks: [String] {
+    /// What the input lacks of the request, in sentences.
+    package var remarks: [String] {
         switch state {
         case .start, .request, .failed: []
         case .archive: archiveRemarks
@@ -86,9 +143,9 @@ public struct RequestInput: Sendable {
     ///
     /// - Parameters:
     ///   - chunk: Any number of bytes.
-    ///   - handOn: Takes the request's next bytes.
-    /// - Throws: ``InputError`` where a HAR file is too large.
-    public mutating func read(_ chunk: RawSpan, handOn: (RawSpan) -> Void) throws(InputError) {
+    ///   - handOn: Receives the request's next bytes.
+    /// - Throws: ``InputError`` if a HAR file is too large.
+    package mutating func read(_ chunk: RawSpan, handOn: (RawSpan) -> Void) throws(InputError) {
         switch state {
         case .start(var start):
             chunk.withUnsafeBytes { start.append(contentsOf: $0) }
@@ -118,9 +175,9 @@ public struct RequestInput: Sendable {
 
     /// Ends the input.
     ///
-    /// - Parameter handOn: Takes the rest of the request's bytes.
-    /// - Throws: ``InputError`` where no request can be taken from the input.
-    public mutating func finish(handOn: (RawSpan) -> Void) throws(InputError) {
+    /// - Parameter handOn: Receives the rest of the request's bytes.
+    /// - Throws: ``InputError`` if no request can be read from the input.
+    package mutating func finish(handOn: (RawSpan) -> Void) throws(InputError) {
         if case .start = state { try begin(handOn: handOn) }
         switch state {
         case .start, .request:
@@ -164,7 +221,7 @@ public struct RequestInput: Sendable {
         try read(bytes.span.bytes, handOn: handOn)
     }
 
-    private static func format(of start: [UInt8]) -> Format {
+    private static func format(of start: [UInt8]) -> InputExamination.Format {
         let text = start.starts(with: [0xEF, 0xBB, 0xBF]) ? start[3...] : start[...]
         if CurlTrace.isTrace(text) { return .curlTrace }
         let first = text.first { !$0.isBlank && $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") }
@@ -186,16 +243,18 @@ public struct RequestInput: Sendable {
         var remarks: [String] = []
         if trace.isLossy {
             remarks.append(
-                "The trace is --trace-ascii's, where every byte that is no printable ASCII is a dot: offsets and sizes are "
-                    + "right, and what such bytes were cannot be told. Record it with --trace to be certain.")
+                "The trace was written by --trace-ascii, which replaces every byte that is not printable ASCII with "
+                    + "a dot. Offsets and sizes are right, but those bytes are lost. Record it with --trace to be "
+                    + "certain.")
         }
         if trace.isDamaged {
             remarks.append(
-                "Lines of the trace are missing or were changed, so that bytes of the request are not certain.")
+                "Lines of the trace are missing or were changed, so bytes of the request are not certain.")
         }
         if trace.requestCount > 1, let taken = trace.takenEntry {
             remarks.append(
-                "The trace holds \(trace.requestCount) requests; this is number \(taken). --entry N takes another.")
+                "The trace holds \(trace.requestCount) requests; this is number \(taken). Choose another with "
+                    + "--entry N.")
         }
         return remarks
     }

@@ -1,10 +1,10 @@
 import PostcardForm
 
-/// What a body is that is no form.
+/// What a body other than a form is.
 enum BodyKind {
     case json, urlEncoded, base64, percentEncoded, compressed
 
-    var code: DoctorCode {
+    var code: FormProblem.Code {
         switch self {
         case .json: .jsonBody
         case .urlEncoded: .urlEncodedBody
@@ -15,17 +15,17 @@ enum BodyKind {
     }
 
     /// Whether the body begins as gzip's format does (RFC 1952 §2.3.1).
-    static func isGzip(_ window: BodyWindow) -> Bool { window.holds([0x1F, 0x8B, 0x08], at: 0) }
+    static func isGzip(_ buffer: BodyBuffer) -> Bool { buffer.holds([0x1F, 0x8B, 0x08], at: 0) }
 
-    /// Tells it by the body's opening.
+    /// Recognizes the kind by the body's first bytes.
     ///
     /// - Parameter isEncoded: Whether the head says that the body is compressed.
-    init?(_ window: BodyWindow, isEncoded: Bool) {
-        if isEncoded || Self.isGzip(window) {
+    init?(_ buffer: BodyBuffer, isEncoded: Bool) {
+        if isEncoded || Self.isGzip(buffer) {
             self = .compressed
             return
         }
-        let bytes = window.bytes.prefix(1024)
+        let bytes = buffer.bytes.prefix(1024)
         let text = bytes.drop { $0.isBlank || $0 == .carriageReturn || $0 == .lineFeed }
         guard let first = text.first else { return nil }
         if Self.isJSON(text, first) {

@@ -1,6 +1,6 @@
 import PostcardForm
 
-/// Takes the chunks of RFC 9112 §7.1 apart, wherever they are cut.
+/// Decodes the chunks of RFC 9112 §7.1, however they are cut.
 struct ChunkedBody: Sendable {
     private var state = State.size(0, digits: 0)
     /// How many bytes the chunks have held so far.
@@ -9,15 +9,15 @@ struct ChunkedBody: Sendable {
     private enum State {
         /// In the digits that begin a chunk.
         case size(Int64, digits: Int)
-        /// In what may stand behind them.
+        /// In a chunk's extensions.
         case extensions(Int64)
-        /// Behind the CR of that line.
+        /// After the CR of that line.
         case sizeEnd(Int64)
         case data(rest: Int64)
-        /// Behind the data: before its CR, and before its LF.
+        /// After the data: before its CR, and before its LF.
         case dataEnd
         case dataLineFeed
-        /// In the lines behind the last chunk.
+        /// In the lines after the last chunk.
         case trailer(lineLength: Int)
         case trailerLineFeed(lineLength: Int)
         case complete
@@ -31,16 +31,16 @@ struct ChunkedBody: Sendable {
             nil
         case .failed:
             FormProblem(
-                .malformedChunk, at: length, "The body's chunks are malformed behind its first \(length) bytes.",
+                .malformedChunk, at: length, "The body's chunks are malformed after its first \(length) bytes.",
                 fix: "Write each chunk's length in hexadecimal digits and CRLF, its bytes, and CRLF.")
         default:
             FormProblem(
-                .malformedChunk, at: length, "The body's last chunk is missing; \(length) bytes came.",
+                .malformedChunk, at: length, "The body's last chunk is missing; \(length) bytes were received.",
                 fix: "End the body with a chunk of length 0.")
         }
     }
 
-    /// Reads bytes and hands on those that are the body's.
+    /// Reads bytes and passes on those of the body.
     mutating func read(_ bytes: RawSpan, handOn: (RawSpan) -> Void) {
         var position = 0
         while position < bytes.byteCount {
@@ -57,7 +57,7 @@ struct ChunkedBody: Sendable {
         }
     }
 
-    /// The state behind a byte that is not data.
+    /// The state after a byte that is not data.
     private func next(_ byte: UInt8) -> State {
         switch (state, byte) {
         case (.size(let size, let digits), _):

@@ -1,22 +1,22 @@
 import PostcardForm
 
-/// A Content-Disposition as it was meant, whatever its grammar.
+/// A Content-Disposition as it was meant, even if it is malformed.
 struct DispositionReading {
-    /// What stands before the first semicolon.
+    /// The range before the first semicolon.
     private(set) var type: Range<Int>
     private(set) var parameters: [Parameter] = []
 
     struct Parameter {
         let name: String
-        /// The value without its quotes, in the bytes that were read.
+        /// The range of the value, without its quotes.
         let value: Range<Int>
         let isQuoted: Bool
         let fault: Fault?
-        /// The value with the quotes around it that are no double quotes of ASCII; `nil` where there are none.
+        /// The range of the value with its quotes, if they are not ASCII double quotes; `nil` if there are none.
         var foreignQuotes: Range<Int>?
     }
 
-    /// What is wrong with a value, and can be put right.
+    /// What is wrong with a value, and can be fixed.
     enum Fault {
         case unescapedQuote, unquoted, unclosed, blanksAroundEquals
     }
@@ -86,7 +86,7 @@ struct DispositionReading {
                 index += 1
                 continue
             }
-            // Many semicolons in a row are looked at once.
+            // Several semicolons in a row are skipped together.
             var next = index
             while next < end, bytes[next].isBlank || bytes[next] == .semicolon { next += 1 }
             if beginsParameter(bytes, at: next, end: end) { return index }
@@ -108,7 +108,7 @@ struct DispositionReading {
         return index > start && index < end && bytes[index] == .equals
     }
 
-    /// What stands between single or typographic quotes.
+    /// The range between single or typographic quotes.
     private static func insideForeignQuotes(_ bytes: [UInt8], _ range: Range<Int>) -> Range<Int>? {
         let value = bytes[range]
         guard let open = openingQuotes.first(where: { value.starts(with: $0.utf8) })?.utf8.count,
@@ -137,8 +137,8 @@ struct DispositionReading {
         return false
     }
 
-    /// The value as it should have been written: `form-data`, and every parameter once and in quotes.
-    func mended(_ bytes: [UInt8]) -> [UInt8] {
+    /// The corrected value: `form-data`, and every parameter once and in quotes.
+    func corrected(_ bytes: [UInt8]) -> [UInt8] {
         var result = Array("form-data".utf8)
         var names: Set<String> = []
         for parameter in parameters where names.insert(parameter.name).inserted {
@@ -152,7 +152,7 @@ struct DispositionReading {
         return result
     }
 
-    /// A value between the quotes that it should have, with those inside it as browsers write them.
+    /// A value in double quotes, with quotes inside it escaped as browsers do.
     static func quoted(_ value: ArraySlice<UInt8>) -> [UInt8] {
         var result: [UInt8] = [.quote]
         var isEscaped = false

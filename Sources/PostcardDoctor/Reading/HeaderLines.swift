@@ -1,8 +1,8 @@
 import PostcardForm
 
-/// The lines of a part's header as they stand in the body, whatever they end in.
+/// The lines of a part's header in the body, with any kind of line break.
 struct HeaderLines {
-    /// The lines without their line breaks, as indices of the window.
+    /// The lines without their line breaks, as indices of the buffer.
     private(set) var lines: [Range<Int>] = []
     /// Where the content begins.
     private(set) var contentStart = 0
@@ -11,68 +11,68 @@ struct HeaderLines {
 
     enum End {
         case blankLine
-        /// Content follows at once.
+        /// Content follows directly.
         case content
-        /// A delimiter follows at once; there is no content.
+        /// A delimiter follows directly; there is no content.
         case delimiter
         /// The body ends.
         case body
-        /// No blank line comes for longer than any server would read.
+        /// There is no blank line within any server's limit.
         case limit
     }
 
     /// Longer than any server's limit.
     static let maximumBytes = 24 << 10
 
-    /// - Returns: `nil` where the window does not reach far enough.
-    init?(in window: BodyWindow, from start: Int, frame: Frame, partIndex: Int) {
+    /// - Returns: `nil` if the buffer is too short.
+    init?(in buffer: BodyBuffer, from start: Int, format: DelimiterFormat, partIndex: Int) {
         var index = start
         while true {
             if index - start > Self.maximumBytes {
                 finish(.limit, at: index)
                 return
             }
-            if index >= window.count {
-                guard window.isLast else { return nil }
+            if index >= buffer.count {
+                guard buffer.isLast else { return nil }
                 finish(.body, at: index)
                 return
             }
-            if !window.isLast, window.count - index < frame.delimiter.count + 8 { return nil }
-            if window.holds(frame.delimiter, at: index), window.endsDelimiter(at: index + frame.delimiter.count) {
+            if !buffer.isLast, buffer.count - index < format.delimiter.count + 8 { return nil }
+            if buffer.holds(format.delimiter, at: index), buffer.endsDelimiter(at: index + format.delimiter.count) {
                 finish(.delimiter, at: index)
-                noteDelimiter(at: index, from: start, window, partIndex)
+                noteDelimiter(at: index, from: start, buffer, partIndex)
                 return
             }
-            if let lineBreak = window.lineBreak(at: index) {
-                if lineBreak == .crlf || frame.lineBreak == lineBreak || lineBreak == .lf {
+            if let lineBreak = buffer.lineBreak(at: index) {
+                if lineBreak == .crlf || format.lineBreak == lineBreak || lineBreak == .lf {
                     let next = index + lineBreak.length
-                    if !lines.isEmpty || !window.beginsHeader(at: next) {
-                        note(lineBreak, at: index, window, partIndex)
+                    if !lines.isEmpty || !buffer.beginsHeader(at: next) {
+                        note(lineBreak, at: index, buffer, partIndex)
                         finish(.blankLine, at: next)
                         return
                     }
                     findings.append(
                         Finding(
-                            .doctor(.extraBlankLine), at: window.offset(of: index), length: lineBreak.length,
-                            part: partIndex, "A blank line stands between the delimiter and the part's header.",
-                            edits: [Edit(at: window.offset(of: index), length: Int64(lineBreak.length), [])]))
+                            .extraBlankLine, at: buffer.offset(of: index), length: lineBreak.length,
+                            part: partIndex, "There is a blank line between the delimiter and the part's header.",
+                            edits: [Edit(at: buffer.offset(of: index), length: Int64(lineBreak.length), [])]))
                     index = next
                     continue
                 }
             }
-            let end = window.lineEnd(from: index, endingAtCarriageReturn: frame.lineBreak == .cr)
-            if end == window.count, !window.isLast, end - start <= Self.maximumBytes { return nil }
-            guard window.isField(index..<end) || belongs(index..<end, in: window, frame) else {
-                findings.append(missingBlankLine(at: index, window, partIndex))
+            let end = buffer.lineEnd(from: index, endingAtCarriageReturn: format.lineBreak == .cr)
+            if end == buffer.count, !buffer.isLast, end - start <= Self.maximumBytes { return nil }
+            guard buffer.isField(index..<end) || belongs(index..<end, in: buffer, format) else {
+                findings.append(missingBlankLine(at: index, buffer, partIndex))
                 finish(.content, at: index)
                 return
             }
             lines.append(index..<end)
-            guard let lineBreak = window.lineBreak(at: end) else {
+            guard let lineBreak = buffer.lineBreak(at: end) else {
                 finish(end - start > Self.maximumBytes ? .limit : .body, at: end)
                 return
             }
-            note(lineBreak, at: end, window, partIndex)
+            note(lineBreak, at: end, buffer, partIndex)
             index = end + lineBreak.length
         }
     }
@@ -82,44 +82,44 @@ struct HeaderLines {
         contentStart = index
     }
 
-    private mutating func note(_ lineBreak: LineBreak, at index: Int, _ window: BodyWindow, _ partIndex: Int) {
+    private mutating func note(_ lineBreak: LineBreak, at index: Int, _ buffer: BodyBuffer, _ partIndex: Int) {
         guard lineBreak != .crlf else { return }
-        findings.append(.bareLineBreak(lineBreak, at: window.offset(of: index), part: partIndex))
+        findings.append(.bareLineBreak(lineBreak, at: buffer.offset(of: index), part: partIndex))
     }
 
-    private mutating func noteDelimiter(at index: Int, from start: Int, _ window: BodyWindow, _ partIndex: Int) {
-        let offset = window.offset(of: index)
+    private mutating func noteDelimiter(at index: Int, from start: Int, _ buffer: BodyBuffer, _ partIndex: Int) {
+        let offset = buffer.offset(of: index)
         guard !lines.isEmpty else { return }
         findings.append(
             Finding(
-                .doctor(.missingBlankLine), at: offset, part: partIndex,
+                .missingBlankLine, at: offset, part: partIndex,
                 "The next delimiter follows the part's header at once, with no blank line and no content.",
                 edits: [Edit(at: offset, "\r\n\r\n".utf8)]))
     }
 
-    private func missingBlankLine(at index: Int, _ window: BodyWindow, _ partIndex: Int) -> Finding {
-        let offset = window.offset(of: index)
+    private func missingBlankLine(at index: Int, _ buffer: BodyBuffer, _ partIndex: Int) -> Finding {
+        let offset = buffer.offset(of: index)
         return Finding(
-            .doctor(.missingBlankLine), at: offset, part: partIndex,
+            .missingBlankLine, at: offset, part: partIndex,
             "The content follows the part's header at once: the blank line between them is missing.",
             edits: [Edit(at: offset, "\r\n".utf8)])
     }
 
-    /// Whether a line that is no field is one that was written wrongly, and not the content's first.
-    private func belongs(_ line: Range<Int>, in window: BodyWindow, _ frame: Frame) -> Bool {
+    /// Whether a malformed line is part of the header, and not the first line of the content.
+    private func belongs(_ line: Range<Int>, in buffer: BodyBuffer, _ format: DelimiterFormat) -> Bool {
         if lines.isEmpty || line.count > 1024 { return lines.isEmpty && line.count <= 1024 }
-        if window.beginsHeader(at: line.lowerBound) { return true }
-        guard let lineBreak = window.lineBreak(at: line.upperBound) else { return false }
+        if buffer.beginsHeader(at: line.lowerBound) { return true }
+        guard let lineBreak = buffer.lineBreak(at: line.upperBound) else { return false }
         let next = line.upperBound + lineBreak.length
-        if window.beginsHeader(at: next) { return true }
-        guard let second = window.lineBreak(at: next) else { return false }
-        // The blank line follows, and behind it content rather than a delimiter.
-        return !window.holds(frame.delimiter, at: next + second.length)
+        if buffer.beginsHeader(at: next) { return true }
+        guard let second = buffer.lineBreak(at: next) else { return false }
+        // A blank line follows, and then content rather than a delimiter.
+        return !buffer.holds(format.delimiter, at: next + second.length)
     }
 }
 
-extension BodyWindow {
-    /// Whether the line is a field, or goes on with one.
+extension BodyBuffer {
+    /// Whether the line is a field or continues one.
     fileprivate func isField(_ line: Range<Int>) -> Bool {
         guard let first = self[line.lowerBound] else { return false }
         if first.isBlank { return true }
@@ -129,14 +129,14 @@ extension BodyWindow {
         return self[skippingBlanks(from: index)] == .colon
     }
 
-    /// Whether what follows a delimiter is no header, not even one that was written wrongly, up to a blank line or
-    /// another delimiter. Where the body ends before that, nobody can tell.
-    func holdsNoHeader(at start: Int, of frame: Frame) -> Bool {
+    /// Whether no header follows a delimiter, not even a malformed one, up to a blank line or another delimiter. If the
+    /// body ends before that, it cannot be known.
+    func holdsNoHeader(at start: Int, of format: DelimiterFormat) -> Bool {
         var index = start
         for number in 0..<Self.maximumLines {
             if index >= count { return !isLast }
-            if lineBreak(at: index) != nil || holds(frame.delimiter, at: index) { return number > 0 }
-            let end = lineEnd(from: index, endingAtCarriageReturn: frame.lineBreak == .cr)
+            if lineBreak(at: index) != nil || holds(format.delimiter, at: index) { return number > 0 }
+            let end = lineEnd(from: index, endingAtCarriageReturn: format.lineBreak == .cr)
             let line = index..<min(end, index + 1024)
             if (number == 0 && isField(line)) || isLikeHeader(line) { return false }
             index = end + (lineBreak(at: end)?.length ?? 0)
@@ -144,18 +144,126 @@ extension BodyWindow {
         return true
     }
 
-    /// More lines than a part's header has.
+    /// More lines than a real part's header has.
     private static let maximumLines = 16
 
-    /// Whether a line looks like one of a part's header, whatever is wrong with it.
+    /// Whether a line looks like part of a header, even if it is malformed.
     private func isLikeHeader(_ line: Range<Int>) -> Bool {
         beginsHeader(at: line.lowerBound) || line.contains { holds("form-data", at: $0) }
     }
 
-    /// Whether a boundary's line ends here, or closes the form.
+    /// Whether a delimiter's line ends here, or closes the form.
     func endsDelimiter(at index: Int) -> Bool {
         if self[index] == .dash, self[index + 1] == .dash { return true }
         let padded = skippingBlanks(from: index)
         return lineBreak(at: padded) != nil || (isLast && padded == count)
+    }
+}
+
+/// A part's header in well-formed lines, with the offset of each byte in the body.
+///
+/// Its problems are fixed here one by one, so that the parser can find the next one.
+struct HeaderText {
+    private(set) var bytes: [UInt8] = []
+    /// The offset of each byte in the body, and one more for the end.
+    private var places: [Int64] = []
+    /// The offset of the header, even if bytes are removed from it.
+    let start: Int64
+
+    init(_ lines: HeaderLines, in buffer: BodyBuffer) {
+        start = buffer.offset(of: lines.lines.first?.lowerBound ?? lines.contentStart)
+        for line in lines.lines {
+            bytes += buffer.bytes[line]
+            places += line.lazy.map { buffer.offset(of: $0) }
+            bytes += "\r\n".utf8
+            places += [buffer.offset(of: line.upperBound), buffer.offset(of: line.upperBound)]
+        }
+        places.append(buffer.offset(of: lines.lines.last?.upperBound ?? lines.contentStart))
+    }
+
+    /// The offset of a byte in the body.
+    func offset(of index: Int) -> Int64 { places[min(max(index, 0), places.count - 1)] }
+
+    /// The edit of the body that corresponds to ``replace(_:with:)``.
+    func edit(_ range: Range<Int>, with replacement: [UInt8]) -> Edit {
+        let start = offset(of: range.lowerBound)
+        return Edit(at: start, length: offset(of: range.upperBound) - start, replacement)
+    }
+
+    mutating func replace(_ range: Range<Int>, with replacement: [UInt8]) {
+        let place = offset(of: range.lowerBound)
+        bytes.replaceSubrange(range, with: replacement)
+        places.replaceSubrange(range, with: repeatElement(place, count: replacement.count))
+    }
+
+    /// The fields, each with its folded lines.
+    var fields: [Field] {
+        var fields: [Field] = []
+        var start = 0
+        while start < bytes.count {
+            let end = lineEnd(from: start)
+            defer { start = end + 2 }
+            if bytes[start].isBlank, !fields.isEmpty {
+                fields[fields.count - 1].value = fields[fields.count - 1].value.lowerBound..<end
+                continue
+            }
+            guard let colon = bytes[start..<end].firstIndex(of: .colon) else {
+                fields.append(Field(line: start, name: start..<start, value: start..<end))
+                continue
+            }
+            var value = colon + 1
+            while value < end, bytes[value].isBlank { value += 1 }
+            fields.append(Field(line: start, name: start..<colon, value: value..<end))
+        }
+        return fields
+    }
+
+    struct Field {
+        let line: Int
+        let name: Range<Int>
+        var value: Range<Int>
+    }
+
+    func field(_ lowercase: String) -> Field? {
+        fields.first { isNamed($0, lowercase) }
+    }
+
+    func isNamed(_ field: Field, _ lowercase: String) -> Bool {
+        var name = bytes[field.name]
+        while let last = name.last, last.isBlank { name.removeLast() }
+        return name.count == lowercase.utf8.count && zip(name, lowercase.utf8).allSatisfy { $0.asciiLowercased == $1 }
+    }
+
+    /// The end of the line at an index.
+    func lineEnd(from index: Int) -> Int {
+        var end = index
+        while end + 1 < bytes.count, bytes[end] != .carriageReturn || bytes[end + 1] != .lineFeed { end += 1 }
+        return end
+    }
+
+    func text(_ range: Range<Int>) -> String {
+        var bytes = self.bytes[range]
+        while let last = bytes.last, last.isBlank { bytes.removeLast() }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Parses the header with the receiver's parser.
+    ///
+    /// - Throws: ``FormProblem`` whose offset is an index of ``bytes``.
+    func parsed() throws(FormProblem) -> PartHeader? {
+        var parser = try FormParser(boundary: "B")
+        for piece in [Array("--B\r\n".utf8)[...], bytes[...], Array("\r\n".utf8)[...]] {
+            var position = 0
+            let event: FormEvent?
+            do {
+                event = try parser.nextEvent(in: piece.span.bytes, at: &position)
+            } catch {
+                throw FormProblem(
+                    error.code, at: error.offset - 5, part: error.partIndex, error.message, fix: error.fix,
+                    limit: error.limit)
+            }
+            if case .partBegan(let header)? = event { return header }
+        }
+        return nil
     }
 }

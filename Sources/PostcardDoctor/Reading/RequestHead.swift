@@ -3,7 +3,7 @@ import PostcardForm
 
 /// The head of a raw HTTP/1.1 request: what it says about the body, where, and what is wrong with it.
 struct RequestHead: Sendable {
-    /// A header field and where it stands, counted from the start of the request.
+    /// A header field and its position, from the start of the request.
     struct Field: Sendable {
         let name: String
         let value: String
@@ -18,10 +18,10 @@ struct RequestHead: Sendable {
     private(set) var fields: [Field] = []
     private(set) var findings: [Finding] = []
 
-    /// Where the blank line begins, which is where another field may be put in.
+    /// Where the blank line begins, and where another field may be inserted.
     private(set) var end = 0
 
-    /// The number of the head's bytes, the blank line included.
+    /// The number of the head's bytes, including the blank line.
     let length: Int
 
     private(set) var contentLength: Int64?
@@ -36,7 +36,7 @@ struct RequestHead: Sendable {
         all("content-encoding").contains { !$0.value.isEmpty && $0.value.lowercased() != "identity" }
     }
 
-    /// The field that names the type: of several, the one of a form.
+    /// The field with the type. Of several, the one for a form.
     var contentType: Field? {
         let types = all("content-type")
         return types.first { $0.value.lowercased().contains("multipart/form-data") } ?? types.first
@@ -44,8 +44,8 @@ struct RequestHead: Sendable {
 
     func all(_ name: String) -> [Field] { fields.filter { $0.name == name } }
 
-    /// Where the blank line behind a head ends. Lines may end in LF alone: a request that went through an editor
-    /// has lost its CRs, and the body is the place to say so.
+    /// The end of the blank line after a head. Lines may end in LF alone: an editor may have removed the CRs, and that
+    /// is reported later.
     ///
     /// - Parameter known: How many of the bytes were searched before.
     static func end(in bytes: [UInt8], from known: Int) -> Int? {
@@ -60,7 +60,7 @@ struct RequestHead: Sendable {
     }
 
     /// - Parameter bytes: The head with its blank line.
-    /// - Throws: ``Finding`` where the input is no request at all.
+    /// - Throws: ``Finding/Refusal`` if the input is not a request at all.
     init(_ bytes: [UInt8]) throws(Finding.Refusal) {
         length = bytes.count
         var start = 0
@@ -95,7 +95,8 @@ struct RequestHead: Sendable {
                     line.starts(with: "--".utf8)
                         ? "The input begins with a delimiter, not with a request line: it is a body alone."
                         : "The input does not begin with a request line.",
-                    fix: "Give the request as it was sent, or the body alone and its Content-Type with --content-type.")
+                    fix: "Pass the request as it was sent, or only the body, with its Content-Type in "
+                        + "--content-type.")
             )
         }
         isFramed = ["HTTP/2", "HTTP/3"].contains { words[2].starts(with: $0.utf8) }
@@ -116,7 +117,7 @@ struct RequestHead: Sendable {
         if nameEnd < colon {
             findings.append(
                 .malformedRequest(
-                    at: Int64(nameEnd), length: colon - nameEnd, "A blank stands between \(name) and its colon.",
+                    at: Int64(nameEnd), length: colon - nameEnd, "There is a blank between \(name) and its colon.",
                     fix: "Write Name: value, with no blank before the colon.",
                     edits: [Edit(in: .head, at: Int64(nameEnd), length: Int64(colon - nameEnd), [])]))
         }
@@ -135,7 +136,7 @@ struct RequestHead: Sendable {
         findings.append(
             .malformedRequest(
                 at: Int64(line.lowerBound), length: min(line.count, 80),
-                "The line \(text.debugDescription) of the head is no header field.",
+                "The line \(text.debugDescription) of the head is not a header field.",
                 fix: "Write Name: value, with no blank before the colon."))
     }
 
@@ -151,7 +152,7 @@ struct RequestHead: Sendable {
                 let last = lengths[lengths.count - 1]
                 findings.append(
                     Finding(
-                        .doctor(.conflictingLengths), in: .head, at: Int64(last.line.lowerBound),
+                        .conflictingLengths, in: .head, at: Int64(last.line.lowerBound),
                         length: last.line.count, "The head has \(lengths.count) Content-Length fields.",
                         edits: numbers.count == 1 ? removal(of: Array(lengths.dropFirst())) : nil))
             }
@@ -160,7 +161,7 @@ struct RequestHead: Sendable {
         if let length = lengths.first {
             findings.append(
                 Finding(
-                    .doctor(.conflictingLengths), in: .head, at: Int64(later(length, coding).line.lowerBound),
+                    .conflictingLengths, in: .head, at: Int64(later(length, coding).line.lowerBound),
                     length: later(length, coding).line.count,
                     "The head has both a Content-Length and a Transfer-Encoding.", edits: []))
             contentLength = nil
@@ -189,7 +190,7 @@ struct RequestHead: Sendable {
         findings.append(
             .malformedRequest(
                 at: Int64(field.valueStart), length: field.valueLength,
-                "The Content-Length \(field.value.debugDescription) is no number of bytes.",
+                "The Content-Length \(field.value.debugDescription) is not a number of bytes.",
                 fix: "Write the number of the body's bytes in decimal digits.", edits: []))
         return nil
     }
@@ -202,7 +203,7 @@ struct RequestHead: Sendable {
             if types.isEmpty {
                 findings.append(
                     Finding(
-                        .form(.missingContentType), in: .head, at: Int64(end), "The request has no Content-Type."))
+                        .missingContentType, in: .head, at: Int64(end), "The request has no Content-Type."))
             }
             return
         }
@@ -210,20 +211,20 @@ struct RequestHead: Sendable {
         let others = types.filter { $0.line != kept.line }
         findings.append(
             Finding(
-                .doctor(.duplicateContentType), in: .head, at: Int64(last.line.lowerBound), length: last.line.count,
+                .duplicateContentType, in: .head, at: Int64(last.line.lowerBound), length: last.line.count,
                 "The head has \(types.count) Content-Type fields.", edits: removal(of: others)))
     }
 }
 
 extension Finding {
-    /// What is thrown where nothing more can be said.
+    /// Thrown if nothing more can be found.
     struct Refusal: Error {
         let finding: Finding
     }
 
     fileprivate static func bareLineBreak(inHeadAt index: Int) -> Finding {
         Finding(
-            .doctor(.bareLineBreakInHead), in: .head, at: Int64(index), length: 1,
+            .bareLineBreakInHead, in: .head, at: Int64(index), length: 1,
             "A line of the request's head ends in LF without CR.",
             edits: [Edit(in: .head, at: Int64(index), length: 1, "\r\n".utf8)])
     }
@@ -232,6 +233,6 @@ extension Finding {
         at offset: Int64, length: Int = 0, _ message: String, fix: String, edits: [Edit]? = nil
     ) -> Finding {
         Finding(
-            .form(.malformedRequest), in: .head, at: offset, length: length, message, fix: fix, edits: edits)
+            .malformedRequest, in: .head, at: offset, length: length, message, fix: fix, edits: edits)
     }
 }

@@ -1,14 +1,14 @@
 import PostcardForm
 
 extension Explanation {
-    /// The same explanation with what these servers would say, by their default settings.
+    /// The same explanation, with what these servers would refuse with their default settings.
     ///
-    /// - Parameter servers: Whose rules to judge by; what they refuse are errors.
+    /// - Parameter servers: The servers whose limits apply. What they refuse is an error.
     public func judged(against servers: [ServerProfile]) -> Explanation {
         var judged = self
         let found = servers.flatMap { $0.findings(in: self) }
-        let common = FindingCode.doctor(.overCommonDefaults)
-        // Who asks about certain servers does not ask about the others.
+        let common = FormProblem.Code.overCommonDefaults
+        // The chosen servers replace the common ones.
         judged.findings = findings.filter { servers.isEmpty || $0.code != common }
         let errors = judged.findings.prefix { $0.severity == .error }.count
         judged.findings.insert(contentsOf: found, at: errors)
@@ -17,14 +17,14 @@ extension Explanation {
 }
 
 extension ServerProfile {
-    /// What the server has against a form.
+    /// What the server refuses in a form.
     func findings(in explanation: Explanation) -> [Finding] {
         let form = FormMeasures(
             bodySize: explanation.bodySize, partCount: explanation.partCount, parts: explanation.parts)
         var found = limits.compactMap { limit in
             form.excess(over: limit).map { place in
-                let more = limit.setting == nil ? "at most \(limit.phrase)" : "\(limit.phrase) unless told otherwise"
-                return finding(at: place, "\(title) takes \(more), and \(form.phrase(limit)).", fix: limit.fix)
+                let more = limit.setting == nil ? "at most \(limit.phrase)" : "\(limit.phrase) by default"
+                return finding(at: place, "\(title) accepts \(more), and \(form.phrase(limit)).", fix: limit.fix)
             }
         }
         found += orderFindings(explanation.parts)
@@ -33,7 +33,7 @@ extension ServerProfile {
     }
 
     private func finding(at place: FormMeasures.Place, _ message: String, fix: String) -> Finding {
-        Finding(.doctor(.refusedByServer), at: place.offset, part: place.part, message, fix: fix)
+        Finding(.refusedByServer, at: place.offset, part: place.part, message, fix: fix)
     }
 
     private func orderFindings(_ parts: [Explanation.Part]) -> [Finding] {
@@ -49,7 +49,7 @@ extension ServerProfile {
             found.append(
                 finding(
                     at: (parts[other].offset, other),
-                    "\(title) takes the file under the name \(onlyFileName.debugDescription), not "
+                    "\(title) accepts the file under the name \(onlyFileName.debugDescription), not "
                         + "\(parts[other].name.debugDescription).",
                     fix: "Name the file's part \(onlyFileName.debugDescription)."))
         }
@@ -62,14 +62,14 @@ extension ServerProfile {
             return [
                 finding(
                     at: (part.offset, index),
-                    "\(title) keeps the last part named \(part.name.debugDescription) alone.",
-                    fix: "Name the parts \((part.name + "[]").debugDescription) where all of them are wanted.")
+                    "\(title) keeps only the last part named \(part.name.debugDescription).",
+                    fix: "Name the parts \((part.name + "[]").debugDescription) to keep all of them.")
             ]
         }
         return []
     }
 
-    /// The first field that comes behind a file.
+    /// The first field after a file.
     static func fieldAfterFile(_ parts: [Explanation.Part]) -> Int? {
         guard let file = parts.firstIndex(where: { $0.filename != nil }) else { return nil }
         return parts[file...].firstIndex { $0.filename == nil }
@@ -90,7 +90,115 @@ extension ServerProfile {
         }
         guard let first else { return nil }
         return Finding(
-            .doctor(.overCommonDefaults), at: first.offset, part: first.part,
-            "Unless told otherwise these servers take less: \(phrases.joined(separator: "; ")).")
+            .overCommonDefaults, at: first.offset, part: first.part,
+            "By default these servers accept less: \(phrases.joined(separator: "; ")).")
+    }
+}
+
+/// The amounts that servers limit: sizes and counts of a form.
+struct FormMeasures {
+    typealias Place = (offset: Int64, part: Int?)
+
+    let bodySize: Int64
+    let partCount: Int
+    let parts: [Explanation.Part]
+
+    /// Where the form exceeds a limit; `nil` if it does not.
+    func excess(over limit: ServerProfile.Limit) -> Place? {
+        guard amount(limit.measure) > limit.maximum else { return nil }
+        return switch limit.measure {
+        case .bodyBytes, .textBytes, .bytesBeforeFile: (0, nil)
+        case .partCount: place(ofPart: Int(clamping: limit.maximum))
+        case .fileBytes: largest(isFile: true).map { place(ofPart: $0) }
+        case .fieldBytes: largest(isFile: false).map { place(ofPart: $0) }
+        case .partHeaderBytes: partWithLargestHeader.map { place(ofPart: $0) }
+        case .fileCount: place(ofPart: indices(areFiles: true)[Int(clamping: limit.maximum)])
+        case .fieldCount: place(ofPart: indices(areFiles: false)[Int(clamping: limit.maximum)])
+        }
+    }
+
+    /// The amount that a limit counts, in words.
+    func phrase(_ limit: ServerProfile.Limit) -> String {
+        let amount = amount(limit.measure)
+        // An amount that rounds to the limit is shown exactly.
+        let size =
+            Self.size(amount) == Self.size(limit.maximum) ? Self.exactSize(amount) : Self.size(amount)
+        return switch limit.measure {
+        case .bodyBytes: "the body has \(size)"
+        case .fileBytes: "a file has \(size)"
+        case .fieldBytes: "a field has \(size)"
+        case .textBytes: "the fields have \(size) together"
+        case .partHeaderBytes: "a part's header has \(size)"
+        case .bytesBeforeFile: "\(size) come before it"
+        case .partCount, .fileCount, .fieldCount: "the form has \(amount)"
+        }
+    }
+
+    private func amount(_ measure: ServerProfile.Limit.Measure) -> Int64 {
+        switch measure {
+        case .bodyBytes: bodySize
+        case .partCount: Int64(partCount)
+        case .fileBytes: largest(isFile: true).map { parts[$0].size } ?? 0
+        case .fieldBytes: largest(isFile: false).map { parts[$0].size } ?? 0
+        case .fileCount: Int64(parts.count { $0.filename != nil })
+        case .fieldCount: Int64(parts.count { $0.filename == nil })
+        case .textBytes:
+            parts.reduce(0) { $1.filename == nil ? $0 + $1.size + Int64($1.name.utf8.count) + 2 : $0 }
+        case .partHeaderBytes: partWithLargestHeader.map { parts[$0].headerSize } ?? 0
+        case .bytesBeforeFile: parts.first { $0.filename != nil }?.offset ?? 0
+        }
+    }
+
+    private func indices(areFiles: Bool) -> [Int] {
+        parts.indices.filter { (parts[$0].filename != nil) == areFiles }
+    }
+
+    private func largest(isFile: Bool) -> Int? {
+        indices(areFiles: isFile).max { parts[$0].size < parts[$1].size }
+    }
+
+    private var partWithLargestHeader: Int? {
+        parts.indices.max { parts[$0].headerSize < parts[$1].headerSize }
+    }
+
+    private func place(ofPart index: Int) -> Place {
+        (parts.indices.contains(index) ? parts[index].offset : bodySize, index)
+    }
+
+    /// A number of bytes as in servers' settings.
+    static func size(_ bytes: Int64) -> String {
+        for (unit, factor) in [("GB", Int64(1 << 30)), ("MB", 1 << 20), ("KB", 1 << 10)]
+        where bytes + factor / 20 >= factor {
+            let tenths = (bytes * 10 + factor / 2) / factor
+            return tenths % 10 == 0 ? "\(tenths / 10) \(unit)" : "\(tenths / 10).\(tenths % 10) \(unit)"
+        }
+        return exactSize(bytes)
+    }
+
+    private static func exactSize(_ bytes: Int64) -> String { bytes == 1 ? "1 byte" : "\(bytes) bytes" }
+}
+
+extension Explanation.Part {
+    /// The size of the part's header with its blank line, in bytes.
+    fileprivate var headerSize: Int64 {
+        headers.reduce(2) { $0 + Int64($1.name.utf8.count + ": ".utf8.count + $1.value.utf8.count + 2) }
+    }
+}
+
+extension ServerProfile.Limit {
+    /// The limit in words.
+    var phrase: String {
+        let size = FormMeasures.size(maximum)
+        return switch measure {
+        case .bodyBytes: "\(size) a body"
+        case .fileBytes: "\(size) a file"
+        case .fieldBytes: "\(size) a field"
+        case .textBytes: "\(size) of fields together"
+        case .partHeaderBytes: "\(size) a part's header"
+        case .bytesBeforeFile: "\(size) before the file"
+        case .fileCount: maximum == 1 ? "one file" : "\(maximum) files"
+        case .fieldCount: "\(maximum) fields"
+        case .partCount: "\(maximum) parts"
+        }
     }
 }

@@ -1,39 +1,39 @@
 import PostcardForm
 
-/// What a server takes of forms unless it is told otherwise, and the setting that lifts each limit.
+/// The limits of a server's default configuration, and the setting that raises each limit.
 ///
 /// ```swift
 /// let explanation = examination.finish().judged(against: [.php, .nginx])
 /// ```
 public struct ServerProfile: Sendable, Hashable {
-    /// The name by which it is asked for, such as `php`.
+    /// The name to choose it by, such as `php`.
     public let name: String
-    /// The name that a person knows it by.
+    /// The name to show.
     public let title: String
     public let limits: [Limit]
-    /// Whether fields behind a file are not read.
+    /// Whether fields after a file are ignored.
     public var readsNoFieldsAfterFile = false
-    /// Whether exactly one file is taken, under this name.
+    /// The name of the only file that is accepted; `nil` if there is no such rule.
     public var onlyFileName: String?
-    /// Whether fields of one name overwrite each other unless the name ends in `[]`.
+    /// Whether fields with the same name overwrite each other if the name does not end in `[]`.
     public var needsBracketsForLists = false
 
     /// A limit of a server.
     public struct Limit: Sendable, Hashable {
-        /// What it counts: bytes, or how many.
+        /// What it counts: bytes or items.
         public enum Measure: String, Sendable, Hashable {
             case bodyBytes, fileBytes, fieldBytes, fileCount, fieldCount, partCount
             /// The values and names of all text fields, and two bytes more for each: as a URL-encoded form has them.
             case textBytes
             /// The header of one part, with its blank line.
             case partHeaderBytes
-            /// What of the body stands before the first file's content.
+            /// The bytes of the body before the first file's content.
             case bytesBeforeFile
         }
 
         public let measure: Measure
         public let maximum: Int64
-        /// The setting that lifts it, as one writes it; `nil` where there is none.
+        /// The name of the setting that raises it; `nil` if there is none.
         public let setting: String?
         /// What to do about a form over the limit, in a sentence.
         public let fix: String
@@ -47,13 +47,13 @@ public struct ServerProfile: Sendable, Hashable {
 }
 
 extension ServerProfile {
-    /// All that are known.
+    /// All known servers.
     public static let all: [ServerProfile] = [
         .php, .nginx, .apache, .spring, .tomcat, .multer, .rails, .django, .flask, .fastAPI, .express, .go, .aspNet,
         .vapor, .s3, .cloudflare,
     ]
 
-    /// The profile of a name, in any case.
+    /// The profile with a name, ignoring case.
     public init?(named name: String) {
         guard let profile = Self.all.first(where: { $0.name == name.lowercased() }) else { return nil }
         self = profile
@@ -65,12 +65,12 @@ extension ServerProfile {
         Limit(measure: measure, maximum: maximum, setting: setting, fix: "Raise \(setting), or send less.")
     }
 
-    /// A limit that no setting lifts.
+    /// A limit that no setting raises.
     private static func limit(_ measure: Limit.Measure, _ maximum: Int64, fix: String) -> Limit {
         Limit(measure: measure, maximum: maximum, setting: nil, fix: fix)
     }
 
-    /// PHP 8. Its limit of parts is the sum of those of fields and files unless it is set.
+    /// PHP 8. Its limit of parts defaults to the sum of those of fields and files.
     public static let php: ServerProfile = {
         var php = ServerProfile(
             "php", "PHP",
@@ -104,7 +104,7 @@ extension ServerProfile {
             limit(.textBytes, 2 * mebibyte, "server.tomcat.max-http-form-post-size"),
         ])
 
-    /// Tomcat from 11.0.9, 10.1.43 and 9.0.107 on; the releases just before took ten parts.
+    /// Tomcat from 11.0.9, 10.1.43 and 9.0.107 on; the releases just before accept ten parts.
     public static let tomcat = ServerProfile(
         "tomcat", "Tomcat",
         [
@@ -156,7 +156,7 @@ extension ServerProfile {
     public static let express = ServerProfile(
         "express", "Express (busboy)", [limit(.fieldBytes, mebibyte - 1, "limits.fieldSize of busboy")])
 
-    /// Go's `net/http`, where a handler asks for a file or a value: 32 MiB, and 10 MiB more that are not for files.
+    /// Go's `net/http`, if a handler asks for a file or a value: 32 MiB, and 10 MiB more that are not for files.
     public static let go = ServerProfile(
         "go", "Go",
         [
@@ -185,9 +185,11 @@ extension ServerProfile {
             "s3", "Amazon S3",
             [
                 limit(
-                    .bytesBeforeFile, 20 << 10, fix: "Send less beside the file, or what is so long in another request."
+                    .bytesBeforeFile, 20 << 10,
+                    fix: "Send less besides the file, or send long values in another "
+                        + "request."
                 ),
-                limit(.fileCount, 1, fix: "Send each file in a request of its own."),
+                limit(.fileCount, 1, fix: "Send each file in its own request."),
             ])
         s3.readsNoFieldsAfterFile = true
         s3.onlyFileName = "file"
@@ -197,5 +199,5 @@ extension ServerProfile {
     /// Cloudflare in front of a server, on its Free and Pro plans.
     public static let cloudflare = ServerProfile(
         "cloudflare", "Cloudflare",
-        [limit(.bodyBytes, 100 * 1_000_000, fix: "Take a plan with a larger limit, or send less.")])
+        [limit(.bodyBytes, 100 * 1_000_000, fix: "Choose a plan with a larger limit, or send less.")])
 }

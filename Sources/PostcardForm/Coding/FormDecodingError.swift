@@ -1,37 +1,43 @@
-/// Why a value cannot be made of a form that was received: which field, why, and what to send instead.
+/// Why a received form cannot be decoded: which field, why, and what to send instead.
 ///
 /// ```swift
 /// do {
 ///     pet = try FormDecoder().decode(Pet.self, from: form)
 /// } catch let error as FormDecodingError {
-///     respond(error.status, "\(error.message) \(error.fix)")
+///     respond(error.status, "\(error.message) \(error.advice)")
 /// }
 /// ```
 ///
-/// What was sent is in ``value`` and in the debug description; ``description`` leaves it out, so that it can be logged.
+/// What was sent is in ``value`` and in the debug description. ``description`` leaves it out, so that it can be logged.
 public struct FormDecodingError: Error, Sendable, CustomStringConvertible, CustomDebugStringConvertible {
-    /// What kind of error it is. The raw value is stable: scripts may match it.
-    public enum Code: String, Sendable, Hashable, CaseIterable, Codable, CustomStringConvertible {
+    /// What kind of error it is; stable across versions.
+    public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
+        public let rawValue: String
+
+        public init(rawValue: String) {
+            self.rawValue = rawValue
+        }
+
         /// No field of the name was sent.
-        case missing
-        /// The field's text does not stand for a value of the type that is wanted.
-        case invalidValue = "invalid-value"
+        public static let missing = Code(rawValue: "missing")
+        /// The field's text is not a value of the expected type.
+        public static let invalidValue = Code(rawValue: "invalid-value")
         /// The field's text is a number that the type cannot hold.
-        case outOfRange = "out-of-range"
+        public static let outOfRange = Code(rawValue: "out-of-range")
         /// The bytes of a text field are not UTF-8.
-        case notUTF8 = "not-utf-8"
-        /// The field was sent more than once, and a single value is wanted.
-        case repeated
-        /// A text came where a file is wanted, or a single value where keys are, and so on.
-        case wrongShape = "wrong-shape"
+        public static let notUTF8 = Code(rawValue: "not-utf-8")
+        /// The field was sent more than once, but a single value is expected.
+        public static let repeated = Code(rawValue: "repeated")
+        /// A text was sent where a file is expected, a single value where keys are, and so on.
+        public static let wrongShape = Code(rawValue: "wrong-shape")
         /// Fields contradict each other, such as `pet` and `pet[name]`.
-        case contradictoryShapes = "contradictory-shapes"
-        /// A name is made of more keys than ``FormDecoder/maximumDepth``.
-        case tooDeep = "too-deep"
-        /// The names are made of more keys than ``FormDecoder/maximumKeys``.
-        case tooManyKeys = "too-many-keys"
+        public static let contradictoryShapes = Code(rawValue: "contradictory-shapes")
+        /// A name has more keys than ``FormDecoder/maximumDepth``.
+        public static let tooDeep = Code(rawValue: "too-deep")
+        /// The names have more keys than ``FormDecoder/maximumKeys``.
+        public static let tooManyKeys = Code(rawValue: "too-many-keys")
         /// A file that the receiver wrote to disk cannot be read back.
-        case fileUnreadable = "file-unreadable"
+        public static let fileUnreadable = Code(rawValue: "file-unreadable")
 
         public var description: String { rawValue }
     }
@@ -55,29 +61,29 @@ public struct FormDecodingError: Error, Sendable, CustomStringConvertible, Custo
     public let message: String
 
     /// What to send instead, in a sentence.
-    public let fix: String
+    public let advice: String
 
-    /// What the value's own coding said, or the system where it was asked.
-    public let underlying: (any Error)?
+    /// The error of the value's own decoding or of the operating system, if there is one.
+    public let underlyingError: (any Error)?
 
     /// The status that a receiver refuses the request with (RFC 9110 §15.5).
     public var status: Int {
         switch code {
-        case .missing, .invalidValue, .outOfRange, .notUTF8, .repeated, .wrongShape, .contradictoryShapes: 422
         case .tooDeep, .tooManyKeys: 413
         case .fileUnreadable: 500
+        default: 422
         }
     }
 
-    public var description: String { "\(message) \(fix)" }
+    public var description: String { "\(message) \(advice)" }
 
     public var debugDescription: String {
-        FieldDescription.debugDescription(description, value: value, underlying: underlying)
+        FieldDescription.debugDescription(description, value: value, underlyingError: underlyingError)
     }
 
     private init(
-        _ code: Code, at path: String, part: ReceivedForm.Part?, value: String?, message: String, fix: String,
-        underlying: (any Error)? = nil
+        _ code: Code, at path: String, part: ReceivedForm.Part?, value: String?, message: String, advice: String,
+        underlyingError: (any Error)? = nil
     ) {
         self.code = code
         self.path = path
@@ -85,27 +91,29 @@ public struct FormDecodingError: Error, Sendable, CustomStringConvertible, Custo
         partIndex = part?.header.index
         offset = part?.header.offset
         self.message = message
-        self.fix = fix
-        self.underlying = underlying
+        self.advice = advice
+        self.underlyingError = underlyingError
     }
 
     /// - Parameters:
     ///   - code: What kind of error it is.
     ///   - part: The part that cannot be read.
     ///   - wrong: What is wrong with it, as the end of a sentence that begins with its name.
-    ///   - fix: What to send instead.
-    ///   - underlying: What caused it.
-    init(_ code: Code, _ part: ReceivedForm.Part, _ wrong: String, fix: String, underlying: (any Error)? = nil) {
+    ///   - advice: What to send instead.
+    ///   - underlyingError: What caused it.
+    init(_ code: Code, _ part: ReceivedForm.Part, _ wrong: String, advice: String, underlyingError: (any Error)? = nil)
+    {
         self.init(
             code, at: part.header.name, part: part, value: part.header.isFile ? nil : part.text,
-            message: "\(FieldDescription.of(part.header.name)) \(wrong)", fix: fix, underlying: underlying)
+            message: "\(FieldDescription.of(part.header.name)) \(wrong)", advice: advice,
+            underlyingError: underlyingError)
     }
 
     /// The same for a place in the value to which no part belongs, or more than one.
-    init(_ code: Code, at path: String, _ wrong: String, fix: String, underlying: (any Error)? = nil) {
+    init(_ code: Code, at path: String, _ wrong: String, advice: String, underlyingError: (any Error)? = nil) {
         self.init(
-            code, at: path, part: nil, value: nil, message: "\(FieldDescription.of(path)) \(wrong)", fix: fix,
-            underlying: underlying)
+            code, at: path, part: nil, value: nil, message: "\(FieldDescription.of(path)) \(wrong)", advice: advice,
+            underlyingError: underlyingError)
     }
 }
 
@@ -121,47 +129,47 @@ extension FormDecodingError {
         let place = fields.place(at: context?.codingPath ?? [])
         // The type's own words stay in the underlying error: they often repeat what was sent.
         let wrong = "has a value that is not allowed."
-        let fix = "Send one that the form asks for."
+        let advice = "Send one that the form asks for."
         switch error {
         case .keyNotFound(let key, _):
             self = .missing(FieldName.name(of: keys + [key.stringValue]))
         case _ where place == .absent:
-            self.init(.missing, at: FieldName.name(of: keys), "is missing.", fix: "Send it.", underlying: error)
+            self.init(.missing, at: FieldName.name(of: keys), "is missing.", advice: "Send it.", underlyingError: error)
         default:
             if let part = fields.parts(at: place).first {
-                self.init(.invalidValue, part, wrong, fix: fix, underlying: error)
+                self.init(.invalidValue, part, wrong, advice: advice, underlyingError: error)
             } else {
-                self.init(.invalidValue, at: FieldName.name(of: keys), wrong, fix: fix, underlying: error)
+                self.init(.invalidValue, at: FieldName.name(of: keys), wrong, advice: advice, underlyingError: error)
             }
         }
     }
 
     static func missing(_ path: String) -> FormDecodingError {
-        FormDecodingError(.missing, at: path, "is missing.", fix: "Send it.")
+        FormDecodingError(.missing, at: path, "is missing.", advice: "Send it.")
     }
 
     static func repeated(_ path: String, count: Int) -> FormDecodingError {
-        FormDecodingError(.repeated, at: path, "was sent \(count) times.", fix: "Send it once.")
+        FormDecodingError(.repeated, at: path, "was sent \(count) times.", advice: "Send it once.")
     }
 
     static func contradictoryShapes(_ path: String) -> FormDecodingError {
         FormDecodingError(
             .contradictoryShapes, at: path, "was sent in more than one way: as a value and with keys or an index.",
-            fix: "Write all of its names in one way.")
+            advice: "Write all of its names in one way.")
     }
 
     static func tooDeep(_ name: String, maximum: Int, part: ReceivedForm.Part?) -> FormDecodingError {
         FormDecodingError(
             .tooDeep, at: name, part: part, value: nil,
             message: "\(FieldDescription.of(name)) is nested more than \(maximum) keys deep.",
-            fix: "Use a name with fewer brackets.")
+            advice: "Use a name with fewer brackets.")
     }
 
     static func tooManyKeys(maximum: Int, part: ReceivedForm.Part) -> FormDecodingError {
         FormDecodingError(
             .tooManyKeys, at: part.header.name, part: part, value: nil,
             message: "The names of the form's fields have more than \(maximum) different keys.",
-            fix: "Send fewer fields.")
+            advice: "Send fewer fields.")
     }
 }
 
@@ -190,7 +198,7 @@ extension DecodingError {
                 } ?? .valueNotFound(type, context)
         case .wrongShape, .repeated:
             self = .typeMismatch(type, context)
-        case .invalidValue, .outOfRange, .notUTF8, .contradictoryShapes, .tooDeep, .tooManyKeys, .fileUnreadable:
+        default:
             self = .dataCorrupted(context)
         }
     }

@@ -73,12 +73,6 @@ public struct FormLayout: Sendable {
         try self.init(builder, contentType: form.contentType)
     }
 
-    init(_ document: MultipartDocument) throws(FormError) {
-        var builder = Builder(boundary: document.boundary, lineBreaks: .asGiven)
-        for part in document.parts { try builder.append(part) }
-        try self.init(builder, contentType: document.contentType)
-    }
-
     private init(_ builder: Builder, contentType: String) throws(FormError) {
         var builder = builder
         try builder.close()
@@ -225,26 +219,15 @@ extension FormLayout {
                 throw .nulInName(parameter, partIndex: parts.count)
             }
             let contentType = Self.contentType(of: part, firstBytes: content.firstBytes)
-            let head = PartHead(of: part, contentType: contentType, boundary: boundary, isFirst: parts.isEmpty)
+            let head = EncodedPartHeader(of: part, contentType: contentType, boundary: boundary, isFirst: parts.isEmpty)
             try append(
                 content, behind: head,
                 PartLayout(
                     name: part.name, filename: part.filename, contentType: contentType, contentLength: content.length))
         }
 
-        mutating func append(_ part: MultipartDocument.Part) throws(FormError) {
-            let content = try Content(
-                part.content, lineBreaks: lineBreaks, metadata: part.metadata, partIndex: parts.count)
-            let head = PartHead(of: part.headerFields, boundary: boundary, isFirst: parts.isEmpty)
-            let contentType = try part.headerFields[.contentType].map { value throws(FormError) in try MediaType(value)
-            }
-            try append(
-                content, behind: head,
-                PartLayout(name: "", filename: nil, contentType: contentType, contentLength: content.length))
-        }
-
         private mutating func append(
-            _ content: Content, behind head: PartHead, _ layout: PartLayout
+            _ content: Content, behind head: EncodedPartHeader, _ layout: PartLayout
         ) throws(FormError) {
             if case .memory(let bytes, let partIndex) = content.source, holdsDelimiter(bytes) {
                 throw .boundaryInContent(boundary, partIndex: partIndex)

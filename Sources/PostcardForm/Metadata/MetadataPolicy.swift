@@ -108,7 +108,7 @@ extension MetadataPolicy {
         do {
             return try edits(ofLength: length, reading: read)
         } catch {
-            if let failure = error.underlying as? FormError { throw failure }
+            if let failure = error.underlyingError as? FormError { throw failure }
             if unreadable == .fail { throw .metadata(error, path: path, partIndex: partIndex) }
             return FileEdits()
         }
@@ -127,20 +127,48 @@ extension MetadataPolicy {
 
 /// Why metadata could not be removed from a file.
 public struct MetadataError: Error, Sendable, CustomStringConvertible {
+    /// What kind of error it is; stable across versions.
+    public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
+        public let rawValue: String
+
+        public init(rawValue: String) {
+            self.rawValue = rawValue
+        }
+
+        /// The structure of the file is damaged, or not known here.
+        public static let notUnderstood = Code(rawValue: "not-understood")
+        /// The file cannot be read.
+        public static let fileUnreadable = Code(rawValue: "file-unreadable")
+
+        public var description: String { rawValue }
+    }
+
+    /// What kind of error it is.
+    public let code: Code
+
     /// Where it was found, in bytes from the start of the file.
     public let offset: Int64
 
-    /// What was found there.
-    public let reason: String
-
     /// The error of reading the file, if that failed.
-    public let underlying: (any Error)?
+    public let underlyingError: (any Error)?
 
-    init(at offset: Int64, _ reason: String, underlying: (any Error)? = nil) {
+    /// What was found, as the end of a sentence.
+    let reason: String
+
+    init(at offset: Int64, _ reason: String, underlyingError: (any Error)? = nil) {
+        code = underlyingError == nil ? .notUnderstood : .fileUnreadable
         self.offset = offset
-        self.reason = reason
-        self.underlying = underlying
+        self.reason = "\(reason), at byte \(offset)"
+        self.underlyingError = underlyingError
     }
 
-    public var description: String { "\(reason), at byte \(offset)" }
+    /// What happened and where, in a sentence.
+    public var message: String { "The metadata cannot be removed: \(reason)." }
+
+    /// What to do, in a sentence.
+    public var advice: String {
+        "Save the picture again with another program, or send it with all its metadata, as it is."
+    }
+
+    public var description: String { "\(message) \(advice)" }
 }

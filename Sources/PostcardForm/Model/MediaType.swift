@@ -88,3 +88,81 @@ extension MediaType {
     /// Bytes that nothing more is known of.
     public static let octetStream = MediaType(known: "application/octet-stream")
 }
+
+extension MediaType {
+    /// The media type that a file's extension stands for.
+    ///
+    /// - Parameter filename: A name or a path; the case of its extension does not matter.
+    /// - Returns: `nil` where there is no extension or an unknown one.
+    public static func forExtension(of filename: String) -> MediaType? {
+        let lastComponent = filename.utf8.split(whereSeparator: { $0 == .slash || $0 == .backslash }).last
+        guard let lastComponent, let dot = lastComponent.lastIndex(of: UInt8(ascii: ".")) else { return nil }
+        let suffix = lastComponent[dot...].dropFirst().map(\.asciiLowercased)
+        return byExtension[String(decoding: suffix, as: UTF8.self)]
+    }
+
+    private static let byExtension: [String: MediaType] = [
+        "jpg": .jpeg, "jpeg": .jpeg, "jpe": .jpeg, "jfif": .jpeg, "png": .png, "gif": .gif, "webp": .webP,
+        "heic": .heic, "heics": .heic, "heif": .heif, "hif": .heif, "avif": .avif, "tif": .tiff, "tiff": .tiff,
+        "bmp": .bmp, "svg": .svg, "pdf": .pdf, "mp4": .mp4, "m4v": .mp4, "mov": .quickTime, "webm": .webM,
+        "mp3": .mp3, "m4a": .m4a, "wav": .wave, "ogg": .ogg, "zip": .zip, "gz": .gzip, "json": .json, "xml": .xml,
+        "txt": .plainText, "text": .plainText, "log": .plainText, "csv": .csv, "html": .html, "htm": .html,
+        "md": .markdown,
+    ]
+
+    /// How many first bytes ``forFirstBytes(_:)`` looks at.
+    public static let firstBytesCount = 32
+
+    /// The media type that a file's first bytes give away.
+    ///
+    /// - Parameter bytes: The content's beginning, of which the first ``firstBytesCount`` matter.
+    /// - Returns: `nil` where they fit no format known here.
+    public static func forFirstBytes(_ bytes: some Collection<UInt8>) -> MediaType? {
+        let start = Array(bytes.prefix(firstBytesCount))
+        if let brand = isoBrand(start) { return byISOBrand[brand] ?? .mp4 }
+        return signatures.first { $0.matches(start) }?.type
+    }
+
+    /// The major brand of an ISO base media file (ISO/IEC 14496-12 §4.3): HEIC, AVIF, MP4 and QuickTime share
+    /// the container and differ only in it.
+    private static func isoBrand(_ start: [UInt8]) -> String? {
+        guard start.count >= 12, start[4..<8].elementsEqual("ftyp".utf8) else { return nil }
+        return String(decoding: start[8..<12], as: UTF8.self)
+    }
+
+    private static let byISOBrand: [String: MediaType] = [
+        "heic": .heic, "heix": .heic, "heim": .heic, "heis": .heic, "hevc": .heic, "hevx": .heic, "mif1": .heif,
+        "msf1": .heif, "avif": .avif, "avis": .avif, "qt  ": .quickTime, "M4A ": .m4a, "M4B ": .m4a,
+    ]
+
+    /// Bytes that a format has at a fixed place.
+    private struct Signature: Sendable {
+        let type: MediaType
+        let bytes: [UInt8]
+        var further: (offset: Int, bytes: [UInt8])?
+
+        func matches(_ start: [UInt8]) -> Bool {
+            guard start.starts(with: bytes) else { return false }
+            guard let further else { return true }
+            return start.dropFirst(further.offset).starts(with: further.bytes)
+        }
+    }
+
+    private static let signatures: [Signature] = [
+        Signature(type: .jpeg, bytes: [0xFF, 0xD8, 0xFF]),
+        Signature(type: .png, bytes: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]),
+        Signature(type: .gif, bytes: Array("GIF87a".utf8)),
+        Signature(type: .gif, bytes: Array("GIF89a".utf8)),
+        Signature(type: .webP, bytes: Array("RIFF".utf8), further: (8, Array("WEBP".utf8))),
+        Signature(type: .wave, bytes: Array("RIFF".utf8), further: (8, Array("WAVE".utf8))),
+        Signature(type: .pdf, bytes: Array("%PDF-".utf8)),
+        Signature(type: .tiff, bytes: [0x49, 0x49, 0x2A, 0x00]),
+        Signature(type: .tiff, bytes: [0x4D, 0x4D, 0x00, 0x2A]),
+        Signature(type: .webM, bytes: [0x1A, 0x45, 0xDF, 0xA3]),
+        Signature(type: .mp3, bytes: Array("ID3".utf8)),
+        Signature(type: .ogg, bytes: Array("OggS".utf8)),
+        Signature(type: .zip, bytes: [0x50, 0x4B, 0x03, 0x04]),
+        Signature(type: .gzip, bytes: [0x1F, 0x8B, 0x08]),
+        Signature(type: .bmp, bytes: Array("BM".utf8), further: (6, [0, 0, 0, 0])),
+    ]
+}

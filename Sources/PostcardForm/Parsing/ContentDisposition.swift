@@ -19,12 +19,14 @@ struct ContentDisposition {
         let isNested = header.holds("file", in: disposition.value) || header.holds("attachment", in: disposition.value)
         // What RFC 2388 §4.2 and old clients write for the files of one field.
         guard header.holds("form-data", in: disposition.value) || (fieldName != nil && isNested) else {
-            throw .dispositionNotFormData(at: fieldOffset, part: partIndex)
+            throw FormProblem(
+                .dispositionNotFormData, at: fieldOffset, part: partIndex,
+                "A part's Content-Disposition is not form-data.")
         }
         if let duplicate = disposition.duplicate(in: header) {
-            throw .duplicateParameter(
-                header.repairedText(in: duplicate.name).lowercased(), at: headerOffset + Int64(duplicate.start),
-                part: partIndex)
+            throw FormProblem(
+                .duplicateParameter, at: headerOffset + Int64(duplicate.start), part: partIndex,
+                "A Content-Disposition has \(header.repairedText(in: duplicate.name).lowercased()) twice.")
         }
         var found = Found()
         if let first = disposition.first { found.take(first, in: header) }
@@ -33,8 +35,14 @@ struct ContentDisposition {
         if let fieldName {
             name = fieldName
         } else {
-            guard let name = found.name else { throw .missingName(at: fieldOffset, part: partIndex) }
-            if name.value.isEmpty { throw .emptyName(at: headerOffset + Int64(name.start), part: partIndex) }
+            guard let name = found.name else {
+                throw FormProblem(
+                    .missingName, at: fieldOffset, part: partIndex, "A part's Content-Disposition has no name.")
+            }
+            if name.value.isEmpty {
+                let place = headerOffset + Int64(name.start)
+                throw FormProblem(.emptyName, at: place, part: partIndex, "A part's name is empty.")
+            }
             self.name = decoder.decode(name, in: header)
         }
         let filename = try decoder.filename(plain: found.filename, extended: found.extended, in: header)
@@ -86,8 +94,9 @@ private struct NameDecoder {
     /// Warns of a parameter that is not read; of several, the first.
     mutating func warn(about parameter: HeaderParameters.Parameter, in header: Span<UInt8>) {
         warnings.append(
-            .ignoredParameter(
-                header.repairedText(in: parameter.name).lowercased(), at: place(of: parameter), part: partIndex))
+            FormProblem(
+                .ignoredParameter, at: place(of: parameter), part: partIndex,
+                "The parameter \(header.repairedText(in: parameter.name).lowercased()) was ignored."))
     }
 
     /// A name as its sender meant it.
@@ -98,7 +107,8 @@ private struct NameDecoder {
         let bytes = parameter.isQuoted ? Self.undoingEscapes(in: value) : value
         if let text = String(validating: bytes, as: UTF8.self) { return text }
         let name = header.repairedText(in: parameter.name).lowercased()
-        warnings.append(.nameNotUTF8(name, at: place(of: parameter), part: partIndex))
+        warnings.append(
+            FormProblem(.nameNotUTF8, at: place(of: parameter), part: partIndex, "The \(name) is not in UTF-8."))
         return String(decoding: bytes, as: UTF8.self)
     }
 
@@ -121,14 +131,19 @@ private struct NameDecoder {
             return plainName
         }
         if extendedName.utf8.contains(0) { throw .nulInHeader(at: place(of: extended), part: partIndex) }
-        warnings.append(.extendedFilename(at: place(of: extended), part: partIndex))
+        warnings.append(
+            FormProblem(
+                .extendedFilename, at: place(of: extended), part: partIndex,
+                "A file is named by filename*, which some receivers ignore."))
         guard let plain, let plainName else { return extendedName }
         if Self.lastComponent(of: plainName) == extendedName { return extendedName }
         // What .NET sends: the same name, once in the words of RFC 2047.
         if EncodedWord.decode(plain.bytes(in: header)).map(Self.lastComponent(of:)) == extendedName {
             return extendedName
         }
-        throw .contradictingFilenames(at: place(of: extended), part: partIndex)
+        throw FormProblem(
+            .contradictingFilenames, at: place(of: extended), part: partIndex,
+            "filename and filename* name different files.")
     }
 
     private func place(of parameter: HeaderParameters.Parameter) -> Int64 {

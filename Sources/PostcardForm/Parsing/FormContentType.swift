@@ -14,22 +14,27 @@ struct FormContentType {
         do {
             content = try HeaderParameters(header, in: 0..<header.count)
         } catch {
-            throw .malformedContentType(error.reason)
+            throw FormProblem(.malformedContentType, at: 0, "The Content-Type is malformed. \(error.reason)")
         }
-        if content.value.isEmpty { throw .missingContentType }
+        if content.value.isEmpty { throw FormProblem(.missingContentType, at: 0, "The request has no Content-Type.") }
         guard header.holds(mediaType, in: content.value) else {
-            throw .notFormData(header.repairedText(in: content.value).lowercased())
+            let found = header.repairedText(in: content.value).lowercased()
+            throw FormProblem(
+                .notFormData, at: 0, "The Content-Type is \(found.debugDescription), not multipart/form-data.")
         }
         var boundary: [UInt8]?
+        let duplicate = FormProblem(.duplicateBoundary, at: 0, "The Content-Type names two boundaries that differ.")
         for parameter in content.parameters {
             // Names of RFC 2231, which some receivers put together and others pass over.
-            if header.begins("boundary*", in: parameter.name) { throw .duplicateBoundary }
+            if header.begins("boundary*", in: parameter.name) { throw duplicate }
             guard header.holds("boundary", in: parameter.name) else { continue }
             let found = parameter.bytes(in: header)
-            guard boundary == nil || boundary == found else { throw .duplicateBoundary }
+            guard boundary == nil || boundary == found else { throw duplicate }
             boundary = found
         }
-        guard let boundary else { throw .missingBoundary }
+        guard let boundary else {
+            throw FormProblem(.missingBoundary, at: 0, "The Content-Type names no boundary.")
+        }
         if let fault = Boundary.faultForReceiving(in: boundary) { throw .invalidBoundary(fault) }
         self.boundary = String(decoding: boundary, as: UTF8.self)
     }

@@ -1,40 +1,104 @@
-/// How much of everything a receiver takes. Each limit has a problem code of its own.
+/// The most that a receiver accepts. Each limit has its own problem code.
 ///
-/// The parser holds at most one part's header and one delimiter in memory, whatever the limits for content are;
-/// those protect whoever keeps what it hands on.
+/// Whatever the limits for content are, the parser holds at most one part's header and one delimiter in memory. The
+/// limits protect the caller, who keeps what the parser passes on.
 public struct FormLimits: Sendable, Hashable {
-    /// The bytes of the whole body: 4 GiB unless set, beyond which a form in one request seldom arrives.
+    /// The maximum size of the whole body, in bytes. Defaults to 4 GiB: larger forms seldom arrive in one request.
     public var maximumBodyBytes: Int64 = 4 << 30
 
-    /// The parts of one form: 1,000 unless set, as many as common receivers take.
+    /// The maximum number of parts. Defaults to 1,000, as common receivers do.
     public var maximumParts = 1000
 
-    /// The bytes of one file; as many as the body may have unless set.
+    /// The maximum size of a file, in bytes. Defaults to 4 GiB.
     public var maximumFileBytes: Int64 = 4 << 30
 
-    /// The bytes of one text field: 1 MiB unless set, because fields are mostly held in memory.
+    /// The maximum size of a text field, in bytes. Defaults to 1 MiB, because fields are usually held in memory.
     public var maximumFieldBytes: Int64 = 1 << 20
 
-    /// The bytes of one part's header, its delimiter's padding included: 16 KiB unless set.
+    /// The maximum size of a part's header and its delimiter's padding, in bytes. Defaults to 16 KiB.
     public var maximumHeaderBytes = 16 << 10
 
-    /// The fields of one part's header: 64 unless set; browsers send two.
+    /// The maximum number of fields in a part's header. Defaults to 64; browsers send two.
     public var maximumHeaderFields = 64
 
-    /// The bytes before the first delimiter: 8 KiB unless set; no client in the field sends any.
+    /// The maximum number of bytes before the first delimiter. Defaults to 8 KiB; real clients send none.
     public var maximumPreambleBytes: Int64 = 8 << 10
 
-    /// The bytes behind the close delimiter, its line break left out: 8 KiB unless set; clients in the field send none.
+    /// The maximum number of bytes after the close delimiter and its line break. Defaults to 8 KiB; real clients send none.
     public var maximumEpilogueBytes: Int64 = 8 << 10
 
-    /// The defaults.
+    /// Makes limits with the defaults.
     public init() {}
 
-    /// For forms that are held in memory whole: 16 MiB for the body, and for each file.
+    /// For forms that are held in memory whole: 16 MiB for the body and for each file.
     public static let inMemory: FormLimits = {
         var limits = FormLimits()
         limits.maximumBodyBytes = 16 << 20
         limits.maximumFileBytes = 16 << 20
         return limits
     }()
+}
+
+// MARK: - The problem of each limit
+
+extension FormLimits {
+    private func exceeded(
+        _ code: FormProblem.Code, _ limit: String, _ value: Int64, at offset: Int64, part partIndex: Int? = nil,
+        _ message: String, fix: String? = nil
+    ) -> FormProblem {
+        FormProblem(code, at: offset, part: partIndex, message, fix: fix, limit: .init(name: limit, value: value))
+    }
+
+    func bodyTooLarge(from start: Int64, part partIndex: Int?) -> FormProblem {
+        exceeded(
+            .bodyTooLarge, "maximumBodyBytes", maximumBodyBytes, at: start + maximumBodyBytes, part: partIndex,
+            "The body has more than \(maximumBodyBytes) bytes.")
+    }
+
+    func preambleTooLarge(from start: Int64) -> FormProblem {
+        exceeded(
+            .preambleTooLarge, "maximumPreambleBytes", maximumPreambleBytes, at: start + maximumPreambleBytes,
+            "No line of the first \(maximumPreambleBytes) bytes begins with the Content-Type's boundary.")
+    }
+
+    func epilogueTooLarge(at offset: Int64) -> FormProblem {
+        exceeded(
+            .epilogueTooLarge, "maximumEpilogueBytes", maximumEpilogueBytes, at: offset,
+            "More than \(maximumEpilogueBytes) bytes follow the close delimiter.")
+    }
+
+    func tooManyParts(at offset: Int64) -> FormProblem {
+        exceeded(
+            .tooManyParts, "maximumParts", Int64(maximumParts), at: offset,
+            "The form has more than \(maximumParts) parts.")
+    }
+
+    func headerTooLarge(at offset: Int64, part partIndex: Int) -> FormProblem {
+        exceeded(
+            .headerTooLarge, "maximumHeaderBytes", Int64(maximumHeaderBytes), at: offset, part: partIndex,
+            "A part's header has more than \(maximumHeaderBytes) bytes.")
+    }
+
+    func paddingTooLarge(at offset: Int64, part partIndex: Int) -> FormProblem {
+        exceeded(
+            .headerTooLarge, "maximumHeaderBytes", Int64(maximumHeaderBytes), at: offset, part: partIndex,
+            "The delimiter is padded with more than \(maximumHeaderBytes) bytes.",
+            fix: "Write CRLF directly after the boundary.")
+    }
+
+    func tooManyHeaderFields(at offset: Int64, part partIndex: Int) -> FormProblem {
+        exceeded(
+            .tooManyHeaderFields, "maximumHeaderFields", Int64(maximumHeaderFields), at: offset, part: partIndex,
+            "A part's header has more than \(maximumHeaderFields) fields.")
+    }
+
+    func contentTooLarge(isFile: Bool, at offset: Int64, part partIndex: Int) -> FormProblem {
+        isFile
+            ? exceeded(
+                .fileTooLarge, "maximumFileBytes", maximumFileBytes, at: offset, part: partIndex,
+                "A file has more than \(maximumFileBytes) bytes.")
+            : exceeded(
+                .fieldTooLarge, "maximumFieldBytes", maximumFieldBytes, at: offset, part: partIndex,
+                "A text field has more than \(maximumFieldBytes) bytes.")
+    }
 }

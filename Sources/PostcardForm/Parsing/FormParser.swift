@@ -1,8 +1,7 @@
 /// Reads the body of a form of type `multipart/form-data` (RFC 7578, RFC 2046 §5.1), chunk by chunk.
 ///
-/// The parser does no I/O. It is handed chunks of any size and answers with events; the bytes of a part's
-/// content are borrowed from the chunk, so that nothing is copied. However a body is cut into chunks, the events
-/// say the same.
+/// The parser does no I/O. It accepts chunks of any size and returns events. The bytes of a part's content are borrowed
+/// from the chunk, so nothing is copied. The events are the same however a body is cut into chunks.
 ///
 /// ```swift
 /// var parser = try FormParser(contentType: request.headers[.contentType] ?? "")
@@ -20,28 +19,25 @@
 /// try parser.finish()
 /// ```
 ///
-/// A form is complete when ``finish()`` has not thrown: a part that was handed on before may belong to a form
-/// that turns out to be broken. What a parser has thrown once it throws again at every further call.
+/// A form is complete once ``finish()`` returns without an error: until then, any part may belong to a form that turns
+/// out to be broken. After an error, every further call throws the same error.
 ///
-/// **Where a delimiter ends.** CRLF, two dashes and the boundary are a delimiter where two dashes, a space, a
-/// tab, CR or LF follow, and then nothing but spaces and tabs may stand before the CRLF. Followed by anything
-/// else they are content.
+/// **Where a delimiter ends.** CRLF, two dashes and the boundary are a delimiter if two dashes, a space, a tab, CR or LF
+/// follow; then only spaces and tabs may come before the CRLF. Followed by anything else they are content.
 public struct FormParser: Sendable {
-    /// How many bytes of the body have been read, which is where the next one stands.
+    /// How many bytes of the body have been read: the offset of the next one.
     public private(set) var offset: Int64
 
-    /// Where the body begins: 0, but for the content of a part.
-    let start: Int64
-
-    /// The name of all parts, where they are the files of one field.
+    /// The offset at which the body begins: 0, except for the content of a part.
+    private let start: Int64
+    /// The name of all parts, if they are the files of one field.
     private let fieldName: String?
-
-    let limits: FormLimits
+    private let limits: FormLimits
     private let delimiter: Delimiter
     private var state: State
 
-    // These two belong to the states `header` and `failed`. They stand beside them because a state that owns memory
-    // is retained and released at every step, which costs forms of tiny parts a third of their speed.
+    // These two belong to the states `header` and `failed`. They are kept outside because a state that owns memory is
+    // retained and released at every step, which makes forms of tiny parts a third slower.
     private var block = HeaderBlock(offset: 0, padding: 0)
     private var problem: FormProblem?
 
@@ -49,9 +45,9 @@ public struct FormParser: Sendable {
     private var partCount = 0
 
     /// The part whose content is read.
-    private(set) var part: OpenPart?
+    private var part: OpenPart?
 
-    struct OpenPart {
+    private struct OpenPart {
         let index: Int
         let isFile: Bool
         var length: Int64 = 0
@@ -59,22 +55,22 @@ public struct FormParser: Sendable {
 
     /// Where in the body the parser stands.
     private enum State {
-        /// Before the first delimiter, or in a part's content, with `matched` bytes of a delimiter behind it. The
-        /// first `imagined` of those are not content should the match break off: they are the line break that the
-        /// body's start, or the blank line behind a header, stands for.
+        /// Before the first delimiter, or in a part's content, with `matched` bytes of a delimiter read. If the match
+        /// fails, the first `imagined` of them are not content: they are the line break that the body's start, or the
+        /// blank line after a header, counts as.
         case content(matched: Int, imagined: Int)
-        /// Behind CRLF, two dashes and the boundary.
+        /// After CRLF, two dashes and the boundary.
         case delimiterEnd(DelimiterEnd, imagined: Int)
         /// In a part's header.
         case header
-        /// Behind the close delimiter's dashes, on its line, and so many blanks.
+        /// After the close delimiter's dashes and `blanks` blanks, on the same line.
         case closed(blanks: Int64, sawCarriageReturn: Bool)
-        /// Behind the close delimiter's line.
+        /// After the close delimiter's line.
         case epilogue(length: Int64)
         case failed
     }
 
-    /// What has been seen behind the boundary.
+    /// What was read after the boundary.
     private enum DelimiterEnd {
         case nothing
         case dash
@@ -86,8 +82,8 @@ public struct FormParser: Sendable {
     ///
     /// - Parameters:
     ///   - contentType: The value of the request's `Content-Type` header field.
-    ///   - limits: How much of everything to take.
-    /// - Throws: ``FormProblem`` where the value is not `multipart/form-data` with one boundary of 1 to 70 characters
+    ///   - limits: The most that is accepted.
+    /// - Throws: ``FormProblem`` if the value is not `multipart/form-data` with one boundary of 1 to 70 characters
     ///   (RFC 2046 §5.1.1).
     public init(contentType: String, limits: FormLimits = FormLimits()) throws(FormProblem) {
         self.init(boundary: try FormContentType(contentType).boundary, checkedLimits: limits)
@@ -96,23 +92,23 @@ public struct FormParser: Sendable {
     /// Makes a parser for a body whose boundary is known.
     ///
     /// - Parameters:
-    ///   - boundary: The boundary, without the dashes that stand before it in the body.
-    ///   - limits: How much of everything to take.
+    ///   - boundary: The boundary, without the dashes before it in the body.
+    ///   - limits: The most that is accepted.
     /// - Throws: ``FormProblem`` with the code ``FormProblem/Code/invalidBoundary``.
     public init(boundary: String, limits: FormLimits = FormLimits()) throws(FormProblem) {
         if let fault = Boundary.faultForReceiving(in: boundary.utf8) { throw .invalidBoundary(fault) }
         self.init(boundary: boundary, checkedLimits: limits)
     }
 
-    /// Makes a parser for the files that a part holds in a `multipart/mixed` of its own: so old clients send several
-    /// files of one field (RFC 7578 §4.3). They get the field's name.
+    /// Makes a parser for the files in a part of type `multipart/mixed`: old clients send several files of one field this
+    /// way (RFC 7578 §4.3). The files get the field's name.
     ///
     /// - Parameters:
-    ///   - part: The header of a part whose content is handed to the new parser.
+    ///   - part: The header of the part whose content the new parser reads.
     ///   - start: Where that content begins, counted from the start of the body, as all offsets are.
-    ///   - limits: How much of everything to take of that content.
-    /// - Returns: `nil` where the part holds no such files.
-    /// - Throws: ``FormProblem`` where the part's Content-Type names no boundary that can be read.
+    ///   - limits: The most of that content that is accepted.
+    /// - Returns: `nil` if the part has no such files.
+    /// - Throws: ``FormProblem`` if the part's Content-Type has no valid boundary.
     public init?(filesIn part: PartHeader, at start: Int64, limits: FormLimits = FormLimits()) throws(FormProblem) {
         guard part.holdsFiles, let contentType = part.contentType else { return nil }
         let content: FormContentType
@@ -138,41 +134,51 @@ public struct FormParser: Sendable {
     /// The boundary that separates the parts.
     public var boundary: String { delimiter.boundary }
 
-    /// What ranges of ``FormBytes/held(_:)`` are ranges of.
+    /// The bytes that the ranges of ``FormBytes/held(_:)`` refer to.
     public var heldBytes: [UInt8] { delimiter.heldBytes }
 
     /// The next event in a chunk of the body.
     ///
     /// - Parameters:
-    ///   - chunk: Any number of bytes that follow on those handed over before.
-    ///   - position: How far the chunk has been read: 0 for a new chunk, and then as the parser left it.
-    /// - Returns: `nil` where the chunk is used up; hand over the next one with position 0.
-    /// - Throws: ``FormProblem`` where the body is malformed or goes over a limit.
+    ///   - chunk: Any number of bytes that follow those passed before.
+    ///   - position: How far the chunk has been read: 0 for a new chunk, then as the parser leaves it.
+    /// - Returns: `nil` if the chunk is used up. Pass the next one with position 0.
+    /// - Throws: ``FormProblem`` if the body is malformed or exceeds a limit.
     public mutating func nextEvent(in chunk: RawSpan, at position: inout Int) throws(FormProblem) -> FormEvent? {
-        precondition(position >= 0 && position <= chunk.byteCount, "The position lies outside the chunk")
+        precondition(position >= 0 && position <= chunk.byteCount, "The position is outside the chunk")
         return try chunk.withUnsafeBytes { bytes throws(FormProblem) in
             // A byte over the limit is an error only once all before it have been read.
             let allowed = limits.maximumBodyBytes - (offset - start)
             let isWhole = Int64(bytes.count - position) <= allowed
             let end = isWhole ? bytes.count : position + Int(clamping: max(allowed, 0))
             if let event = try nextEvent(in: bytes, at: &position, end: end) { return event }
-            guard isWhole else { throw fail(bodyTooLarge) }
+            guard isWhole else { throw fail(limits.bodyTooLarge(from: start, part: part?.index)) }
             return nil
         }
     }
 
-    /// Says that the body has ended.
+    /// Ends the body.
     ///
-    /// - Throws: ``FormProblem`` where it must not end here.
+    /// - Throws: ``FormProblem`` if it must not end here.
     public mutating func finish() throws(FormProblem) {
         switch state {
         case .closed, .epilogue: return
         case .failed: if let problem { throw problem }
-        case .content where partCount == 0: throw fail(delimiterNotFound)
+        case .content where partCount == 0:
+            throw fail(
+                FormProblem(
+                    .delimiterNotFound, at: start,
+                    offset == start
+                        ? "The body is empty."
+                        : "The Content-Type's boundary begins no line of the body's \(offset - start) bytes."))
         case .content: throw fail(truncated(in: "the content of part \(partCount - 1)", part: partCount - 1))
         case .delimiterEnd: throw fail(truncated(in: "a delimiter", part: part?.index))
         case .header: throw fail(truncated(in: "the header of part \(partCount)", part: partCount))
         }
+    }
+
+    private func truncated(in place: String, part partIndex: Int?) -> FormProblem {
+        FormProblem(.truncated, at: offset, part: partIndex, "The body ends after \(offset) bytes, inside \(place).")
     }
 
     private mutating func nextEvent(
@@ -219,7 +225,7 @@ public struct FormParser: Sendable {
 // MARK: - Content
 
 extension FormParser {
-    /// Goes on with a match that an earlier chunk broke off. Gives the bytes that turn out to be content.
+    /// Continues a match that began in an earlier chunk. Returns the bytes that turn out to be content.
     private mutating func resume(
         _ matched: Int, imagined: Int, in bytes: UnsafeRawBufferPointer, at position: inout Int, end: Int
     ) throws(FormProblem) -> FormBytes? {
@@ -237,7 +243,7 @@ extension FormParser {
         return nil
     }
 
-    /// Looks for the next delimiter. Gives the content before it.
+    /// Looks for the next delimiter. Returns the content before it.
     private mutating func search(
         in bytes: UnsafeRawBufferPointer, at position: inout Int, end: Int
     ) throws(FormProblem) -> FormBytes? {
@@ -256,12 +262,11 @@ extension FormParser {
         return try content(.chunk(start..<contentEnd), end: offset - Int64(position - contentEnd))
     }
 
-    /// Counts bytes as the part's content, or as preamble, and holds them to the limits. Gives those that may be
-    /// handed on.
+    /// Counts bytes as the part's content or as preamble, and checks the limits. Returns those to pass on.
     private mutating func content(_ found: FormBytes, end: Int64) throws(FormProblem) -> FormBytes? {
         guard found.count > 0 else { return nil }
         guard var part else {
-            if end - start > limits.maximumPreambleBytes { throw fail(preambleTooLarge) }
+            if end - start > limits.maximumPreambleBytes { throw fail(limits.preambleTooLarge(from: start)) }
             return nil
         }
         let maximum = part.isFile ? limits.maximumFileBytes : limits.maximumFieldBytes
@@ -269,7 +274,7 @@ extension FormParser {
         let excess = Int64(found.count) - max(allowed, 0)
         if excess > 0 {
             let problem = fail(
-                .contentTooLarge(isFile: part.isFile, maximumBytes: maximum, at: end - excess, part: part.index))
+                limits.contentTooLarge(isFile: part.isFile, at: end - excess, part: part.index))
             let rest = found.prefix(found.count - Int(clamping: excess))
             if rest.count == 0 { throw problem }
             return rest
@@ -283,7 +288,7 @@ extension FormParser {
 // MARK: - Delimiters
 
 extension FormParser {
-    /// Reads a byte behind the boundary, or the line break there.
+    /// Reads a byte after the boundary, or the line break there.
     private mutating func readDelimiterEnd(
         _ seen: DelimiterEnd, imagined: Int, in bytes: UnsafeRawBufferPointer, at position: inout Int, end: Int
     ) throws(FormProblem) -> FormEvent? {
@@ -298,10 +303,10 @@ extension FormParser {
         case (.nothing, .space), (.nothing, .tab):
             state = .delimiterEnd(.padding(length: 1), imagined: imagined)
         case (.padding(let length), .space), (.padding(let length), .tab):
-            if length >= limits.maximumHeaderBytes { throw fail(headerTooLarge(part: partCount)) }
+            if length >= limits.maximumHeaderBytes { throw fail(limits.paddingTooLarge(at: offset, part: partCount)) }
             state = .delimiterEnd(.padding(length: length + 1), imagined: imagined)
         case (.nothing, .carriageReturn) where position + 1 < end && bytes[position + 1] == .lineFeed:
-            // As nearly every delimiter ends; the states between are for what comes in pieces.
+            // The usual ending. The states in between are for bodies that are cut here.
             advance(&position, by: 2)
             return try beginHeader(padding: 0)
         case (.nothing, .carriageReturn):
@@ -316,9 +321,12 @@ extension FormParser {
         case (.carriageReturn, _):
             throw fail(.bareCarriageReturn(at: offset - 1, part: part?.index))
         case (.padding, _):
-            throw fail(malformedDelimiter)
+            throw fail(
+                FormProblem(
+                    .malformedDelimiter, at: offset, part: part?.index,
+                    "A delimiter is followed by more than spaces and tabs on its line."))
         case (.nothing, _), (.dash, _):
-            // No delimiter after all; the byte itself is looked at again.
+            // Not a delimiter after all. The byte itself is read again.
             state = .content(matched: 0, imagined: 0)
             let dash = if case .dash = seen { 1 } else { 0 }
             return try content(.held(imagined..<(delimiter.count + dash)), end: offset).map(FormEvent.bytes)
@@ -327,40 +335,43 @@ extension FormParser {
         return nil
     }
 
-    /// Goes on to the header of the next part.
+    /// Begins the header of the next part.
     private mutating func beginHeader(padding: Int) throws(FormProblem) -> FormEvent? {
-        if partCount >= limits.maximumParts { throw fail(tooManyParts) }
+        if partCount >= limits.maximumParts { throw fail(limits.tooManyParts(at: offset)) }
         block = HeaderBlock(offset: offset, padding: padding)
         state = .header
         return endPart()
     }
 
-    /// The event for the end of the part under way, where there is one.
+    /// The event for the end of the current part, if there is one.
     private mutating func endPart() -> FormEvent? {
         defer { part = nil }
         return part == nil ? nil : .partEnded
     }
 
-    /// Reads one byte behind the close delimiter's dashes.
+    /// Reads one byte after the close delimiter's dashes.
     private mutating func readCloseLine(
         blanks: Int64, sawCarriageReturn: Bool, in bytes: UnsafeRawBufferPointer, at position: inout Int
     ) throws(FormProblem) {
         switch (sawCarriageReturn, bytes[position]) {
         case (false, .space), (false, .tab):
-            if blanks >= limits.maximumEpilogueBytes { throw fail(epilogueTooLarge(at: offset)) }
+            if blanks >= limits.maximumEpilogueBytes { throw fail(limits.epilogueTooLarge(at: offset)) }
             state = .closed(blanks: blanks + 1, sawCarriageReturn: false)
         case (false, .carriageReturn): state = .closed(blanks: blanks, sawCarriageReturn: true)
         case (false, .lineFeed), (true, .lineFeed): state = .epilogue(length: blanks)
-        default: throw fail(textAfterCloseDelimiter)
+        default:
+            throw fail(
+                FormProblem(
+                    .textAfterCloseDelimiter, at: offset, "The close delimiter is followed by text on its line."))
         }
         advance(&position, by: 1)
     }
 
-    /// Passes over what follows the close delimiter, as RFC 2046 §5.1.1 has it.
+    /// Skips what follows the close delimiter (RFC 2046 §5.1.1).
     private mutating func passEpilogue(length: Int64, at position: inout Int, end: Int) throws(FormProblem) {
         let count = Int64(end - position)
         let allowed = limits.maximumEpilogueBytes - length
-        if count > allowed { throw fail(epilogueTooLarge(at: offset + allowed)) }
+        if count > allowed { throw fail(limits.epilogueTooLarge(at: offset + allowed)) }
         advance(&position, by: end - position)
         state = .epilogue(length: length + count)
     }
@@ -369,7 +380,7 @@ extension FormParser {
 // MARK: - Headers
 
 extension FormParser {
-    /// Reads on in a part's header. Gives it where it is complete.
+    /// Continues a part's header. Returns it once it is complete.
     private mutating func read(
         in bytes: UnsafeRawBufferPointer, at position: inout Int, end: Int
     ) throws(FormProblem) -> PartHeader? {

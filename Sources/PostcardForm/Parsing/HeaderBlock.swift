@@ -66,7 +66,7 @@ struct HeaderBlock: Sendable {
                 } else if lineLength == 0, !byte.isBlank {
                     fieldCount += 1
                     if fieldCount > limits.maximumHeaderFields {
-                        throw .tooManyHeaderFields(limits.maximumHeaderFields, at: place(count), part: partIndex)
+                        throw limits.tooManyHeaderFields(at: place(count), part: partIndex)
                     }
                 }
                 let start = count
@@ -76,7 +76,7 @@ struct HeaderBlock: Sendable {
             }
         }
         if count < new.count {
-            throw .headerTooLarge(limits.maximumHeaderBytes, at: place(count), part: partIndex)
+            throw limits.headerTooLarge(at: place(count), part: partIndex)
         }
         bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: new))
         return count
@@ -105,7 +105,9 @@ struct HeaderField: Sendable {
         var colon = start
         while bytes[colon].isTokenCharacter { colon += 1 }
         guard colon > start, bytes[colon] == .colon else {
-            throw .malformedHeaderField(at: offset + Int64(start), part: partIndex)
+            throw FormProblem(
+                .malformedHeaderField, at: offset + Int64(start), part: partIndex,
+                "A line of a part's header is not a header field.")
         }
         var first = colon + 1
         while bytes[first].isBlank { first += 1 }

@@ -71,20 +71,33 @@ public struct PartHeader: Sendable {
         while let field = try HeaderField.next(in: header, at: &start, offset: block.offset, partIndex: index) {
             let place = block.offset + Int64(field.start)
             if header.holds("content-disposition", in: field.name) {
-                guard disposition == nil else { throw .duplicateContentDisposition(at: place, part: index) }
+                guard disposition == nil else {
+                    throw FormProblem(
+                        .duplicateContentDisposition, at: place, part: index,
+                        "A part has a second Content-Disposition.")
+                }
                 disposition = try ContentDisposition(
                     field, in: header, headerOffset: block.offset, partIndex: index, fieldName: fieldName)
             } else if header.holds("content-type", in: field.name) {
                 if contentType == nil {
                     contentType = header.repairedText(in: field.value)
                 } else {
-                    warnings.append(.duplicatePartContentType(at: place, part: index))
+                    warnings.append(
+                        FormProblem(
+                            .duplicatePartContentType, at: place, part: index,
+                            "A part has a second Content-Type; the first was used."))
                 }
             } else if header.holds("content-transfer-encoding", in: field.name) {
-                warnings.append(.contentTransferEncoding(at: place, part: index))
+                warnings.append(
+                    FormProblem(
+                        .contentTransferEncoding, at: place, part: index,
+                        "A part has a Content-Transfer-Encoding, which was not decoded."))
             }
         }
-        guard let disposition else { throw .missingContentDisposition(at: block.offset, part: index) }
+        guard let disposition else {
+            throw FormProblem(
+                .missingContentDisposition, at: block.offset, part: index, "A part has no Content-Disposition.")
+        }
         name = disposition.name
         filename = disposition.filename
         self.contentType = contentType

@@ -6,10 +6,10 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Why a form cannot be made or sent: something on the sender's own side, found before its bytes reach anyone
-/// as a body that looks whole.
+/// Why a form cannot be made, sent or read: a mistake or a failure on this side.
 ///
-/// What is wrong with a form that was received is a ``FormProblem``.
+/// It is thrown before a receiver could take the body for a complete one. What is wrong with a form that was received is
+/// a ``FormProblem``.
 public struct FormError: Error, Sendable, CustomStringConvertible {
     /// What kind of error it is; stable across versions.
     public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
@@ -21,34 +21,36 @@ public struct FormError: Error, Sendable, CustomStringConvertible {
 
         /// There is no file at the path.
         public static let fileMissing = Code(rawValue: "file-missing")
-        /// There is something at the path, but no regular file: a directory, a socket, a device.
+        /// The path is not a regular file but a directory, a socket or a device.
         public static let fileNotRegular = Code(rawValue: "file-not-regular")
-        /// The file may not be read, or reading it failed.
+        /// The file is not readable, or reading it failed.
         public static let fileUnreadable = Code(rawValue: "file-unreadable")
-        /// The file's size or modification time is no longer what it was when the layout was made.
+        /// The file's size or modification time changed after the layout was made.
         public static let fileChanged = Code(rawValue: "file-changed")
         /// The structure of a picture or video is not understood, so its metadata cannot be removed.
         public static let metadataUnreadable = Code(rawValue: "metadata-unreadable")
-        /// The URL of a file is another than a file URL.
+        /// The URL of a file is not a file URL.
         public static let notFileURL = Code(rawValue: "not-file-url")
-        /// A part's own header fields hold one that the form writes itself.
+        /// A part has a header field that the form writes itself.
         public static let reservedHeaderField = Code(rawValue: "reserved-header-field")
         /// A part's name or filename holds a NUL, which receivers refuse.
         public static let invalidName = Code(rawValue: "invalid-name")
-        /// A stream gave more or fewer bytes than it had promised.
+        /// A stream had more or fewer bytes than its announced length.
         public static let streamLength = Code(rawValue: "stream-length")
-        /// A stream that can be read only once was to be read again.
+        /// A stream that can be read only once was read again.
         public static let streamConsumed = Code(rawValue: "stream-consumed")
-        /// The bytes from an offset were asked for that cannot be reached without what comes before.
+        /// The body cannot be read from the offset: a stream of unknown length comes before it, or the body is shorter.
         public static let offsetUnreachable = Code(rawValue: "offset-unreachable")
         /// The boundary breaks the rules of RFC 2046 §5.1.1.
         public static let invalidBoundary = Code(rawValue: "invalid-boundary")
-        /// The text is no media type.
+        /// The text is not a media type.
         public static let invalidMediaType = Code(rawValue: "invalid-media-type")
         /// The boundary's delimiter occurs in a part's content.
         public static let boundaryInContent = Code(rawValue: "boundary-in-content")
-        /// The body has more bytes than were to be held in memory.
+        /// The body has more bytes than the caller allowed in memory.
         public static let bodyTooLarge = Code(rawValue: "body-too-large")
+        /// A received part was read after the loop over the parts had moved on to a later one.
+        public static let partPassed = Code(rawValue: "part-passed")
 
         public var description: String { rawValue }
     }
@@ -56,146 +58,157 @@ public struct FormError: Error, Sendable, CustomStringConvertible {
     /// What kind of error it is.
     public let code: Code
 
-    /// What happened, where, and what to do, in a sentence or two.
+    /// What happened and where, in a sentence.
     public let message: String
 
-    /// The path of the file, where the error has to do with one.
+    /// What to do, in a sentence or two.
+    public let advice: String
+
+    /// The path of the file, if the error is about one.
     public let path: String?
 
-    /// The part that the error has to do with, from 0.
+    /// The index of the part that the error is about, from 0.
     public let partIndex: Int?
 
-    /// What the operating system said, where it was asked.
-    public let underlying: (any Error)?
+    /// The error of the operating system, if there is one.
+    public let underlyingError: (any Error)?
 
     private init(
-        _ code: Code, _ message: String, path: String? = nil, partIndex: Int? = nil, underlying: (any Error)? = nil
+        _ code: Code, _ message: String, advice: String, path: String? = nil, partIndex: Int? = nil,
+        underlyingError: (any Error)? = nil
     ) {
         self.code = code
         self.message = message
+        self.advice = advice
         self.path = path
         self.partIndex = partIndex
-        self.underlying = underlying
+        self.underlyingError = underlyingError
     }
 
-    public var description: String { message }
+    public var description: String { message.hasSuffix(".") ? "\(message) \(advice)" : "\(message). \(advice)" }
 }
 
 extension FormError: LocalizedError {
     public var errorDescription: String? { message }
+    public var recoverySuggestion: String? { advice }
 }
 
 extension FormError {
-    /// The file cannot be opened or read, for the reason that the system gave.
+    /// The file cannot be opened or read, for the reason that the system reported.
     static func file(_ path: String, _ errno: Errno, partIndex: Int) -> FormError {
         switch errno {
         case .noSuchFileOrDirectory, .notDirectory:
-            FormError(.fileMissing, "No such file: \(path)", path: path, partIndex: partIndex, underlying: errno)
+            FormError(
+                .fileMissing, "No such file: \(path)", advice: "Check the path.", path: path, partIndex: partIndex,
+                underlyingError: errno)
         default:
             FormError(
-                .fileUnreadable, "The file \(path) cannot be read: \(errno)", path: path, partIndex: partIndex,
-                underlying: errno)
+                .fileUnreadable, "The file \(path) cannot be read: \(errno)",
+                advice: "Check that the file is readable.", path: path, partIndex: partIndex, underlyingError: errno)
         }
     }
 
     static func notRegular(_ path: String, kind: String, partIndex: Int) -> FormError {
         FormError(
-            .fileNotRegular, "\(path) is \(kind), and only a regular file can be sent", path: path,
+            .fileNotRegular, "\(path) is \(kind), not a regular file.", advice: "Choose a regular file.", path: path,
             partIndex: partIndex)
     }
 
     static func notFileURL(_ url: String, partIndex: Int) -> FormError {
         FormError(
-            .notFileURL, "\(url) is no file URL. Download what it names, or send it as a stream.", path: url,
+            .notFileURL, "\(url) is not a file URL.", advice: "Download it first, or send it as a stream.", path: url,
             partIndex: partIndex)
     }
 
     static func sizeUnknown(_ path: String, partIndex: Int) -> FormError {
         FormError(
-            .fileUnreadable, "The file \(path) has bytes and says that it has none. Send it as a stream.", path: path,
-            partIndex: partIndex)
+            .fileUnreadable, "The file \(path) reports a size of 0, but has bytes.", advice: "Send it as a stream.",
+            path: path, partIndex: partIndex)
     }
 
     static func reservedHeaderField(_ name: String, partIndex: Int) -> FormError {
         FormError(
-            .reservedHeaderField,
-            "Part \(partIndex) has a header field \(name) of its own. Set its name, filename and contentType instead.",
-            partIndex: partIndex)
+            .reservedHeaderField, "Part \(partIndex) has its own header field \(name).",
+            advice: "Set its name, filename and contentType instead.", partIndex: partIndex)
     }
 
     static func nulInName(_ parameter: String, partIndex: Int) -> FormError {
         FormError(
-            .invalidName, "The \(parameter) of part \(partIndex) holds a NUL, which receivers refuse. Take it out.",
-            partIndex: partIndex)
+            .invalidName, "The \(parameter) of part \(partIndex) contains a NUL, which receivers refuse.",
+            advice: "Remove it.", partIndex: partIndex)
     }
 
     static func changed(_ path: String, _ what: String, partIndex: Int) -> FormError {
         FormError(
-            .fileChanged, "The file \(path) changed after the form was laid out: \(what). Lay the form out again.",
-            path: path, partIndex: partIndex)
+            .fileChanged, "The file \(path) changed after the form was laid out: \(what).",
+            advice: "Lay the form out again.", path: path, partIndex: partIndex)
     }
 
     static func metadata(_ error: MetadataError, path: String?, partIndex: Int) -> FormError {
         FormError(
-            .metadataUnreadable,
-            "The metadata of \(path ?? "part \(partIndex)") cannot be removed: \(error). Save the picture again with "
-                + "another program, or send it with all its metadata, as it is.",
-            path: path, partIndex: partIndex, underlying: error)
+            .metadataUnreadable, "The metadata of \(path ?? "part \(partIndex)") cannot be removed: \(error.reason).",
+            advice: error.advice, path: path, partIndex: partIndex, underlyingError: error)
     }
 
     static func metadataInStream(partIndex: Int) -> FormError {
         FormError(
             .metadataUnreadable,
-            "The metadata of part \(partIndex) cannot be removed: it is a stream, which cannot be read before it is "
-                + "sent. Write it to a file, or send it as it is.",
-            partIndex: partIndex)
+            "The metadata of part \(partIndex) cannot be removed: a stream cannot be read before it is sent.",
+            advice: "Write it to a file, or send it as it is.", partIndex: partIndex)
     }
 
     static func streamTooLong(partIndex: Int) -> FormError {
         FormError(
-            .streamLength, "The stream of part \(partIndex) promises more bytes than a body can have",
-            partIndex: partIndex)
+            .streamLength, "The stream of part \(partIndex) announces more bytes than a body can have.",
+            advice: "Check its length.", partIndex: partIndex)
     }
 
     static func streamLength(promised: Int64, given: Int64, partIndex: Int) -> FormError {
-        let relation = given > promised ? "at least \(given)" : "only \(given)"
+        let actual = given > promised ? "at least \(given)" : "only \(given)"
         return FormError(
-            .streamLength, "The stream of part \(partIndex) promised \(promised) bytes and gave \(relation)",
-            partIndex: partIndex)
+            .streamLength, "The stream of part \(partIndex) announced \(promised) bytes, but has \(actual).",
+            advice: "Pass the exact length, or nil.", partIndex: partIndex)
     }
 
     static func streamConsumed(partIndex: Int) -> FormError {
         FormError(
-            .streamConsumed,
-            "The stream of part \(partIndex) can be read only once and has been. Give it as FormStream(opening:) "
-                + "where it can begin anew.",
-            partIndex: partIndex)
+            .streamConsumed, "The stream of part \(partIndex) can be read only once, and it was read before.",
+            advice: "Use FormStream(opening:) if the stream can start over.", partIndex: partIndex)
     }
 
     static func offsetUnreachable(_ offset: Int64, _ reason: String) -> FormError {
-        FormError(.offsetUnreachable, "The body cannot be read from offset \(offset): \(reason)")
+        FormError(
+            .offsetUnreachable, "The body cannot be read from offset \(offset): \(reason).",
+            advice: "Read it from the start.")
     }
 
     static func bodyTooLarge(maximumBytes: Int) -> FormError {
         FormError(
-            .bodyTooLarge,
-            "The form's body has more than \(maximumBytes) bytes, which were to be held in memory. Read it in chunks.")
+            .bodyTooLarge, "The form's body has more than the \(maximumBytes) bytes that may be held in memory.",
+            advice: "Read it in chunks.")
     }
 
     static func invalidBoundary(_ value: String, reason: String) -> FormError {
-        FormError(.invalidBoundary, "\(value.debugDescription) is no boundary: \(reason)")
+        FormError(
+            .invalidBoundary, "\(value.debugDescription) is not a valid boundary: \(reason).",
+            advice: "Use 1 to 70 letters and digits.")
     }
 
     static func invalidMediaType(_ value: String) -> FormError {
         FormError(
-            .invalidMediaType,
-            "\(value.debugDescription) is no media type. Write it as type/subtype, such as image/jpeg.")
+            .invalidMediaType, "\(value.debugDescription) is not a media type.",
+            advice: "Write it as type/subtype, such as image/jpeg.")
     }
 
     static func boundaryInContent(_ boundary: Boundary, partIndex: Int) -> FormError {
         FormError(
-            .boundaryInContent,
-            "The content of part \(partIndex) holds the delimiter of the boundary \(boundary). Use another boundary.",
-            partIndex: partIndex)
+            .boundaryInContent, "The content of part \(partIndex) contains the delimiter of the boundary \(boundary).",
+            advice: "Use another boundary.", partIndex: partIndex)
+    }
+
+    static func partPassed(partIndex: Int) -> FormError {
+        FormError(
+            .partPassed, "Part \(partIndex) was read after the loop had moved on to a later part.",
+            advice: "Read a part before you ask for the next.", partIndex: partIndex)
     }
 }

@@ -31,7 +31,7 @@ public struct FormProblem: Error, Sendable, Hashable, CustomStringConvertible {
     /// own head it is 0.
     public let offset: Int64
 
-    /// The part in which it goes wrong, from 0; `nil` where it is none.
+    /// The index of the part in which it goes wrong, from 0; `nil` if it is outside all parts.
     public let partIndex: Int?
 
     /// What is wrong, in a sentence, without values or bytes of the form's content.
@@ -43,19 +43,21 @@ public struct FormProblem: Error, Sendable, Hashable, CustomStringConvertible {
     /// The limit that the form went over, for the codes that are about one.
     public let limit: Limit?
 
+    /// - Parameter fix: What to write instead. Defaults to what the code says.
     package init(
-        _ code: Code, at offset: Int64, part partIndex: Int? = nil, _ message: String, fix: String, limit: Limit? = nil
+        _ code: Code, at offset: Int64, part partIndex: Int? = nil, _ message: String, fix: String? = nil,
+        limit: Limit? = nil
     ) {
         self.code = code
         self.offset = offset
         self.partIndex = partIndex
         self.message = message
-        self.fix = fix
+        self.fix = fix ?? code.fix
         self.limit = limit
     }
 
-    /// How much the problem weighs; it follows from the code.
-    public var severity: Severity { code.severity }
+    /// Whether the form is refused for it, or read all the same.
+    public var severity: Severity { code.status == 200 ? .warning : .error }
 
     /// The status that a receiver refuses the request with (RFC 9110 §15.5).
     public var status: Int { code.status }
@@ -63,6 +65,28 @@ public struct FormProblem: Error, Sendable, Hashable, CustomStringConvertible {
     public var description: String {
         let place = partIndex.map { "part \($0), " } ?? ""
         return "\(message) (\(code), \(place)byte \(offset)) \(fix)"
+    }
+}
+
+extension FormProblem {
+    static func bareLineFeed(at offset: Int64, part partIndex: Int?) -> FormProblem {
+        FormProblem(.bareLineBreak, at: offset, part: partIndex, "A line ends in LF without CR.")
+    }
+
+    static func bareCarriageReturn(at offset: Int64, part partIndex: Int?) -> FormProblem {
+        FormProblem(.bareLineBreak, at: offset, part: partIndex, "A CR is not followed by LF.")
+    }
+
+    static func nulInHeader(at offset: Int64, part partIndex: Int) -> FormProblem {
+        FormProblem(.nulInHeader, at: offset, part: partIndex, "A part's header contains a NUL.")
+    }
+
+    static func malformedParameter(_ reason: String, at offset: Int64, part partIndex: Int) -> FormProblem {
+        FormProblem(.malformedParameter, at: offset, part: partIndex, reason)
+    }
+
+    static func invalidBoundary(_ fault: String) -> FormProblem {
+        FormProblem(.invalidBoundary, at: 0, "The boundary is not allowed: \(fault).")
     }
 }
 

@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 /// The parts of a form, one after the other, as its body comes in.
 ///
 /// ```swift
@@ -70,8 +76,8 @@ public struct FormPartContent<Body: AsyncSequence>: AsyncSequence where Body.Ele
         fileprivate let index: Int
         fileprivate let reader: FormPartReader<Body>
 
-        /// - Throws: ``FormProblem`` where the form is broken or goes over a limit; ``PartPassedOver`` where the loop
-        ///   over the parts has gone on; what the body throws, unchanged.
+        /// - Throws: ``FormProblem`` where the form is broken or goes over a limit; ``FormError`` with the code
+        ///   ``FormError/Code/partPassed`` if the loop over the parts has moved on; what the body throws, unchanged.
         public mutating func next() async throws -> Body.Element? {
             try await reader.nextPiece(of: index)
         }
@@ -93,16 +99,6 @@ public struct FormPartContent<Body: AsyncSequence>: AsyncSequence where Body.Ele
             guard fits else { throw reader.contentTooLarge(header, maximumBytes: maximumBytes) }
         }
         return content
-    }
-}
-
-/// A part was read after the loop over the parts had gone on: its bytes are gone.
-public struct PartPassedOver: Error, Sendable, CustomStringConvertible {
-    /// The part's place in the form, from 0.
-    public let partIndex: Int
-
-    public var description: String {
-        "Part \(partIndex) was read after the loop had gone on to a later one. Read a part before you ask for the next."
     }
 }
 
@@ -144,7 +140,7 @@ final class FormPartReader<Body: AsyncSequence> where Body.Element: FormChunk {
         switch place {
         case .behindPart(index): return nil
         case .inPart(index): break
-        default: throw PartPassedOver(partIndex: index)
+        default: throw FormError.partPassed(partIndex: index)
         }
         switch try await nextEvent() {
         case .bytes(.chunk(let range)): return chunk?.piece(range)
@@ -159,8 +155,10 @@ final class FormPartReader<Body: AsyncSequence> where Body.Element: FormChunk {
     var offset: Int64 { parser.offset }
 
     func contentTooLarge(_ header: PartHeader, maximumBytes: Int) -> FormProblem {
-        .contentTooLarge(
-            isFile: header.isFile, maximumBytes: Int64(maximumBytes), at: parser.offset, part: header.index)
+        var limits = FormLimits()
+        limits.maximumFileBytes = Int64(maximumBytes)
+        limits.maximumFieldBytes = Int64(maximumBytes)
+        return limits.contentTooLarge(isFile: header.isFile, at: parser.offset, part: header.index)
     }
 
     private func nextEvent() async throws -> FormEvent? {
@@ -181,5 +179,52 @@ final class FormPartReader<Body: AsyncSequence> where Body.Element: FormChunk {
                 return nil
             }
         }
+    }
+}
+
+/// Bytes of a body as they come from a connection or a file, whatever their type.
+///
+/// `Data` and `ArraySlice<UInt8>` share their storage with what is cut out of them, so that a part's content is
+/// handed on without being copied. An `Array` has no such pieces: wrap it as `array[...]`.
+public protocol FormChunk: Sendable {
+    /// Takes a copy of a few bytes that were kept from an earlier chunk.
+    init(keptBytes: ArraySlice<UInt8>)
+
+    /// Lends the bytes, which lie in one piece.
+    func withBytes<Result, Failure: Error>(_ body: (RawSpan) throws(Failure) -> Result) throws(Failure) -> Result
+
+    /// The bytes at a range of indices, counted from 0.
+    func piece(_ range: Range<Int>) -> Self
+}
+
+extension ArraySlice<UInt8>: FormChunk {
+    public init(keptBytes: ArraySlice<UInt8>) {
+        self = keptBytes
+    }
+
+    public func withBytes<Result, Failure: Error>(
+        _ body: (RawSpan) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try body(span.bytes)
+    }
+
+    public func piece(_ range: Range<Int>) -> ArraySlice<UInt8> {
+        dropFirst(range.lowerBound).prefix(range.count)
+    }
+}
+
+extension Data: FormChunk {
+    public init(keptBytes: ArraySlice<UInt8>) {
+        self.init(keptBytes)
+    }
+
+    public func withBytes<Result, Failure: Error>(
+        _ body: (RawSpan) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try body(bytes)
+    }
+
+    public func piece(_ range: Range<Int>) -> Data {
+        dropFirst(range.lowerBound).prefix(range.count)
     }
 }

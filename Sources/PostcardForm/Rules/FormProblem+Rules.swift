@@ -1,19 +1,14 @@
-// What is said of a form that breaks its rules. Limits are named by their place in the rules.
+// The problems of a form that breaks its rules. Limits are named by their place in the rules.
 
 extension FormProblem {
-    private init(_ code: Code, _ header: PartHeader, at offset: Int64? = nil, _ message: String, fix: String) {
-        self.init(code, at: offset ?? header.offset, part: header.index, message, fix: fix)
-    }
-
     private init(
-        _ code: Code, _ header: PartHeader, at offset: Int64, _ message: String, fix: String, limit: String,
-        _ value: Int64
+        _ code: Code, _ header: PartHeader, at offset: Int64? = nil, _ message: String, fix: String? = nil,
+        limit: Limit? = nil
     ) {
-        self.init(
-            code, at: offset, part: header.index, message, fix: fix, limit: Limit(name: limit, value: value))
+        self.init(code, at: offset ?? header.offset, part: header.index, message, fix: fix, limit: limit)
     }
 
-    /// A name in a message. It may be a stranger's, and as long as a header may be.
+    /// A name in a message. It comes from a stranger, and may be as long as a header.
     private static func quoted(_ name: String) -> String {
         let isLong = name.unicodeScalars.count > 64
         return (isLong ? String(name.unicodeScalars.prefix(64)) + "…" : name).debugDescription
@@ -22,52 +17,44 @@ extension FormProblem {
     private static func list(_ items: [String]) -> String {
         items.prefix(10).joined(separator: ", ") + (items.count > 10 ? ", …" : "")
     }
+
+    private static func times(_ count: Int) -> String { count == 1 ? "once" : "\(count) times" }
 }
 
-// MARK: - Which parts come
+// MARK: - Which parts are sent
 
 extension FormProblem {
     static func unexpectedField(_ header: PartHeader) -> FormProblem {
-        FormProblem(
-            .unexpectedField, header, "No field \(quoted(header.name)) is expected.",
-            fix: "Leave it out, or spell its name as the rules have it.")
+        FormProblem(.unexpectedField, header, "No field \(quoted(header.name)) is expected.")
     }
 
     static func nestedFiles(_ header: PartHeader) -> FormProblem {
-        FormProblem(
-            .nestedFiles, header, "The part \(quoted(header.name)) holds files of its own.",
-            fix: "Send each file as a part of that name (RFC 7578 §4.3).")
+        FormProblem(.nestedFiles, header, "The part \(quoted(header.name)) contains files of its own.")
     }
 
     static func unexpectedFile(_ header: PartHeader) -> FormProblem {
-        FormProblem(
-            .unexpectedFile, header, "No file \(quoted(header.name)) is expected.",
-            fix: "Leave it out, or spell its name as the rules have it.")
+        FormProblem(.unexpectedFile, header, "No file \(quoted(header.name)) is expected.")
     }
 
     static func fieldInsteadOfFile(_ header: PartHeader) -> FormProblem {
-        FormProblem(
-            .fieldInsteadOfFile, header, "\(quoted(header.name)) is to be a file and comes as text.",
-            fix: #"Add filename="…" to its Content-Disposition."#)
+        FormProblem(.fieldInsteadOfFile, header, "\(quoted(header.name)) must be a file, but was sent as text.")
     }
 
     static func fileInsteadOfField(_ header: PartHeader) -> FormProblem {
-        FormProblem(
-            .fileInsteadOfField, header, "\(quoted(header.name)) is to be text and comes as a file.",
-            fix: "Leave filename out of its Content-Disposition.")
+        FormProblem(.fileInsteadOfField, header, "\(quoted(header.name)) must be text, but was sent as a file.")
     }
 
     static func tooManyFields(_ header: PartHeader, atMost: Int) -> FormProblem {
         FormProblem(
-            .tooManyFields, header, at: header.offset,
-            "The field \(quoted(header.name)) comes more than \(times(atMost)).",
-            fix: "Send it at most \(times(atMost)).", limit: "fields.\(header.name).atMost", Int64(atMost))
+            .tooManyFields, header, "The field \(quoted(header.name)) was sent more than \(times(atMost)).",
+            fix: "Send it at most \(times(atMost)).",
+            limit: Limit(name: "fields.\(header.name).atMost", value: Int64(atMost)))
     }
 
     static func tooManyFiles(_ header: PartHeader, atMost: Int) -> FormProblem {
         FormProblem(
-            .tooManyFiles, header, at: header.offset, "More than \(atMost) of the file \(quoted(header.name)) come.",
-            fix: "Send at most \(atMost).", limit: "files.\(header.name).atMost", Int64(atMost))
+            .tooManyFiles, header, "More than \(atMost) of the file \(quoted(header.name)) were sent.",
+            fix: "Send at most \(atMost).", limit: Limit(name: "files.\(header.name).atMost", value: Int64(atMost)))
     }
 
     static func missingField(_ name: String, came: Int, atLeast: Int, at offset: Int64) -> FormProblem {
@@ -75,7 +62,7 @@ extension FormProblem {
             .missingField, at: offset,
             came == 0
                 ? "The field \(quoted(name)) is missing."
-                : "The field \(quoted(name)) comes \(times(came)) and must come \(times(atLeast)).",
+                : "The field \(quoted(name)) was sent \(times(came)), but \(times(atLeast)) is the minimum.",
             fix: "Send it at least \(times(atLeast)).")
     }
 
@@ -84,11 +71,9 @@ extension FormProblem {
             .missingFile, at: offset,
             came == 0
                 ? "The file \(quoted(name)) is missing."
-                : "Of the file \(quoted(name)) come \(came), and \(atLeast) must.",
+                : "The file \(quoted(name)) was sent \(times(came)), but \(times(atLeast)) is the minimum.",
             fix: "Send at least \(atLeast), with filename in the Content-Disposition.")
     }
-
-    private static func times(_ count: Int) -> String { count == 1 ? "once" : "\(count) times" }
 }
 
 // MARK: - Files
@@ -97,19 +82,19 @@ extension FormProblem {
     static func fileTooLarge(_ header: PartHeader, _ maximum: Int64, at offset: Int64) -> FormProblem {
         FormProblem(
             .fileTooLarge, header, at: offset, "The file \(quoted(header.name)) has more than \(maximum) bytes.",
-            fix: "Send a smaller one.", limit: "files.\(header.name).maximumBytes", maximum)
+            fix: "Send a smaller one.", limit: Limit(name: "files.\(header.name).maximumBytes", value: maximum))
     }
 
     static func filesTooLarge(_ header: PartHeader, _ maximum: Int64, at offset: Int64) -> FormProblem {
         FormProblem(
             .filesTooLarge, header, at: offset, "All files together have more than \(maximum) bytes.",
-            fix: "Send fewer or smaller ones.", limit: "maximumBytesOfAllFiles", maximum)
+            limit: Limit(name: "maximumBytesOfAllFiles", value: maximum))
     }
 
     static func fileTooSmall(_ header: PartHeader, _ minimum: Int64, at offset: Int64) -> FormProblem {
         FormProblem(
             .fileTooSmall, header, at: offset, "The file \(quoted(header.name)) has fewer than \(minimum) bytes.",
-            fix: "Send all of it.", limit: "files.\(header.name).minimumBytes", minimum)
+            limit: Limit(name: "files.\(header.name).minimumBytes", value: minimum))
     }
 
     static func fileTypeNotAccepted(_ header: PartHeader, _ types: [MediaRange]) -> FormProblem {
@@ -136,21 +121,18 @@ extension FormProblem {
     static func fieldTooShort(_ header: PartHeader, _ minimum: Int, at offset: Int64) -> FormProblem {
         FormProblem(
             .fieldTooShort, header, at: offset,
-            "The field \(quoted(header.name)) has fewer than \(minimum) characters.", fix: "Send more.",
-            limit: "fields.\(header.name).minimumCharacters", Int64(minimum))
+            "The field \(quoted(header.name)) has fewer than \(minimum) characters.",
+            limit: Limit(name: "fields.\(header.name).minimumCharacters", value: Int64(minimum)))
     }
 
     static func fieldTooLong(_ header: PartHeader, _ maximum: Int, at offset: Int64) -> FormProblem {
         FormProblem(
-            .fieldTooLong, header, at: offset,
-            "The field \(quoted(header.name)) has more than \(maximum) characters.", fix: "Shorten it.",
-            limit: "fields.\(header.name).maximumCharacters", Int64(maximum))
+            .fieldTooLong, header, at: offset, "The field \(quoted(header.name)) has more than \(maximum) characters.",
+            limit: Limit(name: "fields.\(header.name).maximumCharacters", value: Int64(maximum)))
     }
 
     static func fieldNotUTF8(_ header: PartHeader, at offset: Int64) -> FormProblem {
-        FormProblem(
-            .fieldNotUTF8, header, at: offset, "The field \(quoted(header.name)) is not in UTF-8.",
-            fix: "Send text in UTF-8 (RFC 7578 §5.1).")
+        FormProblem(.fieldNotUTF8, header, at: offset, "The field \(quoted(header.name)) is not in UTF-8.")
     }
 
     static func patternMismatch(_ header: PartHeader, _ pattern: TextPattern?, at offset: Int64) -> FormProblem {

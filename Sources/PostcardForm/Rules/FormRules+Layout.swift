@@ -113,10 +113,11 @@ extension RuleCheck {
 }
 
 extension PartHeader {
-    /// Reads the header that the framing before a part's content holds.
+    /// Reads the header from the bytes before a part's content.
     fileprivate init(_ framing: FormLayout.Segment, index: Int) throws(FormProblem) {
         guard case .framing(let data) = framing.source else {
-            throw .missingContentDisposition(at: framing.offset ?? 0, part: index)
+            throw FormProblem(
+                .missingContentDisposition, at: framing.offset ?? 0, part: index, "The part has no header.")
         }
         let bytes = ContiguousArray(data)
         // Behind the delimiter's line, which a line break comes before in all parts but the first.

@@ -17,7 +17,8 @@ extension FormRules {
 
     private static func check(name: String, in place: String) throws(FormRulesError) {
         if name.isEmpty {
-            throw FormRulesError("A name is empty.", at: [place], fix: "Write the name that the part is sent with.")
+            throw FormRulesError(
+                .invalidValue, "A name is empty.", at: [place], advice: "Write the name that the part is sent with.")
         }
     }
 }
@@ -34,15 +35,16 @@ extension FormRules.Field {
         }
         if pattern != nil, maximumCharacters == nil {
             throw FormRulesError(
-                "A pattern needs a length to be safe.", at: ["maximumCharacters"],
-                fix: "Say how many characters the value may have.")
+                .invalidValue, "A pattern needs a length to be safe.", at: ["maximumCharacters"],
+                advice: "Say how many characters the value may have.")
         }
         if let oneOf { try validate(oneOf) }
     }
 
     private func validate(_ values: [String]) throws(FormRulesError) {
         if values.isEmpty {
-            throw FormRulesError("No value is allowed.", at: ["oneOf"], fix: "List the values, or leave the key out.")
+            throw FormRulesError(
+                .contradiction, "No value is allowed.", at: ["oneOf"], advice: "List the values, or leave the key out.")
         }
         for (index, value) in values.enumerated() {
             let count = value.unicodeScalars.count
@@ -51,8 +53,8 @@ extension FormRules.Field {
                 && pattern?.matches(value) ?? true
             if !fits {
                 throw FormRulesError(
-                    "The value breaks the rules beside it.", at: ["oneOf", "\(index)"],
-                    fix: "Leave the value out, or change the pattern and the lengths.")
+                    .contradiction, "The value breaks the rules beside it.", at: ["oneOf", "\(index)"],
+                    advice: "Leave the value out, or change the pattern and the lengths.")
             }
         }
     }
@@ -67,7 +69,8 @@ extension FormRules.File {
             if maximumBytes < minimumBytes { throw .contradiction("maximumBytes", below: "minimumBytes") }
         }
         if let types, types.isEmpty {
-            throw FormRulesError("No type is accepted.", at: ["types"], fix: "List the types, or leave the key out.")
+            throw FormRulesError(
+                .contradiction, "No type is accepted.", at: ["types"], advice: "List the types, or leave the key out.")
         }
     }
 }
@@ -77,17 +80,17 @@ extension FormRulesError {
         if atLeast < 0 { throw .negative("atLeast") }
         if atMost < 1 {
             throw FormRulesError(
-                "Nothing may come of it.", at: ["atMost"],
-                fix: "Write 1 or more; leave the name out of the rules where nothing is to come.")
+                .contradiction, "None may be sent.", at: ["atMost"],
+                advice: "Write 1 or more, or leave the name out of the rules if none may be sent.")
         }
         if atMost < atLeast { throw .contradiction("atMost", below: "atLeast") }
     }
 
     fileprivate static func negative(_ key: String) -> FormRulesError {
-        FormRulesError("It is below 0.", at: [key], fix: "Write 0 or more, or leave the key out.")
+        FormRulesError(.invalidValue, "It is below 0.", at: [key], advice: "Write 0 or more, or leave the key out.")
     }
 
     fileprivate static func contradiction(_ key: String, below other: String) -> FormRulesError {
-        FormRulesError("It is less than \(other).", at: [key], fix: "Raise it, or lower \(other).")
+        FormRulesError(.contradiction, "It is less than \(other).", at: [key], advice: "Raise it, or lower \(other).")
     }
 }

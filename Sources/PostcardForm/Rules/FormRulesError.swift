@@ -4,10 +4,33 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Why rules are no rules: a key that does not exist, a value of another type, a rule that nothing can meet.
+/// Why rules cannot be used: an unknown key, a value of another type, a rule that no form can meet.
 ///
-/// It is about whoever wrote the rules. What breaks a rule is a ``FormProblem``.
-public struct FormRulesError: Error, Sendable, Hashable, CustomStringConvertible {
+/// It is about the rules themselves. What breaks a rule is a ``FormProblem``.
+public struct FormRulesError: Error, Sendable, CustomStringConvertible {
+    /// What kind of error it is; stable across versions.
+    public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
+        public let rawValue: String
+
+        public init(rawValue: String) {
+            self.rawValue = rawValue
+        }
+
+        /// The text is not JSON, or a value has another type than the rule.
+        public static let malformed = Code(rawValue: "malformed")
+        /// There is no rule with the name.
+        public static let unknownRule = Code(rawValue: "unknown-rule")
+        /// A value has the right type, but is not allowed: a negative length, a pattern that cannot be read.
+        public static let invalidValue = Code(rawValue: "invalid-value")
+        /// No form can meet the rules: two of them contradict each other, or a list of what is allowed is empty.
+        public static let contradiction = Code(rawValue: "contradiction")
+
+        public var description: String { rawValue }
+    }
+
+    /// What kind of error it is.
+    public let code: Code
+
     /// Where in the rules, from the outside in: `["files", "petImage", "types"]`.
     public let path: [String]
 
@@ -15,26 +38,33 @@ public struct FormRulesError: Error, Sendable, Hashable, CustomStringConvertible
     public let message: String
 
     /// What to write instead, in a sentence.
-    public let fix: String
+    public let advice: String
 
-    init(_ message: String, at path: [String], fix: String) {
+    /// The decoder's error, if the rules are not JSON.
+    public let underlyingError: (any Error)?
+
+    init(
+        _ code: Code, _ message: String, at path: [String] = [], advice: String, underlyingError: (any Error)? = nil
+    ) {
+        self.code = code
         self.path = path
         self.message = message
-        self.fix = fix
+        self.advice = advice
+        self.underlyingError = underlyingError
     }
 
-    /// The same, further inside.
+    /// The same error, seen from further outside.
     func within(_ path: [String]) -> FormRulesError {
-        FormRulesError(message, at: path + self.path, fix: fix)
+        FormRulesError(code, message, at: path + self.path, advice: advice, underlyingError: underlyingError)
     }
 
     public var description: String {
         let place = path.isEmpty ? "" : path.joined(separator: ".") + ": "
-        return "\(place)\(message) \(fix)"
+        return "\(place)\(message) \(advice)"
     }
 }
 
 extension FormRulesError: LocalizedError {
     public var errorDescription: String? { message }
-    public var recoverySuggestion: String? { fix }
+    public var recoverySuggestion: String? { advice }
 }

@@ -16,8 +16,8 @@ public struct MediaRange: Sendable, Hashable, CustomStringConvertible {
             MediaType.isWellFormed(value) && !value.utf8.contains { $0 == .semicolon || $0.isBlank }
         guard isRange, let range = MediaRange(known: value.lowercased()) else {
             throw FormRulesError(
-                "\(value.debugDescription) is no media type.", at: [],
-                fix: "Write type/subtype, such as image/jpeg, or image/* for all of a kind.")
+                .invalidValue, "\(value.debugDescription) is not a media type.",
+                advice: "Write type/subtype, such as image/jpeg, or image/* for all of a kind.")
         }
         self = range
     }

@@ -7,8 +7,8 @@ struct RuleValues<Key: CodingKey & CaseIterable> {
         let present = try decoder.container(keyedBy: AnyKey.self).allKeys.map(\.stringValue).sorted()
         if let unknown = present.first(where: { !names.contains($0) }) {
             let error = FormRulesError(
-                "There is no rule \(unknown.debugDescription).", at: [],
-                fix: "Known here are \(names.joined(separator: ", ")).")
+                .unknownRule, "There is no rule \(unknown.debugDescription).",
+                advice: "The known rules are \(names.joined(separator: ", ")).")
             throw DecodingError.rules(error, decoder.codingPath)
         }
         container = try decoder.container(keyedBy: Key.self)
@@ -40,7 +40,8 @@ struct RuleBytes: Decodable {
         }
         guard let text = try? container.decode(String.self), let count = ByteCount(text)?.bytes else {
             let error = FormRulesError(
-                "It is no number of bytes.", at: [], fix: #"Write a number, or a text such as "10MB" or "10MiB"."#)
+                .invalidValue, "It is not a number of bytes.",
+                advice: #"Write a number, or a text such as "10MB" or "10MiB"."#)
             throw DecodingError.rules(error, decoder.codingPath)
         }
         self.count = count
@@ -61,17 +62,22 @@ extension FormRulesError {
             if let rules = context.underlyingError as? FormRulesError {
                 self = rules.within(context.codingPath.map(Self.name))
             } else if context.codingPath.isEmpty {
-                self.init("This is no JSON: \(Self.reason(context))", at: [], fix: "Write one JSON object.")
+                self.init(
+                    .malformed, "This is not JSON: \(Self.reason(context))", advice: "Write one JSON object.",
+                    underlyingError: error)
             } else {
                 self.init(
-                    context.debugDescription, at: context.codingPath.map(Self.name), fix: "Write one that is known.")
+                    .invalidValue, context.debugDescription, at: context.codingPath.map(Self.name),
+                    advice: "Write a known value.", underlyingError: error)
             }
         case DecodingError.typeMismatch(let type, let context), DecodingError.valueNotFound(let type, let context):
             self.init(
-                "The value is of another type.", at: context.codingPath.map(Self.name),
-                fix: "Write \(Self.name(of: type)).")
+                .malformed, "The value has another type.", at: context.codingPath.map(Self.name),
+                advice: "Write \(Self.name(of: type)).", underlyingError: error)
         default:
-            self.init("The rules cannot be read: \(error)", at: [], fix: "Write one JSON object.")
+            self.init(
+                .malformed, "The rules cannot be read: \(error)", advice: "Write one JSON object.",
+                underlyingError: error)
         }
     }
 
@@ -91,4 +97,26 @@ extension FormRulesError {
         default: "an object in { }"
         }
     }
+}
+
+/// A number of bytes as a person writes it: `1500`, `100MB`, `4 GiB`.
+///
+/// Units of a thousand are written with a B, those of 1024 with an iB or as one letter.
+package struct ByteCount: Sendable, Equatable {
+    package let bytes: Int64
+
+    /// - Returns: `nil` where the text is no whole number of bytes.
+    package init?(_ text: String) {
+        let digits = text.utf8.prefix { $0.isDigit || $0 == UInt8(ascii: ".") }
+        let unit = text.utf8.dropFirst(digits.count).drop { $0 == .space }.map(\.asciiLowercased)
+        guard let factor = Self.factors[String(decoding: unit, as: UTF8.self)],
+            let number = String(digits).flatMap({ Double($0) }), let bytes = Int64(exactly: number * factor)
+        else { return nil }
+        self.bytes = bytes
+    }
+
+    private static let factors: [String: Double] = [
+        "": 1, "b": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12, "k": 1024, "m": 1_048_576, "g": 1_073_741_824,
+        "kib": 1024, "mib": 1_048_576, "gib": 1_073_741_824, "tib": 1_099_511_627_776,
+    ]
 }

@@ -37,7 +37,8 @@ public struct TextPattern: Sendable {
             program = try PatternProgram(try parser.parse())
         } catch {
             throw FormRulesError(
-                "The pattern \(source.debugDescription) cannot be used: \(error.reason).", at: [], fix: error.fix)
+                .invalidValue, "The pattern \(source.debugDescription) cannot be used: \(error.reason).",
+                advice: error.fix)
         }
     }
 

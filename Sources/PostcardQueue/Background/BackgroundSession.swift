@@ -9,58 +9,58 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// How the system carries a queue's uploads while the app is suspended or gone.
+/// How the system sends a queue's uploads while the app is suspended or closed.
 ///
 /// ```swift
 /// let queue = try UploadQueue(directory: folder, session: BackgroundSession(identifier: "com.example.pets"))
 /// ```
 ///
-/// The system uploads in a process of its own, waits for a network, retries broken connections, and follows redirects
-/// without asking the app. There are no such sessions on Linux, where the queue sends in this process instead.
+/// The system sends in its own process, waits for a network, retries broken connections, and follows redirects without asking
+/// the app. Linux has no background sessions: there the queue sends in this process.
 public struct BackgroundSession: Sendable {
-    /// The session's identifier, such as `com.example.pets`. Use the same one at every start of the app, and another one in
-    /// each extension.
+    /// The session's identifier, such as `com.example.pets`. Use the same identifier at every start of the app, and a
+    /// different one in each extension.
     public var identifier: String
 
-    /// The app group whose container the app shares with its extensions, such as `group.com.example.pets`. Extensions need
-    /// it. Defaults to `nil`.
+    /// The app group that the app shares with its extensions, such as `group.com.example.pets`. Required in extensions.
+    /// Defaults to `nil`.
     ///
-    /// iOS ends an app that is suspended while it holds a lock in the group's container. Between its short writes the queue
-    /// holds none there, but ``UploadQueue/run(_:options:)`` does: use ``UploadQueue/run(endsWhenEmpty:)``.
+    /// iOS ends an app that is suspended while it holds a lock in the group's container. ``UploadQueue/run(_:options:)``
+    /// holds one all the time, so use ``UploadQueue/run(endsWhenEmpty:)``, which holds locks only for short writes.
     public var appGroup: String?
 
-    /// Whether the system may wait for a good moment, such as Wi-Fi and power. Defaults to `false`.
+    /// Whether the system may wait for good conditions, such as Wi-Fi and power. Defaults to `false`.
     public var isDiscretionary = false
 
-    /// The number of uploads to one host at a time. Defaults to 3. All uploads that are due are handed to the system at once;
-    /// this limits how many of them it sends.
+    /// The maximum number of uploads to a host at a time. Defaults to 3. All uploads that are due are handed to the system at
+    /// once, and this limits how many of them it sends.
     public var maximumConnectionsPerHost = 3
 
     /// How long an attempt may be idle before the system retries it. Defaults to 60 seconds.
     public var idleTimeout = Duration.seconds(60)
 
-    /// How long the system tries to send an upload before it gives up. Defaults to a week.
+    /// How long the system tries to send an upload before it gives up. Defaults to 7 days.
     public var totalTimeout = Duration.seconds(604_800)
 
-    /// Whether and when an upload is sent again that the server refused or the system gave up. Defaults to 1,000 attempts, at
-    /// most half an hour apart.
+    /// Whether and when an upload is sent again after the server refused it or the system gave up. Defaults to 1,000
+    /// attempts, at most 30 minutes apart.
     public var retryPolicy = RetryPolicy(maximumAttempts: 1000, maximumDelay: .seconds(1800))
 
-    /// How long an upload waits before it is sent again that the system no longer has and whose end it has not reported,
-    /// because the report may come late.
+    /// How long an upload waits before it is sent again if the system no longer has it. Its end may still be reported.
     package var lossDelay = Duration.seconds(5)
 
-    /// Header fields that are added when an upload is handed to the system, and not kept in the queue, such as a fresh
-    /// `Authorization`. If it throws, the upload is retried later.
+    /// Makes header fields when an upload is handed to the system, such as a fresh `Authorization`. The queue does not store
+    /// them. If the closure throws, the upload is handed over later. Defaults to `nil`.
     public var headerFields: (@Sendable (QueuedUpload) async throws -> HTTPFields)?
 
     #if canImport(Darwin)
-    /// Answers the server's authentication challenges, for instance to pin its certificate. By default the system decides.
+    /// Answers the server's authentication challenges, for example to pin its certificate. Defaults to `nil`: the system
+    /// answers them.
     public var answerChallenge:
         (@Sendable (URLAuthenticationChallenge) async -> (URLSession.AuthChallengeDisposition, URLCredential?))?
     #endif
 
-    /// Makes a session with the default settings.
+    /// Makes a session with default settings.
     public init(identifier: String) {
         self.identifier = identifier
     }

@@ -7,32 +7,32 @@ package import FoundationEssentials
 package import Foundation
 #endif
 
-/// What carries uploads while the app is suspended or gone: a background `URLSession`, or in tests a model of the system's
-/// transfer daemon.
+/// Sends files while the app is suspended or closed: a background `URLSession`, or in tests a model of the system's transfer
+/// daemon.
 ///
-/// It takes files and gives back events. Everything that follows from an event is decided in ``BackgroundOutbox``.
+/// It reports events. ``TransferLoop`` decides what follows from them.
 package protocol TransferService: Sendable {
     /// Connects this process. Events of transfers that ended while no process was connected are reported soon after.
     ///
-    /// - Parameter report: Called with one event after the other; returns at once.
+    /// - Parameter report: Called with each event in turn. Returns at once.
     func connect(_ report: @escaping @Sendable (TransferEvent) -> Void) async throws
 
-    /// The transfers that have not ended, or whose end has not been reported yet; `true` for the latter.
+    /// The transfers that have not ended, with `false`, and those whose end has not been reported yet, with `true`.
     func transfers() async throws -> [Transfer.ID: Bool]
 
-    /// Hands a transfer over. It goes on from here on without this process.
+    /// Begins a transfer, which from then on does not need this process.
     func begin(_ transfer: Transfer) async throws
 
-    /// Ends a transfer, which then reports that it was cancelled. One that has ended already stays ended.
+    /// Cancels a transfer, which then ends as ``TransferEnd/cancelled``. Does nothing if it has ended.
     func cancel(_ id: Transfer.ID) async
 
-    /// Disconnects this process; transfers go on.
+    /// Disconnects this process. Transfers continue.
     func disconnect() async
 }
 
 /// One attempt to upload a file.
 package struct Transfer: Sendable {
-    /// Identifies an attempt in every process: the upload's identifier, and which attempt of it this is.
+    /// Identifies a transfer across processes: the upload's UUID, and the number of the attempt, from 1.
     package struct ID: Sendable, Hashable, LosslessStringConvertible {
         package let upload: UUID
         package let attempt: Int
@@ -42,7 +42,7 @@ package struct Transfer: Sendable {
             self.attempt = attempt
         }
 
-        /// Reads what ``description`` writes, such as a task's description; `nil` for anything else.
+        /// Reads an identifier from the form that ``description`` has, or returns `nil`.
         package init?(_ description: String) {
             let words = description.split(separator: " ", omittingEmptySubsequences: false)
             guard words.count == 2, let upload = UUID(uuidString: String(words[0])), let attempt = Int(words[1]),
@@ -57,43 +57,43 @@ package struct Transfer: Sendable {
     package let id: ID
     package let url: URL
     package let method: HTTPRequest.Method
-    /// All header fields but `Content-Length`.
+    /// All header fields except `Content-Length`.
     package let headerFields: HTTPFields
-    /// The file that holds the whole body.
+    /// The file with the whole body.
     package let body: URL
-    /// The number of bytes of the body.
+    /// The body's length, in bytes.
     package let length: Int64
-    /// The earliest time to begin; at once if it is `nil`.
+    /// The earliest time to begin, or `nil` to begin at once.
     package let earliestBegin: Date?
     package let networks: AllowedNetworks
 }
 
-/// What a transfer service reports. Events may come late, more than once, and after the upload was cleared.
+/// An event of a transfer service. Events may arrive late, more than once, and after the upload was cleared.
 package enum TransferEvent: Sendable {
-    /// How many of the body's bytes have been sent so far.
+    /// The number of the body's bytes sent so far.
     case sent(Transfer.ID, bytes: Int64)
-    /// Some bytes of the response's body.
+    /// The next bytes of the response's body.
     case received(Transfer.ID, Data)
     /// The transfer has ended.
     case ended(Transfer.ID, TransferEnd)
-    /// All events that the process was woken for have been reported.
+    /// The service has reported all events for which the system woke the app.
     case deliveredAll
 }
 
 /// How a transfer ended.
 package enum TransferEnd: Sendable {
-    /// A server answered.
+    /// A server responded.
     ///
     /// - Parameters:
     ///   - status: The response's status.
     ///   - headerFields: The response's header fields.
-    ///   - url: The address that answered, after the redirects that the service followed.
-    ///   - method: The method of the request that was answered, if it is known.
-    ///   - bytesSent: How many bytes of the body were sent, if it is known.
+    ///   - url: The URL that responded, after redirects.
+    ///   - method: The method of the last request, or `nil` if it is not known.
+    ///   - bytesSent: The number of the body's bytes that were sent, or `nil` if it is not known.
     case response(
         status: Int, headerFields: HTTPFields, url: URL?, method: HTTPRequest.Method?, bytesSent: Int64? = nil)
-    /// The transfer was cancelled: by this program, by the user, or because the user force-quit the app.
+    /// The transfer was cancelled, by the app or because the user force-quit it.
     case cancelled
-    /// No response came.
+    /// There was no response.
     case failed(UploadError)
 }

@@ -4,13 +4,11 @@ import HTTPTypes
 import PostcardClient
 import Synchronization
 
-/// A background session of the system.
-///
-/// Nothing is decided here: tasks are made from transfers, and the delegate's calls become events.
+/// A background `URLSession`. It makes tasks from transfers and events from the delegate's calls, and decides nothing.
 struct URLSessionTransferService: TransferService {
     private let settings: BackgroundSession
 
-    /// The bytes that a request's and a response's head may have, for the hints that the system schedules by.
+    /// An estimate of the bytes in the head of a request or a response. The system uses it for scheduling.
     private static let headBytes: Int64 = 4096
 
     init(_ settings: BackgroundSession) {
@@ -25,12 +23,12 @@ struct URLSessionTransferService: TransferService {
         var transfers: [Transfer.ID: Bool] = [:]
         for task in await SystemSession.of(settings).session.allTasks {
             guard let id = task.transfer else {
-                // An older version's, whose upload is sent again.
+                // Made by an older version, which described its tasks differently. The upload is sent again.
                 task.cancel()
                 continue
             }
             transfers[id] = task.state == .completed
-            // The process ended between making the task and beginning it.
+            // The process ended after it made the task and before it resumed it.
             if task.state == .suspended { task.resume() }
         }
         return transfers
@@ -61,8 +59,8 @@ struct URLSessionTransferService: TransferService {
     }
 }
 
-/// The session of an identifier, of which there is one for as long as the process lives: the system allows no second one
-/// before the first has ended all its tasks.
+/// The only session of this process with an identifier. The system allows no second one until all tasks of the first have
+/// ended, so it lives as long as the process.
 final class SystemSession: NSObject, URLSessionDataDelegate {
     private static let all = Mutex<[String: SystemSession]>([:])
 
@@ -71,9 +69,9 @@ final class SystemSession: NSObject, URLSessionDataDelegate {
         var report: (@Sendable (TransferEvent) -> Void)?
         var answerChallenge:
             (@Sendable (URLAuthenticationChallenge) async -> (URLSession.AuthChallengeDisposition, URLCredential?))?
-        /// What was reported while no queue listened.
+        /// Events that arrived while no queue was connected.
         var events: [TransferEvent] = []
-        /// The tasks whose servers the app has rejected.
+        /// The tasks whose servers the app rejected.
         var rejected: Set<Int> = []
     }
 
@@ -93,7 +91,7 @@ final class SystemSession: NSObject, URLSessionDataDelegate {
         self.configuration = configuration
     }
 
-    /// Made when it is first needed, because it reports events from then on.
+    /// Made when it is first needed: from then on it reports events.
     var session: URLSession {
         state.withLock { state in
             if let session = state.session { return session }
@@ -145,7 +143,7 @@ final class SystemSession: NSObject, URLSessionDataDelegate {
         report(.ended(id, TransferEnd(of: task, error, isRejected: isRejected)))
     }
 
-    // Without a method for the whole session, the system asks this one about the server's certificate as well.
+    // The system also asks this method about the server's certificate, because the session has no method of its own for that.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
@@ -156,7 +154,7 @@ final class SystemSession: NSObject, URLSessionDataDelegate {
         let number = task.taskIdentifier
         Task {
             let (disposition, credential) = await answer(challenge)
-            // The system ends the task as if it had been cancelled.
+            // The system then reports the task as cancelled.
             if disposition == .cancelAuthenticationChallenge {
                 state.withLock { _ = $0.rejected.insert(number) }
             }
@@ -174,7 +172,7 @@ extension URLSessionTask {
 }
 
 extension TransferEnd {
-    /// - Parameter isRejected: Whether the app has rejected the server's certificate or its demand for credentials.
+    /// - Parameter isRejected: Whether the app rejected the server's certificate or its request for credentials.
     fileprivate init(of task: URLSessionTask, _ error: (any Error)?, isRejected: Bool) {
         let url = task.originalRequest?.url ?? URL(filePath: "/")
         if isRejected {

@@ -8,33 +8,41 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Why a queue cannot be opened, or cannot accept or change an upload.
+/// Why a queue cannot be opened, or an upload cannot be enqueued or changed.
+///
+/// ```swift
+/// do {
+///     queue = try UploadQueue(directory: folder)
+/// } catch where error.code == .locked {
+///     // Open the queue when the app comes to the foreground.
+/// }
+/// ```
 public struct UploadQueueError: Error, Sendable, CustomStringConvertible {
-    /// The kind of error; stable across versions.
+    /// The kind of error. Its raw values are stable across versions.
     public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
-        /// The kind as a word, such as `in-use`.
+        /// The name of the code, such as `in-use`.
         public let rawValue: String
 
-        /// Makes a kind of error from its word, known or not.
+        /// Makes a code from its name. The name need not be a known one.
         public init(rawValue: String) {
             self.rawValue = rawValue
         }
 
-        /// The queue's directory cannot be made, read or written, or others can write to it.
+        /// The queue's directory cannot be made, read or written, or other users can write to it.
         public static let unusableDirectory = Code(rawValue: "unusable-directory")
-        /// The file is not a queue's database, or it is damaged. It was left as it is.
+        /// The database is damaged, or is not a queue's. It was not changed.
         public static let damaged = Code(rawValue: "damaged")
-        /// A newer version made the database. It was left as it is.
+        /// The database was made by a newer version. It was not changed.
         public static let newer = Code(rawValue: "newer")
-        /// Another process sends from the queue, or another queue of this process uses the background session.
+        /// Another process sends from the queue, or another queue in this process uses the background session.
         public static let inUse = Code(rawValue: "in-use")
-        /// There is no room left. The upload was not accepted, and the queue is unharmed.
+        /// The disk is full. The upload was not enqueued or changed, and the queue is intact.
         public static let full = Code(rawValue: "full")
-        /// The device has not been unlocked since it was started, and the queue's files cannot be read before that.
+        /// The device has not been unlocked since it was started. The queue's files cannot be read before that.
         public static let locked = Code(rawValue: "locked")
         /// There is no upload with that identifier.
         public static let unknown = Code(rawValue: "unknown")
-        /// The upload is in a state in which that cannot be done.
+        /// The upload is in a state that does not allow the change.
         public static let state = Code(rawValue: "state")
         /// The database failed for another reason.
         public static let failed = Code(rawValue: "failed")
@@ -45,30 +53,35 @@ public struct UploadQueueError: Error, Sendable, CustomStringConvertible {
     /// The kind of error.
     public let code: Code
 
-    /// What happened, where, and what to do.
+    /// What happened, and where.
     public let message: String
 
-    /// What the database or the operating system reported, if it was asked.
-    public let underlying: (any Error)?
+    /// What to do, or `nil` if nothing helps.
+    public let advice: String?
 
-    init(_ code: Code, _ message: String, underlying: (any Error)? = nil) {
+    /// The error of the database or the operating system, if there is one.
+    public let underlyingError: (any Error)?
+
+    init(_ code: Code, _ message: String, advice: String? = nil, underlyingError: (any Error)? = nil) {
         self.code = code
         self.message = message
-        self.underlying = underlying
+        self.advice = advice
+        self.underlyingError = underlyingError
     }
 
     public var description: String { message }
 
-    /// Whether the same may work later: the disk was full, the device locked, or the database busy.
+    /// Whether the same call may succeed later: the disk was full, the device locked, or the database busy.
     var mayPass: Bool { [.full, .locked, .failed].contains(code) }
 }
 
 extension UploadQueueError: LocalizedError {
-    /// What happened, in the user's language. On Linux, and for a code without a translation, it is the English ``message``.
+    /// What happened, for the person who uses the app: in English or Korean on Apple platforms, and ``message`` elsewhere.
+    /// This is what `localizedDescription` returns.
     public var errorDescription: String? { localizedMessage.localized ?? message }
 
-    /// What to do, in the user's language; `nil` on Linux, where the ``message`` says it.
-    public var recoverySuggestion: String? { localizedAdvice.localized }
+    /// What to do, for the person who uses the app: in English or Korean on Apple platforms, and ``advice`` elsewhere.
+    public var recoverySuggestion: String? { localizedAdvice.localized ?? advice }
 
     var localizedMessage: LocalizedText { LocalizedText(key: "UploadQueueError.\(code)") }
 
@@ -76,7 +89,7 @@ extension UploadQueueError: LocalizedError {
 }
 
 extension LocalizedText {
-    /// The sentence in the user's language; `nil` if this module's catalog does not have it, and on Linux.
+    /// The sentence in the user's language, or `nil` if this module's catalog does not have it, and on Linux.
     fileprivate var localized: String? {
         #if canImport(Darwin)
         localized(in: .module)
@@ -86,61 +99,85 @@ extension LocalizedText {
     }
 }
 
+// MARK: - One factory for each situation
+
 extension UploadQueueError {
     init(_ error: FileError) {
         if error.isFull {
-            self.init(.full, "There is no room left for the queue: \(error)", underlying: error)
+            self.init(
+                .full, "The disk is too full for the queue: \(error).", advice: "Free some space and try again.",
+                underlyingError: error)
         } else if error.errno == .notPermitted, error.reason == nil {
-            // What iOS answers for protected files before the first unlock.
+            // iOS reports this for protected files before the first unlock.
             self = .locked(error)
         } else {
-            self.init(.unusableDirectory, "The queue's directory cannot be used. \(error)", underlying: error)
+            self = .unusableDirectory("The queue's directory cannot be used: \(error).", underlyingError: error)
         }
+    }
+
+    static func unusableDirectory(_ message: String, underlyingError: any Error) -> UploadQueueError {
+        UploadQueueError(
+            .unusableDirectory, message,
+            advice:
+                "Check that this program can read and write it and that other users cannot write to it, and try again.",
+            underlyingError: underlyingError)
     }
 
     static func locked(_ error: any Error) -> UploadQueueError {
         UploadQueueError(
-            .locked,
-            "The queue's files cannot be read until the device is unlocked for the first time after it was started. "
-                + "Try again then.", underlying: error)
+            .locked, "The queue's files cannot be read before the device is unlocked for the first time after a start.",
+            advice: "Try again after the device was unlocked.", underlyingError: error)
     }
 
-    static func damaged(_ path: String, _ reason: String, underlying: (any Error)? = nil) -> UploadQueueError {
+    static func damaged(_ path: String, _ reason: String, underlyingError: (any Error)? = nil) -> UploadQueueError {
         UploadQueueError(
-            .damaged,
-            "The queue's database \(path) cannot be read: \(reason). It was left as it is; move it away to start over.",
-            underlying: underlying)
+            .damaged, "The queue's database \(path) cannot be read: \(reason). It was not changed.",
+            advice: "Move it away to start with an empty queue.", underlyingError: underlyingError)
     }
 
     static func newer(_ path: String, version: Int) -> UploadQueueError {
         UploadQueueError(
             .newer,
-            "The queue's database \(path) has version \(version), and this program knows versions up to "
-                + "\(QueueDatabase.version). It was left as it is; use the newer program.")
+            "The queue's database \(path) has version \(version), and this program supports versions up to "
+                + "\(QueueDatabase.version). It was not changed.",
+            advice: "Use the newer program.")
     }
 
     static func inUse(_ path: String) -> UploadQueueError {
         UploadQueueError(
-            .inUse, "Another process sends from the queue in \(path). End it, or let it do the work.")
+            .inUse, "Another process is sending from the queue in \(path).",
+            advice: "Stop that process, or let it send the uploads.")
     }
 
     static func sessionInUse(_ identifier: String) -> UploadQueueError {
         UploadQueueError(
             .inUse,
-            "Another queue of this process uses the background session \(identifier.debugDescription). Keep one queue "
-                + "for each session.")
+            "Another queue in this process uses the background session \(identifier.debugDescription).",
+            advice: "Keep one queue for each background session.")
+    }
+
+    static func databaseFull(_ path: String, _ error: any Error) -> UploadQueueError {
+        UploadQueueError(
+            .full, "The disk is too full for the queue's database \(path).", advice: "Free some space and try again.",
+            underlyingError: error)
+    }
+
+    static func databaseFailed(_ path: String, _ error: any Error) -> UploadQueueError {
+        UploadQueueError(
+            .failed, "The queue's database \(path) failed: \(error).", advice: "Try again.", underlyingError: error)
     }
 
     static func unknown(_ id: QueuedUpload.ID) -> UploadQueueError {
         UploadQueueError(.unknown, "There is no upload \(id) in the queue.")
     }
 
-    static func state(_ id: QueuedUpload.ID, _ state: String, cannot what: String) -> UploadQueueError {
-        UploadQueueError(.state, "The upload \(id) is \(state) and cannot be \(what).")
+    static func state(_ id: QueuedUpload.ID, _ state: String, cannot change: String) -> UploadQueueError {
+        UploadQueueError(.state, "Upload \(id) is \(state) and cannot be \(change).")
     }
 
     static func bodyMissing(_ id: QueuedUpload.ID) -> UploadQueueError {
         UploadQueueError(
-            .state, "The form of the upload \(id) is no longer on disk, so it cannot be retried. Enqueue it again.")
+            .state, "The form of upload \(id) is no longer on disk, so it cannot be retried.",
+            advice: "Enqueue the form again.")
     }
 }

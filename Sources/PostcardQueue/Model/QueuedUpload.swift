@@ -6,65 +6,65 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// An upload in a queue, as it was when it was read.
+/// A snapshot of an upload in a queue.
 public struct QueuedUpload: Sendable, Hashable, Identifiable {
-    /// Identifies the upload in its queue. Identifiers grow and are never used again.
+    /// Identifies the upload in its queue. Identifiers increase and are never reused.
     public let id: Int64
 
-    /// Where the form is sent.
+    /// The URL that the form is sent to.
     public let url: URL
 
-    /// The request's method.
+    /// The method of the request.
     public let method: HTTPRequest.Method
 
-    /// What has become of the upload.
+    /// The state of the upload.
     public let state: State
 
     /// The form's parts, in order.
     public let parts: [Part]
 
-    /// The number of bytes of the body that were sent in the current attempt, or in the last one.
+    /// The number of the body's bytes sent in the current or latest attempt.
     public internal(set) var bytesSent: Int64
 
-    /// The number of bytes of the body.
+    /// The length of the body, in bytes.
     public let totalBytes: Int64
 
-    /// The number of attempts that were begun.
+    /// The number of attempts so far, including the current one.
     public let attempts: Int
 
     /// When the upload may be sent.
     public let conditions: UploadConditions
 
-    /// When it was put into the queue.
+    /// When the upload was enqueued.
     public let enqueued: Date
 
-    /// The share of the body that was sent, from 0 to 1.
+    /// The fraction of the body that was sent, from 0 to 1.
     public var fraction: Double {
         if case .done = state { return 1 }
         return totalBytes > 0 ? min(Double(bytesSent) / Double(totalBytes), 1) : 0
     }
 
-    /// What has become of an upload.
+    /// The state of an upload.
     public enum State: Sendable, Hashable {
-        /// It waits for its turn, or for its conditions.
+        /// The upload waits for its turn or its conditions.
         case waiting
-        /// It is being sent, or was handed to the system to be sent.
+        /// The upload is being sent, or was handed to the system.
         case sending
-        /// An attempt failed for a reason that may pass; the next one begins at the given time.
+        /// An attempt failed for a reason that may pass, and the next one begins at the given time.
         case retrying(at: Date, because: String)
-        /// It was paused by ``UploadQueue/pause(_:)``.
+        /// The upload was paused with ``UploadQueue/pause(_:)``.
         case paused
-        /// The server accepted it.
+        /// The server accepted the form.
         case done(Response)
-        /// It failed. The queue keeps it until it is retried or cleared.
+        /// The upload failed. It stays in the queue until it is retried or cleared.
         case failed(because: String)
-        /// It was cancelled. The queue keeps it until it is retried or cleared.
+        /// The upload was cancelled. It stays in the queue until it is retried or cleared.
         case cancelled
 
-        /// The state as one word, such as `waiting`.
+        /// The name of the state, such as `waiting`.
         public var name: String { kind.rawValue }
 
-        /// Whether nothing more happens to the upload by itself.
+        /// Whether the upload stays in this state until someone changes it.
         public var isEnded: Bool {
             switch self {
             case .done, .failed, .cancelled: true
@@ -84,7 +84,7 @@ public struct QueuedUpload: Sendable, Hashable, Identifiable {
             }
         }
 
-        /// The states as the database has them.
+        /// The states as the database stores them.
         enum Kind: String, CaseIterable {
             case waiting, sending, retrying, paused, done, failed, cancelled
         }
@@ -92,17 +92,17 @@ public struct QueuedUpload: Sendable, Hashable, Identifiable {
 
     /// A part of a queued form.
     public struct Part: Sendable, Hashable {
-        /// The name of the form's field.
+        /// The part's name.
         public let name: String
-        /// The file's name, if the part is a file.
+        /// The filename, if the part is a file.
         public let filename: String?
-        /// The part's media type, if it has one, such as `image/jpeg`.
+        /// The media type, such as `image/jpeg`, if the part has one.
         public let contentType: String?
-        /// Where the part's content is in the body.
+        /// The range of the part's content in the body, in bytes.
         public let content: Range<Int64>
     }
 
-    /// The share of a part that was sent, from 0 to 1.
+    /// The fraction of a part that was sent, from 0 to 1.
     public func fraction(of part: Part) -> Double {
         if case .done = state { return 1 }
         let length = part.content.upperBound - part.content.lowerBound
@@ -111,13 +111,13 @@ public struct QueuedUpload: Sendable, Hashable, Identifiable {
         return Double(sent) / Double(length)
     }
 
-    /// What a server answered when it accepted a form.
+    /// A server's response to a form that it accepted.
     public struct Response: Sendable, Hashable {
         /// The status, such as 201.
         public let status: Int
-        /// The response's `Content-Type`, if it has one.
+        /// The `Content-Type`, if there is one.
         public let contentType: String?
-        /// The response's body, or the first 64 KiB of a longer one.
+        /// The body, at most its first 64 KiB.
         public let body: Data
 
         static let maximumBodyBytes = 64 << 10

@@ -6,22 +6,24 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// When a queued upload may be sent, and before which others.
+/// When an upload may be sent, and in which order.
 public struct UploadConditions: Sendable, Hashable {
-    /// The earliest time to send it. Defaults to `nil`: at once.
+    /// The earliest time to send the upload. Defaults to `nil`: at once.
     public var notBefore: Date?
 
-    /// The networks that it may use. Defaults to all. Only Apple platforms distinguish networks.
+    /// The networks that the upload may use. Defaults to all. Only Apple platforms distinguish networks.
     public var networks: AllowedNetworks
 
-    /// Uploads with a higher priority go first, and equal ones in the order in which they were enqueued. Defaults to 0.
+    /// The priority. Uploads with a higher priority are sent first, and uploads with the same priority in the order in which
+    /// they were enqueued. Defaults to 0.
     public var priority: Int
 
-    /// Uploads of one group go one after the other, in the order in which they were enqueued, whatever their priorities.
-    /// One that failed or is paused holds back those behind it. Defaults to `nil`: no group.
+    /// A name for uploads that must be sent one after the other, in the order in which they were enqueued and regardless of
+    /// their priorities. An upload that failed or is paused holds back the later ones of its group. Defaults to `nil`: no
+    /// group.
     public var group: String?
 
-    /// Makes conditions. By default an upload is sent as soon as possible.
+    /// Makes conditions. By default, the upload is sent as soon as possible.
     public init(
         notBefore: Date? = nil, networks: AllowedNetworks = .all, priority: Int = 0, group: String? = nil
     ) {

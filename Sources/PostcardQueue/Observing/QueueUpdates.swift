@@ -1,4 +1,4 @@
-/// The uploads of a queue: at once, and again whenever something has changed.
+/// The uploads of a queue as an asynchronous sequence: the current list at once, and a new one after each change.
 ///
 /// ```swift
 /// for try await uploads in queue.updates(limit: 100) {
@@ -6,13 +6,13 @@
 /// }
 /// ```
 ///
-/// Changes that come faster than they are taken are one, and two elements are at least a quarter of a second apart. What
-/// another process does is seen while this one runs the queue.
+/// Lists are at least 250 milliseconds apart, and changes in between are combined. Changes by other processes are seen while
+/// this process runs the queue.
 public struct QueueUpdates: AsyncSequence, Sendable {
     let queue: UploadQueue
     let limit: Int
     let start: QueuedUpload.ID
-    /// Whether the limit keeps the newest instead of the oldest.
+    /// Whether the limit applies to the newest uploads instead of the oldest.
     var keepsNewest = false
 
     public struct AsyncIterator: AsyncIteratorProtocol {
@@ -20,7 +20,7 @@ public struct QueueUpdates: AsyncSequence, Sendable {
         private let limit: Int
         private let start: QueuedUpload.ID
         private let keepsNewest: Bool
-        private var wakes: AsyncStream<Void>.Iterator
+        private var changes: AsyncStream<Void>.Iterator
         private var last: ContinuousClock.Instant?
 
         init(_ updates: QueueUpdates) {
@@ -28,15 +28,15 @@ public struct QueueUpdates: AsyncSequence, Sendable {
             limit = updates.limit
             start = updates.start
             keepsNewest = updates.keepsNewest
-            wakes = queue.store.sights.stream().makeAsyncIterator()
+            changes = queue.store.updates.stream().makeAsyncIterator()
         }
 
-        /// The uploads as they are now; `nil` when the task is cancelled.
+        /// Waits for the next change and returns the uploads, or `nil` if the task is cancelled.
         ///
-        /// - Throws: ``UploadQueueError``.
+        /// - Throws: ``UploadQueueError`` if the database cannot be read.
         public mutating func next() async throws -> [QueuedUpload]? {
             if let last { try? await Task.sleep(until: last + .milliseconds(250), clock: .continuous) }
-            guard await wakes.next(isolation: #isolation) != nil else { return nil }
+            guard await changes.next(isolation: #isolation) != nil else { return nil }
             last = .now
             return try queue.uploads(
                 limit: limit, after: keepsNewest ? try queue.idBeforeNewest(limit) : start)
@@ -49,11 +49,11 @@ public struct QueueUpdates: AsyncSequence, Sendable {
 }
 
 extension UploadQueue {
-    /// Follows the uploads.
+    /// Follows the uploads, to show them.
     ///
     /// - Parameters:
-    ///   - limit: The most uploads in a list. Defaults to all.
-    ///   - id: Only those after this one. Defaults to all.
+    ///   - limit: The maximum number of uploads in a list, oldest first. Defaults to no limit.
+    ///   - id: The identifier after which the list starts. Defaults to 0: from the beginning.
     public func updates(limit: Int = .max, after id: QueuedUpload.ID = 0) -> QueueUpdates {
         QueueUpdates(queue: self, limit: limit, start: id)
     }

@@ -1,6 +1,6 @@
 public import Observation
 
-/// The uploads of a queue as a list on a screen, with what a person can do to them.
+/// A model for a screen that lists a queue's uploads, with actions for buttons.
 ///
 /// ```swift
 /// struct Outbox: View {
@@ -14,8 +14,7 @@ public import Observation
 /// }
 /// ```
 ///
-/// An action that is not possible any more, such as cancelling an upload that is done, changes nothing and is noted in
-/// ``error``.
+/// An action that is no longer possible, such as cancelling an upload that is done, changes nothing and sets ``error``.
 @MainActor @Observable
 public final class UploadQueueList {
     /// The uploads, in the order in which they were enqueued.
@@ -24,7 +23,7 @@ public final class UploadQueueList {
     /// Whether the whole queue is paused.
     public private(set) var isPaused = false
 
-    /// What went wrong in the last action, or why the list no longer follows the queue; `nil` if nothing did.
+    /// Why the latest action failed, or why the list stopped following the queue. `nil` if nothing failed.
     public private(set) var error: UploadQueueError?
 
     /// The queue.
@@ -35,13 +34,13 @@ public final class UploadQueueList {
     ///
     /// - Parameters:
     ///   - queue: The queue.
-    ///   - limit: The most uploads shown, the newest ones. Defaults to 1,000.
+    ///   - limit: The maximum number of uploads in the list. The newest ones are listed. Defaults to 1,000.
     public init(_ queue: UploadQueue, limit: Int = 1000) {
         self.queue = queue
         self.limit = limit
     }
 
-    /// The share of all uploads' bytes that was sent, from 0 to 1. Cancelled and failed uploads do not count.
+    /// The fraction of all uploads' bytes that was sent, from 0 to 1. Cancelled and failed uploads do not count.
     public var fraction: Double {
         let counted = uploads.filter { upload in
             switch upload.state {
@@ -53,7 +52,7 @@ public final class UploadQueueList {
         return total > 0 ? counted.reduce(0.0) { $0 + $1.fraction * Double($1.totalBytes) } / total : 0
     }
 
-    /// Keeps the list up to date until the task is cancelled.
+    /// Keeps the list up to date until the task is cancelled or the queue cannot be read, which sets ``error``.
     public func follow() async {
         error = nil
         do {
@@ -67,31 +66,31 @@ public final class UploadQueueList {
         }
     }
 
-    /// Stops an upload until it is resumed.
+    /// Pauses an upload.
     public func pause(_ id: QueuedUpload.ID) { perform { () throws(UploadQueueError) in try queue.pause(id) } }
 
-    /// Lets a paused upload be sent again.
+    /// Resumes a paused upload.
     public func resume(_ id: QueuedUpload.ID) { perform { () throws(UploadQueueError) in try queue.resume(id) } }
 
-    /// Sends an upload again that failed or was cancelled.
+    /// Sends an upload again that failed or was cancelled, or sends it now if it waits for its next attempt.
     public func retry(_ id: QueuedUpload.ID) { perform { () throws(UploadQueueError) in try queue.retry(id) } }
 
     /// Cancels an upload.
     public func cancel(_ id: QueuedUpload.ID) { perform { () throws(UploadQueueError) in try queue.cancel(id) } }
 
-    /// Stops the whole queue, also for uploads that are enqueued later.
+    /// Pauses the whole queue, including uploads that are enqueued later.
     public func pauseAll() { perform { () throws(UploadQueueError) in try queue.pause() } }
 
-    /// Lets the whole queue send again.
+    /// Resumes the whole queue. Uploads that were paused one by one stay paused.
     public func resumeAll() { perform { () throws(UploadQueueError) in try queue.resume() } }
 
     /// Sends every failed upload again.
     public func retryAll() { perform { () throws(UploadQueueError) in try queue.retryAll() } }
 
-    /// Cancels every upload that has not ended.
+    /// Cancels all uploads that have not ended.
     public func cancelAll() { perform { () throws(UploadQueueError) in try queue.cancelAll() } }
 
-    /// Removes every upload that is done, failed or cancelled.
+    /// Removes all uploads that are done, failed or cancelled.
     public func clear() { perform { () throws(UploadQueueError) in try queue.clear() } }
 
     private func perform(_ action: () throws(UploadQueueError) -> Void) {

@@ -7,88 +7,87 @@ import Foundation
 #endif
 
 extension UploadQueue {
-    /// Hands everything that is due to the system, and follows it, until the task is cancelled.
+    /// Hands uploads that are due to the system, and records their progress and outcomes, until the task is cancelled.
     ///
-    /// The uploads go on when the task is cancelled, when the app is suspended and when it is gone. Run the queue while the
-    /// app is in the foreground, so that new uploads are handed over at once and progress is shown.
+    /// The uploads continue when the task is cancelled and when the app is suspended or closed. Run the queue while the app is
+    /// in the foreground, so that new uploads are handed over at once and progress is shown.
     ///
-    /// On Linux, and for a queue without a session, an ``PostcardClient/UploadClient`` with the default settings sends the
-    /// uploads in this process.
+    /// On Linux, and for a queue without a session, an ``PostcardClient/UploadClient`` with default settings sends the uploads
+    /// in this process.
     ///
-    /// - Parameter endsWhenEmpty: Whether it returns when nothing is left that can be done. Defaults to `false`.
-    /// - Throws: ``UploadQueueError`` if the database fails; `CancellationError`.
+    /// - Parameter endsWhenEmpty: Whether to return when no upload is left that can be sent. Defaults to `false`.
+    /// - Throws: ``UploadQueueError`` if the database fails; `CancellationError` if the task is cancelled.
     public func run(endsWhenEmpty: Bool = false) async throws {
-        guard let outbox else {
+        guard let sender else {
             var options = QueueOptions(endsWhenEmpty: endsWhenEmpty)
             if let session { options.retryPolicy = session.retryPolicy }
             return try await run(UploadClient(), options: options)
         }
         try store.sweep()
-        outbox.start()
+        sender.start()
         try await withThrowingTaskGroup { group in
             defer { group.cancelAll() }
             group.addTask { [changes = store.changes] in
-                // For what other processes do, such as a share extension.
+                // Other processes, such as a share extension, may change the queue.
                 while true {
                     try await Task.sleep(for: .seconds(1), clock: .continuous)
-                    changes.note()
+                    changes.notify()
                 }
             }
             for await _ in store.changes.stream() {
-                try outbox.checkFailure()
+                try sender.checkFailure()
                 try? store.saveProgress()
-                store.sights.note()
-                if endsWhenEmpty, try !store.database.read({ try $0.hasOpenUploads(of: outbox.session.identifier) }) {
+                store.updates.notify()
+                if endsWhenEmpty, try !store.database.read({ try $0.hasOpenUploads(of: sender.session.identifier) }) {
                     return
                 }
-                outbox.noteChange()
+                sender.notifyChange()
             }
         }
         try Task.checkCancellation()
     }
 
-    /// Hands everything that is due to the system and returns when that is done, for an extension that ends right after. The
-    /// uploads go on.
+    /// Hands uploads that are due to the system and returns, for an extension that is about to end. The uploads continue.
     ///
     /// Does nothing for a queue without a session, and on Linux.
     ///
-    /// - Throws: ``UploadQueueError`` if the database fails; an error of the session.
+    /// - Throws: ``UploadQueueError`` if the database fails; errors of the session.
     public func handOver() async throws {
-        try await outbox?.handOver()
+        try await sender?.handOver()
     }
 
-    /// Sends what is in the queue and what is put into it, in this process, until the task is cancelled.
+    /// Sends the queue's uploads in this process until the task is cancelled.
     ///
-    /// Uploads that were being sent when a process ended are sent again, under the same `Idempotency-Key`, and from the first
-    /// byte that the server is missing if it resumes uploads. When the task is cancelled, uploads that are being sent go back
-    /// into the queue. What was handed to the system by ``run(endsWhenEmpty:)`` is left to it.
+    /// Uploads that were being sent when a process ended are sent again with the same `Idempotency-Key`. If the server resumes
+    /// uploads, they start at the first byte that it is missing. When the task is cancelled, uploads that are being sent go
+    /// back into the queue. Uploads that ``run(endsWhenEmpty:)`` has handed to the system stay with it.
     ///
     /// - Parameters:
-    ///   - client: What sends them: its transport, timeouts, rules and interceptors. Its policies for retries and
-    ///     resumption are not used.
-    ///   - options: How many at a time, and the like.
-    /// - Throws: ``UploadQueueError`` if another process sends from the queue, or if the database fails;
-    ///   `CancellationError`.
+    ///   - client: The client, with its transport, timeouts, rules and interceptors. Its retry policy and its resumption
+    ///     policy are not used.
+    ///   - options: How the uploads are sent, such as how many at a time.
+    /// - Throws: ``UploadQueueError`` with code ``UploadQueueError/Code/inUse`` if another process sends from the queue, and
+    ///   with other codes if the database fails; `CancellationError` if the task is cancelled.
     public func run(_ client: UploadClient, options: QueueOptions = QueueOptions()) async throws {
-        let lock = try store.folder.lock()
+        let lock = try store.directory.lock()
         defer { withExtendedLifetime(lock) {} }
-        try await QueueRun(store, client, options).run()
+        try await LocalSender(store, client, options).run()
     }
 
-    /// Handles the events that the system has woken the app for, and returns when all of them are settled and what follows is
-    /// handed over.
+    /// Handles the events for which the system woke the app. Returns when all of them are settled and what follows is handed
+    /// over.
     ///
     /// ```swift
     /// .backgroundTask(.urlSession("com.example.pets")) { await queue.handleEvents() }
     /// ```
     public func handleEvents() async {
-        guard let outbox else { return }
+        guard let sender else { return }
         let (stream, continuation) = AsyncStream.makeStream(of: Never.self)
-        outbox.wakeUp { continuation.finish() }
+        sender.wakeUp { continuation.finish() }
         for await _ in stream {}
     }
 
-    /// Handles the events that the system has woken the app for, in an app with a `UIApplicationDelegate`.
+    /// Handles the events for which the system woke the app, in an app with a `UIApplicationDelegate`.
     ///
     /// ```swift
     /// func application(
@@ -99,30 +98,30 @@ extension UploadQueue {
     /// }
     /// ```
     ///
-    /// The queue of the session may be made before or after this call.
+    /// The queue with the session may be made before or after this call.
     ///
     /// - Parameters:
     ///   - identifier: The session's identifier.
-    ///   - completionHandler: Called once on the main actor, when the queue has settled all events and handed over what
+    ///   - completionHandler: Called once, on the main actor, when the queue has settled all events and handed over what
     ///     follows.
     @MainActor
     public static func handleEvents(
         forSession identifier: String, completionHandler: @escaping () -> Void
     ) {
         let handler = WakeUpHandler(completionHandler)
-        BackgroundSessions.shared.wakeUp(identifier) {
+        BackgroundSessionRegistry.shared.wakeUp(identifier) {
             Task { @MainActor in handler.call() }
         }
     }
 
-    /// Ends this process's part in carrying uploads, which go on; waits until that is done.
+    /// Disconnects this process from the transfer service. Transfers continue.
     package func disconnect() async {
-        outbox?.close()
-        await outbox?.closed()
+        sender?.close()
+        await sender?.closed()
     }
 }
 
-/// Holds a completion handler of UIKit's, which is not Sendable, where it was passed: on the main actor.
+/// Keeps a completion handler, which UIKit does not declare Sendable, on the main actor.
 @MainActor
 private final class WakeUpHandler {
     let call: () -> Void

@@ -3,33 +3,33 @@ import GRDB
 import GRDBSQLite
 import SystemPackage
 
-/// The queue's SQLite database: how it is opened, its tables, and what its errors mean.
+/// The queue's SQLite database: opening it, its tables, and its errors.
 struct QueueDatabase: Sendable {
     let path: String
     private let pool: DatabasePool
 
-    /// The version of the tables that this code writes.
-    static let version = 4
+    /// The version of the tables that this code makes.
+    static let version = 5
 
-    /// Identifies a file as a queue's database: "Post".
+    /// The application identifier in the file's header: "Post".
     private static let application: Int32 = 0x506F_7374
 
-    /// The most bytes of a row, and of a value in it. The largest values are the lists of parts, with about 100 bytes for
-    /// each part. A row with more was not written by the queue and cannot be read.
+    /// The maximum size of a row and of a value in it, in bytes. The largest values are the lists of parts, with about 100
+    /// bytes per part. A larger row was not written by the queue and cannot be read.
     static let maximumRowBytes: Int32 = 64 << 20
 
-    /// Opens the database of a folder, and makes its tables if it is empty.
+    /// Opens the database in a directory, and makes its tables if it is empty.
     ///
-    /// - Throws: ``UploadQueueError``. The file is left as it is if it is damaged, newer, or something else.
-    init(_ folder: QueueFolder) throws(UploadQueueError) {
-        path = folder.databasePath
+    /// - Throws: ``UploadQueueError``. A file that is damaged, newer or not a queue's is not changed.
+    init(_ directory: QueueDirectory) throws(UploadQueueError) {
+        path = directory.databasePath
         var configuration = Configuration()
         configuration.label = "Postcard queue"
         configuration.maximumReaderCount = 2
-        // Several processes put uploads in and look at them; each write is short.
+        // Several processes may use the database at the same time, with short writes.
         configuration.busyMode = .timeout(30)
         configuration.prepareDatabase { db in
-            // On Darwin, FULL alone leaves bytes in the drive's own cache. Temporary files would be made elsewhere.
+            // On Darwin, FULL alone leaves bytes in the drive's cache. Temporary files would be outside the queue's directory.
             try db.execute(
                 sql: """
                     PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON;
@@ -41,13 +41,13 @@ struct QueueDatabase: Sendable {
         }
         do {
             pool = try DatabasePool(path: path, configuration: configuration)
-            // What is marked as sent must not be forgotten. A pool sets NORMAL when it is made.
+            // The pool has set NORMAL, and committed writes must survive a power cut.
             try pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
-            try pool.read { try $0.checkContent(folder) }
+            try pool.read { try $0.checkContent(directory) }
             try pool.write { db in
-                let found = try db.checkVersion(folder)
+                let found = try db.checkVersion(directory)
                 if found == 0 { try Self.makeTables(in: db) }
-                if (1..<Self.version).contains(found) { try db.migrateFromVersion(found, folder) }
+                if (1..<Self.version).contains(found) { try db.migrateFromVersion(found, directory) }
                 if found < Self.version {
                     try db.execute(
                         sql: """
@@ -69,7 +69,7 @@ struct QueueDatabase: Sendable {
         }
     }
 
-    /// Writes all or nothing, and waits until it is on the disk.
+    /// Runs a transaction, and waits until its changes are on disk.
     func write<Value>(_ work: (Database) throws -> Value) throws(UploadQueueError) -> Value {
         do {
             return try pool.write(work)
@@ -78,7 +78,7 @@ struct QueueDatabase: Sendable {
         }
     }
 
-    /// Writes all or nothing, without waiting for the disk: for what a power cut may undo, such as how far an upload is.
+    /// Runs a transaction without waiting for the disk, for changes that a power cut may undo, such as progress.
     func writeWithoutSync<Value>(_ work: (Database) throws -> Value) throws(UploadQueueError) -> Value {
         do {
             return try pool.writeWithoutTransaction { db in
@@ -102,53 +102,54 @@ struct QueueDatabase: Sendable {
         case let error as UploadQueueError:
             error
         case let error as DatabaseError where damages.contains(error.resultCode):
-            .damaged(path, error.message ?? "it is damaged", underlying: error)
+            .damaged(path, error.message ?? "it is damaged", underlyingError: error)
         case let error as RowDamage:
-            .damaged(path, "\(error)", underlying: error)
+            .damaged(path, "\(error)", underlyingError: error)
         case let error as DatabaseError where error.resultCode == .SQLITE_FULL:
-            UploadQueueError(.full, "There is no room left for the queue's database \(path).", underlying: error)
+            .databaseFull(path, error)
         case let error as DatabaseError where error.resultCode == .SQLITE_AUTH:
-            // What iOS's SQLite answers for protected files before the first unlock.
+            // SQLite on iOS reports this for protected files before the first unlock.
             .locked(error)
         case let error as DatabaseError where error.resultCode == .SQLITE_CANTOPEN:
-            UploadQueueError(
-                .unusableDirectory, "The queue's database \(path) cannot be opened: \(error)", underlying: error)
+            .unusableDirectory("The queue's database \(path) cannot be opened: \(error).", underlyingError: error)
         default:
-            UploadQueueError(.failed, "The queue's database \(path) failed: \(error)", underlying: error)
+            .databaseFailed(path, error)
         }
     }
 
-    /// What SQLite answers if the tables, or what they hold, are not as the queue made them.
+    /// The codes that SQLite returns if the tables or their contents are not as the queue made them.
     private static let damages: [ResultCode] = [
         .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_ERROR, .SQLITE_CONSTRAINT, .SQLITE_MISMATCH,
     ]
 
-    /// Looks at the file before SQLite does, because opening the database of another program would change it.
+    /// Checks the file before SQLite opens it, because opening another program's database would change it.
     static func check(_ file: FileDescriptor, at path: String) throws(UploadQueueError) {
         var header = [UInt8](repeating: 0, count: 100)
         let count: Int
         do {
             count = try header.withUnsafeMutableBytes { try file.read(fromAbsoluteOffset: 0, into: $0) }
         } catch {
-            throw .damaged(path, "\(error)", underlying: error)
+            throw .damaged(path, "\(error)", underlyingError: error)
         }
-        // A power cut while the database is made may leave zeros, which SQLite's journal then makes an empty database of.
+        // A power cut while the database is made may leave zeros. SQLite's journal turns them into an empty database.
         guard header.contains(where: { $0 != 0 }) else { return }
         guard count == 100, header.starts(with: Data("SQLite format 3\0".utf8)) else {
-            throw .damaged(path, "it is no SQLite database")
+            throw .damaged(path, "it is not an SQLite database")
         }
         // https://www.sqlite.org/fileformat.html, 1.3: the user version and the application's identifier.
         let found = Int32(bigEndian: header[60..<64])
         let maker = Int32(bigEndian: header[68..<72])
         guard found >= 0, maker == application || (maker == 0 && found == 0) else {
-            throw .damaged(path, "it is the database of something else")
+            throw .damaged(path, "it is another program's database")
         }
         guard found <= version else { throw .newer(path, version: Int(found)) }
     }
 
-    /// Makes the tables and indexes. ``Database/checkContent(_:)`` compares them with those of a database that is opened:
-    /// changing more than blanks here needs a new version.
-    static func makeTables(in db: Database) throws {
+    /// Makes the tables and indexes. ``Database/checkContent(_:)`` compares them with those of a database that is opened, so
+    /// changing more than white space here needs a new version.
+    ///
+    /// - Parameter version: The version of the tables, from 4. Defaults to the current version.
+    static func makeTables(in db: Database, version: Int = version) throws {
         try db.execute(
             sql: """
                 CREATE TABLE upload (
@@ -193,50 +194,64 @@ struct QueueDatabase: Sendable {
                 CREATE TABLE queue (isPaused INTEGER NOT NULL);
                 INSERT INTO queue VALUES (0);
                 """)
+        if version > 4 { try makeDeliveryTable(in: db) }
+    }
+
+    /// Makes the table that version 5 added. It has a row for each upload whose form may have arrived: the first attempt
+    /// that may have delivered it.
+    static func makeDeliveryTable(in db: Database) throws {
+        try db.execute(
+            sql: """
+                CREATE TABLE delivery (
+                    id INTEGER PRIMARY KEY REFERENCES upload (id) ON DELETE CASCADE,
+                    attempt INTEGER NOT NULL
+                );
+                """)
     }
 }
 
-// MARK: - Looking before using
+// MARK: - Checking before use
 
 extension Database {
-    /// The version of the queue's tables; 0 if there are none yet.
-    fileprivate func checkVersion(_ folder: QueueFolder) throws -> Int {
+    /// The version of the queue's tables, or 0 if there are none yet.
+    fileprivate func checkVersion(_ directory: QueueDirectory) throws -> Int {
         let found = try Int.fetchOne(self, sql: "PRAGMA user_version") ?? 0
-        guard found <= QueueDatabase.version else { throw UploadQueueError.newer(folder.databasePath, version: found) }
+        guard found <= QueueDatabase.version else {
+            throw UploadQueueError.newer(directory.databasePath, version: found)
+        }
         guard found >= 0 else { throw damage("its version is \(found)") }
         return found
     }
 
-    /// Checks that the database consists of the queue's tables and of nothing else, and that it is not damaged.
+    /// Checks that the database has the queue's tables and nothing else, and that it is not damaged.
     ///
-    /// A trigger, a view, a generated column or an index with an expression would run within the queue's own statements. A
-    /// tree of pages that leads back to itself, or an index with entries of rows that are not there, would be read without
-    /// end.
-    fileprivate func checkContent(_ folder: QueueFolder) throws {
-        let found = try checkVersion(folder)
+    /// A trigger, a view, a generated column or an index on an expression would run as part of the queue's own statements. A
+    /// cycle in the tree of pages, or an index with entries for missing rows, would be read without end.
+    fileprivate func checkContent(_ directory: QueueDirectory) throws {
+        let found = try checkVersion(directory)
         switch found {
         case 0:
-            guard try schema().isEmpty else { throw damage("it is the database of something else") }
+            guard try schema().isEmpty else { throw damage("it is another program's database") }
             return
-        case QueueDatabase.version:
+        case 4...QueueDatabase.version:
             let expected = try DatabaseQueue().write { db in
-                try QueueDatabase.makeTables(in: db)
+                try QueueDatabase.makeTables(in: db, version: found)
                 return try db.schema()
             }
-            guard try schema() == expected else { throw damage("its tables are not those of a queue") }
+            guard try schema() == expected else { throw damage("its tables are not a queue's") }
         default:
             try checkTablesOfOlderVersions()
         }
         let pages = try Int64.fetchOne(self, sql: "PRAGMA page_count") ?? 0
         let pageBytes = try Int64.fetchOne(self, sql: "PRAGMA page_size") ?? 0
         let (bytes, isTooLarge) = pages.multipliedReportingOverflow(by: pageBytes)
-        // The check below takes memory for each page that there should be.
-        guard !isTooLarge, try bytes <= folder.databaseBytes() else { throw damage("it is cut off") }
-        let answer = try String.fetchOne(self, sql: "PRAGMA integrity_check(1)") ?? "it cannot be checked"
-        guard answer == "ok" else { throw damage(answer) }
+        // The check below allocates memory for each page that the header promises.
+        guard !isTooLarge, try bytes <= directory.databaseBytes() else { throw damage("it is cut off") }
+        let result = try String.fetchOne(self, sql: "PRAGMA integrity_check(1)") ?? "it cannot be checked"
+        guard result == "ok" else { throw damage(result) }
     }
 
-    /// Everything that the database consists of, as it was written, apart from blanks and from what ANALYZE adds.
+    /// The statements that made the database, without differences in white space and without what ANALYZE adds.
     private func schema() throws -> Set<String> {
         let rows = try Row.fetchAll(
             self, sql: "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_stat_'")
@@ -247,10 +262,10 @@ extension Database {
             })
     }
 
-    /// Versions 1 to 3 have been changed by ALTER TABLE, so that their tables have no single text. Only rows are read from
-    /// them: it is enough that their tables are tables.
+    /// Versions 1 to 3 were changed with ALTER TABLE, so the text of their tables varies. They are only read from once, so it
+    /// is enough that the tables are plain tables.
     private func checkTablesOfOlderVersions() throws {
-        let strange = try String.fetchOne(
+        let unknown = try String.fetchOne(
             self,
             sql: """
                 SELECT name FROM sqlite_master AS entry
@@ -261,7 +276,7 @@ extension Database {
                     OR type = 'index' AND (sql IS NULL OR name IN (
                         'upload_ready', 'upload_due', 'upload_sequence', 'upload_sending', 'handover_id')))
                 """)
-        if let strange { throw damage("\(strange.debugDescription) is none of a queue's tables") }
+        if let unknown { throw damage("\(unknown.debugDescription) is not one of a queue's tables") }
     }
 
     private func damage(_ reason: String) -> DatabaseError {

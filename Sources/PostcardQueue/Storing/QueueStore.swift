@@ -7,29 +7,29 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What a queue consists of: its folder, its database, and who waits for changes of them.
+/// A queue's directory and database, and the signals that they have changed.
 struct QueueStore: Sendable {
-    let folder: QueueFolder
+    let directory: QueueDirectory
     let database: QueueDatabase
     let progress = QueueProgress()
-    /// Wakes what sends.
+    /// Signals that there may be something to send or to stop.
     let changes = ChangeSignal()
-    /// Wakes what shows the queue.
-    let sights = ChangeSignal()
+    /// Signals that there is something new to show, including progress.
+    let updates = ChangeSignal()
 
     init(_ url: URL) throws(UploadQueueError) {
-        let path = url.appending(path: QueueFolder.databaseName.string).path
-        folder = try QueueFolder(url) { file throws(UploadQueueError) in try QueueDatabase.check(file, at: path) }
-        database = try QueueDatabase(folder)
-        folder.removeCopiesOfOlderVersions()
+        let path = url.appending(path: QueueDirectory.databaseName.string).path
+        directory = try QueueDirectory(url) { file throws(UploadQueueError) in try QueueDatabase.check(file, at: path) }
+        database = try QueueDatabase(directory)
+        directory.removeCopiesOfOlderVersions()
     }
 
-    func noteChange() {
-        changes.note()
-        sights.note()
+    func notifyChange() {
+        changes.notify()
+        updates.notify()
     }
 
-    /// Writes down how far the uploads are.
+    /// Saves how far the uploads are.
     func saveProgress() throws {
         let progress = progress.all()
         guard !progress.isEmpty else { return }
@@ -38,14 +38,14 @@ struct QueueStore: Sendable {
         }
     }
 
-    /// Removes bodies that a process left behind that ended while it wrote them.
+    /// Removes bodies that were left behind by a process that ended while it wrote them.
     func sweep() throws {
-        folder.sweep(
-            keeping: try database.read { try $0.uuids() }, olderThan: Date(timeIntervalSinceNow: -86_400))
+        directory.sweep(
+            keeping: try database.read { try $0.bodyNames() }, olderThan: Date(timeIntervalSinceNow: -86_400))
     }
 }
 
-/// How far the uploads are that are being sent: newer than what the database says.
+/// How far the uploads in progress are. It is more recent than the database.
 final class QueueProgress: Sendable {
     private let sent = Mutex<[QueuedUpload.ID: Int64]>([:])
 
@@ -61,7 +61,7 @@ final class QueueProgress: Sendable {
         sent.withLock { $0 }
     }
 
-    /// The upload with what is newer than the database.
+    /// Updates an upload that was read from the database.
     func applied(to upload: QueuedUpload) -> QueuedUpload {
         guard case .sending = upload.state, let bytesSent = sent.withLock({ $0[upload.id] }) else { return upload }
         var upload = upload
@@ -70,15 +70,15 @@ final class QueueProgress: Sendable {
     }
 }
 
-/// Wakes all who wait for a change.
+/// Notifies all listeners of a change.
 final class ChangeSignal: Sendable {
     private let listeners = Mutex<(next: Int, all: [Int: AsyncStream<Void>.Continuation])>((0, [:]))
 
-    func note() {
+    func notify() {
         for listener in listeners.withLock({ Array($0.all.values) }) { listener.yield() }
     }
 
-    /// One element at once and one after every change. Changes that come while no one waits are one.
+    /// One element at once and one after each change. Changes while the listener is busy are combined.
     func stream() -> AsyncStream<Void> {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let key = listeners.withLock { listeners in

@@ -18,12 +18,12 @@ struct Diagnosis {
     init(of request: RecordedRequest) {
         let found = Self.explanation(of: request)
         // Bytes that were not read are not missing.
-        let codes: Set<FindingCode> =
+        let codes: Set<FormProblem.Code> =
             request.notes.body.isComplete
-            ? [] : [.form(.truncated), .doctor(.missingCloseDelimiter), .doctor(.truncatedPicture)]
+            ? [] : [.truncated, .missingCloseDelimiter, .truncatedPicture]
         var groups = FindingGroup.groups(of: found?.findings ?? [], leavingOut: codes)
         if groups.isEmpty {
-            let counts = request.notes.warningCounts.map { (FindingCode.form($0.key), $0.value) }
+            let counts = request.notes.warningCounts.map { ($0.key, $0.value) }
             groups = FindingGroup.groups(
                 of: request.notes.warnings.map { Finding($0) }, counts: Dictionary(uniqueKeysWithValues: counts))
         }
@@ -67,11 +67,10 @@ struct Diagnosis {
 
     private static func problem(_ refusal: UploadProblem, in request: RecordedRequest) -> RequestDescription.Problem {
         let code = FormProblem.Code(rawValue: refusal.code)
-        let reference = code.map { FindingCode.form($0).reference }
         return RequestDescription.Problem(
             code: refusal.code, severity: (code?.severity ?? .error).rawValue, place: Finding.Place.body.rawValue,
             offset: refusal.offset, length: 0, part: refusal.partIndex, message: refusal.detail, fix: refusal.fix,
-            reason: reference?.cause, swift: reference?.swift,
+            reason: code?.cause, swift: code?.swift,
             around: refusal.offset.flatMap { around($0, in: request) }, count: 1, also: [], consequences: [],
             otherConsequences: 0)
     }

@@ -30,8 +30,9 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     /// Parts of answers that are not in the socket yet, and since when none of their bytes got there.
     private var unsentParts = 0
     private var stalledSince = ContinuousClock.now
-    /// How far the client has got, where the system says it.
+    /// How much of its connection the client has acknowledged, where the system says it, and since when no more.
     private var acknowledgedBytes: UInt64?
+    private var unacknowledgedSince = ContinuousClock.now
     /// How long the client may read nothing.
     private var readingPause: Duration
     /// Who wants to know that all parts are in the socket.
@@ -279,7 +280,11 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     /// Notes when a part of an answer is in the socket, which is when the client has made room by reading.
     private func watched(_ promise: EventLoopPromise<Void>?, context: ChannelHandlerContext) -> EventLoopPromise<Void> {
         let sent = promise ?? context.eventLoop.makePromise(of: Void.self)
-        if unsentParts == 0 { stalledSince = .now }
+        if unsentParts == 0 {
+            stalledSince = .now
+            unacknowledgedSince = stalledSince
+            acknowledgedBytes = acknowledgedBytes ?? connectionBytes(context: context)
+        }
         unsentParts += 1
         sent.futureResult.assumeIsolated().whenComplete { [self] _ in
             unsentParts -= 1
@@ -338,20 +343,29 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     /// A client that does not read keeps the answer's file open, and so does not get all the time of the world.
     private func judgeStall(context: ChannelHandlerContext) {
+        let now = ContinuousClock.now
         // The system takes large pieces at once, and takes no more until much of them is read.
-        if !isStream, let bytes = SocketProgress.acknowledgedBytes(of: context.channel), bytes != acknowledgedBytes {
+        if let bytes = connectionBytes(context: context), bytes != acknowledgedBytes {
             readingPause = options.pause(afterReading: bytes - min(acknowledgedBytes ?? 0, bytes))
             acknowledgedBytes = bytes
-            stalledSince = .now
+            unacknowledgedSince = now
         }
-        let patience = closePromises.isEmpty ? readingPause : min(options.idleTimeout, options.drainTimeout)
-        let stalled = stalledSince.duration(to: .now)
-        if stalled >= patience {
+        let pause = closePromises.isEmpty ? readingPause : min(options.idleTimeout, options.drainTimeout)
+        let stall = AnswerStall(
+            answer: stalledSince.duration(to: now), connection: unacknowledgedSince.duration(to: now),
+            isStream: isStream)
+        let rest = stall.rest(of: pause)
+        if rest <= .zero {
             closeNow(context: context)
         } else {
             // Often enough to know when the last byte was read.
-            checkSilence(context: context, after: min(patience - stalled, patience / 4))
+            checkSilence(context: context, after: min(rest, pause / 4))
         }
+    }
+
+    /// How many bytes of the connection, with all its streams, the client has acknowledged.
+    private func connectionBytes(context: ChannelHandlerContext) -> UInt64? {
+        (isStream ? context.channel.parent : context.channel).flatMap(SocketProgress.acknowledgedBytes)
     }
 
     private func judgeSender(quiet: Duration, context: ChannelHandlerContext) {

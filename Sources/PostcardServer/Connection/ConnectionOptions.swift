@@ -3,7 +3,7 @@ public struct ConnectionOptions: Sendable, Hashable {
     /// How long a client may be silent: within a body it is then refused with 408; between two requests, and where
     /// it reads nothing of its answer, the connection is closed. 30 seconds unless set, which is longer than a phone
     /// takes to change networks. A client that has just read much of its answer at once may pause for up to twice as
-    /// long.
+    /// long. For a stream of HTTP/2, what is read of the others on its connection delays that, by as long again at most.
     public var idleTimeout: Duration = .seconds(30)
 
     /// The slowest that a body may come in, in bytes a second: 500 unless set, a twentieth of what the slowest phone
@@ -43,5 +43,30 @@ extension ConnectionOptions {
         guard minimumBytesPerSecond > 0 else { return idleTimeout }
         let duration = Duration.seconds(Double(bytes) / Double(minimumBytesPerSecond))
         return max(idleTimeout, min(duration, idleTimeout * 2))
+    }
+}
+
+/// A client's pause in reading an answer of which some is not in the socket yet.
+struct AnswerStall {
+    /// How long no part of the answer has got into the socket.
+    let answer: Duration
+    /// How long the client has acknowledged no byte of the connection.
+    let connection: Duration
+    /// Whether the answer is one stream of HTTP/2, and the connection's bytes may be those of others.
+    let isStream: Bool
+
+    /// How much longer the client may read nothing; zero or less where it has paused for too long.
+    ///
+    /// Bytes of the connection that the client acknowledges are progress of its only answer. For a stream that is not
+    /// certain. Its next part may be queued behind the bytes that the client reads, or the client may read other streams
+    /// and open no window for this one (RFC 9113 §5.2), and NIO does not say which. So they count for a stream too, but
+    /// the stream's own parts may not stall for longer than two pauses: a client that keeps one stream moving keeps each
+    /// of the others for two minutes at most, with the default ``ConnectionOptions/idleTimeout``. The queue takes less
+    /// time: as a rule the answers to one address have at most 1 MiB in it.
+    ///
+    /// - Parameter pause: How long the client of a whole connection may read nothing.
+    func rest(of pause: Duration) -> Duration {
+        let rest = pause - min(answer, connection)
+        return isStream ? min(rest, pause * 2 - answer) : rest
     }
 }

@@ -47,6 +47,8 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
+        // For all streams of the connection: each sees its own bytes reach the socket as the client reads.
+        SocketProgress.limitUnsentBytes(of: context.channel)
         close(after: options.idleTimeout)
     }
 

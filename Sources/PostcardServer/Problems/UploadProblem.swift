@@ -95,7 +95,7 @@ extension UploadProblem {
     /// Describes a problem that the decoder found.
     public init(_ error: FormDecodingError) {
         self.init(
-            status: .init(code: error.status), code: error.code.rawValue, detail: error.message, fix: error.fix)
+            status: .init(code: error.status), code: error.code.rawValue, detail: error.message, fix: error.advice)
         offset = error.offset
         partIndex = error.partIndex
     }

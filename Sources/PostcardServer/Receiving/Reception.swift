@@ -70,10 +70,10 @@ struct Reception<Store: UploadStore>: Sendable {
     /// The size of a record of which several thousand may be in memory.
     private static var smallBytes: Int { 4 << 10 }
 
-    /// The stored bytes of a record.
+    /// The stored bytes of a record. The form was received, so its response does not wait for clients that do not read.
     func body(ofRecord id: UploadID, logger: Logger) async throws -> ResponseBody {
         do {
-            if let stored = try await store.openRecord(id) { return budget.body(of: stored) }
+            if let stored = try await store.openRecord(id) { return budget.body(of: stored, priority: .immediate) }
         } catch let error as UploadStoreError {
             logger.error("Could not read a record", metadata: ["upload": "\(id)", "error": "\(error)"])
             throw UploadProblem.unreadable

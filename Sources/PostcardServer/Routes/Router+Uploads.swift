@@ -49,7 +49,7 @@ extension Routes {
         to store: some UploadStore, options: UploadOptions, meter: UploadMeter = UploadMeter(),
         budget: AnswerBudget? = nil
     ) {
-        let budget = budget ?? AnswerBudget(bytes: options.maximumAnswerBytes)
+        let budget = budget ?? AnswerBudget(bytes: options.maximumAnswerBytes, clientShare: options.clientShare)
         let reception = Reception(store: store, options: options, meter: meter, budget: budget)
         if let resumption = options.resumption, let uploads = store as? any ResumableUploadStore {
             addForms(resumedIn: uploads, reception, resumption)

@@ -26,9 +26,9 @@ public struct UploadOptions: Sendable {
     /// Defaults to 128 MiB.
     public var maximumHeldBytes = 128 << 20
 
-    /// How many bytes of answers may be in memory at once, of all clients together: files, records and lists that are
-    /// read from the store but not yet sent. A client waits for its next piece while others hold them all. Defaults to
-    /// 16 MiB.
+    /// How many bytes of all responses may be in memory at once: files, records and lists that are read from the store and
+    /// not yet sent. A client waits for its next piece while others use all of them, or while the responses to its address
+    /// use the part that ``clientShare`` allows. The response to a received form does not wait. Defaults to 16 MiB.
     public var maximumAnswerBytes = 16 << 20
 
     /// Checks every file after it was received and before the form becomes a record, for example with a virus scanner. A
@@ -42,8 +42,9 @@ public struct UploadOptions: Sendable {
     /// A form counts from the first byte of its body until its response.
     public var maximumConcurrentUploads = 2000
 
-    /// The part of ``maximumConcurrentUploads``, and of ``ResumptionOptions/maximumUnfinished``, that the clients of one
-    /// address can have, at least one upload. An IPv6 network of 64 bits counts as one address. Defaults to 0.25.
+    /// The part of ``maximumConcurrentUploads``, ``maximumAnswerBytes`` and ``ResumptionOptions/maximumUnfinished`` that the
+    /// clients of one address can have, at least one upload. An IPv6 network of 64 bits counts as one address. Defaults to
+    /// 0.25.
     ///
     /// Set it to 1, which is no limit, behind a reverse proxy, where all clients have one address.
     public var clientShare = 0.25

@@ -4,38 +4,38 @@ import PostcardReceiver
 import PostcardServer
 import SystemPackage
 
-/// Whom `serve` lets in, and how it shows who it is.
+/// Who may use `serve`, and its certificate.
 struct AccessOptions: ParsableArguments {
     @Option(
-        help: "Only who sends this token in Authorization: Bearer may post, and read unless there is a --read-token.")
+        help: "Require this token in Authorization: Bearer for posting, and for reading if there is no --read-token.")
     var token: String?
 
-    @Option(help: ArgumentHelp("The same with the tokens in a file, one a line.", valueName: "file"))
+    @Option(help: ArgumentHelp("The same, with the tokens in a file, one per line.", valueName: "file"))
     var tokenFile: String?
 
-    @Option(help: ArgumentHelp("Only who sends this token may read and delete what was received.", valueName: "token"))
+    @Option(help: ArgumentHelp("Require this token for reading and deleting what was received.", valueName: "token"))
     var readToken: String?
 
-    @Option(help: ArgumentHelp("The same with the tokens in a file, one a line.", valueName: "file"))
+    @Option(help: ArgumentHelp("The same, with the tokens in a file, one per line.", valueName: "file"))
     var readTokenFile: String?
 
-    @Flag(help: "Lets everybody post, read and delete who reaches the address.")
+    @Flag(help: "Let anyone who reaches the address post, read and delete.")
     var open = false
 
     @Option(
         help: ArgumentHelp(
-            "A name by which requests may call a receiver that listens to this machine alone; repeatable.",
+            "A host name that requests may use for a receiver that only this machine reaches; repeatable.",
             valueName: "name"))
     var allowHost: [String] = []
 
     @Option(
         help: ArgumentHelp(
-            "An origin whose pages may post here and read the answers, such as https://app.example; repeatable.",
+            "An origin whose pages may post here and read the responses, such as https://app.example; repeatable.",
             valueName: "origin"))
     var allowOrigin: [String] = []
 
     @Option(
-        help: ArgumentHelp("A PEM file with the certificate and its chain: connections are of TLS.", valueName: "file"))
+        help: ArgumentHelp("A PEM file with the certificate and its chain: connections use TLS.", valueName: "file"))
     var certificate: String?
 
     @Option(help: ArgumentHelp("A PEM file with the certificate's private key.", valueName: "file"))
@@ -43,23 +43,25 @@ struct AccessOptions: ParsableArguments {
 
     func validate() throws {
         guard (certificate == nil) == (privateKey == nil) else {
-            throw ValidationError("--certificate and --private-key are given together.")
+            throw ValidationError("--certificate and --private-key must be used together.")
         }
         for origin in allowOrigin where !Self.isOrigin(origin) {
-            throw ValidationError("'\(origin)' is no origin. Write it without a path, such as https://app.example.")
+            throw ValidationError(
+                "'\(origin)' is not an origin. Write it without a path, such as "
+                    + "https://app.example.")
         }
         for (name, token) in [("token", token), ("read-token", readToken)] {
             if let token, !Self.isToken(token) {
-                throw ValidationError("--\(name) wants visible ASCII characters, and at least one.")
+                throw ValidationError("--\(name) must be one or more visible ASCII characters.")
             }
         }
     }
 
-    /// Strangers are let in only by who says so.
+    /// Other machines are only allowed with an explicit option.
     func validate(host: String) throws {
         guard !open, token == nil, tokenFile == nil, !LoopbackAddress.contains(host) else { return }
         throw ValidationError(
-            "Others than this machine reach \(host). Give --token or --token-file, or --open to let everybody in.")
+            "Other machines reach \(host). Use --token or --token-file, or --open to allow everyone.")
     }
 
     func apply(to receiver: inout Receiver) throws {
@@ -81,9 +83,9 @@ struct AccessOptions: ParsableArguments {
         }
         let lines = text.split(whereSeparator: \.isNewline).map { $0.trimmingCharacters(in: .whitespaces) }
         tokens.formUnion(lines.filter { !$0.isEmpty })
-        // Tokens that nobody can send, or none, would let nobody in, or everybody.
+        // An empty file would allow everyone, and invalid tokens no one.
         guard !tokens.isEmpty, tokens.allSatisfy(isToken) else {
-            throw CommandFailure.input(file, "holds no tokens: write one a line, in visible ASCII characters")
+            throw CommandFailure.input(file, "has no tokens: write one per line, in visible ASCII characters")
         }
         return tokens
     }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Dispatch
 import Foundation
 import HTTPTypes
 import PostcardForm
@@ -9,11 +10,11 @@ struct FormOptions: ParsableArguments {
     @Option(
         name: [.customShort("F"), .long], parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
-            "A part of the form; repeat it for more, in the order in which they are to be sent.",
+            "A part of the form. Repeat it for more parts, which are sent in this order.",
             discussion: """
                 name=value is a text field, name=@path[;type=MIME][;filename=NAME] a file, and name=<path a text field \
                 whose value is the file's text. The path - is standard input. Unlike curl, a text keeps its blanks and \
-                semicolons, and a comma does not part two paths.
+                semicolons, and a comma does not separate two paths.
                 """,
             valueName: "name=value"))
     var form: [String] = []
@@ -64,7 +65,7 @@ struct FormOptions: ParsableArguments {
 
     /// The form that the options describe.
     ///
-    /// - Throws: ``CommandFailure`` where the file of a text cannot be read.
+    /// - Throws: ``CommandFailure`` if a text's file cannot be read.
     func multipartForm() throws -> MultipartForm {
         var multipartForm = MultipartForm()
         for argument in try arguments() { multipartForm.append(try argument.part(metadata.policy)) }
@@ -90,7 +91,7 @@ struct FormOptions: ParsableArguments {
         return method
     }
 
-    /// Makes a usage error of what is wrong with an argument.
+    /// Turns an argument's error into a usage error.
     private static func valid<Value>(_ make: () throws -> Value) throws -> Value {
         do {
             return try make()
@@ -125,7 +126,7 @@ extension FormArgument {
             metadata: metadata)
     }
 
-    /// The file as the system would open it: a tilde is a name like any other, and a slash at the end asks for a
+    /// The file as the system would open it: a tilde is an ordinary character, and a slash at the end means a
     /// directory.
     private static func url(ofFile path: String) throws -> URL {
         if path.hasSuffix("/") {
@@ -147,5 +148,35 @@ extension FormArgument {
             throw CommandFailure.input(path, "is not a text in UTF-8. Send it as a file, with @ in place of <.")
         }
         return text
+    }
+}
+
+/// Standard input as the content of a part: any length, read only as fast as it is sent.
+struct StandardInput: AsyncSequence, AsyncIteratorProtocol, Sendable {
+    private static let chunkSize = 256 << 10
+
+    static func stream() -> FormStream {
+        FormStream(StandardInput())
+    }
+
+    func makeAsyncIterator() -> StandardInput { self }
+
+    func next() async throws -> Data? {
+        // Reading waits for the writer, which must not block a thread of the concurrency pool.
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Data?, any Error>) in
+            DispatchQueue.global().async {
+                continuation.resume(with: Result { try Self.read() })
+            }
+        }
+    }
+
+    private static func read() throws -> Data? {
+        var chunk = Data(count: chunkSize)
+        do {
+            let count = try chunk.withUnsafeMutableBytes { try FileDescriptor.standardInput.read(into: $0) }
+            return count > 0 ? chunk.prefix(count) : nil
+        } catch {
+            throw CommandFailure.input("Standard input", "cannot be read: \(error)")
+        }
     }
 }

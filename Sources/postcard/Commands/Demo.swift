@@ -12,8 +12,8 @@ import ServiceLifecycle
 
 struct Demo: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Sends sample pictures to a receiver of its own, and checks what arrived.",
-        discussion: "Exit status 0 only if the digest of every stored file is that of the picture that was sent.")
+        abstract: "Sends sample pictures to its own receiver, and checks what arrived.",
+        discussion: "The exit status is 0 only if the digest of every stored file equals that of the picture.")
 
     @Option(help: "Where the form is kept.")
     var directory = "./received"
@@ -39,14 +39,14 @@ struct Demo: AsyncParsableCommand {
                     result = .failure(error)
                 }
                 await services.triggerGracefulShutdown()
-                // Where the receiver could not start it says why, and that comes first.
+                // If the receiver could not start, its error is the one to report.
                 try await group.waitForAll()
                 try result.get()
             }
         }
     }
 
-    /// Sends the pictures as soon as the receiver says where it is.
+    /// Sends the pictures as soon as the receiver's address is known.
     private func deliver(to addresses: AsyncStream<String>) async throws {
         guard let address = await addresses.first(where: { _ in true }), let url = URL(string: "\(address)/uploads")
         else {
@@ -65,7 +65,7 @@ struct Demo: AsyncParsableCommand {
         try report(try UploadRecord(json: response.body), of: pictures)
     }
 
-    /// Compares what lies in the directory with what was sent.
+    /// Compares the stored files with what was sent.
     private func report(_ record: UploadRecord, of pictures: [URL]) throws {
         for field in record.fields { try Terminal.writeLine("\(field.name): \(field.value)") }
         guard record.files.count == pictures.count else {
@@ -82,7 +82,7 @@ struct Demo: AsyncParsableCommand {
             try Terminal.writeLine(
                 "\(stored)  \(isSame ? "same" : "DIFFERS")  \(picture.lastPathComponent)")
         }
-        try Terminal.writeLine("They lie in \(folder.path)")
+        try Terminal.writeLine("Saved to \(folder.path)")
         if !areSame { throw ExitStatus.failed }
     }
 

@@ -7,10 +7,10 @@ import SystemPackage
 
 struct Explain: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Says what a receiver makes of a request, and what is wrong with it.",
+        abstract: "Explains how a receiver reads a request, and what is wrong with it.",
         discussion: """
-            Reads a raw HTTP request, a trace of curl's (--trace, --trace-ascii) or a HAR file, or with --content-type a \
-            body alone. Exit status: 0 no errors, though there may be warnings; 1 errors; 64 usage; 66 unreadable.
+            Reads a raw HTTP request, a curl trace (--trace, --trace-ascii) or a HAR file, or with --content-type only a \
+            body. Exit status: 0 no errors, only warnings; 1 errors; 64 usage; 66 unreadable.
             """)
 
     @Argument(help: "The file; - is standard input.")
@@ -25,7 +25,7 @@ struct Explain: AsyncParsableCommand {
     var entry: Int?
 
     @Option(
-        help: ArgumentHelp("Take one request on this port in place of a file; 0 picks a free one.", valueName: "port"))
+        help: ArgumentHelp("Receive one request on this port instead of reading a file; 0 picks a free one.", valueName: "port"))
     var listen: Int?
 
     @Option(help: "With --listen, the address to listen on.")
@@ -33,16 +33,17 @@ struct Explain: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "With --listen, how long a client may be silent before its request ends.", valueName: "seconds"))
+            "With --listen, how long a client may be idle before its request ends.", valueName: "seconds"))
     var timeout = 10
 
     @Option(
         help: ArgumentHelp(
-            "Judge by these servers' default settings too: \(ServerProfile.all.map(\.name).joined(separator: ", ")).",
+            "Also check against these servers' default settings: \(ServerProfile.all.map(\.name).joined(separator: ", ")).",
             valueName: "server,…"))
     var against: String?
 
-    @Option(help: ArgumentHelp("Write the request, or the body, mended where that is certain.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("Write the request or the body here, with everything fixed that is certain.", valueName: "file"))
     var fix: String?
 
     @Flag(help: "Write one JSON object: valid, boundary, parts, problems.")
@@ -50,14 +51,15 @@ struct Explain: AsyncParsableCommand {
 
     func validate() throws {
         if let listen {
-            guard (0...65535).contains(listen) else { throw ValidationError("There is no port \(listen).") }
+            guard (0...65535).contains(listen) else { throw ValidationError("\(listen) is not a port.") }
             guard file == nil, contentType == nil, entry == nil else {
                 throw ValidationError(
-                    "--listen takes a request from the network, and no file, --content-type or --entry.")
+                    "--listen receives a request from the network, and cannot be used with a file, --content-type "
+                        + "or --entry.")
             }
         }
         if contentType != nil, entry != nil {
-            throw ValidationError("--entry chooses a request, and with --content-type the input is a body.")
+            throw ValidationError("--entry chooses a request, but with --content-type the input is a body.")
         }
         guard entry ?? 1 > 0 else { throw ValidationError("Entries are counted from 1.") }
         _ = try servers()
@@ -66,12 +68,12 @@ struct Explain: AsyncParsableCommand {
         }
     }
 
-    /// The servers to judge by.
+    /// The chosen servers.
     private func servers() throws -> [ServerProfile] {
         try (against ?? "").split(separator: ",").map { name in
             guard let profile = ServerProfile(named: name.trimmingCharacters(in: .whitespaces)) else {
                 let known = ServerProfile.all.map(\.name).joined(separator: ", ")
-                throw ValidationError("'\(name)' is no server known here. These are: \(known).")
+                throw ValidationError("'\(name)' is not a known server. The known servers are: \(known).")
             }
             return profile
         }
@@ -94,7 +96,7 @@ struct Explain: AsyncParsableCommand {
         }
     }
 
-    /// The explanation with what the servers that were asked about would say.
+    /// The explanation with what the chosen servers would refuse.
     private func judged(_ explanation: Explanation) -> Explanation {
         guard let servers = try? servers(), !servers.isEmpty else { return explanation }
         return explanation.judged(against: servers)
@@ -110,7 +112,7 @@ struct Explain: AsyncParsableCommand {
             taken = try await listener.takeRequest { address in
                 Terminal.say("listening on \(address)")
             } keep: { chunk in
-                // What cannot be kept cannot be mended, and is explained all the same.
+                // What cannot be kept cannot be fixed, but it is still explained.
                 spoolFailure.withLock { failure in
                     guard failure == nil else { return }
                     do {
@@ -132,7 +134,7 @@ struct Explain: AsyncParsableCommand {
         if let spool, let fix {
             report.fix =
                 spoolFailure.withLock { $0 }.map { .failed($0) }
-                ?? MendedFile(path: fix).fix(taken.explanation, from: RequestInput(format: .request)) {
+                ?? FixedFile(path: fix).fix(taken.explanation, from: RequestInput(format: .request)) {
                     try spool.seek(offset: 0, from: .start)
                     try spool.readChunks($0)
                 }
@@ -149,7 +151,7 @@ struct Explain: AsyncParsableCommand {
         } catch let error as InputError {
             if error.code == .severalUploads {
                 throw CommandFailure(
-                    description: ([error.description] + error.uploads.map { "  \($0)" }).joined(separator: "\n"),
+                    description: (["\(error)"] + error.uploads.map { "  \($0)" }).joined(separator: "\n"),
                     status: ExitStatus.usage)
             }
             throw CommandFailure(
@@ -177,8 +179,90 @@ struct Explain: AsyncParsableCommand {
         }
         if let fix {
             let request = contentType == nil ? RequestInput(entry: entry) : nil
-            report.fix = MendedFile(path: fix).fix(explanation, from: request) { try input.readAgain($0) }
+            report.fix = FixedFile(path: fix).fix(explanation, from: request) { try input.readAgain($0) }
         }
         return report
+    }
+}
+
+/// The input to explain: a file, or a stream that is kept for reading it again.
+final class ExplainedInput {
+    private let descriptor: FileDescriptor
+    private let closesDescriptor: Bool
+    /// A copy of a stream; `nil` if the input can be read again, or is read only once.
+    private let spool: FileDescriptor?
+
+    /// Opens a file or standard input.
+    ///
+    /// - Parameters:
+    ///   - name: The path, or `-`.
+    ///   - isReadTwice: Whether it will be read again.
+    init(_ name: String, isReadTwice: Bool) throws {
+        let isStandardInput = name == "-"
+        descriptor =
+            isStandardInput
+            ? .standardInput : try FileDescriptor.open(FilePath(name), .readOnly, options: .closeOnExec)
+        closesDescriptor = !isStandardInput
+        let isSeekable = (try? descriptor.seek(offset: 0, from: .current)) != nil
+        spool = isReadTwice && !isSeekable ? try FileDescriptor.unnamedTemporaryFile() : nil
+    }
+
+    deinit {
+        if closesDescriptor { try? descriptor.close() }
+        try? spool?.close()
+    }
+
+    /// Reads to the end.
+    func read(_ body: (RawSpan) throws -> Void) throws {
+        try descriptor.readChunks { chunk in
+            do {
+                try spool?.write(chunk)
+            } catch {
+                throw Self.notKept(error)
+            }
+            try body(chunk)
+        }
+    }
+
+    /// The error if a stream cannot be kept.
+    static func notKept(_ error: any Error) -> CommandFailure {
+        CommandFailure(
+            description: "The input cannot be kept for --fix: \(error). Free space in \(temporaryFolder), or set "
+                + "TMPDIR to another folder.",
+            status: ExitStatus.unwritableOutput)
+    }
+
+    private static var temporaryFolder: String { FileManager.default.temporaryDirectory.path }
+
+    /// Reads the same bytes again.
+    func readAgain(_ body: (RawSpan) throws -> Void) throws {
+        let again = spool ?? descriptor
+        try again.seek(offset: 0, from: .start)
+        try again.readChunks(body)
+    }
+}
+
+extension FileDescriptor {
+    /// A temporary file, which is deleted when it is closed.
+    static func unnamedTemporaryFile() throws -> FileDescriptor {
+        let path = FilePath(FileManager.default.temporaryDirectory.path).appending("postcard-\(UUID().uuidString)")
+        let file = try FileDescriptor.open(
+            path, .readWrite, options: [.create, .exclusiveCreate, .closeOnExec], permissions: .ownerReadWrite)
+        try? FileManager.default.removeItem(atPath: path.string)
+        return file
+    }
+
+    func write(_ chunk: RawSpan) throws {
+        _ = try chunk.withUnsafeBytes { try writeAll($0) }
+    }
+
+    /// Reads to the end.
+    func readChunks(_ body: (RawSpan) throws -> Void) throws {
+        var chunk = ContiguousArray<UInt8>(repeating: 0, count: 1 << 20)
+        while true {
+            let count = try chunk.withUnsafeMutableBytes { try read(into: $0) }
+            if count == 0 { return }
+            try body(chunk.span.bytes.extracting(first: count))
+        }
     }
 }

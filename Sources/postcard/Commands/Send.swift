@@ -4,17 +4,17 @@ import HTTPTypes
 import PostcardAsyncHTTP
 import PostcardClient
 import PostcardForm
+import SystemPackage
 
 struct Send: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Sends one multipart/form-data request.",
         discussion: """
-            The form follows a 307 or 308 to where the server points, five times at most; behind a 303 the other place is \
-            asked with GET, and credentials stay with the origin that they were given for. Any other redirect is a \
-            refusal.
+            A 307 or 308 redirect sends the form to the new URL, up to five times. A 303 redirect requests the new URL \
+            with GET. Credentials are sent only to their own origin. Any other redirect is a refusal.
 
-            The response's body goes to standard output. Exit status: 0 a 2xx answer; 1 the server answered otherwise, \
-            answered before it had the whole form, or has not received what was sent (--verify); \
+            The response's body is written to standard output. Exit status: 0 a 2xx response; 1 another response, a \
+            response before the whole form was sent, or the server received something else (--verify); \
             64 usage; 66 a file is missing or unreadable; 69 no connection, or it broke; 75 timed out.
             """)
 
@@ -31,47 +31,48 @@ struct Send: AsyncParsableCommand {
         }
     }
 
-    @Argument(help: "Where the form goes: an http or https URL.")
+    @Argument(help: "Where to send the form: an http or https URL.")
     var url: String
 
     @OptionGroup
     var options: FormOptions
 
-    @Option(help: "No byte moved for this long ends the attempt.")
+    @Option(help: "How long an attempt may be idle, in seconds.")
     var timeout = 60.0
 
     @Option(
         help: ArgumentHelp(
-            "How long a whole answer may take, from the end of the form to the end of the answer.",
+            "How long the whole response may take, from the end of the form to the end of the response.",
             discussion: "Defaults to five times --timeout.", valueName: "seconds"))
     var answerTimeout: Double?
 
-    @Option(help: "How many more attempts after a failure that may pass.")
+    @Option(help: "How many more attempts after a temporary failure.")
     var retries = 0
 
     @Flag(
         help: ArgumentHelp(
-            "Go on where it stopped when the connection breaks.",
+            "Resume the upload when the connection breaks.",
             discussion: """
-                The server is asked whether it resumes uploads (draft-ietf-httpbis-resumable-upload); one that does not \
-                gets an ordinary upload. Up to ten attempts in a row may bring the upload no further.
+                If the server does not support resumable uploads (draft-ietf-httpbis-resumable-upload), the upload is an \
+                ordinary one. It fails after ten attempts in a row without progress.
                 """))
     var resumable = false
 
     @Option(
         help: ArgumentHelp(
-            "The most bytes of the form that go out in a second, such as 500K.",
-            discussion: "As curl has it, K, M and G are powers of 1024; kB, MB and GB are powers of 1000.",
+            "The maximum number of bytes to send per second, such as 500K.",
+            discussion: "As in curl, K, M and G are powers of 1024; kB, MB and GB are powers of 1000.",
             valueName: "rate"))
     var limitRate: ByteCount?
 
     @Flag(
         help: ArgumentHelp(
             "Compare what the receiver has with what was sent.",
-            discussion: "The digests of files and the texts must be those of the record that postcard serve answers."))
+            discussion: "The digests of files and the texts must equal those in the record that postcard serve "
+                + "returns."))
     var verify = false
 
-    @Flag(help: "Take a 2xx answer that comes before the whole form was sent for a success.")
+    @Flag(help: "Accept a 2xx response that arrives before the whole form was sent.")
     var acceptEarlyAnswer = false
 
     @Option(help: "Which HTTP client carries the request.")
@@ -97,7 +98,7 @@ struct Send: AsyncParsableCommand {
 
     private func address() throws -> URL {
         guard let address = URL(string: url) else {
-            throw ValidationError("'\(url)' is no URL. Write it as http://host/path.")
+            throw ValidationError("'\(url)' is not a URL. Write it as http://host/path.")
         }
         return address
     }
@@ -150,5 +151,74 @@ struct Send: AsyncParsableCommand {
         let seconds = (ContinuousClock.now - start) / .seconds(1)
         try Terminal.write(ResponseReport(response, attempts: attempts, seconds: seconds).json())
         try Terminal.writeLine("")
+    }
+}
+
+/// Prints what would be sent: the head to standard error, the exact body to standard output.
+struct DryRun {
+    let form: MultipartForm
+    let url: URL
+    let method: HTTPRequest.Method
+    let headerFields: HTTPFields
+
+    func write() async throws {
+        let layout = try form.layout()
+        let request = try UploadRequest(
+            url: url, method: method, headerFields: headerFields, body: layout, maximumResponseBytes: 0)
+        Terminal.saySequence(Self.head(of: request))
+        do {
+            try await layout.write(to: .standardOutput)
+        } catch let error as Errno {
+            throw CommandFailure.output(error)
+        }
+    }
+
+    private static func head(of request: UploadRequest) -> String {
+        let components = URLComponents(url: request.url, resolvingAgainstBaseURL: false)
+        let path = components?.percentEncodedPath ?? ""
+        let query = components?.percentEncodedQuery.map { "?\($0)" } ?? ""
+        let port = request.url.port.map { ":\($0)" } ?? ""
+        var lines = [
+            "\(request.method.rawValue) \(path.isEmpty ? "/" : path)\(query) HTTP/1.1",
+            "Host: \(components?.percentEncodedHost ?? "")\(port)",
+        ]
+        lines += request.headerFields.map { "\($0.name.rawName): \($0.value)" }
+        if let body = request.body {
+            lines.append(body.contentLength.map { "Content-Length: \($0)" } ?? "Transfer-Encoding: chunked")
+        }
+        return lines.map { $0 + "\r\n" }.joined() + "\r\n"
+    }
+}
+
+/// What `send --json` prints.
+struct ResponseReport {
+    private let object: [String: Any]
+
+    init(_ response: UploadResponse, attempts: Int, seconds: Double) {
+        var headers: [String: String] = [:]
+        for field in response.headerFields {
+            // Fields with the same name mean the same as one field with a list of their values (RFC 9110 §5.3).
+            // Set-Cookie is the only exception, and scripts do not need it.
+            headers[field.name.canonicalName] =
+                headers[field.name.canonicalName].map { "\($0), \(field.value)" }
+                ?? field.value
+        }
+        object = [
+            "status": response.status.code, "headers": headers, "body": Self.body(of: response),
+            "bytesSent": response.bytesSent, "seconds": (seconds * 1000).rounded() / 1000, "attempts": attempts,
+        ]
+    }
+
+    func json() throws -> Data {
+        try JSONSerialization.data(withJSONObject: object, options: [.sortedKeys, .withoutEscapingSlashes])
+    }
+
+    /// The parsed JSON if the response is JSON, otherwise the text.
+    private static func body(of response: UploadResponse) -> Any {
+        let type = response.headerFields[.contentType]?.prefix { $0 != ";" && $0 != " " }.lowercased() ?? ""
+        guard type == "application/json" || type.hasSuffix("+json"),
+            let value = try? JSONSerialization.jsonObject(with: response.body, options: .fragmentsAllowed)
+        else { return response.text }
+        return value
     }
 }

@@ -8,12 +8,12 @@ struct Serve: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Receives forms and keeps them in a directory.",
         discussion: """
-            After SIGTERM or SIGINT requests in progress may finish for as long as --shutdown-timeout says. Then their \
-            connections are closed, and it exits 0. A second signal ends it at once, with the signal's status (143 or \
-            130 in a shell).
+            After SIGTERM or SIGINT, requests in progress may finish within --shutdown-timeout. Then their connections are \
+            closed, and the exit status is 0. A second signal ends it immediately, with the signal's status (143 or 130 in \
+            a shell).
             """)
 
-    @Option(help: "The address to listen on. Another than this machine's own wants --token, --token-file or --open.")
+    @Option(help: "The address to listen on. One that other machines reach needs --token, --token-file or --open.")
     var host = "127.0.0.1"
 
     @Option(help: "The port to listen on; 0 picks a free one.")
@@ -26,33 +26,37 @@ struct Serve: AsyncParsableCommand {
     var path = "/uploads"
 
     @Option(
-        help: ArgumentHelp("How long requests in progress may take to finish at the end (30).", valueName: "seconds"))
+        help: ArgumentHelp("How long requests in progress may take to finish at shutdown (30).", valueName: "seconds"))
     var shutdownTimeout: Double?
 
     @Flag(
         inversion: .prefixedNo, exclusivity: .exclusive,
-        help: "Keep the last requests, with what is wrong with them, to be looked at on the page.")
+        help: "Keep the last requests and their problems, to show them on the page.")
     var inspect = true
 
     @Option(
-        help: ArgumentHelp("How much is logged: debug, info, notice, warning, error.", valueName: "level"),
+        help: ArgumentHelp("The log level: debug, info, notice, warning, error.", valueName: "level"),
         transform: { text in
-            guard let level = Logger.Level(rawValue: text) else { throw ValidationError("'\(text)' is no level.") }
+            guard let level = Logger.Level(rawValue: text) else {
+                throw ValidationError(
+                    "'\(text)' is not a log "
+                        + "level.")
+            }
             return level
         })
     var logLevel = Logger.Level.warning
 
-    @OptionGroup(title: "What is taken") var taking: TakingOptions
-    @OptionGroup(title: "What a form may consist of") var limits: FormLimitOptions
-    @OptionGroup(title: "Who is let in") var access: AccessOptions
+    @OptionGroup(title: "What is accepted") var taking: ReceivingOptions
+    @OptionGroup(title: "Limits of a form's parts") var limits: FormLimitOptions
+    @OptionGroup(title: "Access") var access: AccessOptions
 
     func validate() throws {
-        guard (0...65535).contains(port) else { throw ValidationError("There is no port \(port).") }
+        guard (0...65535).contains(port) else { throw ValidationError("\(port) is not a port.") }
         guard path.hasPrefix("/"), !path.contains("//"), !path.contains(where: { "?#{}*: ".contains($0) }) else {
-            throw ValidationError("'\(path)' is no path. Write it with a slash in front, such as /api/v1/images.")
+            throw ValidationError("'\(path)' is not a valid path. Begin it with a slash, such as /api/v1/images.")
         }
         if let shutdownTimeout, !(0...86400).contains(shutdownTimeout) {
-            throw ValidationError("--shutdown-timeout wants seconds, from 0 to 86400.")
+            throw ValidationError("--shutdown-timeout must be from 0 to 86400 seconds.")
         }
         try access.validate(host: host)
     }
@@ -63,7 +67,7 @@ struct Serve: AsyncParsableCommand {
             let receiver = try receiver()
             do {
                 try await receiver.run { url in
-                    // Whoever started the receiver and went away does not keep it from receiving.
+                    // The receiver continues even if standard output is closed.
                     try? Terminal.writeLine("listening on \(url)")
                 }
             } catch  where !(error is UploadStoreError || error is ServerCertificateError) {

@@ -1,8 +1,8 @@
 import PostcardDoctor
 import PostcardForm
 
-/// The bytes around a finding as a compiler shows a line: with a caret below, and in hexadecimal digits where they are
-/// no text.
+/// The bytes around a finding as a compiler shows a line, with a caret below, and in hexadecimal digits if they are not
+/// text.
 struct ExcerptLines {
     private let finding: Finding
     private let excerpt: Excerpt
@@ -23,12 +23,12 @@ struct ExcerptLines {
 
     private var role: TextStyle.Role { finding.severity == .error ? .error : .warning }
 
-    /// Where the finding is among the bytes.
+    /// The index of the finding in the bytes.
     private var place: Int {
         Int(min(max(finding.offset - excerpt.offset, 0), Int64(excerpt.bytes.count)))
     }
 
-    /// The line on which the finding is: from behind a line break up to its end.
+    /// The line with the finding, including its line break.
     private var line: Range<Int> {
         let bytes = excerpt.bytes
         let start = bytes[..<place].lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
@@ -75,10 +75,10 @@ struct ExcerptLines {
         return rows
     }
 
-    /// A line beside the one that is meant.
+    /// A line before or after the finding's line.
     private func context(_ range: Range<Int>, isCut: Bool) -> String {
         if Self.isBinary(excerpt.bytes[range]) {
-            return row(at: excerpt.offset + Int64(range.lowerBound), style("… bytes that are no text …", .faint))
+            return row(at: excerpt.offset + Int64(range.lowerBound), style("… bytes that are not text …", .faint))
         }
         var cells = VisibleBytes(excerpt.bytes[range]).cells[...]
         let width = cells.reduce(isCut ? 1 : 0) { $0 + $1.columns }
@@ -92,14 +92,14 @@ struct ExcerptLines {
             cells = fitting
             tail = "…"
         }
-        // What is shown of a request may end within a line.
+        // The excerpt may end within a line.
         let isExcerptEnd = range.upperBound == excerpt.bytes.count && range.upperBound >= place + Excerpt.reach
         if tail.isEmpty, isExcerptEnd, excerpt.bytes[range].last != UInt8(ascii: "\n") { tail = "…" }
         let text = (isCut ? "…" : "") + cells.map(\.text).joined() + tail
         return row(at: excerpt.offset + Int64(range.lowerBound), style(text, .faint))
     }
 
-    /// The line that is meant, around the place, and a caret below it.
+    /// The finding's line, with a caret below it.
     private func marked(_ range: Range<Int>) -> [String] {
         let cells = VisibleBytes(excerpt.bytes[range]).cells
         let first = cells.lastIndex { $0.index <= place } ?? 0
@@ -129,7 +129,7 @@ struct ExcerptLines {
         return [row(at: offset, text), row(at: nil, String(repeating: " ", count: before) + style(caret, role))]
     }
 
-    /// The first cell that is shown, so that the place is on the screen with something after it.
+    /// The first cell to show, so that the finding is on the screen with something after it.
     private func windowStart(_ cells: [VisibleBytes.Cell], upTo target: Int) -> Int {
         let total = cells.reduce(0) { $0 + $1.columns }
         if total < columns - 1 { return 0 }
@@ -171,5 +171,78 @@ struct ExcerptLines {
 
     private static func trimmed(_ text: String) -> String {
         String(text.prefix(upTo: text.lastIndex(of: "^").map { text.index(after: $0) } ?? text.endIndex))
+    }
+}
+
+/// Bytes of a request in visible form: control characters and bytes that are not text are replaced by signs.
+struct VisibleBytes {
+    /// A character on the screen, and the bytes it shows.
+    struct Cell {
+        let text: String
+        /// The index of its first byte.
+        let index: Int
+        let columns: Int
+        /// Whether it is a sign for other bytes.
+        let isSign: Bool
+    }
+
+    let cells: [Cell]
+
+    init(_ bytes: ArraySlice<UInt8>) {
+        var cells: [Cell] = []
+        var index = bytes.startIndex
+        while index < bytes.endIndex {
+            let cell = Self.cell(in: bytes, at: index)
+            cells.append(cell.cell)
+            index += cell.length
+        }
+        self.cells = cells
+    }
+
+    /// A text from a request, in visible form.
+    static func text(_ text: String) -> String {
+        VisibleBytes(Array(text.utf8)[...]).cells.map(\.text).joined()
+    }
+
+    private static func cell(in bytes: ArraySlice<UInt8>, at index: Int) -> (cell: Cell, length: Int) {
+        let byte = bytes[index]
+        func sign(_ text: String, length: Int = 1) -> (Cell, Int) {
+            (Cell(text: text, index: index, columns: DisplayWidth.of(text), isSign: true), length)
+        }
+        switch byte {
+        case 0x00..<0x20:
+            // The pictures of the control characters have the same order (Unicode, block Control Pictures).
+            return sign(String(Unicode.Scalar(0x2400 + UInt32(byte)).map(Character.init) ?? "?"))
+        case 0x7F:
+            return sign("\u{2421}")
+        case 0x20..<0x7F:
+            return (Cell(text: String(UnicodeScalar(byte)), index: index, columns: 1, isSign: false), 1)
+        default:
+            return character(in: bytes, at: index)
+                ?? sign("<" + [byte].map { String($0, radix: 16, uppercase: true) }.joined() + ">")
+        }
+    }
+
+    /// The non-ASCII character that begins at a byte; `nil` if it is not UTF-8, or was cut off.
+    private static func character(in bytes: ArraySlice<UInt8>, at index: Int) -> (cell: Cell, length: Int)? {
+        // A flag or a family is one character of several scalars, and no longer than this.
+        let window = bytes[index...].prefix(40)
+        var end = window.endIndex
+        var text = String(validating: window, as: UTF8.self)
+        while text == nil, end > index, window.endIndex - end < 4 {
+            end -= 1
+            text = String(validating: window[..<end], as: UTF8.self)
+        }
+        guard let first = (text ?? scalar(window))?.first else { return nil }
+        let length = first.utf8.count
+        let printable = Terminal.printable(String(first))
+        let cell = Cell(
+            text: printable, index: index, columns: DisplayWidth.of(printable), isSign: printable != String(first))
+        return (cell, length)
+    }
+
+    /// The scalar alone, if the bytes after it are not UTF-8.
+    private static func scalar(_ window: ArraySlice<UInt8>) -> String? {
+        (2...4).lazy.compactMap { String(validating: window.prefix($0), as: UTF8.self) }.first
     }
 }

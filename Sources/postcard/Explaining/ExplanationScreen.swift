@@ -1,15 +1,67 @@
 import PostcardDoctor
 import PostcardForm
 
-/// An explanation as a person reads it: the verdict, a map of the body, and each problem as a compiler shows one.
+/// What `postcard explain` read and found.
+struct ExplanationReport: Encodable {
+    let explanation: Explanation
+    /// The input's format; `nil` for a body without a request.
+    let format: InputExamination.Format?
+    /// What the input lacks of the request.
+    let remarks: [String]
+    /// The result of `--fix`, if it was used.
+    var fix: Fix?
+
+    /// The result of `--fix`.
+    enum Fix {
+        case written(FixedFile.Outcome)
+        /// Nothing can be fixed without the sender.
+        case nothingCertain
+        case failed(CommandFailure)
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case format, remarks
+        case fixed = "fixed"
+        case left = "unmended"
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        try explanation.encode(to: encoder)
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(format?.rawValue ?? "body", forKey: .format)
+        try container.encode(remarks, forKey: .remarks)
+        guard let fix else { return }
+        var fixed: [Finding] = []
+        if case .written(let outcome) = fix { fixed = outcome.fixed }
+        try container.encode(fixed.map(\.code.rawValue), forKey: .fixed)
+        let left = fixed.isEmpty ? explanation.findings : explanation.unfixable
+        try container.encode(left.map(\.code.rawValue), forKey: .left)
+    }
+
+    /// The lines for a terminal.
+    func screen(columns: Int, style: TextStyle) -> [String] {
+        let columns = ExplanationScreen.columns(of: columns)
+        let lines = ExplanationScreen(
+            explanation: explanation, remarks: remarks, columns: columns, style: style
+        ).lines
+        return switch fix {
+        case nil, .failed: lines
+        case .written(let outcome): lines + outcome.lines(columns: columns, style: style)
+        case .nothingCertain:
+            lines + ["", style("Nothing is fixed, because only its sender can know what was meant.", .warning)]
+        }
+    }
+}
+
+/// An explanation for people: the verdict, a map of the body, and each problem as a compiler shows it.
 struct ExplanationScreen {
     let explanation: Explanation
-    /// What the input cannot tell of the request.
+    /// What the input lacks of the request.
     var remarks: [String] = []
     let columns: Int
     let style: TextStyle
 
-    /// Where the lines end; what is narrower has no room for a caret, and what is wider is hard to read.
+    /// The width of the lines. Narrower lines have no room for a caret, and wider ones are hard to read.
     static func columns(of terminal: Int) -> Int { min(max(terminal, 60), 120) }
 
     var lines: [String] {
@@ -36,11 +88,11 @@ struct ExplanationScreen {
         return lines
     }
 
-    /// Whether the one thing to say is all there is: the input is no request, or nothing of a form.
+    /// Whether the only finding is the verdict: the input is not a request, or has nothing of a form.
     private var isVerdict: Bool {
         guard explanation.parts.isEmpty, let finding = explanation.findings.first, explanation.findings.count == 1
         else { return false }
-        return explanation.boundary == nil || finding.code == .doctor(.bodyNotRecorded)
+        return explanation.boundary == nil || finding.code == .bodyNotRecorded
     }
 
     private var verdict: [String] {
@@ -73,5 +125,207 @@ struct ExplanationScreen {
         case 1: "1 \(noun)"
         default: "\(number) \(noun)s"
         }
+    }
+}
+
+/// A root cause on the screen, followed by the others of its kind and its consequences.
+struct FindingLines {
+    private let group: FindingGroup
+    private let parts: [Explanation.Part]
+    private let columns: Int
+    private let style: TextStyle
+    private let isTitled: Bool
+
+    /// - Parameters:
+    ///   - group: Findings of one kind. The first is shown in full.
+    ///   - isTitled: Whether to show the message; `false` if the verdict shows it already.
+    init(_ group: FindingGroup, parts: [Explanation.Part], columns: Int, style: TextStyle, isTitled: Bool = true) {
+        self.group = group
+        self.parts = parts
+        self.columns = columns
+        self.style = style
+        self.isTitled = isTitled
+    }
+
+    private var finding: Finding { group.finding }
+
+    /// An offset in a request, whose bytes are shown only once.
+    struct Spot: Hashable {
+        let place: Finding.Place
+        let offset: Int64
+
+        init(_ finding: Finding) {
+            place = finding.place
+            offset = finding.offset
+        }
+    }
+
+    var all: [String] {
+        lines(excerpt: ExcerptLines(finding, columns: columns, style: style)?.all ?? [])
+    }
+
+    /// The lines without the bytes, if these were shown before.
+    var withoutExcerpt: [String] { lines(excerpt: []) }
+
+    private func lines(excerpt: [String]) -> [String] {
+        var lines = title
+        if finding.place == .body || finding.offset > 0 { lines.append("  at \(Self.place(finding))\(partName)") }
+        lines += excerpt
+        lines += labelled("why", finding.reason, .heading)
+        lines += labelled("fix", finding.fix, .fix)
+        if let swift = finding.swift { lines += code(swift) }
+        lines += folded
+        return lines
+    }
+
+    private var title: [String] {
+        let severity = "\(finding.severity.rawValue)[\(finding.code)]" + (isTitled ? ":" : "")
+        guard isTitled else { return [style(severity, finding.severity == .error ? .error : .warning)] }
+        var lines = WordWrap.lines(
+            VisibleBytes.text(finding.message), columns: columns, first: severity + " ", rest: "  ")
+        let role = finding.severity == .error ? TextStyle.Role.error : .warning
+        lines = lines.enumerated().map { index, line in
+            index == 0
+                ? style(severity, role) + style(String(line.dropFirst(severity.count)), .heading)
+                : style(line, .heading)
+        }
+        return lines
+    }
+
+    private var partName: String {
+        guard let index = finding.partIndex, parts.indices.contains(index) else { return "" }
+        let names = [parts[index].filename ?? "", parts[index].name]
+        guard let name = names.first(where: { !$0.isEmpty }) else { return "" }
+        return " (" + DisplayWidth.cut(VisibleBytes.text(name), to: 30) + ")"
+    }
+
+    static func place(_ finding: Finding) -> String {
+        let part = finding.partIndex.map { ", part \($0)" } ?? ""
+        return "byte \(finding.offset) of the \(finding.place.rawValue)\(part)"
+    }
+
+    private func labelled(_ label: String, _ text: String, _ role: TextStyle.Role) -> [String] {
+        let indent = String(repeating: " ", count: label.count + 4)
+        var lines = WordWrap.lines(VisibleBytes.text(text), columns: columns, first: indent, rest: indent)
+        lines[0] = "  " + style(label + ":", role) + " " + lines[0].dropFirst(indent.count)
+        return lines
+    }
+
+    private func code(_ swift: String) -> [String] {
+        let lines = swift.split(separator: "\n", omittingEmptySubsequences: false).flatMap { line in
+            Self.broken(String(line), columns: columns - 4)
+        }
+        return ["  " + style("Swift:", .fix)] + lines.map { "    " + $0 }
+    }
+
+    /// Breaks a long line of code: its comment moves before it, and the rest is broken after a comma.
+    private static func broken(_ line: String, columns: Int) -> [String] {
+        guard DisplayWidth.of(line) > columns else { return [line] }
+        if let comment = line.firstRange(of: "  // ") {
+            let words = String(line[comment.upperBound...])
+            return WordWrap.lines(words, columns: columns, first: "// ", rest: "// ")
+                + broken(String(line[..<comment.lowerBound]), columns: columns)
+        }
+        guard let comma = line.prefix(columns).ranges(of: ", ").last else { return [line] }
+        return [String(line[..<comma.upperBound].dropLast()), "    " + line[comma.upperBound...]]
+    }
+
+    // MARK: - What is folded
+
+    private var folded: [String] {
+        var lines: [String] = []
+        if group.repetitions.count > 0 { lines += repeated("also", group.repetitions) }
+        for (first, places) in group.consequences {
+            lines += repeated("then", places, first: "\(VisibleBytes.text(first.message)) [\(first.code)]")
+        }
+        let more = group.otherConsequences
+        if more > 0 { lines.append(style("  and \(more) more that follow from it", .faint)) }
+        return lines
+    }
+
+    /// Findings of one kind as one sentence with their places.
+    private func repeated(_ label: String, _ places: FindingGroup.Places, first: String? = nil) -> [String] {
+        let shown = places.first
+        // A part is named only after the last of its places in a row.
+        let offsets = shown.indices.map { index in
+            let part = shown[index].partIndex
+            let isLast = index + 1 == shown.count || shown[index + 1].partIndex != part
+            return String(shown[index].offset) + (isLast ? part.map { " (part \($0))" } ?? "" : "")
+        }
+        var words = (shown.count == 1 ? "byte " : "bytes ") + offsets.joined(separator: ", ")
+        let more = places.count - shown.count
+        if more > 0 { words += " and \(more) more \(more == 1 ? "place" : "places")" }
+        let text = [first, "at " + words].compactMap { $0 }.joined(separator: " ")
+        return labelled(label, text, .faint)
+    }
+}
+
+/// The parts of a form as rows: offset, name, type, size and digest.
+struct PartTable {
+    private let parts: [Explanation.Part]
+    /// The number of parts, including those that are not described.
+    private let count: Int
+    private let columns: Int
+    private let style: TextStyle
+
+    /// The maximum number of rows.
+    private static let maximumRows = 12
+    private static let digestDigits = 12
+
+    init(_ parts: [Explanation.Part], count: Int, columns: Int, style: TextStyle) {
+        self.parts = parts
+        self.count = count
+        self.columns = columns
+        self.style = style
+    }
+
+    var all: [String] {
+        if parts.isEmpty { return [] }
+        let isLong = count > Self.maximumRows
+        // If not all parts are described, the last ones are unknown.
+        let lastRows = count == parts.count ? 3 : 0
+        let heading = ["part", "offset", "name", "filename", "type", "bytes", "sha256"]
+        let numbered = parts.enumerated().map { (index: $0.offset, part: $0.element) }
+        let shown =
+            isLong ? numbered.prefix(Self.maximumRows - 1 - lastRows) + numbered.suffix(lastRows) : numbered[...]
+        let rows = [heading] + shown.map { Self.row($0.part, at: $0.index) }
+        let widths = fitted(rows)
+        var lines = rows.map { row in line(row, widths) }
+        lines[0] = style(lines[0], .faint)
+        if isLong {
+            lines.insert(style("  … \(count - shown.count) more parts …", .faint), at: lines.count - lastRows)
+        }
+        return lines
+    }
+
+    private static func row(_ part: Explanation.Part, at index: Int) -> [String] {
+        [
+            String(index), String(part.offset), VisibleBytes.text(part.name), VisibleBytes.text(part.filename ?? ""),
+            VisibleBytes.text(part.contentType ?? ""), String(part.size),
+            String(part.sha256.prefix(digestDigits)) + "…",
+        ]
+    }
+
+    /// The widths of the columns: text columns share the rest.
+    private func fitted(_ rows: [[String]]) -> [Int] {
+        var widths = rows[0].indices.map { column in rows.map { DisplayWidth.of($0[column]) }.max() ?? 0 }
+        let texts = 2...4
+        var excess = widths.reduce(0, +) + 2 * widths.count - columns
+        while excess > 0, let widest = texts.max(by: { widths[$0] < widths[$1] }), widths[widest] > 8 {
+            widths[widest] -= 1
+            excess -= 1
+        }
+        return widths
+    }
+
+    private func line(_ row: [String], _ widths: [Int]) -> String {
+        let numbers: Set = [0, 1, 5]
+        var line = "  "
+        for (column, text) in row.enumerated() {
+            if column > 0 { line += "  " }
+            let padding = String(repeating: " ", count: max(widths[column] - DisplayWidth.of(text), 0))
+            line += numbers.contains(column) ? padding + text : DisplayWidth.fit(text, to: widths[column])
+        }
+        return String(line.reversed().drop { $0 == " " }.reversed())
     }
 }

@@ -1,7 +1,8 @@
+import Foundation
 import PostcardClient
 import Synchronization
 
-/// Keeps the bars of an upload up to date on the terminal at standard error.
+/// Draws the progress bars of an upload on the terminal at standard error.
 final class ProgressScreen: Sendable {
     private let state = Mutex(State())
 
@@ -11,10 +12,10 @@ final class ProgressScreen: Sendable {
         var lines = RedrawnLines()
     }
 
-    /// A screen is redrawn this often: more is not seen.
+    /// The interval of redrawing: more often would not be visible.
     private static let interval = Duration.milliseconds(80)
 
-    /// Shows how far the upload is.
+    /// Shows the progress.
     func show(_ progress: UploadProgress) {
         state.withLock { state in
             let now = ContinuousClock.now
@@ -25,7 +26,7 @@ final class ProgressScreen: Sendable {
         }
     }
 
-    /// Shows for good how far the upload came.
+    /// Shows the final progress.
     func finish() {
         state.withLock { Self.draw(&$0) }
     }
@@ -48,5 +49,87 @@ extension ProgressLines {
         let label = progress.attempt > 1 ? "total, attempt \(progress.attempt)" : "total"
         whole = Item(label: label, sent: progress.bytesSent, total: progress.totalBytes)
         self.speed = speed
+    }
+}
+
+/// The progress of an upload: a bar for each file, and one for the whole with speed and time left.
+struct ProgressLines {
+    /// Something that is sent.
+    struct Item: Equatable {
+        let label: String
+        let sent: Int64
+        /// `nil` if it is unknown.
+        let total: Int64?
+    }
+
+    var files: [Item]
+    var whole: Item
+    /// Bytes per second; `nil` until it is known.
+    var speed: Double?
+
+    /// The lines, within the given width and number. Files in progress have priority over those that are done or have
+    /// not started.
+    func drawn(columns: Int, rows: Int) -> [String] {
+        let labels = (files + [whole]).map { DisplayWidth.of($0.label) }
+        let labelColumns = min(max(labels.max() ?? 0, 5), max(columns / 3, 5))
+        let shown = visibleFiles(most: max(rows - 2, 1))
+        var lines = shown.map { line(for: $0, labelColumns: labelColumns, columns: columns, tail: "") }
+        lines.append(line(for: whole, labelColumns: labelColumns, columns: columns, tail: tail))
+        return lines
+    }
+
+    private func visibleFiles(most: Int) -> ArraySlice<Item> {
+        guard files.count > most else { return files[...] }
+        let current = files.firstIndex { $0.sent < $0.total ?? .max } ?? files.count
+        let start = min(max(current - most / 2, 0), files.count - most)
+        return files[start..<(start + most)]
+    }
+
+    private var tail: String {
+        guard let speed, speed > 0 else { return "" }
+        let rate = "  \(Self.size(Int64(speed)))/s"
+        guard let total = whole.total, whole.sent < total else { return rate }
+        return rate + "  \(Self.duration(Double(total - whole.sent) / speed)) left"
+    }
+
+    private func line(for item: Item, labelColumns: Int, columns: Int, tail: String) -> String {
+        let fraction = item.total.map { $0 > 0 ? min(Double(item.sent) / Double($0), 1) : 1 }
+        // Percentages are rounded down: 100 % means that everything was sent.
+        let percent = fraction.map { Self.padded("\(Int($0 * 100))", to: 3) + " %" } ?? "     "
+        let sizes = item.total.map { "\(Self.size(item.sent)) of \(Self.size($0))" } ?? Self.size(item.sent)
+        let figures = "  \(percent)  \(Self.padded(sizes, to: 18))\(tail)"
+        let barColumns = columns - labelColumns - 2 - DisplayWidth.of(figures) - 1
+        let label = DisplayWidth.fit(item.label, to: labelColumns)
+        guard barColumns >= 4 else { return DisplayWidth.fit(label + figures, to: columns - 1) }
+        return "\(label)  \(Self.bar(fraction, columns: min(barColumns, 40)))\(figures)"
+    }
+
+    private static func bar(_ fraction: Double?, columns: Int) -> String {
+        let full = Int((fraction ?? 0) * Double(columns))
+        return String(repeating: "█", count: full) + String(repeating: "░", count: columns - full)
+    }
+
+    private static func padded(_ text: String, to columns: Int) -> String {
+        String(repeating: " ", count: max(columns - text.count, 0)) + text
+    }
+
+    /// A number of bytes in about three digits, in powers of 1000 as for disks and networks.
+    static func size(_ bytes: Int64) -> String {
+        var value = Double(bytes)
+        for unit in ["bytes", "kB", "MB", "GB"] {
+            // 999.95 would be written as 1000.0.
+            if value < 999.95 { return unit == "bytes" ? "\(bytes) \(unit)" : String(format: "%.1f %@", value, unit) }
+            value /= 1000
+        }
+        return String(format: "%.1f TB", value)
+    }
+
+    /// Seconds as minutes and seconds, or with hours before them.
+    static func duration(_ seconds: Double) -> String {
+        guard seconds.isFinite, seconds < 360_000 else { return "--:--" }
+        let whole = Int(seconds.rounded(.up))
+        let (hours, minutes) = (whole / 3600, whole / 60 % 60)
+        let end = String(format: "%02d", whole % 60)
+        return hours > 0 ? "\(hours):" + String(format: "%02d", minutes) + ":\(end)" : "\(minutes):\(end)"
     }
 }

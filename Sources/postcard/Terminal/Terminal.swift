@@ -11,16 +11,16 @@ import Musl
 
 /// The standard streams. Results go to standard output, everything else to standard error.
 enum Terminal {
-    /// Whether standard error is seen by a person.
+    /// Whether standard error is a terminal.
     static var isInteractive: Bool { isatty(STDERR_FILENO) == 1 }
 
-    /// Whether standard output is seen by a person.
+    /// Whether standard output is a terminal.
     static var isOutputInteractive: Bool { isatty(STDOUT_FILENO) == 1 }
 
     /// The columns and rows of the terminal at standard error.
     static var size: (columns: Int, rows: Int) { size(of: STDERR_FILENO) }
 
-    /// The columns of the terminal at standard output; 80 where it is none.
+    /// The columns of the terminal at standard output; 80 if it is not a terminal.
     static var outputColumns: Int { size(of: STDOUT_FILENO).columns }
 
     private static func size(of descriptor: CInt) -> (columns: Int, rows: Int) {
@@ -47,18 +47,18 @@ enum Terminal {
         try write((text + "\n").utf8)
     }
 
-    /// Says something to the person at the terminal. Nobody is told where that fails.
+    /// Prints a message to standard error, ignoring errors.
     static func say(_ text: String) {
         saySequence(printable(text) + "\n")
     }
 
-    /// Writes text that may hold the terminal's control sequences.
+    /// Writes text that may contain terminal control sequences.
     static func saySequence(_ text: String) {
         _ = try? FileDescriptor.standardError.writeAll(text.utf8)
     }
 
-    /// The text without characters that steer the terminal or turn the reading direction: names and a server's words
-    /// are a stranger's. Joiners stay, which emoji are made with.
+    /// The text without characters that control the terminal or change the reading direction: names and a server's text
+    /// come from strangers. Joiners stay, because emoji use them.
     static func printable(_ text: String) -> String {
         String(String.UnicodeScalarView(text.unicodeScalars.map { isSteering($0) ? "\u{FFFD}" : $0 }))
     }
@@ -69,5 +69,46 @@ enum Terminal {
         case .format: scalar != "\u{200C}" && scalar != "\u{200D}"
         default: false
         }
+    }
+}
+
+/// The style of text on a terminal, if styles are used.
+struct TextStyle {
+    /// Whether colors are used.
+    let isColored: Bool
+
+    /// The role of a text, which decides its style.
+    enum Role: String {
+        case error = "1;31"
+        case warning = "1;33"
+        case good = "1;32"
+        case heading = "1"
+        case faint = "2"
+        case fix = "32"
+    }
+
+    /// For standard output: colors if it is a terminal, except with `NO_COLOR` or a simple terminal.
+    static var standardOutput: TextStyle {
+        let environment = ProcessInfo.processInfo.environment
+        let isAllowed = (environment["NO_COLOR"] ?? "").isEmpty && environment["TERM"] != "dumb"
+        return TextStyle(isColored: isAllowed && Terminal.isOutputInteractive)
+    }
+
+    /// The text with its style. It must be printable.
+    func callAsFunction(_ text: String, _ role: Role) -> String {
+        isColored && !text.isEmpty ? "\u{1B}[\(role.rawValue)m\(text)\u{1B}[0m" : text
+    }
+}
+
+/// Lines at the end of the terminal at standard error, each time drawn over the last ones.
+struct RedrawnLines {
+    private var count = 0
+
+    /// Draws the lines over those of the last time.
+    mutating func draw(_ lines: [String]) {
+        // Moves up to the first line, then writes each line and clears the rest of it.
+        let start = count > 0 ? "\u{1B}[\(count)A\r" : ""
+        Terminal.saySequence(start + lines.map { $0 + "\u{1B}[K\n" }.joined() + "\u{1B}[J")
+        count = lines.count
     }
 }

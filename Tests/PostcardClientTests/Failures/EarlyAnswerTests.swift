@@ -6,6 +6,10 @@ import PostcardForm
 import PostcardTestSupport
 import Testing
 
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
 /// Answers of success that come before the server can have the form.
 @Suite(.timeLimit(.minutes(10))) struct EarlyAnswerTests {
     private static let size: UInt64 = 64 << 20
@@ -121,6 +125,20 @@ import Testing
         }
     }
 
+    @Test(arguments: [0, 3000, 3 << 20])
+    func `a success of the caller's own protocol, whose bytes the session does not count, is no early one`(
+        size: Int
+    ) async throws {
+        let configuration = URLSessionTransport.configuration()
+        configuration.protocolClasses = [CannedAnswer.self] + (configuration.protocolClasses ?? [])
+        var form = MultipartForm()
+        form.append(Data(count: size), named: "file", filename: "a.bin")
+        let client = UploadClient(transport: URLSessionTransport(configuration: configuration))
+        let url = try #require(URL(string: "http://canned.example/uploads"))
+        let response = try await client.upload(form, to: url)
+        #expect(response.text == "canned" && !response.isEarly)
+    }
+
     @Test(arguments: Carrier.allCases, [nil, 30_000] as [Int64?])
     func `an answer that comes with the last byte of the form, before its end is written, is in time`(
         carrier: Carrier, length: Int64?
@@ -142,4 +160,23 @@ import Testing
             }
         }
     }
+}
+
+/// Answers every request for one host, whatever its body, as the stubs in apps' tests do.
+private final class CannedAnswer: URLProtocol {
+    override class func canInit(with request: URLRequest) -> Bool { request.url?.host() == "canned.example" }
+
+    override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
+
+    override func startLoading() {
+        guard let url = request.url,
+            let response = HTTPURLResponse(
+                url: url, statusCode: 201, httpVersion: "HTTP/1.1", headerFields: ["Content-Length": "6"])
+        else { return }
+        client?.urlProtocol(self, didReceive: response, cacheStoragePolicy: .notAllowed)
+        client?.urlProtocol(self, didLoad: Data("canned".utf8))
+        client?.urlProtocolDidFinishLoading(self)
+    }
+
+    override func stopLoading() {}
 }

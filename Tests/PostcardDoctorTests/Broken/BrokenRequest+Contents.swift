@@ -3,7 +3,7 @@ import PostcardForm
 
 extension BrokenRequest {
     /// A text field's value in the place of another.
-    private static func value(_ name: String, _ value: String, _ code: DoctorCode) -> BrokenRequest {
+    private static func value(_ name: String, _ value: String, _ code: FormProblem.Code) -> BrokenRequest {
         .init(name, .texts, code, at: .body("\r\n\r\n", plus: 4), part: 0) { $0.replace("Jeju", with: value) }
     }
 

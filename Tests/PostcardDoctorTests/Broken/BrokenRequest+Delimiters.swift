@@ -5,39 +5,39 @@ extension BrokenRequest {
     private static let delimiter = "--FormBoundary7MA4"
 
     static let delimiters: [BrokenRequest] = [
-        .init("no form at all", .texts, form: .delimiterNotFound, at: .start) { $0.body = Array("hello there".utf8) },
-        .init("an empty body", .texts, form: .delimiterNotFound, at: .start) { $0.body = [] },
-        .init("LF throughout", .texts, form: .bareLineBreak, at: .body("\n")) { $0.replaceAll("\r\n", with: "\n") },
-        .init("LF throughout, and the length of CRLF", .texts, form: .bareLineBreak, at: .body("\n")) {
+        .init("no form at all", .texts, .delimiterNotFound, at: .start) { $0.body = Array("hello there".utf8) },
+        .init("an empty body", .texts, .delimiterNotFound, at: .start) { $0.body = [] },
+        .init("LF throughout", .texts, .bareLineBreak, at: .body("\n")) { $0.replaceAll("\r\n", with: "\n") },
+        .init("LF throughout, and the length of CRLF", .texts, .bareLineBreak, at: .body("\n")) {
             $0.contentLength = "Content-Length: \($0.body.count)"
             $0.replace("안녕하세요, \"제주\"에서\r\nhello", with: "hello there\n")
             $0.replaceAll("\r\n", with: "\n")
             $0.replace("hello there\n", with: "안녕하세요, \"제주\"에서\r\nhello")
         },
-        .init("LF throughout, and Korean names", .korean, form: .bareLineBreak, at: .body("\n")) {
+        .init("LF throughout, and Korean names", .korean, .bareLineBreak, at: .body("\n")) {
             $0.replaceAll("\r\n", with: "\n")
         },
-        .init("LF throughout the frame, and pictures", .pictures, form: .bareLineBreak, at: .body("\n")) {
+        .init("LF throughout the frame, and pictures", .pictures, .bareLineBreak, at: .body("\n")) {
             $0.replaceAll("\r\n", with: "\n")
             $0.replace([0x89, 0x50, 0x4E, 0x47, 0x0A], with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A])
         },
-        .init("CR throughout", .texts, form: .bareLineBreak, at: .body("\r")) { $0.replaceAll("\r\n", with: "\r") },
-        .init("LF in a header", .pictures, form: .bareLineBreak, at: .body("jpg\"\n", plus: 4), part: 1) {
+        .init("CR throughout", .texts, .bareLineBreak, at: .body("\r")) { $0.replaceAll("\r\n", with: "\r") },
+        .init("LF in a header", .pictures, .bareLineBreak, at: .body("jpg\"\n", plus: 4), part: 1) {
             $0.replace("jpg\"\r\n", with: "jpg\"\n")
         },
-        .init("LF for a blank line", .texts, form: .bareLineBreak, at: .body("\n\n"), part: 0) {
+        .init("LF for a blank line", .texts, .bareLineBreak, at: .body("\n\n"), part: 0) {
             $0.replace("\r\n\r\nJeju", with: "\n\nJeju")
         },
-        .init("LF behind a delimiter", .texts, form: .bareLineBreak, at: .body("MA4\n", plus: 3), part: 0) {
+        .init("LF behind a delimiter", .texts, .bareLineBreak, at: .body("MA4\n", plus: 3), part: 0) {
             $0.replace("MA4\r\n", 2, with: "MA4\n")
         },
-        .init("LF before a delimiter", .texts, form: .bareLineBreak, at: .body("Jeju\n", plus: 4), part: 0) {
+        .init("LF before a delimiter", .texts, .bareLineBreak, at: .body("Jeju\n", plus: 4), part: 0) {
             $0.replace("Jeju\r\n", with: "Jeju\n")
         },
-        .init("CR behind a delimiter", .texts, form: .bareLineBreak, at: .body("MA4\rC", plus: 3), part: 0) {
+        .init("CR behind a delimiter", .texts, .bareLineBreak, at: .body("MA4\rC", plus: 3), part: 0) {
             $0.replace("MA4\r\n", 2, with: "MA4\r")
         },
-        .init("LF before the close delimiter", .texts, form: .bareLineBreak, at: .body("3\n--", plus: 1), part: 2) {
+        .init("LF before the close delimiter", .texts, .bareLineBreak, at: .body("3\n--", plus: 1), part: 2) {
             $0.replace("3\r\n--", with: "3\n--")
         },
         .init("a byte order mark", .texts, .byteOrderMark, at: .start) { $0.body = [0xEF, 0xBB, 0xBF] + $0.body },
@@ -100,7 +100,7 @@ extension BrokenRequest {
         .init("blanks behind a boundary", .texts, .paddedDelimiter, at: .body("MA4 ", plus: 3), part: 0) {
             $0.replace("MA4\r\n", 2, with: "MA4 \t\r\n")
         },
-        .init("text behind a boundary", .texts, form: .malformedDelimiter, at: .body("bogus"), part: 0) {
+        .init("text behind a boundary", .texts, .malformedDelimiter, at: .body("bogus"), part: 0) {
             $0.replace("MA4\r\n", 2, with: "MA4 bogus\r\n")
         },
         .init("no blank line", .texts, .missingBlankLine, at: .body("Jeju"), part: 0) {
@@ -130,7 +130,7 @@ extension BrokenRequest {
         .init("text behind a delimiter in a text", .texts, .delimiterInContent, at: .body(delimiter, 2), part: 0) {
             $0.replace("Jeju", with: "Jeju\r\n\(delimiter) is\r\nan island")
         },
-        .init("an empty part", .texts, form: .missingContentDisposition, at: .body(delimiter, 2), part: 0) {
+        .init("an empty part", .texts, .missingContentDisposition, at: .body(delimiter, 2), part: 0) {
             $0.replace("\(delimiter)\r\n", with: "\(delimiter)\r\n\(delimiter)\r\n")
         },
         .init("no close delimiter", .texts, .missingCloseDelimiter, at: .end, part: 2) {
@@ -174,23 +174,23 @@ extension BrokenRequest {
         },
         .init("no final CRLF", .texts, .noFinalLineBreak, at: .end) { $0.body.removeLast(2) },
         .init("no final CRLF behind pictures", .pictures, .noFinalLineBreak, at: .end) { $0.body.removeLast(2) },
-        .init("text behind the close delimiter", .texts, form: .textAfterCloseDelimiter, at: .body("end")) {
+        .init("text behind the close delimiter", .texts, .textAfterCloseDelimiter, at: .body("end")) {
             $0.replace("MA4--", with: "MA4--end")
         },
         .init("an epilogue", .texts, .epilogue, at: .body("That")) { $0.body += Array("That was the form.".utf8) },
         .init("each part closed", .texts, .partsAfterCloseDelimiter, at: .body(delimiter, 3)) {
             $0.replace("MA4\r\n", 2, with: "MA4--\r\n\(delimiter)\r\n")
         },
-        .init("cut in a text", .texts, form: .contentLengthMismatch, at: .end) { request in
+        .init("cut in a text", .texts, .contentLengthMismatch, at: .end) { request in
             request.contentLength = "Content-Length: \(request.body.count)"
             request.cut(before: "hello", plus: 2)
         },
-        .init("cut in a picture", .pictures, form: .truncated, at: .end, part: 1) { request in
+        .init("cut in a picture", .pictures, .truncated, at: .end, part: 1) { request in
             let index = request.body.index(of: [0x12, 0xFF, 0x00]) ?? 0
             request.body.removeSubrange(index...)
         },
-        .init("cut in a header", .texts, form: .truncated, at: .end, part: 1) { $0.cut(before: "message", plus: 3) },
-        .init("cut in a delimiter", .texts, form: .truncated, at: .end, part: 1) {
+        .init("cut in a header", .texts, .truncated, at: .end, part: 1) { $0.cut(before: "message", plus: 3) },
+        .init("cut in a delimiter", .texts, .truncated, at: .end, part: 1) {
             $0.cut(before: delimiter, 3, plus: 9)
         },
         .init("no parts", .texts, .noParts, at: .start) {

@@ -5,20 +5,20 @@ extension BrokenRequest {
     private static let type = "multipart/form-data; boundary="
 
     static let heads: [BrokenRequest] = [
-        .init("no request line", .texts, form: .malformedRequest, at: .head("")) { $0.requestLine = "POST /uploads" },
-        .init("a field without a colon", .texts, form: .malformedRequest, at: .head("Accept")) {
+        .init("no request line", .texts, .malformedRequest, at: .head("")) { $0.requestLine = "POST /uploads" },
+        .init("a field without a colon", .texts, .malformedRequest, at: .head("Accept")) {
             $0.otherFields.append("Accept everything")
         },
-        .init("a blank before a colon", .texts, form: .malformedRequest, at: .head("Host", plus: 4)) {
+        .init("a blank before a colon", .texts, .malformedRequest, at: .head("Host", plus: 4)) {
             $0.otherFields = ["Host : example.com"]
         },
-        .init("a blank before the Content-Length's colon", .texts, form: .malformedRequest, at: .head(" : ")) {
+        .init("a blank before the Content-Length's colon", .texts, .malformedRequest, at: .head(" : ")) {
             $0.contentLength = "Content-Length : \($0.body.count)"
         },
-        .init("no Content-Type", .texts, form: .missingContentType, at: .head("\r\n\r\n", plus: 2)) {
+        .init("no Content-Type", .texts, .missingContentType, at: .head("\r\n\r\n", plus: 2)) {
             $0.contentType = nil
         },
-        .init("no Content-Type for pictures", .pictures, form: .missingContentType, at: .head("\r\n\r\n", plus: 2)) {
+        .init("no Content-Type for pictures", .pictures, .missingContentType, at: .head("\r\n\r\n", plus: 2)) {
             $0.contentType = nil
         },
         .init("LF in the head", .texts, .bareLineBreakInHead, at: .head("com\n", plus: 3)) {
@@ -28,42 +28,42 @@ extension BrokenRequest {
             $0.otherFields = ["Host: example.com\nAccept: */*"]
             $0.replace("MA4\r\n", with: "MA4\n")
         },
-        .init("an empty Content-Type", .texts, form: .missingContentType, at: .head("Content-Type:", plus: 14)) {
+        .init("an empty Content-Type", .texts, .missingContentType, at: .head("Content-Type:", plus: 14)) {
             $0.setType("")
         },
-        .init("JSON announced", .texts, form: .notFormData, at: .head("application/json")) {
+        .init("JSON announced", .texts, .notFormData, at: .head("application/json")) {
             $0.setType("application/json")
         },
-        .init("URL encoding announced", .pictures, form: .notFormData, at: .head("application/x")) {
+        .init("URL encoding announced", .pictures, .notFormData, at: .head("application/x")) {
             $0.setType("application/x-www-form-urlencoded")
         },
-        .init("multipart/mixed announced", .korean, form: .notFormData, at: .head("multipart/mixed")) {
+        .init("multipart/mixed announced", .korean, .notFormData, at: .head("multipart/mixed")) {
             $0.setType("multipart/mixed; boundary=\(SampleRequest.boundary)")
         },
-        .init("a picture announced", .pictures, form: .notFormData, at: .head("image/jpeg")) {
+        .init("a picture announced", .pictures, .notFormData, at: .head("image/jpeg")) {
             $0.setType("image/jpeg")
         },
-        .init("no boundary", .texts, form: .missingBoundary, at: .head("multipart")) {
+        .init("no boundary", .texts, .missingBoundary, at: .head("multipart")) {
             $0.setType("multipart/form-data")
         },
-        .init("no boundary but a charset", .korean, form: .missingBoundary, at: .head("multipart")) {
+        .init("no boundary but a charset", .korean, .missingBoundary, at: .head("multipart")) {
             $0.setType("multipart/form-data; charset=utf-8")
         },
-        .init("two boundaries", .texts, form: .duplicateBoundary, at: .head("multipart")) {
+        .init("two boundaries", .texts, .duplicateBoundary, at: .head("multipart")) {
             $0.setType("multipart/form-data; boundary=FormBoundary7MA4; boundary=other")
         },
-        .init("an unclosed quote", .texts, form: .malformedContentType, at: .head("multipart")) {
+        .init("an unclosed quote", .texts, .malformedContentType, at: .head("multipart")) {
             $0.setType("multipart/form-data; boundary=\"FormBoundary7MA4")
         },
-        .init("an empty boundary", .texts, form: .invalidBoundary, at: .head("multipart")) {
+        .init("an empty boundary", .texts, .invalidBoundary, at: .head("multipart")) {
             $0.setType("multipart/form-data; boundary=\"\"")
         },
-        .init("a boundary of 71 characters", .texts, form: .invalidBoundary, at: .head("multipart")) { request in
+        .init("a boundary of 71 characters", .texts, .invalidBoundary, at: .head("multipart")) { request in
             let long = String(repeating: "b", count: 71)
             request.setType(type + long)
             request.replaceAll(SampleRequest.boundary, with: long)
         },
-        .init("a boundary that ends in a space", .texts, form: .invalidBoundary, at: .head("multipart")) {
+        .init("a boundary that ends in a space", .texts, .invalidBoundary, at: .head("multipart")) {
             $0.setType("multipart/form-data; boundary=\"FormBoundary7MA4 \"")
         },
         .init("JSON and then multipart in one field", .texts, .duplicateContentType, at: .head("application/json")) {
@@ -123,24 +123,24 @@ extension BrokenRequest {
             $0.setType(type + "photo@home")
             $0.replaceAll("FormBoundary7MA4", with: "photo@home")
         },
-        .init("a Content-Length too small", .texts, form: .contentLengthMismatch, at: .body("Jeju")) {
+        .init("a Content-Length too small", .texts, .contentLengthMismatch, at: .body("Jeju")) {
             let index = $0.body.index(of: Array("Jeju".utf8)) ?? 0
             $0.contentLength = "Content-Length: \(index)"
         },
-        .init("a Content-Length too large", .texts, form: .contentLengthMismatch, at: .end) {
+        .init("a Content-Length too large", .texts, .contentLengthMismatch, at: .end) {
             $0.contentLength = "Content-Length: \($0.body.count + 2)"
         },
-        .init("characters counted, not bytes", .korean, form: .contentLengthMismatch, at: .end) { request in
+        .init("characters counted, not bytes", .korean, .contentLengthMismatch, at: .end) { request in
             let text = "초코"
             request.contentLength = "Content-Length: \(request.body.count + text.utf8.count - text.count)"
         },
-        .init("a Content-Length in words", .texts, form: .malformedRequest, at: .head("many")) {
+        .init("a Content-Length in words", .texts, .malformedRequest, at: .head("many")) {
             $0.contentLength = "Content-Length: many"
         },
-        .init("a negative Content-Length", .texts, form: .malformedRequest, at: .head("-1")) {
+        .init("a negative Content-Length", .texts, .malformedRequest, at: .head("-1")) {
             $0.contentLength = "Content-Length: -1"
         },
-        .init("no length", .texts, form: .missingLength, at: .head("\r\n\r\n", plus: 2)) { $0.contentLength = "" },
+        .init("no length", .texts, .missingLength, at: .head("\r\n\r\n", plus: 2)) { $0.contentLength = "" },
         .init("two Content-Lengths", .texts, .conflictingLengths, at: .head("Content-Length: 9")) { request in
             request.contentLength = "Content-Length: \(request.body.count)\r\nContent-Length: 9"
         },
@@ -150,7 +150,7 @@ extension BrokenRequest {
             request.otherFields.append("Transfer-Encoding: chunked")
             request.body = Array("\(size)\r\n".utf8) + request.body + Array("\r\n0\r\n\r\n".utf8)
         },
-        .init("another coding", .texts, form: .malformedRequest, at: .head("gzip")) { request in
+        .init("another coding", .texts, .malformedRequest, at: .head("gzip")) { request in
             let size = String(request.body.count, radix: 16)
             request.contentLength = ""
             request.otherFields.append("Transfer-Encoding: gzip, chunked")

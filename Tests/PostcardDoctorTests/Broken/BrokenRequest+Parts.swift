@@ -5,38 +5,37 @@ extension BrokenRequest {
     private static let disposition = #"Content-Disposition: form-data; name="title""#
 
     static let parts: [BrokenRequest] = [
-        .init("no Content-Disposition", .pictures, form: .missingContentDisposition, at: .body("Content-Type"), part: 1)
-        {
+        .init("no Content-Disposition", .pictures, .missingContentDisposition, at: .body("Content-Type"), part: 1) {
             $0.replace("Content-Disposition: form-data; name=\"image\"; filename=\"sea.jpg\"\r\n", with: "")
         },
         .init(
-            "a second Content-Disposition", .texts, form: .duplicateContentDisposition,
+            "a second Content-Disposition", .texts, .duplicateContentDisposition,
             at: .body("Content-Disposition", 2), part: 0
         ) {
             $0.replace(disposition, with: disposition + "\r\n" + #"Content-Disposition: form-data; name="other""#)
         },
-        .init("an attachment", .pictures, form: .dispositionNotFormData, at: .body("Content-Disposition", 2), part: 1) {
+        .init("an attachment", .pictures, .dispositionNotFormData, at: .body("Content-Disposition", 2), part: 1) {
             $0.replace("form-data; name=\"image\"", with: "attachment; name=\"image\"")
         },
-        .init("no name", .pictures, form: .missingName, at: .body("Content-Disposition", 2), part: 1) {
+        .init("no name", .pictures, .missingName, at: .body("Content-Disposition", 2), part: 1) {
             $0.replace("name=\"image\"; ", with: "")
         },
-        .init("no parameters", .texts, form: .missingName, at: .body("Content-Disposition"), part: 0) {
+        .init("no parameters", .texts, .missingName, at: .body("Content-Disposition"), part: 0) {
             $0.replace("; name=\"title\"", with: "")
         },
-        .init("an empty name", .texts, form: .emptyName, at: .body("name=\"\""), part: 0) {
+        .init("an empty name", .texts, .emptyName, at: .body("name=\"\""), part: 0) {
             $0.replace("name=\"title\"", with: "name=\"\"")
         },
-        .init("a name without a value", .texts, form: .malformedParameter, at: .body("name\r", plus: 4), part: 0) {
+        .init("a name without a value", .texts, .malformedParameter, at: .body("name\r", plus: 4), part: 0) {
             $0.replace("name=\"title\"", with: "name")
         },
-        .init("a quote that is not closed", .texts, form: .malformedParameter, at: .body("title"), part: 0) {
+        .init("a quote that is not closed", .texts, .malformedParameter, at: .body("title"), part: 0) {
             $0.replace("\"title\"", with: "\"title")
         },
-        .init("blanks around an equals sign", .texts, form: .malformedParameter, at: .body("title"), part: 0) {
+        .init("blanks around an equals sign", .texts, .malformedParameter, at: .body("title"), part: 0) {
             $0.replace("name=\"title\"", with: "name = \"title\"")
         },
-        .init("two names", .texts, form: .duplicateParameter, at: .body("name=\"b\""), part: 0) {
+        .init("two names", .texts, .duplicateParameter, at: .body("name=\"b\""), part: 0) {
             $0.replace("name=\"title\"", with: "name=\"title\"; name=\"b\"")
         },
         .init("quotes in a filename", .pictures, .unescapedQuote, at: .body("my \"best\""), part: 1) {
@@ -54,16 +53,16 @@ extension BrokenRequest {
         .init("a blank before a colon", .texts, .blankBeforeColon, at: .body(" :"), part: 0) {
             $0.replace("Content-Disposition:", with: "Content-Disposition :")
         },
-        .init("no colon", .pictures, form: .malformedHeaderField, at: .body("Type image", plus: 4), part: 1) {
+        .init("no colon", .pictures, .malformedHeaderField, at: .body("Type image", plus: 4), part: 1) {
             $0.replace("Content-Type: image", with: "Content-Type image")
         },
-        .init("a line that is no field", .pictures, form: .malformedHeaderField, at: .body("(jpeg)"), part: 1) {
+        .init("a line that is no field", .pictures, .malformedHeaderField, at: .body("(jpeg)"), part: 1) {
             $0.replace("Content-Type: image/jpeg", with: "(jpeg)")
         },
-        .init("a NUL in a name", .texts, form: .nulInHeader, at: .body("\0"), part: 0) {
+        .init("a NUL in a name", .texts, .nulInHeader, at: .body("\0"), part: 0) {
             $0.replace("title", with: "ti\0tle")
         },
-        .init("a CR in a name", .texts, form: .bareLineBreak, at: .body("\rtle"), part: 0) {
+        .init("a CR in a name", .texts, .bareLineBreak, at: .body("\rtle"), part: 0) {
             $0.replace("title", with: "ti\rtle")
         },
         .init("a tab in a filename", .pictures, .controlInName, at: .body("\t"), part: 1) {
@@ -72,7 +71,7 @@ extension BrokenRequest {
         .init("a bell in a name", .texts, .controlInName, at: .body("\u{7}"), part: 0) {
             $0.replace("title", with: "title\u{7}")
         },
-        .init("a filename in Latin-1", .pictures, form: .nameNotUTF8, at: .body("filename="), part: 1) {
+        .init("a filename in Latin-1", .pictures, .nameNotUTF8, at: .body("filename="), part: 1) {
             $0.replace(Array("sea.jpg".utf8), with: Array("caf".utf8) + [0xE9] + Array(".jpg".utf8))
         },
         .init("a filename read as Latin-1", .pictures, .mojibake, at: .body("cafÃ©"), part: 1) {
@@ -81,10 +80,10 @@ extension BrokenRequest {
         .init("a Korean name read as Windows-1252", .korean, .mojibake, at: .body("ì‚¬ì§„"), part: 1) {
             $0.replace("사진", with: "ì‚¬ì§„")
         },
-        .init("filename* alone", .pictures, form: .extendedFilename, at: .body("filename*"), part: 1) {
+        .init("filename* alone", .pictures, .extendedFilename, at: .body("filename*"), part: 1) {
             $0.replace("filename=\"sea.jpg\"", with: "filename*=UTF-8''sea.jpg")
         },
-        .init("filename* and an encoded word", .pictures, form: .extendedFilename, at: .body("filename*"), part: 1) {
+        .init("filename* and an encoded word", .pictures, .extendedFilename, at: .body("filename*"), part: 1) {
             $0.replace("\"sea.jpg\"", with: "\"=?utf-8?B?c2VhLmpwZw==?=\"; filename*=utf-8''sea.jpg")
         },
         .init("single quotes around a name", .texts, .quotesInName, at: .body("'title'"), part: 0) {
@@ -99,23 +98,22 @@ extension BrokenRequest {
         .init("single quotes around blanks", .pictures, .unquotedValue, at: .body("my sea.jpg"), part: 1) {
             $0.replace("\"sea.jpg\"", with: "'my sea.jpg'")
         },
-        .init("two filenames", .pictures, form: .contradictingFilenames, at: .body("filename*"), part: 1) {
+        .init("two filenames", .pictures, .contradictingFilenames, at: .body("filename*"), part: 1) {
             $0.replace("filename=\"sea.jpg\"", with: "filename=\"sea.jpg\"; filename*=UTF-8''evil.php")
         },
-        .init("a size", .texts, form: .ignoredParameter, at: .body("size"), part: 0) {
+        .init("a size", .texts, .ignoredParameter, at: .body("size"), part: 0) {
             $0.replace("name=\"title\"", with: "name=\"title\"; size=4")
         },
-        .init("a transfer encoding", .pictures, form: .contentTransferEncoding, at: .body("Content-Transfer"), part: 1)
-        {
+        .init("a transfer encoding", .pictures, .contentTransferEncoding, at: .body("Content-Transfer"), part: 1) {
             $0.replace("image/jpeg\r\n", with: "image/jpeg\r\nContent-Transfer-Encoding: binary\r\n")
         },
-        .init("two types", .pictures, form: .duplicatePartContentType, at: .body("Content-Type", 2), part: 1) {
+        .init("two types", .pictures, .duplicatePartContentType, at: .body("Content-Type", 2), part: 1) {
             $0.replace("image/jpeg\r\n", with: "image/jpeg\r\nContent-Type: image/jpeg\r\n")
         },
-        .init("a long header", .texts, form: .headerTooLarge, at: .body(disposition, plus: 16 << 10), part: 0) {
+        .init("a long header", .texts, .headerTooLarge, at: .body(disposition, plus: 16 << 10), part: 0) {
             $0.replace(disposition, with: disposition + "\r\nX-Note: " + String(repeating: "x", count: 17_000))
         },
-        .init("65 fields", .texts, form: .tooManyHeaderFields, at: .body("X-64:"), part: 0) { request in
+        .init("65 fields", .texts, .tooManyHeaderFields, at: .body("X-64:"), part: 0) { request in
             let fields = (1...64).map { "X-\($0): x\r\n" }.joined()
             request.replace(disposition + "\r\n", with: disposition + "\r\n" + fields)
         },

@@ -6,7 +6,7 @@ import Testing
 struct BrokenRequest: Sendable, CustomTestStringConvertible {
     let name: String
     let request: SampleRequest
-    let code: FindingCode
+    let code: FormProblem.Code
     let place: Finding.Place
     let offset: Int64
     let part: Int?
@@ -38,21 +38,7 @@ struct BrokenRequest: Sendable, CustomTestStringConvertible {
     }
 
     init(
-        _ name: String, _ seed: SampleRequest, _ code: DoctorCode, at place: Place, part: Int? = nil,
-        _ change: (inout SampleRequest) -> Void
-    ) {
-        self.init(name, seed, code: .doctor(code), at: place, part: part, change)
-    }
-
-    init(
-        _ name: String, _ seed: SampleRequest, form code: FormProblem.Code, at place: Place, part: Int? = nil,
-        _ change: (inout SampleRequest) -> Void
-    ) {
-        self.init(name, seed, code: .form(code), at: place, part: part, change)
-    }
-
-    private init(
-        _ name: String, _ seed: SampleRequest, code: FindingCode, at place: Place, part: Int?,
+        _ name: String, _ seed: SampleRequest, _ code: FormProblem.Code, at place: Place, part: Int? = nil,
         _ change: (inout SampleRequest) -> Void
     ) {
         self.name = name

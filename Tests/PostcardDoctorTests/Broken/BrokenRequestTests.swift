@@ -54,9 +54,9 @@ struct BrokenRequestTests {
         #expect(Self.all.count >= 120)
         let found = Set(Self.all.map(\.code))
         // These need many parts, or are asked for by name.
-        let elsewhere: Set<FindingCode> = [
-            .form(.tooManyParts), .doctor(.refusedByServer), .form(.malformedChunk), .doctor(.bodyNotRecorded),
+        let elsewhere: Set<FormProblem.Code> = [
+            .tooManyParts, .refusedByServer, .malformedChunk, .bodyNotRecorded,
         ]
-        #expect(Set(FindingCode.allCases).subtracting(found) == elsewhere)
+        #expect(Set(FormProblem.Code.explained).subtracting(found) == elsewhere)
     }
 }

@@ -50,42 +50,42 @@ struct ExplanationTests {
     }
 
     /// Requests and the problem that each begins with.
-    static let requests: [(request: String, code: FindingCode?)] = [
+    static let requests: [(request: String, code: FormProblem.Code?)] = [
         (request("Content-Type: multipart/form-data; boundary=XX", "Content-Length: \(form.utf8.count)"), nil),
         (request("content-type:multipart/form-data;boundary=\"XX\" ", "content-length:\t\(form.utf8.count) "), nil),
         (
             request("Content-Type: multipart/form-data; boundary=XX", "Content-Length: \(form.utf8.count - 9)")
-                .replacing("\r\n", with: "\n"), .doctor(.bareLineBreakInHead)
+                .replacing("\r\n", with: "\n"), .bareLineBreakInHead
         ),
-        (request("Content-Type: multipart/form-data; boundary=XX"), .form(.missingLength)),
-        (request("Content-Type: multipart/form-data; boundary=XX", "Content-Length : 3"), .form(.malformedRequest)),
-        (request("Content-Length: 3", "Transfer-Encoding: chunked"), .doctor(.conflictingLengths)),
-        (request("Transfer-Encoding: gzip, chunked"), .form(.malformedRequest)),
-        (request("Transfer-Encoding: xchunked"), .form(.malformedRequest)),
-        ("POST / HTTP/1.1\r\nX: " + String(repeating: "x", count: 70_000), .form(.malformedRequest)),
-        (request("Content-Type: application/json"), .form(.notFormData)),
-        (request("Content-Length: \(form.utf8.count)"), .form(.missingContentType)),
-        (request("Content-Type: multipart/form-data"), .form(.missingBoundary)),
-        (request("Content-Type: multipart/form-data; boundary=XX; boundary=YY"), .form(.duplicateBoundary)),
-        (request("Content-Type: multipart/form-data; boundary=YY"), .doctor(.boundaryMismatch)),
+        (request("Content-Type: multipart/form-data; boundary=XX"), .missingLength),
+        (request("Content-Type: multipart/form-data; boundary=XX", "Content-Length : 3"), .malformedRequest),
+        (request("Content-Length: 3", "Transfer-Encoding: chunked"), .conflictingLengths),
+        (request("Transfer-Encoding: gzip, chunked"), .malformedRequest),
+        (request("Transfer-Encoding: xchunked"), .malformedRequest),
+        ("POST / HTTP/1.1\r\nX: " + String(repeating: "x", count: 70_000), .malformedRequest),
+        (request("Content-Type: application/json"), .notFormData),
+        (request("Content-Length: \(form.utf8.count)"), .missingContentType),
+        (request("Content-Type: multipart/form-data"), .missingBoundary),
+        (request("Content-Type: multipart/form-data; boundary=XX; boundary=YY"), .duplicateBoundary),
+        (request("Content-Type: multipart/form-data; boundary=YY"), .boundaryMismatch),
         (
             request("Content-Type: multipart/form-data; boundary=XX", "Content-Length: 20"),
-            .form(.contentLengthMismatch)
+            .contentLengthMismatch
         ),
         (
             request("Content-Type: multipart/form-data; boundary=XX", "Content-Length: 999"),
-            .form(.contentLengthMismatch)
+            .contentLengthMismatch
         ),
-        (request("Content-Type: multipart/form-data; boundary=XX", "Content-Length: -1"), .form(.malformedRequest)),
+        (request("Content-Type: multipart/form-data; boundary=XX", "Content-Length: -1"), .malformedRequest),
         (
             request("Content-Type: multipart/form-data; boundary=XX", "Content-Type: text/plain"),
-            .doctor(.duplicateContentType)
+            .duplicateContentType
         ),
-        (request("Content-Type: multipart/form-data; boundary=XX", "no field"), .form(.malformedRequest)),
-        ("GET /", .form(.malformedRequest)),
-        ("\r\n\r\n", .form(.malformedRequest)),
-        ("", .form(.malformedRequest)),
-        (form, .form(.malformedRequest)),
+        (request("Content-Type: multipart/form-data; boundary=XX", "no field"), .malformedRequest),
+        ("GET /", .malformedRequest),
+        ("\r\n\r\n", .malformedRequest),
+        ("", .malformedRequest),
+        (form, .malformedRequest),
     ]
 
     static func request(_ fields: String...) -> String {
@@ -93,7 +93,7 @@ struct ExplanationTests {
     }
 
     @Test("A raw request is judged by its head and its body, however it is cut", arguments: requests)
-    func rawRequest(request: String, code: FindingCode?) {
+    func rawRequest(request: String, code: FormProblem.Code?) {
         let bytes = Array(request.utf8)
         for size in [1, 7, max(bytes.count, 1)] {
             var examination = RequestExamination()
@@ -111,16 +111,16 @@ struct ExplanationTests {
         let lines = Self.request(
             "Content-Type: multipart/form-data; boundary=XX", "Content-Length: \(Self.form.utf8.count)")
         let withoutReturns = Explanation(request: lines.replacing("\r\n", with: "\n").utf8)
-        #expect(withoutReturns.findings.map(\.code) == [.doctor(.bareLineBreakInHead)])
+        #expect(withoutReturns.findings.map(\.code) == [.bareLineBreakInHead])
         let codes = Set(withoutReturns.problems.map(\.code))
-        #expect(codes.isSuperset(of: [.form(.bareLineBreak), .form(.contentLengthMismatch)]))
+        #expect(codes.isSuperset(of: [.bareLineBreak, .contentLengthMismatch]))
     }
 
     @Test("A delimiter in the content is one problem, and the parts are as they were meant")
     func delimiterInContent() {
         let body = Self.form.replacing("abc", with: "abc\r\n--XX\r\ny\r\n--XX\r\nz\r\n--XXX\r\nend")
         let explanation = Explanation(contentType: "multipart/form-data; boundary=XX", body: body.utf8)
-        #expect(explanation.findings.map(\.code) == [.doctor(.delimiterInContent)])
+        #expect(explanation.findings.map(\.code) == [.delimiterInContent])
         #expect(explanation.findings.first?.consequences.map(\.severity) == [.error, .error])
         #expect(explanation.parts.map(\.name) == ["a", "b"])
         #expect(explanation.edits.isEmpty)
@@ -130,7 +130,7 @@ struct ExplanationTests {
     func headerOfNoFields() {
         let body = Self.form.replacing("Content-Disposition: form-data; name=\"a\"", with: "y")
         let explanation = Explanation(contentType: "multipart/form-data; boundary=XX", body: body.utf8)
-        #expect(explanation.problems.map(\.code) == [.form(.malformedHeaderField), .form(.missingContentDisposition)])
+        #expect(explanation.problems.map(\.code) == [.malformedHeaderField, .missingContentDisposition])
         #expect(explanation.problems.map(\.offset) == [6, 6])
     }
 
@@ -139,7 +139,7 @@ struct ExplanationTests {
         let hidden = Self.form.replacing("abc\r\n", with: "abc")
         for body in [hidden, "text" + Self.form] {
             let explanation = Explanation(contentType: "multipart/form-data; boundary=XX", body: body.utf8)
-            #expect(explanation.findings.first?.code == .doctor(.missingLineBreakBeforeDelimiter))
+            #expect(explanation.findings.first?.code == .missingLineBreakBeforeDelimiter)
             #expect(!explanation.isValid)
             #expect(explanation.parts.map(\.size) == [3, 1])
         }
@@ -154,14 +154,14 @@ struct ExplanationTests {
         #expect(explanation.findings.first?.consequences.map(\.severity) == [.warning])
     }
 
-    @Test("A length that the mend makes right follows from what is mended")
-    func lengthOfTheMended() {
+    @Test("A length that the fix makes right follows from what is fixed")
+    func lengthOfTheFixed() {
         let request = Self.request(
             "Content-Type: multipart/form-data; boundary=XX", "Content-Length: \(Self.form.utf8.count)")
         let broken = request.replacing(Self.form, with: Self.form.replacing("abc\r\n", with: "abc\n"))
         let explanation = Explanation(request: broken.utf8)
-        #expect(explanation.findings.map(\.code) == [.form(.bareLineBreak)])
-        #expect(explanation.problems.map(\.code) == [.form(.bareLineBreak), .form(.contentLengthMismatch)])
+        #expect(explanation.findings.map(\.code) == [.bareLineBreak])
+        #expect(explanation.problems.map(\.code) == [.bareLineBreak, .contentLengthMismatch])
     }
 
     @Test("A header full of semicolons is read as fast as any")
@@ -186,7 +186,7 @@ struct ExplanationTests {
             let explanation = Explanation(
                 contentType: "multipart/form-data; boundary=XX", body: Self.form.replacing("abc", with: "a" + text).utf8
             )
-            #expect(explanation.problems.map(\.code) == [.doctor(.overCommonDefaults)], "\(explanation)")
+            #expect(explanation.problems.map(\.code) == [.overCommonDefaults], "\(explanation)")
             #expect(explanation.parts.map(\.size) == [Int64(text.utf8.count + 1), 1])
         }
     }
@@ -218,7 +218,7 @@ struct ExplanationTests {
         let head =
             "POST / HTTP/1.1\r\nContent-Type: multipart/form-data; boundary=XX\r\nTransfer-Encoding: chunked\r\n\r\n"
         examination.read(Array((head + chunks).utf8).span.bytes)
-        #expect(examination.finish().problems.first?.code == .form(.malformedChunk))
+        #expect(examination.finish().problems.first?.code == .malformedChunk)
     }
 }
 

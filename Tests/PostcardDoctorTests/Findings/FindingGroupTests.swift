@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Findings of one kind")
 struct FindingGroupTests {
-    private static func groups(_ body: String, leavingOut codes: Set<FindingCode> = []) -> [FindingGroup] {
+    private static func groups(_ body: String, leavingOut codes: Set<FormProblem.Code> = []) -> [FindingGroup] {
         let explanation = Explanation(contentType: "multipart/form-data; boundary=XX", body: body.utf8)
         return FindingGroup.groups(of: explanation.findings, leavingOut: codes)
     }
@@ -18,7 +18,7 @@ struct FindingGroupTests {
     @Test("A thousand of them are one, with the first places and how many there are")
     func thousand() throws {
         let groups = Self.groups(Self.parts(1000, "\(Self.disposition)\r\nContent-Transfer-Encoding: binary"))
-        let encodings = groups.filter { $0.finding.code == .form(.contentTransferEncoding) }
+        let encodings = groups.filter { $0.finding.code == .contentTransferEncoding }
         let group = try #require(encodings.first)
         #expect(encodings.count == 1)
         #expect(group.repetitions.count == 999)
@@ -30,17 +30,17 @@ struct FindingGroupTests {
     func consequences() throws {
         let body = "--XX\r\n" + Self.disposition + "\r\n\r\n1\r\n--XX--\r\n"
         let groups = Self.groups(body.replacing("--XX", with: "--YY"))
-        #expect(groups.map(\.finding.code) == [.doctor(.boundaryMismatch)])
+        #expect(groups.map(\.finding.code) == [.boundaryMismatch])
         let group = try #require(groups.first)
         #expect(group.repetitions.count == 0)
-        #expect(group.consequences.map(\.first.code) == [.form(.delimiterNotFound)])
+        #expect(group.consequences.map(\.first.code) == [.delimiterNotFound])
         #expect(group.consequences.map(\.places.count) == [1])
     }
 
     @Test("Where a kind is left out, what follows from it stays")
     func leavingOut() {
         let body = "--YY\r\n\(Self.disposition)\r\n\r\n1\r\n--YY--\r\n"
-        let groups = Self.groups(body, leavingOut: [.doctor(.boundaryMismatch)])
-        #expect(groups.map(\.finding.code) == [.form(.delimiterNotFound)])
+        let groups = Self.groups(body, leavingOut: [.boundaryMismatch])
+        #expect(groups.map(\.finding.code) == [.delimiterNotFound])
     }
 }

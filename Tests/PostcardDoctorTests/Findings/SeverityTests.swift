@@ -20,65 +20,66 @@ struct SeverityTests {
 
     /// Forms that a receiver takes, with the first finding in each: an error where something of the form is lost or
     /// altered, and a warning where everything arrives.
-    private static let forms: [(name: String, body: [UInt8], code: FindingCode, severity: FormProblem.Severity)] = [
-        (
-            "a part behind the close delimiter", body(field, end: "--XX--\r\n" + another),
-            .doctor(.partsAfterCloseDelimiter), .error
-        ),
-        (
-            "two bytes more in a picture", body((picture, Picture.jpeg + [0x0D, 0x0A]), field),
-            .doctor(.extraLineBreakBeforeDelimiter), .error
-        ),
-        (
-            "texts that all end in a line break", body(line, line, line), .doctor(.extraLineBreakBeforeDelimiter),
-            .warning
-        ),
-        (
-            "a part without a delimiter before it", Array("\(disposition)\"b\"\r\n\r\n2\r\n".utf8) + body(field),
-            .doctor(.preamble), .error
-        ),
-        (
-            "a sentence before the first delimiter", Array("A form.\r\n".utf8) + body(field), .doctor(.preamble),
-            .warning
-        ),
-        (
-            "a text that quotes the close delimiter", body(field, end: "--XX--\r\nmore\r\n--XX--\r\n"),
-            .doctor(.epilogue), .error
-        ),
-        ("the close delimiter twice", body(field, end: "--XX--\r\n\r\n--XX--\r\n"), .doctor(.epilogue), .warning),
-        (
-            "the close delimiter three times", body(field, end: "--XX--\r\n--XX--\r\n--XX--\r\n"), .doctor(.epilogue),
-            .warning
-        ),
-        (
-            "a sentence behind the close delimiter", body(field, end: "--XX--\r\nA form.\r\n"), .doctor(.epilogue),
-            .warning
-        ),
-        (
-            "a line that begins as a delimiter does", body((#""a""#, Array("1\r\n--XXX\r\n2".utf8))),
-            .doctor(.delimiterInContent), .error
-        ),
-        (
-            "blanks behind a boundary", Array("--XX \r\n".utf8) + body(field).dropFirst(6), .doctor(.paddedDelimiter),
-            .error
-        ),
-        ("quotes that are no quotes", body(("'a'", field.content)), .doctor(.quotesInName), .error),
-        (
-            "a name in Latin-1",
-            Array("--XX\r\n\(disposition)\"caf".utf8) + [0xE9] + Array("\"\r\n\r\n1\r\n--XX--\r\n".utf8),
-            .form(.nameNotUTF8), .error
-        ),
-        ("filename* alone", body((#""a"; filename*=UTF-8''a.bin"#, binary)), .form(.extendedFilename), .error),
-        ("a text in Latin-1", body((#""a""#, Array("caf".utf8) + [0xE9])), .doctor(.textNotUTF8), .error),
-        ("bytes without a filename", body((octets, binary)), .doctor(.fileWithoutFilename), .error),
-        ("UTF-8 without a filename", body((octets, field.content)), .doctor(.fileWithoutFilename), .warning),
-        ("a line break first", Array("\r\n".utf8) + body(field), .doctor(.leadingLineBreak), .warning),
-        (
-            "an encoding that is not undone", body(("\"a\"\r\nContent-Transfer-Encoding: binary", field.content)),
-            .form(.contentTransferEncoding), .warning
-        ),
-        ("a path", body((#""a"; filename="/tmp/a.bin""#, binary)), .doctor(.pathInFilename), .warning),
-    ]
+    private static let forms: [(name: String, body: [UInt8], code: FormProblem.Code, severity: FormProblem.Severity)] =
+        [
+            (
+                "a part behind the close delimiter", body(field, end: "--XX--\r\n" + another),
+                .partsAfterCloseDelimiter, .error
+            ),
+            (
+                "two bytes more in a picture", body((picture, Picture.jpeg + [0x0D, 0x0A]), field),
+                .extraLineBreakBeforeDelimiter, .error
+            ),
+            (
+                "texts that all end in a line break", body(line, line, line), .extraLineBreakBeforeDelimiter,
+                .warning
+            ),
+            (
+                "a part without a delimiter before it", Array("\(disposition)\"b\"\r\n\r\n2\r\n".utf8) + body(field),
+                .preamble, .error
+            ),
+            (
+                "a sentence before the first delimiter", Array("A form.\r\n".utf8) + body(field), .preamble,
+                .warning
+            ),
+            (
+                "a text that quotes the close delimiter", body(field, end: "--XX--\r\nmore\r\n--XX--\r\n"),
+                .epilogue, .error
+            ),
+            ("the close delimiter twice", body(field, end: "--XX--\r\n\r\n--XX--\r\n"), .epilogue, .warning),
+            (
+                "the close delimiter three times", body(field, end: "--XX--\r\n--XX--\r\n--XX--\r\n"), .epilogue,
+                .warning
+            ),
+            (
+                "a sentence behind the close delimiter", body(field, end: "--XX--\r\nA form.\r\n"), .epilogue,
+                .warning
+            ),
+            (
+                "a line that begins as a delimiter does", body((#""a""#, Array("1\r\n--XXX\r\n2".utf8))),
+                .delimiterInContent, .error
+            ),
+            (
+                "blanks behind a boundary", Array("--XX \r\n".utf8) + body(field).dropFirst(6), .paddedDelimiter,
+                .error
+            ),
+            ("quotes that are no quotes", body(("'a'", field.content)), .quotesInName, .error),
+            (
+                "a name in Latin-1",
+                Array("--XX\r\n\(disposition)\"caf".utf8) + [0xE9] + Array("\"\r\n\r\n1\r\n--XX--\r\n".utf8),
+                .nameNotUTF8, .error
+            ),
+            ("filename* alone", body((#""a"; filename*=UTF-8''a.bin"#, binary)), .extendedFilename, .error),
+            ("a text in Latin-1", body((#""a""#, Array("caf".utf8) + [0xE9])), .textNotUTF8, .error),
+            ("bytes without a filename", body((octets, binary)), .fileWithoutFilename, .error),
+            ("UTF-8 without a filename", body((octets, field.content)), .fileWithoutFilename, .warning),
+            ("a line break first", Array("\r\n".utf8) + body(field), .leadingLineBreak, .warning),
+            (
+                "an encoding that is not undone", body(("\"a\"\r\nContent-Transfer-Encoding: binary", field.content)),
+                .contentTransferEncoding, .warning
+            ),
+            ("a path", body((#""a"; filename="/tmp/a.bin""#, binary)), .pathInFilename, .warning),
+        ]
 
     private static let picture = "\"p\"; filename=\"p.jpg\"\r\nContent-Type: image/jpeg"
     private static let line = (header: #""a""#, content: Array("1\r\n".utf8))
@@ -99,7 +100,7 @@ struct SeverityTests {
             (#""key""#, Array("a.jpg".utf8)), (#""file"; filename="a.bin""#, Self.binary),
             (#""policy""#, Array("e30=".utf8)))
         let explanation = Explanation(contentType: Self.type, body: form)
-        #expect(explanation.findings.map(\.code) == [.doctor(.fieldsAfterFile)])
+        #expect(explanation.findings.map(\.code) == [.fieldsAfterFile])
         #expect(!explanation.isValid)
     }
 
@@ -107,22 +108,22 @@ struct SeverityTests {
     func missingLength(version: String) {
         let head = "POST / HTTP/\(version)\r\nContent-Type: \(Self.type)\r\n\r\n"
         let explanation = Explanation(request: Array(head.utf8) + Self.body(Self.field))
-        #expect(explanation.findings.map(\.code) == (version == "1.1" ? [.form(.missingLength)] : []))
+        #expect(explanation.findings.map(\.code) == (version == "1.1" ? [.missingLength] : []))
         #expect(explanation.isValid == (version != "1.1"))
     }
 
     /// A form whose parts were each written with CRLF before and behind, by a program that does so for all of them.
-    private static let written: [(body: [UInt8], codes: [FindingCode])] = [
+    private static let written: [(body: [UInt8], codes: [FormProblem.Code])] = [
         (
             Array("\r\n".utf8) + body(field, end: "--XX--\r\n\r\n" + another),
-            [.doctor(.partsAfterCloseDelimiter), .doctor(.leadingLineBreak)]
+            [.partsAfterCloseDelimiter, .leadingLineBreak]
         ),
         (
             Array("\r\n".utf8)
                 + body((picture, Picture.jpeg + [0x0D, 0x0A]), (picture, Picture.png + [0x0D, 0x0A]), field),
             [
-                .doctor(.extraLineBreakBeforeDelimiter), .doctor(.extraLineBreakBeforeDelimiter),
-                .doctor(.leadingLineBreak),
+                .extraLineBreakBeforeDelimiter, .extraLineBreakBeforeDelimiter,
+                .leadingLineBreak,
             ]
         ),
     ]
@@ -133,7 +134,7 @@ struct SeverityTests {
             let explanation = Explanation(contentType: Self.type, body: row.body)
             let root = explanation.findings.first
             #expect(explanation.problems.prefix(row.codes.count).map(\.code) == row.codes, "\(explanation)")
-            #expect(root?.consequences.contains { $0.code == .doctor(.leadingLineBreak) } == true, "\(explanation)")
+            #expect(root?.consequences.contains { $0.code == .leadingLineBreak } == true, "\(explanation)")
             #expect(!explanation.isValid)
         }
     }

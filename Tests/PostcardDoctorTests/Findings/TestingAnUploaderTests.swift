@@ -37,7 +37,7 @@ struct TestingAnUploaderTests {
     @Test func `a problem is named by its code`() throws {
         let request = try PetUpload(name: "초코", photo: photo).urlRequest()
         let explanation = Explanation(headerFields: request.allHTTPHeaderFields, body: try #require(request.httpBody))
-        #expect(!explanation.problems.contains { $0.code == .doctor(.misspelledMediaType) })
+        #expect(!explanation.problems.contains { $0.code == .misspelledMediaType })
     }
 
     @Test("shows what is compiled here")

@@ -29,7 +29,7 @@ struct WellFormedTests {
         #expect(explanation.isWellFormed)
     }
 
-    @Test("fails it with the byte, the reason and the mend")
+    @Test("fails it with the byte, the reason and the fix")
     func failedExpectation() {
         let request = uploadRequest(lineBreak: "\n")
         withKnownIssue {
@@ -47,8 +47,8 @@ struct WellFormedTests {
         let type = "multipart/form-data; boundary=XX"
         #expect(Explanation(contentType: type, body: body).isWellFormed)
         let explanation = Explanation(headerFields: ["Content-Type": type, "Content-Length": "5"], body: body)
-        #expect(explanation.findings.first?.code == .form(.contentLengthMismatch))
-        #expect(Explanation(contentType: nil, body: body).findings.first?.code == .form(.missingContentType))
+        #expect(explanation.findings.first?.code == .contentLengthMismatch)
+        #expect(Explanation(contentType: nil, body: body).findings.first?.code == .missingContentType)
     }
 
     @Test("is well-formed with backslashes in its names, which are shown as they were meant")

@@ -98,11 +98,12 @@ struct CurlTraceTests {
         let bytes = Array(trace.utf8)
         let chosen = try requestBytes(of: bytes)
         #expect(chosen.bytes == second + [1, 2])
-        #expect(chosen.remarks == ["The trace holds 3 requests; this is number 2. --entry N takes another."])
+        #expect(chosen.remarks == ["The trace holds 3 requests; this is number 2. Choose another with --entry N."])
         #expect(try requestBytes(of: bytes, entry: 1).bytes == first)
         #expect(try requestBytes(of: bytes, entry: 2).bytes == second + [1, 2])
         #expect(try requestBytes(of: bytes, entry: 3).bytes == third + [3])
-        #expect(throws: InputError.noEntry(4, of: 3)) { try requestBytes(of: bytes, entry: 4) }
+        let error = #expect(throws: InputError.self) { try requestBytes(of: bytes, entry: 4) }
+        #expect(error?.code == .noEntry)
     }
 
     /// Traces that lost something, and whether that is noticed.
@@ -122,8 +123,9 @@ struct CurlTraceTests {
 
     @Test("that holds no request says so")
     func noRequest() {
-        #expect(throws: InputError.noUpload(entries: 0)) {
+        let error = #expect(throws: InputError.self) {
             try requestBytes(of: Array("== Info:   Trying 127.0.0.1:1...\n== Info: refused\n".utf8))
         }
+        #expect(error?.code == .noUpload)
     }
 }

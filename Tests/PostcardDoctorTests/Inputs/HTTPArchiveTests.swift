@@ -59,7 +59,8 @@ struct HTTPArchiveTests {
             #expect(error.uploads == ["2  POST https://example.com/a", "3  POST https://example.com/b"])
         }
         #expect(try requestBytes(of: har, entry: 3).bytes.starts(with: "POST /b HTTP/1.1\r\n".utf8))
-        #expect(throws: InputError.noEntry(4, of: 3)) { try requestBytes(of: har, entry: 4) }
+        let error = #expect(throws: InputError.self) { try requestBytes(of: har, entry: 4) }
+        #expect(error?.code == .noEntry)
     }
 
     @Test("may hold a form that was sent under another type")
@@ -108,8 +109,8 @@ struct HTTPArchiveTests {
             var examination = InputExamination(entry: 1)
             try examination.read(har.span.bytes)
             let explanation = try examination.finish()
-            #expect(explanation.problems.map(\.code) == [.doctor(.bodyNotRecorded)])
-            #expect(explanation.mended.isEmpty)
+            #expect(explanation.problems.map(\.code) == [.bodyNotRecorded])
+            #expect(explanation.fixable.isEmpty)
         }
     }
 
@@ -136,7 +137,7 @@ struct HTTPArchiveTests {
         var examination = InputExamination()
         try examination.read(har.span.bytes)
         let codes = try examination.finish().problems.map(\.code)
-        #expect(!codes.contains(.form(.contentLengthMismatch)))
+        #expect(!codes.contains(.contentLengthMismatch))
     }
 
     @Test("keeps a Content-Length that disagrees with a whole body")
@@ -146,13 +147,13 @@ struct HTTPArchiveTests {
             Self.entry(headers: fields, bodySize: Self.body.utf8.count, postData: Self.postData(Self.body)))
         var examination = InputExamination()
         try examination.read(har.span.bytes)
-        #expect(try examination.finish().findings.first?.code == .form(.contentLengthMismatch))
+        #expect(try examination.finish().findings.first?.code == .contentLengthMismatch)
     }
 
     @Test(
         "that is none is refused with a reason",
         arguments: [
-            (#"{"a": 1}"#, "\"log\""), (#"{"log": {"entries": 3}}"#, "log.entries"), ("{", "no JSON"),
+            (#"{"a": 1}"#, "\"log\""), (#"{"log": {"entries": 3}}"#, "log.entries"), ("{", "not JSON"),
             (#"{"log": {"entries": []}}"#, "None of the 0 requests"),
         ])
     func refused(json: String, words: String) throws {

@@ -5,7 +5,7 @@ import Testing
 /// Gives an input to a reader in pieces of a size, and puts together what it hands on.
 func requestBytes(
     of input: [UInt8], entry: Int? = nil, piece: Int = .max
-) throws -> (bytes: [UInt8], format: RequestInput.Format?, remarks: [String]) {
+) throws -> (bytes: [UInt8], format: InputExamination.Format?, remarks: [String]) {
     var request = RequestInput(entry: entry)
     var bytes: [UInt8] = []
     for start in stride(from: 0, to: input.count, by: min(piece, max(input.count, 1))) {
@@ -26,8 +26,8 @@ struct RequestInputTests {
         ("a PNG", [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13], "image/png"),
         ("gzip", [0x1F, 0x8B, 0x08, 0, 0], "application/gzip"),
         ("an ELF file", [0x7F, 0x45, 0x4C, 0x46, 2, 1, 1, 0], "a program"),
-        ("random bytes", [0x9A, 0x00, 0xF3, 0x12, 0x7E, 0xC0, 0x01, 0xFE, 0x44, 0x03], "no text"),
-        ("bytes that are no UTF-8", [0x9A, 0xF3, 0x7E, 0xC0, 0xFE, 0x44, 0xB0, 0xB1], "no text"),
+        ("random bytes", [0x9A, 0x00, 0xF3, 0x12, 0x7E, 0xC0, 0x01, 0xFE, 0x44, 0x03], "not text"),
+        ("bytes that are not UTF-8", [0x9A, 0xF3, 0x7E, 0xC0, 0xFE, 0x44, 0xB0, 0xB1], "not text"),
         ("a text", Array("Dear reader,\nthis is a letter.\n".utf8), "is text"),
         ("a text in Korean", Array("제주 바다에서 보내는 엽서\n안녕\n".utf8), "is text"),
         ("a response", Array("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".utf8), "response"),
@@ -53,7 +53,7 @@ struct RequestInputTests {
             }
             let explanation = try examination.finish()
             #expect(!explanation.isValid)
-            #expect(explanation.findings.map(\.code) == [.form(.malformedRequest)])
+            #expect(explanation.findings.map(\.code) == [.malformedRequest])
             #expect(explanation.findings.first?.message.contains(words) == true, "\(explanation.findings)")
         }
     }

@@ -1,47 +1,46 @@
 import PostcardDoctor
 import PostcardForm
 
-/// The page of the documentation that lists every code, made from the table that the code itself uses.
+/// The page of the documentation that lists every code, made from the codes themselves.
 struct ReferencePage {
     var text: String {
         var lines = [
-            "# Problems and their mends", "",
-            "Every code that an explanation can hold: how the problem comes about, what it looks like, and what to "
-                + "write instead.", "",
+            "# Problems and their fixes", "",
+            "Every code that an explanation can contain: the usual cause, an example, and what to write instead.", "",
             "## Overview", "",
-            "With an error, most servers refuse the form, or accept it and lose or alter something of it: a part, bytes of "
-                + "the content, a name. With a warning, everything arrives as it was sent; some servers refuse it, or "
-                + "something else may have been meant. In the examples `\\r` and `\\n` are the bytes CR and LF. The limits and rules that one receiver has "
-                + "for its forms are not among these: they are told by ``PostcardForm/FormProblem/Code``.", "",
-            "This page is made from the table in the code, by `make reference`.", "",
+            "An error means that most servers refuse the form, or accept it and lose or alter a part, bytes of the content "
+                + "or a name. A warning means that everything arrives as it was sent, but some servers refuse it, or "
+                + "something else may have been meant. In the examples, `\\r` and `\\n` are the bytes CR and LF. A "
+                + "receiver's own limits and rules are not listed here: see ``PostcardForm/FormProblem/Code``.", "",
+            "`make reference` writes this page from the entries in the code.", "",
         ]
-        for topic in FindingReference.Topic.allCases {
+        for topic in FormProblem.Code.Topic.allCases where topic != .receiver {
             lines += ["## \(Self.title(topic))", ""]
-            for code in FindingCode.allCases where code.reference.topic == topic { lines += Self.section(code) }
+            for code in FormProblem.Code.explained where code.topic == topic { lines += Self.section(code) }
         }
         return lines.dropLast().joined(separator: "\n") + "\n"
     }
 
-    private static func title(_ topic: FindingReference.Topic) -> String {
+    private static func title(_ topic: FormProblem.Code.Topic) -> String {
         switch topic {
         case .head: "The request's head"
         case .delimiters: "The delimiters"
         case .parts: "The parts"
         case .whole: "The form as a whole"
+        case .receiver: "Limits and rules of a receiver"
         }
     }
 
-    private static func section(_ code: FindingCode) -> [String] {
-        let reference = code.reference
-        var lines = ["### \(code): \(reference.title)", ""]
-        lines += ["**\(code.severity == .error ? "Error" : "Warning").** \(prose(reference.cause))", ""]
-        if !reference.example.isEmpty { lines += ["```", reference.example, "```", ""] }
-        lines += ["Mend: \(prose(reference.fix))", ""]
-        if let swift = reference.swift { lines += ["```swift", swift, "```", ""] }
+    private static func section(_ code: FormProblem.Code) -> [String] {
+        var lines = ["### \(code): \(code.title)", ""]
+        lines += ["**\(code.severity == .error ? "Error" : "Warning").** \(prose(code.cause))", ""]
+        if !code.example.isEmpty { lines += ["```", code.example, "```", ""] }
+        lines += ["Fix: \(prose(code.fix))", ""]
+        if let swift = code.swift { lines += ["```swift", swift, "```", ""] }
         return lines
     }
 
-    /// A sentence whose characters Markdown must not take for its own.
+    /// A sentence with the characters escaped that Markdown would interpret.
     private static func prose(_ text: String) -> String {
         text.replacing("\\", with: "\\\\").replacing("*", with: "\\*").replacing("<", with: "\\<")
             .replacing("_", with: "\\_")

@@ -8,26 +8,25 @@ struct ReferencePageTests {
     private static let file = URL(filePath: #filePath).deletingLastPathComponent()
         .appending(path: "../../../Sources/PostcardDoctor/PostcardDoctor.docc/Problems.md").standardized
 
-    @Test("is what the code's table says")
+    @Test("matches the entries in the code")
     func page() throws {
         let page = ReferencePage().text
         if ProcessInfo.processInfo.environment["POSTCARD_WRITE_REFERENCE"] == "1" {
             try Data(page.utf8).write(to: Self.file)
         }
         let written = try String(contentsOf: Self.file, encoding: .utf8)
-        #expect(written == page, "Write it anew with `make reference`.")
+        #expect(written == page, "Run `make reference` to update it.")
     }
 
-    @Test("has a title, a cause, an example and a mend for every code", arguments: FindingCode.allCases)
-    func entry(code: FindingCode) {
-        let reference = code.reference
-        for text in [reference.title, reference.cause, reference.example, reference.fix] { #expect(!text.isEmpty) }
-        #expect(reference.cause.hasSuffix(".") && reference.fix.hasSuffix("."))
+    @Test("has a title, a cause, an example and a fix for every code", arguments: FormProblem.Code.explained)
+    func entry(code: FormProblem.Code) {
+        for text in [code.title, code.cause, code.example, code.fix] { #expect(!text.isEmpty) }
+        #expect(code.cause.hasSuffix(".") && code.fix.hasSuffix("."))
     }
 
     @Test("has each code once")
     func unique() {
-        let codes = FindingCode.allCases.map(\.rawValue)
+        let codes = FormProblem.Code.explained.map(\.rawValue)
         #expect(Set(codes).count == codes.count)
         #expect(codes.count > 60)
     }

@@ -81,6 +81,6 @@ struct FormDateStyleTests {
         #expect(try encoder.lines(value) == ["a=day 3"])
         #expect(try decoder.decode([String: Date].self, "a=day 3") == value)
         let error = #expect(throws: FormDecodingError.self) { try decoder.decode([String: Date].self, "a=day x") }
-        #expect(error?.underlying is Own)
+        #expect(error?.underlyingError is Own)
     }
 }

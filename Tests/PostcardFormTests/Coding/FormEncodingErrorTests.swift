@@ -80,7 +80,10 @@ struct FormEncodingErrorTests {
 
     @Test("Every kind of error is among them")
     func everyCode() {
-        #expect(Set(Self.cases.map(\.code)) == Set(FormEncodingError.Code.allCases))
+        #expect(
+            Set(Self.cases.map(\.code)) == [
+                .unnamedValue, .invalidKey, .invalidValue, .fileURL, .emptyElement, .contradictoryShapes, .tooDeep,
+            ])
     }
 
     @Test("Depth is allowed to the limit and not beyond", arguments: FormEncoderTests.listStyles.map(\.style))

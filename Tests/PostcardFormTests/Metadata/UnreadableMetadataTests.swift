@@ -106,7 +106,7 @@ import Testing
         let failure = #expect(throws: MetadataError.self) {
             try MetadataPolicy.withoutLocation.applied(to: Data(bytes))
         }
-        #expect(failure?.reason.contains(unreadable.word) == true, "\(String(describing: failure))")
+        #expect(failure?.message.contains(unreadable.word) == true, "\(String(describing: failure))")
         #expect(failure?.offset == unreadable.offset, "\(String(describing: failure))")
 
         let folder = try TemporaryFolder()
@@ -117,7 +117,7 @@ import Testing
         let error = #expect(throws: FormError.self) { try form.layout() }
         #expect(error?.code == .metadataUnreadable)
         #expect(error?.path == file.path && error?.partIndex == 1)
-        #expect(error?.message.contains("as it is") == true)
+        #expect(error?.advice.contains("as it is") == true)
 
         var other = MultipartForm()
         other.append(fileAt: file, named: "b", metadata: .withoutLocation.ifUnreadable(.sendAsIs))

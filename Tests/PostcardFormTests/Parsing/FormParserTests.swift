@@ -215,7 +215,7 @@ struct FormParserTests {
         #expect(part.warnings.map(\.code) == [.extendedFilename])
     }
 
-    @Test("A name that is not UTF-8 is mended and warned of")
+    @Test("A name that is not UTF-8 is repaired, with a warning")
     func latin1() throws {
         var parser = try FormParser(boundary: "XX")
         var form = Array("--XX\r\nContent-Disposition: form-data; name=\"caf".utf8)

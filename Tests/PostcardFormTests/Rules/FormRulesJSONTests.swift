@@ -82,8 +82,8 @@ struct FormRulesJSONTests {
 
     /// JSON that is refused, with the place and words of the error.
     static let refused: [(json: String, path: String, words: String)] = [
-        ("", "", "no JSON"),
-        ("{", "", "no JSON"),
+        ("", "", "not JSON"),
+        ("{", "", "not JSON"),
         ("[]", "", "an object"),
         (#"{"field": {}}"#, "", "fields, files, maximumBytesOfAllFiles, otherParts"),
         (#"{"fields": {"a": {"required": true}}}"#, "fields.a", "atLeast"),
@@ -110,8 +110,8 @@ struct FormRulesJSONTests {
         (#"{"files": {"a": {"maximumBytes": 1, "minimumBytes": 2}}}"#, "files.a.maximumBytes", "less than"),
         (#"{"files": {"a": {"types": []}}}"#, "files.a.types", "No type"),
         (#"{"files": {"a": {"types": ["image/png", "jpeg"]}}}"#, "files.a.types.1", "image/jpeg"),
-        (#"{"files": {"a": {"types": ["*/png"]}}}"#, "files.a.types.0", "no media type"),
-        (#"{"files": {"a": {"types": ["text/plain; charset=utf-8"]}}}"#, "files.a.types.0", "no media type"),
+        (#"{"files": {"a": {"types": ["*/png"]}}}"#, "files.a.types.0", "not a media type"),
+        (#"{"files": {"a": {"types": ["text/plain; charset=utf-8"]}}}"#, "files.a.types.0", "not a media type"),
         (#"{"maximumBytesOfAllFiles": -1}"#, "maximumBytesOfAllFiles", "below 0"),
         (#"{"otherParts": "maybe"}"#, "otherParts", "maybe"),
     ]

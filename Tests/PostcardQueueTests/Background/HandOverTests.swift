@@ -1,35 +1,65 @@
 import Foundation
+import GRDB
 import HTTPTypes
 import PostcardClient
 import PostcardForm
-import PostcardQueue
 import PostcardTestSupport
 import Synchronization
 import Testing
 
+@testable import PostcardQueue
+
 /// What is handed to the system, and when.
 @Suite(.timeLimit(.minutes(5))) struct HandOverTests {
-    /// A service that keeps what it is given and reports nothing.
+    /// A service that keeps what it is given, and ends transfers when a test says so.
     private final class KeepingService: TransferService {
-        private let kept = Mutex<[Transfer]>([])
+        private struct State {
+            var kept: [Transfer] = []
+            var report: (@Sendable (TransferEvent) -> Void)?
+            var refusal: (@Sendable () throws -> Void)?
+        }
 
-        var begun: [Transfer] { kept.withLock { $0 } }
+        private let state = Mutex(State())
 
-        func connect(_ report: @escaping @Sendable (TransferEvent) -> Void) async throws {}
+        var begun: [Transfer] { state.withLock { $0.kept } }
+
+        func connect(_ report: @escaping @Sendable (TransferEvent) -> Void) async throws {
+            state.withLock { $0.report = report }
+        }
 
         func transfers() async throws -> [Transfer.ID: Bool] {
             Dictionary(begun.map { ($0.id, false) }, uniquingKeysWith: { first, _ in first })
         }
 
-        func begin(_ transfer: Transfer) async throws { kept.withLock { $0.append(transfer) } }
+        func begin(_ transfer: Transfer) async throws {
+            try state.withLock { $0.refusal.take() }?()
+            state.withLock { $0.kept.append(transfer) }
+        }
 
-        func cancel(_ id: Transfer.ID) async { kept.withLock { $0.removeAll { $0.id == id } } }
+        func cancel(_ id: Transfer.ID) async { state.withLock { $0.kept.removeAll { $0.id == id } } }
 
         func disconnect() async {}
+
+        /// Refuses the next transfer with what a closure throws.
+        func refuseNext(_ refusal: @escaping @Sendable () throws -> Void) {
+            state.withLock { $0.refusal = refusal }
+        }
+
+        /// Ends the only transfer.
+        func end(_ end: TransferEnd) throws {
+            let transfer = try #require(begun.first)
+            #expect(begun.count == 1)
+            let report = state.withLock { state in
+                state.kept = []
+                return state.report
+            }
+            report?(.ended(transfer.id, end))
+        }
     }
 
     private let folder: TemporaryFolder
     private let service = KeepingService()
+    private let identifier = "org.example.\(UUID().uuidString)"
 
     init() throws {
         folder = try TemporaryFolder()
@@ -38,7 +68,7 @@ import Testing
     private func queue(
         headerFields: (@Sendable (QueuedUpload) async throws -> HTTPFields)? = nil
     ) throws -> UploadQueue {
-        var session = BackgroundSession(identifier: "org.example.\(UUID().uuidString)")
+        var session = BackgroundSession(identifier: identifier)
         session.headerFields = headerFields
         return try UploadQueue(directory: folder.url.appending(path: "queue"), session: session, service: service)
     }
@@ -124,8 +154,57 @@ import Testing
         await queue.disconnect()
     }
 
+    @Test func `uploads that could be neither handed over nor put back are handed over later`() async throws {
+        let queue = try queue()
+        let first = try await queue.enqueue(Self.form(), to: Self.address())
+        let second = try await queue.enqueue(Self.form(), to: Self.address())
+        let file = folder.url.appending(path: "queue/queue.sqlite").path
+        let trigger = "CREATE TRIGGER refusal BEFORE UPDATE ON upload BEGIN SELECT RAISE(ABORT, 'refused'); END"
+        service.refuseNext {
+            try DatabaseQueue(path: file).write { try $0.execute(sql: trigger) }
+            throw UploadQueueError(.failed, "refused")
+        }
+        await #expect(throws: UploadQueueError.self) { try await queue.handOver() }
+        #expect(try [first, second].allSatisfy { try queue.upload($0)?.state == .sending } && service.begun.isEmpty)
+        try await DatabaseQueue(path: file).write { try $0.execute(sql: "DROP TRIGGER refusal") }
+        try await queue.handOver()
+        #expect(service.begun.map(\.id.attempt) == [2])
+        let waiting = try #require(try queue.upload(first))
+        #expect(waiting.state.isRetrying && waiting.attempts == 1, "\(waiting.state)")
+        #expect(try queue.upload(second)?.attempts == 2)
+        await queue.disconnect()
+    }
+
+    private static let firstEnds: [(TransferEnd, state: String)] = [
+        (.failed(.connectionLost(to: URL(filePath: "/"), "it broke")), "done"), (.cancelled, "done"),
+        (.response(status: 503, headerFields: HTTPFields(), url: nil, method: nil), "failed"),
+    ]
+
+    /// A server that knows the form by its key answers before it has read the form again; one that cannot know it is no
+    /// server for forms.
+    @Test(arguments: firstEnds)
+    func `an early success counts only if an earlier transfer may have delivered the form`(
+        end: TransferEnd, state: String
+    ) async throws {
+        let first = try queue()
+        let id = try await first.enqueue(Self.form(), to: Self.address())
+        try await first.handOver()
+        try service.end(end)
+        try await first.handOver()
+        await first.disconnect()
+        // The next process of the app.
+        let second = try queue()
+        try await second.handOver()
+        try service.end(
+            .response(status: 201, headerFields: HTTPFields(), url: try Self.address(), method: .post, bytesSent: 10))
+        try await second.handOver()
+        let upload = try #require(try second.upload(id))
+        #expect(upload.state.name == state && upload.attempts == 2, "\(upload.state)")
+        await second.disconnect()
+    }
+
     @Test func `two queues of a process do not share a session`() throws {
-        let session = BackgroundSession(identifier: "org.example.\(UUID().uuidString)")
+        let session = BackgroundSession(identifier: identifier)
         let queue = try UploadQueue(directory: folder.url, session: session, service: service)
         let error = #expect(throws: UploadQueueError.self) {
             try UploadQueue(directory: folder.url, session: session, service: KeepingService())

@@ -30,7 +30,7 @@ import Testing
             status: status, headerFields: HTTPFields(), url: url.flatMap { URL(string: $0) },
             method: method.flatMap { HTTPRequest.Method($0) })
         let found: TransferOutcomeMeaning =
-            switch TransferOutcome(end, body: Data(), of: upload) {
+            switch TransferOutcome(end, body: Data(), of: upload, mayBeRepetition: false) {
             case .accepted: .accepted
             case .failed: .failed
             case .strayed: .strayed
@@ -41,11 +41,11 @@ import Testing
 
     @Test(
         arguments: [
-            (-1, 201, TransferOutcomeMeaning.failed), (0, 201, .accepted), (nil, 201, .accepted), (1, 201, .accepted),
-            (-1, 413, .failed),
-        ] as [(Int64?, Int, TransferOutcomeMeaning)])
+            (-1, 201, false, TransferOutcomeMeaning.failed), (0, 201, false, .accepted), (nil, 201, false, .accepted),
+            (1, 201, false, .accepted), (-1, 413, false, .failed), (-1, 201, true, .accepted), (-1, 413, true, .failed),
+        ] as [(Int64?, Int, Bool, TransferOutcomeMeaning)])
     func `a success that came before the whole form was sent is a failure that keeps the form`(
-        extra: Int64?, status: Int, meaning: TransferOutcomeMeaning
+        extra: Int64?, status: Int, mayBeRepetition: Bool, meaning: TransferOutcomeMeaning
     ) async throws {
         let folder = try TemporaryFolder()
         let queue = try UploadQueue(directory: folder.url)
@@ -54,7 +54,7 @@ import Testing
         let end = TransferEnd.response(
             status: status, headerFields: HTTPFields(), url: address, method: .post,
             bytesSent: extra.map { upload.totalBytes + $0 })
-        switch TransferOutcome(end, body: Data(), of: upload) {
+        switch TransferOutcome(end, body: Data(), of: upload, mayBeRepetition: mayBeRepetition) {
         case .accepted: #expect(meaning == .accepted)
         case .failed(let error):
             #expect(meaning == .failed)
@@ -72,7 +72,7 @@ import Testing
         let upload = try #require(try queue.upload(try await queue.enqueue(MultipartForm(), to: address)))
         let end = TransferEnd.response(
             status: 201, headerFields: HTTPFields(), url: address, method: .post, bytesSent: 0)
-        guard case .accepted = TransferOutcome(end, body: Data(), of: upload) else {
+        guard case .accepted = TransferOutcome(end, body: Data(), of: upload, mayBeRepetition: false) else {
             Issue.record("It is not accepted.")
             return
         }

@@ -5,6 +5,7 @@ import PostcardClient
 import PostcardForm
 import PostcardQueue
 import PostcardTestSupport
+import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct QueueRunTests {
@@ -142,19 +143,70 @@ import Testing
         let server = try await ReceivingServer()
         let file = try folder.file("a.jpg", size: 8 << 20)
         let early = Fault.earlyAnswer(Fault.Answer(200, body: "ok"), atByte: 100_000, .reading)
-        try await FaultProxy.run([early], before: server.url) { proxy in
+        try await FaultProxy.run([early, early], before: server.url) { proxy in
             let id = try await queue.enqueue(QueuedForms.form("early", file), to: proxy.uploads)
             var options = QueueOptions.draining
             options.resumption = nil
-            try await queue.run(Self.client, options: options)
-            let upload = try #require(try queue.upload(id))
-            guard case .failed(let reason) = upload.state else { Issue.record("\(upload.state)"); return }
-            #expect(reason.contains("before it had the whole form") && upload.attempts == 1)
-            try queue.retry(id)
+            // Retried by hand, it fails again: no attempt can have delivered it.
+            for attempt in 1...2 {
+                try await queue.run(Self.client, options: options)
+                let upload = try #require(try queue.upload(id))
+                guard case .failed(let reason) = upload.state else { Issue.record("\(upload.state)"); return }
+                #expect(reason.contains("before it had the whole form") && upload.attempts == attempt)
+                try queue.retry(id)
+            }
             try await queue.run(Self.client, options: options)
             #expect(try queue.upload(id)?.state.name == "done")
         }
         #expect(try await server.end().records.count == 1)
+    }
+
+    /// How a server answers a form whose key it knows: before it has read the form again.
+    private static let replay = Fault.earlyAnswer(Fault.Answer(201, body: "known"), atByte: 100_000, .reading)
+
+    private static func expectReplay(_ queue: UploadQueue, _ id: QueuedUpload.ID) throws {
+        let upload = try #require(try queue.upload(id))
+        guard case .done(let response) = upload.state else { Issue.record("\(upload.state)"); return }
+        #expect(response.body == Data("known".utf8) && upload.attempts == 2)
+    }
+
+    @Test func `after a lost response, the server may answer before it has read the form again`() async throws {
+        let folder = try TemporaryFolder()
+        let queue = try UploadQueue(directory: folder.url.appending(path: "queue"))
+        let server = try await ReceivingServer()
+        let file = try folder.file("a.jpg", size: 8 << 20)
+        try await FaultProxy.run([.answerLost, Self.replay], before: server.url) { proxy in
+            let id = try await queue.enqueue(QueuedForms.form("lost", file), to: proxy.uploads)
+            var options = QueueOptions.draining
+            options.resumption = nil
+            try await queue.run(Self.client, options: options)
+            try Self.expectReplay(queue, id)
+        }
+        #expect(try await server.end().records.count == 1)
+    }
+
+    @Test func `after a process was killed, the server may answer before it has read the form again`() async throws {
+        let folder = try TemporaryFolder()
+        let directory = folder.url.appending(path: "queue")
+        let queue = try UploadQueue(directory: directory)
+        let server = try await ReceivingServer()
+        let form = QueuedForms.form("killed", try folder.file("a.jpg", size: 8 << 20))
+        let length = Int(try #require(try form.layout().contentLength))
+        let posts = Mutex(0)
+        try await FaultProxy.run(before: server.url) { request in
+            // A server that does not resume uploads.
+            guard request.method == "POST" else { return .answer(Fault.Answer(404)) }
+            posts.withLock { $0 += 1 }
+            return posts.withLock { $0 } == 1 ? .stall(atByte: length) : Self.replay
+        } while: { proxy in
+            let id = try await queue.enqueue(form, to: proxy.uploads)
+            let options = ["queue", "run", "--drain", "--queue", directory.path]
+            let sender = try RunningProgram(options)
+            await proxy.waitForBody(of: length)
+            sender.kill()
+            #expect(try await Program.run(options).status == 0)
+            try Self.expectReplay(queue, id)
+        }
     }
 
     @Test func `a failed upload holds back its group until it is cancelled`() async throws {

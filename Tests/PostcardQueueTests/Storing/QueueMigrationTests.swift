@@ -104,6 +104,51 @@ import Testing
         #expect(try await server.end().records.count == 1)
     }
 
+    /// With too few descriptors, the database can be opened and the copies cannot.
+    @Test func `copies that cannot be opened for now are kept, and migrated at the next opening`() async throws {
+        let address = try #require(URL(string: "http://127.0.0.1:1/"))
+        try make(version: 3) { db in
+            try Self.insert(
+                db, to: address, state: "waiting", image: "{\"copy\":{\"name\":\"1\"}}", folder: Self.copies)
+        }
+        var statuses: Set<Int32> = []
+        for limit in 8...32 {
+            let copy = folder.url.appending(path: "\(limit)")
+            try FileManager.default.copyItem(at: directory, to: copy)
+            let command = "ulimit -n \(limit) && SWIFT_BACKTRACE=enable=no exec \"$0\" queue list --queue \"$1\""
+            let ending = try await Program.run("sh", ["-c", command, Program.url.path, copy.path])
+            statuses.insert(ending.status)
+            let queue = try UploadQueue(directory: copy)
+            #expect(try queue.uploads().map(\.state) == [.waiting], "\(limit) descriptors: \(ending.messages)")
+            #expect(try queue.bodyExists(1))
+        }
+        #expect(statuses.contains(0) && statuses.count > 1)
+    }
+
+    @Test func `a queue of version 4 is opened as it is, and what may have arrived is noted`() async throws {
+        let address = try #require(URL(string: "http://127.0.0.1:1/"))
+        let states = ["waiting", "retrying", "paused", "failed", "done"]
+        do {
+            let queue = try UploadQueue(directory: directory)
+            for _ in 0...states.count { try await queue.enqueue(QueuedForms.form("초코"), to: address) }
+        }
+        let database = try DatabaseQueue(path: directory.appending(path: "queue.sqlite").path)
+        try await database.write { db in
+            for (index, state) in states.enumerated() {
+                try db.execute(
+                    sql: "UPDATE upload SET state = ?, attempts = 3, schedule = NULL WHERE id = ?",
+                    arguments: [state, index + 1])
+            }
+            try db.execute(sql: "DROP TABLE delivery; PRAGMA user_version = 4")
+        }
+        let uploads = try UploadQueue(directory: directory).uploads()
+        #expect(uploads.map(\.state.name) == states + ["waiting"])
+        let noted = try await database.read { db in
+            try String.fetchAll(db, sql: "SELECT id || ': ' || attempt FROM delivery ORDER BY id")
+        }
+        #expect(noted == ["1: 1", "2: 1", "3: 1"])
+    }
+
     @Test(arguments: [
         ("{\"file\":{\"path\":\"/etc/passwd\",\"_1\":{\"length\":1,\"seconds\":1,\"nanoseconds\":1}}}", nil),
         ("{\"copy\":{\"name\":\"../../../etc/passwd\"}}", copies), ("{\"copy\":{\"name\":\"1\"}}", "../../canary"),

@@ -73,8 +73,11 @@ import Testing
         "ALTER TABLE request RENAME TO other; CREATE VIEW request AS SELECT * FROM other",
         "ALTER TABLE upload ADD COLUMN extra AS (printf('%.*c', 1000000, 'x'))",
         "CREATE INDEX strange ON upload (printf('%.1000c', uuid))", "CREATE VIRTUAL TABLE strange USING fts5(text)",
-        "DROP TABLE response", "DROP INDEX upload_ready", "ALTER TABLE upload DROP COLUMN reason",
-        "PRAGMA user_version = 0", "PRAGMA user_version = 3", "PRAGMA user_version = -1",
+        "DROP TABLE response", "DROP TABLE delivery", "DROP INDEX upload_ready",
+        "ALTER TABLE upload DROP COLUMN reason",
+        "PRAGMA user_version = 0", "PRAGMA user_version = 3", "PRAGMA user_version = 4", "PRAGMA user_version = -1",
+        "DROP TABLE delivery; CREATE TABLE delivery (id INTEGER PRIMARY KEY, attempt BLOB)",
+        "DROP TABLE delivery; PRAGMA user_version = 4; CREATE VIEW delivery AS SELECT 1 AS id, 1 AS attempt",
     ])
     func `tables that are not the queue's are refused, and left as they are`(sql: String) async throws {
         try await makeQueue()
@@ -87,7 +90,7 @@ import Testing
         #expect(count == 2)
     }
 
-    @Test func `the tables are those that version 4 has always had`() async throws {
+    @Test func `the tables are those that version 5 has always had`() async throws {
         try await makeQueue()
         let tables = try await DatabaseQueue(path: file.path).read { db in
             try String.fetchAll(db, sql: "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid")
@@ -116,6 +119,10 @@ import Testing
                 "CREATE INDEX upload_sending ON upload (id) WHERE state = 'sending'",
                 "CREATE INDEX upload_session ON upload (session, id) WHERE session IS NOT NULL",
                 "CREATE TABLE queue (isPaused INTEGER NOT NULL)",
+                """
+                CREATE TABLE delivery ( id INTEGER PRIMARY KEY REFERENCES upload (id) ON DELETE CASCADE, attempt INTEGER \
+                NOT NULL )
+                """,
             ])
     }
 

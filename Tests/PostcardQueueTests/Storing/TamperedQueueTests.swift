@@ -81,6 +81,8 @@ import Darwin
         "UPDATE upload SET uuid = (SELECT CAST(uuid AS BLOB) FROM upload WHERE id = 2) WHERE id = 1",
         "UPDATE queue SET isPaused = NULL IS NOT NULL", "UPDATE request SET headerFields = x'5bff' WHERE id = 1",
         "UPDATE request SET parts = '[]' WHERE id = 1", "DELETE FROM request WHERE id = 1", "DELETE FROM queue",
+        "INSERT INTO delivery VALUES (1, 'x')", "INSERT INTO delivery VALUES (1, -9223372036854775808)",
+        "INSERT INTO delivery VALUES (1, 9223372036854775807)", "INSERT INTO delivery VALUES (1, x'00')",
     ])
     func `a row that says something else harms neither what is outside nor the other uploads`(sql: String) async throws
     {

@@ -1,6 +1,7 @@
 import Foundation
 import Hummingbird
 import NIOCore
+import NIOPosix
 import PostcardReceiver
 import PostcardTestSupport
 import Synchronization
@@ -27,10 +28,13 @@ struct AnswerBudgetTests {
         func finish(_ trailingHeaders: HTTPFields?) async throws {}
     }
 
-    private static func send(_ count: Int, within budget: AnswerBudget, to gated: GatedWriter) async throws {
+    private static func send(
+        _ count: Int, within budget: AnswerBudget, to gated: GatedWriter,
+        priority: AnswerBudget.Priority = .ordinary, for peer: PeerAddress? = nil
+    ) async throws {
         let content = BytesInMemory(bytes: ByteBuffer(repeating: 7, count: count))
         var writer: any ResponseBodyWriter = gated
-        try await budget.send(content, 0..<Int64(count), to: &writer)
+        try await budget.send(content, 0..<Int64(count), to: &writer, priority: priority, for: peer)
     }
 
     @Test(arguments: [1, 4096, 100_000, 16 << 20])
@@ -65,6 +69,96 @@ struct AnswerBudgetTests {
         #expect(budget.freeBytes == 4096)
     }
 
+    @Test func `what one address does not read leaves room for another, and for the answer to a form`() async throws {
+        let budget = AnswerBudget(bytes: 16 << 10, clientShare: 0.25)
+        let addresses = try (1...2).map { PeerAddress(try SocketAddress(ipAddress: "192.0.2.\($0)", port: 1)) }
+        let (gate, open) = AsyncStream.makeStream(of: Void.self)
+        let holding = Task {
+            try await Self.send(4096, within: budget, to: GatedWriter(gate: gate), for: addresses[0])
+        }
+        try await eventually { budget.freeBytes == 12 << 10 }
+        let waiting = Task { try await Self.send(4096, within: budget, to: GatedWriter(), for: addresses[0]) }
+        try await eventually { budget.waitingCount == 1 }
+        try await Self.send(100_000, within: budget, to: GatedWriter(), for: addresses[1])
+        let form = GatedWriter()
+        try await Self.send(10_000, within: budget, to: form, priority: .immediate, for: addresses[0])
+        #expect(form.written.withLock { $0 } == [4096, 4096, 1808])
+        let problem = #expect(throws: UploadProblem.self) {
+            try budget.body(of: ByteBuffer(repeating: 7, count: 5000), for: addresses[0])
+        }
+        #expect(problem?.status == .tooManyRequests)
+        #expect(problem?.code == "too-many-answers-of-client")
+        #expect(budget.waitingCount == 1)
+        open.finish()
+        try await holding.value
+        try await waiting.value
+        #expect(budget.freeBytes == 16 << 10)
+    }
+
+    /// A channel that counts how often it is asked to report its end.
+    private final class CountingChannel: Channel {
+        private let base: any Channel
+        let callbacks = Mutex(0)
+
+        init(_ base: any Channel) {
+            self.base = base
+        }
+
+        var closeFuture: EventLoopFuture<Void> {
+            callbacks.withLock { $0 += 1 }
+            return base.closeFuture
+        }
+
+        var allocator: ByteBufferAllocator { base.allocator }
+        var pipeline: ChannelPipeline { base.pipeline }
+        var localAddress: SocketAddress? { base.localAddress }
+        var remoteAddress: SocketAddress? { base.remoteAddress }
+        var parent: (any Channel)? { base.parent }
+        var isWritable: Bool { base.isWritable }
+        var isActive: Bool { base.isActive }
+        var eventLoop: any EventLoop { base.eventLoop }
+        var _channelCore: any ChannelCore { base._channelCore }
+
+        func setOption<Option: ChannelOption>(_ option: Option, value: Option.Value) -> EventLoopFuture<Void> {
+            base.setOption(option, value: value)
+        }
+
+        func getOption<Option: ChannelOption>(_ option: Option) -> EventLoopFuture<Option.Value> {
+            base.getOption(option)
+        }
+    }
+
+    @Test func `a connection is watched once, however many of its answers wait, and its end ends the wait`()
+        async throws
+    {
+        let listening = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .bind(host: "127.0.0.1", port: 0).get()
+        let channel = CountingChannel(listening)
+        let budget = AnswerBudget(bytes: 4096)
+        func withFullBudget(_ body: (Task<Void, any Error>) async throws -> Void) async throws {
+            let (gate, open) = AsyncStream.makeStream(of: Void.self)
+            let holding = Task { try await Self.send(4096, within: budget, to: GatedWriter(gate: gate)) }
+            try await eventually { budget.freeBytes == 0 }
+            let waiting = Task {
+                try await UploadConnection.$current.withValue(UploadConnection(channel: channel)) {
+                    try await Self.send(4096, within: budget, to: GatedWriter())
+                }
+            }
+            try await eventually { budget.waitingCount == 1 }
+            try await body(waiting)
+            open.finish()
+            try await holding.value
+            _ = await waiting.result
+        }
+        for _ in 0..<20 { try await withFullBudget { _ in } }
+        #expect(channel.callbacks.withLock { $0 } == 1)
+        try await withFullBudget { waiting in
+            try await listening.close().get()
+            await #expect(throws: CancellationError.self) { try await waiting.value }
+        }
+        #expect(budget.freeBytes == 4096)
+    }
+
     @Test func `an answer made in memory is refused where there is no room, and takes room until it is dropped`() throws
     {
         let budget = AnswerBudget(bytes: 10_000)
@@ -80,21 +174,53 @@ struct AnswerBudgetTests {
         #expect(budget.freeBytes == 10_000)
     }
 
+    /// Connections that ask for a file, and that read nothing of it but its head.
+    private static func stalled(_ count: Int, asking path: String, of receiver: RunningReceiver) throws -> [RawSocket] {
+        let sockets = try (0..<count).map { _ in
+            let socket = try RawSocket(port: receiver.port, receiveBufferBytes: 4096)
+            try socket.send("GET \(path) HTTP/1.1\r\nHost: a\r\n\r\n")
+            return socket
+        }
+        for socket in sockets { _ = try socket.receive(until: "\r\n\r\n") }
+        return sockets
+    }
+
+    @Test(.enabled(if: RawSocket.canConnect(from: "127.0.0.2"), "This machine has no second address."))
+    func `the downloads that one address does not read hold up neither another address nor the answer to a form`()
+        async throws
+    {
+        try await withReceiver {
+            // Without shares, sixteen pieces take all of it, and no piece is given back before the test is over.
+            $0.uploads.maximumAnswerBytes = 64 << 10
+            $0.connections.idleTimeout = .seconds(600)
+        } _: { receiver in
+            let body = Form.fileHeader + String(repeating: "x", count: 8_000_000) + Form.end
+            let answer = try await receiver.exchange(Form.request(body: body))
+            let url = try UploadRecord(json: Data(answer.body.utf8)).files[0].url
+            let stalled = try Self.stalled(20, asking: url, of: receiver)
+            let honest = try await receiver.curl(
+                "--max-time", "120", "--interface", "127.0.0.2", receiver.url + url)
+            #expect(honest.output.count == 8_000_000, "\(honest.messages)")
+            // Its record is too large to be made without reading it.
+            let text = String(repeating: "y", count: 100_000)
+            let form = Form.part("Content-Disposition: form-data; name=\"a\"", text)
+            let stored = try await receiver.exchange(Form.request(body: form))
+            #expect(stored.status == 201)
+            #expect(try UploadRecord(json: Data(stored.body.utf8)).fields.map(\.value) == [text])
+            #expect(stalled.count == 20)
+        }
+    }
+
     @Test func `downloads that nobody reads give their room to others when they are cut off`() async throws {
         try await withReceiver {
             $0.uploads.maximumAnswerBytes = 8 << 10
+            $0.uploads.clientShare = 1
             $0.connections.idleTimeout = .seconds(5)
         } _: { receiver in
             let body = Form.fileHeader + String(repeating: "x", count: 24_000_000) + Form.end
             let answer = try await receiver.exchange(Form.request(body: body))
             let url = try UploadRecord(json: Data(answer.body.utf8)).files[0].url
-            var stalled: [RawSocket] = []
-            for _ in 0..<4 {
-                let socket = try RawSocket(port: receiver.port, receiveBufferBytes: 4096)
-                try socket.send("GET \(url) HTTP/1.1\r\nHost: a\r\n\r\n")
-                stalled.append(socket)
-            }
-            for socket in stalled { _ = try socket.receive(until: "\r\n\r\n") }
+            let stalled = try Self.stalled(4, asking: url, of: receiver)
             let honest = try await receiver.curl("--max-time", "120", receiver.url + url)
             #expect(honest.output.count == 24_000_000)
             #expect(stalled.count == 4)
@@ -117,7 +243,7 @@ struct AnswerBudgetTests {
                 // 30 kB a second for four times the idle time; a piece of the file takes longer than that time.
                 for _ in 0..<240 {
                     received += try socket.receive(upTo: 3000).count
-                    socket.pause(milliseconds: 100)
+                    RawSocket.pause(milliseconds: 100)
                 }
                 return try received + socket.receiveAll().count
             }

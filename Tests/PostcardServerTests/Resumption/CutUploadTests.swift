@@ -251,7 +251,7 @@ private final class Flag: Sendable {
 }
 
 /// The same numbers in every run.
-private struct SeededGenerator: RandomNumberGenerator {
+struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 
     init(seed: UInt64) {

@@ -128,7 +128,7 @@ final class RawSocket: Sendable {
     }
 
     /// Does nothing for a while, as a slow client does.
-    func pause(milliseconds: Int32) {
+    static func pause(milliseconds: Int32) {
         poll(nil, 0, milliseconds)
     }
 

@@ -31,8 +31,13 @@ struct RawStreams {
     private var interims: Set<UInt32> = []
 
     /// Opens a connection to a port of this machine, and closes it when the body returns.
+    ///
+    /// - Parameters:
+    ///   - receiveBufferBytes: How much the system takes for this end while it is not read.
+    ///   - window: How many bytes of each response may be sent before ``openWindow(on:)``.
     static func connect(
-        to port: Int, from address: String? = nil, _ body: (inout RawStreams) async throws -> Void
+        to port: Int, from address: String? = nil, receiveBufferBytes: Int? = nil, window: UInt32 = 65_535,
+        _ body: (inout RawStreams) async throws -> Void
     ) async throws {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.certificateVerification = .none
@@ -40,6 +45,9 @@ struct RawStreams {
         let tls = try NIOSSLContext(configuration: configuration)
         var bootstrap = ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
         if let address { bootstrap = bootstrap.bind(to: try SocketAddress(ipAddress: address, port: 0)) }
+        if let receiveBufferBytes {
+            bootstrap = bootstrap.channelOption(.socketOption(.so_rcvbuf), value: numericCast(receiveBufferBytes))
+        }
         let channel = try await bootstrap.connect(host: "127.0.0.1", port: port) { channel in
             channel.eventLoop.makeCompletedFuture {
                 let handler = try NIOSSLClientHandler(context: tls, serverHostname: nil)
@@ -50,7 +58,8 @@ struct RawStreams {
         try await channel.executeThenClose { inbound, outbound in
             var streams = RawStreams(inbound: inbound.makeAsyncIterator(), outbound: outbound)
             try await outbound.write(ByteBuffer(string: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
-            try await streams.send(type: 4, flags: 0, stream: 0, [])
+            // SETTINGS_INITIAL_WINDOW_SIZE
+            try await streams.send(type: 4, flags: 0, stream: 0, [0, 4] + bytes(of: window))
             try await body(&streams)
         }
     }
@@ -75,6 +84,21 @@ struct RawStreams {
         try await send(type: 0, flags: endsStream ? 1 : 0, stream: stream, Array(body.utf8))
     }
 
+    /// Lets the server send as much as it wants on a stream whose window is 0, or on the connection, which is stream 0.
+    func openWindow(on stream: UInt32) async throws {
+        let increment: UInt32 = (1 << 31) - (stream == 0 ? 65_536 : 1)
+        try await send(type: 8, flags: 0, stream: stream, Self.bytes(of: increment))
+    }
+
+    /// Whether a stream has ended.
+    func hasAnswer(on stream: UInt32) -> Bool { answers[stream] != nil }
+
+    /// Receives what is there, and then nothing for a while, as a slow client does.
+    mutating func receive(pausing milliseconds: Int32) async throws {
+        try await receive()
+        try await onThread { RawSocket.pause(milliseconds: milliseconds) }
+    }
+
     /// Waits for a stream's end.
     mutating func answer(on stream: UInt32) async throws -> Answer {
         while true {
@@ -92,6 +116,7 @@ struct RawStreams {
         guard let bytes = try await inbound.next(isolation: #isolation) else { throw Ended() }
         received.writeImmutableBuffer(bytes)
         while let frame = nextFrame() { take(frame) }
+        received.discardReadBytes()
     }
 
     private mutating func take(_ frame: Frame) {
@@ -123,6 +148,8 @@ struct RawStreams {
         bytes.writeBytes(payload)
         try await outbound.write(bytes)
     }
+
+    private static func bytes(of number: UInt32) -> [UInt8] { withUnsafeBytes(of: number.bigEndian) { Array($0) } }
 
     /// A string of HPACK (RFC 7541 §5.2), shorter than 127 bytes.
     private static func literal(_ text: String) -> [UInt8] { [UInt8(text.utf8.count)] + text.utf8 }

@@ -18,7 +18,7 @@ extension ValueDecoder: SingleValueDecodingContainer {
         return switch text.lowercased() {
         case "true", "on", "yes", "1": true
         case "false", "off", "no", "0": false
-        default: throw invalid(part, type, "is neither true nor false.", fix: "Send true or false.")
+        default: throw invalid(part, type, "is neither true nor false.", advice: "Send true or false.")
         }
     }
 
@@ -41,7 +41,7 @@ extension ValueDecoder: SingleValueDecodingContainer {
         guard !part.header.isFile else {
             throw failure(
                 FormDecodingError(
-                    .wrongShape, part, "is a file, and a text is wanted.", fix: "Send it without a filename."),
+                    .wrongShape, part, "is a file, and a text is wanted.", advice: "Send it without a filename."),
                 type: type)
         }
         switch part.content {
@@ -50,29 +50,31 @@ extension ValueDecoder: SingleValueDecodingContainer {
             throw failure(
                 FormDecodingError(
                     .notUTF8, part, "is no text in UTF-8, or in the charset that the form names.",
-                    fix: "Send texts in UTF-8."),
+                    advice: "Send texts in UTF-8."),
                 type: type)
         case .file(let url):
             let bytes = try contents(of: url, part)
             if let text = String(validating: bytes, as: UTF8.self) { return (text, part) }
             throw failure(
-                FormDecodingError(.notUTF8, part, "is not in UTF-8.", fix: "Send texts in UTF-8."), type: type)
+                FormDecodingError(.notUTF8, part, "is not in UTF-8.", advice: "Send texts in UTF-8."), type: type)
         }
     }
 
     private func invalid(
-        _ part: ReceivedForm.Part, _ type: any Any.Type, _ wrong: String, fix: String, underlying: (any Error)? = nil
+        _ part: ReceivedForm.Part, _ type: any Any.Type, _ wrong: String, advice: String,
+        underlyingError: (any Error)? = nil
     ) -> DecodingError {
-        failure(FormDecodingError(.invalidValue, part, wrong, fix: fix, underlying: underlying), type: type)
+        failure(
+            FormDecodingError(.invalidValue, part, wrong, advice: advice, underlyingError: underlyingError), type: type)
     }
 
     private func integer<Number: FixedWidthInteger>(_ type: Number.Type) throws -> Number {
         let (text, part) = try text(for: type)
         if let number = Number(text) { return number }
         guard NumberText.isWhole(text) else {
-            throw invalid(part, type, "is not a whole number.", fix: "Send digits alone, such as 42.")
+            throw invalid(part, type, "is not a whole number.", advice: "Send digits alone, such as 42.")
         }
-        throw outOfRange(part, type, fix: "Send a number from \(Number.min) to \(Number.max).")
+        throw outOfRange(part, type, advice: "Send a number from \(Number.min) to \(Number.max).")
     }
 
     private func floatingPoint<Number: BinaryFloatingPoint & LosslessStringConvertible>(
@@ -81,15 +83,15 @@ extension ValueDecoder: SingleValueDecodingContainer {
         let (text, part) = try text(for: type)
         if let number: Number = NumberText.floatingPoint(text) { return number }
         guard NumberText.isDecimal(text) else { throw notANumber(part, type) }
-        throw outOfRange(part, type, fix: "Send a number of at most \(Number.greatestFiniteMagnitude).")
+        throw outOfRange(part, type, advice: "Send a number of at most \(Number.greatestFiniteMagnitude).")
     }
 
     private func notANumber(_ part: ReceivedForm.Part, _ type: any Any.Type) -> DecodingError {
-        invalid(part, type, "is not a number.", fix: "Send digits and a point, such as 42.5.")
+        invalid(part, type, "is not a number.", advice: "Send digits and a point, such as 42.5.")
     }
 
-    private func outOfRange(_ part: ReceivedForm.Part, _ type: any Any.Type, fix: String) -> DecodingError {
-        failure(FormDecodingError(.outOfRange, part, "is out of range.", fix: fix), type: type)
+    private func outOfRange(_ part: ReceivedForm.Part, _ type: any Any.Type, advice: String) -> DecodingError {
+        failure(FormDecodingError(.outOfRange, part, "is out of range.", advice: advice), type: type)
     }
 
     private func contents(of url: URL, _ part: ReceivedForm.Part) throws -> Data {
@@ -99,7 +101,7 @@ extension ValueDecoder: SingleValueDecodingContainer {
             throw failure(
                 FormDecodingError(
                     .fileUnreadable, part, "was received, and cannot be read back from disk.",
-                    fix: "Decode the form before the receiver removes its files.", underlying: error))
+                    advice: "Decode the form before the receiver removes its files.", underlyingError: error))
         }
     }
 }
@@ -111,24 +113,24 @@ extension ValueDecoder {
         let (text, part) = try text(for: Decimal.self)
         if let number = NumberText.decimal(text) { return number }
         guard NumberText.isDecimal(text) else { throw notANumber(part, Decimal.self) }
-        throw outOfRange(part, Decimal.self, fix: "Send a number of at most 38 digits.")
+        throw outOfRange(part, Decimal.self, advice: "Send a number of at most 38 digits.")
     }
 
     func date() throws -> Date {
         let (text, part) = try text(for: Date.self)
-        let fix = options.dateStyle.example.map { "Send one such as \($0)." } ?? "Send one as the form asks for it."
+        let advice = options.dateStyle.example.map { "Send one such as \($0)." } ?? "Send one as the form asks for it."
         do {
             if let date = try options.dateStyle.read(text) { return date }
         } catch {
-            throw invalid(part, Date.self, "is not a date.", fix: fix, underlying: error)
+            throw invalid(part, Date.self, "is not a date.", advice: advice, underlyingError: error)
         }
-        throw invalid(part, Date.self, "is not a date.", fix: fix)
+        throw invalid(part, Date.self, "is not a date.", advice: advice)
     }
 
     func url() throws -> URL {
         let (text, part) = try text(for: URL.self)
         guard let url = URL(string: text) else {
-            throw invalid(part, URL.self, "is not a URL.", fix: "Send one such as https://example.com/pets.")
+            throw invalid(part, URL.self, "is not a URL.", advice: "Send one such as https://example.com/pets.")
         }
         return url
     }
@@ -137,7 +139,7 @@ extension ValueDecoder {
         let (text, part) = try text(for: UUID.self)
         guard let identifier = UUID(uuidString: text) else {
             throw invalid(
-                part, UUID.self, "is not a UUID.", fix: "Send one such as 9F0B1A52-3C7D-4E11-8B0E-6A1D2C3F4B5A.")
+                part, UUID.self, "is not a UUID.", advice: "Send one such as 9F0B1A52-3C7D-4E11-8B0E-6A1D2C3F4B5A.")
         }
         return identifier
     }
@@ -154,7 +156,7 @@ extension ValueDecoder {
         guard let data = Data(base64Encoded: try text(for: Data.self).text) else {
             throw invalid(
                 part, Data.self, "is neither a file nor base64.",
-                fix: "Send it as a file, with a filename, or in base64.")
+                advice: "Send it as a file, with a filename, or in base64.")
         }
         return data
     }
@@ -164,7 +166,8 @@ extension ValueDecoder {
         guard let file = FormFile(part) else {
             throw failure(
                 FormDecodingError(
-                    .wrongShape, part, "is a text, and a file is wanted.", fix: "Send it as a file, with a filename."),
+                    .wrongShape, part, "is a text, and a file is wanted.", advice: "Send it as a file, with a filename."
+                ),
                 type: FormFile.self)
         }
         return file

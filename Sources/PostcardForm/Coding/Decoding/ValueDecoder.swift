@@ -81,13 +81,14 @@ extension ValueDecoder {
         switch fields.shape(at: place) {
         case .absent: return []
         case .keys([""]):
-            throw failure(wrongShape("is a list, and keys are wanted.", fix: "Put a key in brackets behind the name."))
+            throw failure(
+                wrongShape("is a list, and keys are wanted.", advice: "Put a key in brackets behind the name."))
         case .keys(let keys) where keys.contains(""): throw failure(.contradictoryShapes(path))
         case .keys(let keys): return keys
         case .parts where isEmptyText: return []
         case .parts:
             throw failure(
-                wrongShape("is a single value, and keys are wanted.", fix: "Put a key in brackets behind the name."))
+                wrongShape("is a single value, and keys are wanted.", advice: "Put a key in brackets behind the name."))
         case .contradiction: throw failure(.contradictoryShapes(path))
         }
     }
@@ -100,18 +101,20 @@ extension ValueDecoder {
             throw failure(
                 wrongShape(
                     "is a list, and its key \(key.prefix(20).debugDescription) is no index.",
-                    fix: "Number the elements: [0], [1] and so on."))
+                    advice: "Number the elements: [0], [1] and so on."))
         case .unassignable:
             throw failure(
                 wrongShape(
                     "is a list of which it is not said what belongs to which element.",
-                    fix: "Number the elements before their keys: [0][key], [1][key] and so on."))
+                    advice: "Number the elements before their keys: [0][key], [1][key] and so on."))
         }
     }
 
-    private func wrongShape(_ wrong: String, fix: String) -> FormDecodingError {
-        if let part = fields.parts(at: place).first { return FormDecodingError(.wrongShape, part, wrong, fix: fix) }
-        return FormDecodingError(.wrongShape, at: path, wrong, fix: fix)
+    private func wrongShape(_ wrong: String, advice: String) -> FormDecodingError {
+        if let part = fields.parts(at: place).first {
+            return FormDecodingError(.wrongShape, part, wrong, advice: advice)
+        }
+        return FormDecodingError(.wrongShape, at: path, wrong, advice: advice)
     }
 
     /// The one part that stands here.
@@ -124,11 +127,140 @@ extension ValueDecoder {
                 wrongShape(
                     path.isEmpty
                         ? "is a form, and a single value is wanted." : "has keys, and a single value is wanted.",
-                    fix: path.isEmpty ? "Decode a type with properties." : "Write the name without brackets."),
+                    advice: path.isEmpty ? "Decode a type with properties." : "Write the name without brackets."),
                 type: type)
         case .parts(let parts):
             guard parts.count == 1 else { throw failure(.repeated(path, count: parts.count), type: type) }
             return fields.part(parts[0])
         }
+    }
+}
+
+/// Decodes values with keys.
+struct KeyedValueDecoder<Key: CodingKey>: KeyedDecodingContainerProtocol {
+    let decoder: ValueDecoder
+    let keys: [String]
+
+    var codingPath: [any CodingKey] { decoder.codingPath }
+    var allKeys: [Key] { keys.compactMap(Key.init(stringValue:)) }
+
+    func contains(_ key: Key) -> Bool {
+        place(of: key) != .absent
+    }
+
+    func decodeNil(forKey key: Key) throws -> Bool {
+        try nested(key).decodeNil()
+    }
+
+    func decode(_ type: Int128.Type, forKey key: Key) throws -> Int128 {
+        try nested(key).decode(type)
+    }
+
+    func decode(_ type: UInt128.Type, forKey key: Key) throws -> UInt128 {
+        try nested(key).decode(type)
+    }
+
+    func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value {
+        try nested(key).decode(type)
+    }
+
+    /// An input for a text that was left empty is an empty text, not none.
+    func decodeIfPresent(_ type: String.Type, forKey key: Key) throws -> String? {
+        contains(key) ? try nested(key).decode(type) : nil
+    }
+
+    func decodeIfPresent<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value? {
+        let decoder = try nested(key)
+        if type != String.self, decoder.decodeNil() { return nil }
+        return contains(key) ? try decoder.decode(type) : nil
+    }
+
+    func nestedContainer<NestedKey: CodingKey>(
+        keyedBy type: NestedKey.Type, forKey key: Key
+    ) throws -> KeyedDecodingContainer<NestedKey> {
+        try nested(key).container(keyedBy: type)
+    }
+
+    func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
+        try nested(key).unkeyedContainer()
+    }
+
+    func superDecoder() throws -> any Decoder {
+        let key = SuperKey()
+        return try decoder.nested(decoder.fields.place(of: key.stringValue, in: decoder.place), at: key)
+    }
+
+    func superDecoder(forKey key: Key) throws -> any Decoder {
+        try nested(key)
+    }
+
+    private func place(of key: Key) -> FieldTree.Place {
+        decoder.fields.place(of: key.stringValue, in: decoder.place)
+    }
+
+    private func nested(_ key: Key) throws -> ValueDecoder {
+        try decoder.nested(place(of: key), at: key)
+    }
+}
+
+/// Decodes values in a row.
+struct UnkeyedValueDecoder: UnkeyedDecodingContainer {
+    let decoder: ValueDecoder
+    let elements: [FieldTree.Element]
+    private(set) var currentIndex = 0
+
+    init(decoder: ValueDecoder, elements: [FieldTree.Element]) {
+        self.decoder = decoder
+        self.elements = elements
+    }
+
+    var codingPath: [any CodingKey] { decoder.codingPath }
+    var count: Int? { elements.count }
+    var isAtEnd: Bool { currentIndex == elements.count }
+
+    /// Goes on to the next element only where this one is `nil`.
+    mutating func decodeNil() throws -> Bool {
+        let isNil = try current().decodeNil()
+        if isNil { currentIndex += 1 }
+        return isNil
+    }
+
+    mutating func decode(_ type: Int128.Type) throws -> Int128 {
+        try next { try $0.decode(type) }
+    }
+
+    mutating func decode(_ type: UInt128.Type) throws -> UInt128 {
+        try next { try $0.decode(type) }
+    }
+
+    mutating func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
+        try next { try $0.decode(type) }
+    }
+
+    mutating func nestedContainer<NestedKey: CodingKey>(
+        keyedBy type: NestedKey.Type
+    ) throws -> KeyedDecodingContainer<NestedKey> {
+        try next { try $0.container(keyedBy: type) }
+    }
+
+    mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer {
+        try next { try $0.unkeyedContainer() }
+    }
+
+    mutating func superDecoder() throws -> any Decoder {
+        try next { $0 }
+    }
+
+    /// Reads an element, and goes on to the next one where that worked.
+    private mutating func next<Value>(_ read: (ValueDecoder) throws -> Value) throws -> Value {
+        let value = try read(try current())
+        currentIndex += 1
+        return value
+    }
+
+    private func current() throws -> ValueDecoder {
+        let place = isAtEnd ? FieldTree.Place.absent : elements[currentIndex].place
+        let key = ListKey(currentIndex, writtenAs: isAtEnd ? nil : elements[currentIndex].key)
+        return try decoder.nested(place, at: key)
     }
 }

@@ -109,7 +109,7 @@ struct ValueEncoder: Encoder, SingleValueEncodingContainer {
             text = try options.dateStyle.write(date)
         } catch {
             throw FormEncodingError.invalidValue(
-                date.description, at: path, "cannot be written as a date.", underlying: error)
+                date.description, at: path, "cannot be written as a date.", underlyingError: error)
         }
         guard let text else {
             throw FormEncodingError.invalidValue(
@@ -128,5 +128,107 @@ struct ValueEncoder: Encoder, SingleValueEncodingContainer {
     private func encode(_ url: URL) throws {
         guard !url.isFileURL else { throw FormEncodingError.fileURL(url.absoluteString, at: path) }
         set(url.absoluteString)
+    }
+}
+
+/// Encodes values with keys.
+struct KeyedValueEncoder<Key: CodingKey>: KeyedEncodingContainerProtocol {
+    let object: EncodedObject
+    let encoder: ValueEncoder
+
+    var codingPath: [any CodingKey] { encoder.codingPath }
+
+    /// Nothing is sent for `nil`.
+    func encodeNil(forKey key: Key) {
+        object.removeValue(for: key.stringValue)
+    }
+
+    func encode(_ value: Int128, forKey key: Key) throws {
+        try encodeValue(value, forKey: key)
+    }
+
+    func encode(_ value: UInt128, forKey key: Key) throws {
+        try encodeValue(value, forKey: key)
+    }
+
+    func encode<Value: Encodable>(_ value: Value, forKey key: Key) throws {
+        try encodeValue(value, forKey: key)
+    }
+
+    private func encodeValue(_ value: some Encodable, forKey key: Key) throws {
+        try encoder.nested(object.value(for: key.stringValue), at: key).encode(value)
+    }
+
+    func nestedContainer<NestedKey: CodingKey>(
+        keyedBy keyType: NestedKey.Type, forKey key: Key
+    ) -> KeyedEncodingContainer<NestedKey> {
+        let value = object.container(for: key.stringValue)
+        value.isSentEmpty = true
+        return encoder.nested(value, at: key).container(keyedBy: keyType)
+    }
+
+    func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
+        encoder.nested(object.container(for: key.stringValue), at: key).unkeyedContainer()
+    }
+
+    func superEncoder() -> any Encoder {
+        superEncoder(for: SuperKey())
+    }
+
+    func superEncoder(forKey key: Key) -> any Encoder {
+        superEncoder(for: key)
+    }
+
+    private func superEncoder(for key: any CodingKey) -> ValueEncoder {
+        encoder.nested(object.container(for: key.stringValue), at: key)
+    }
+}
+
+/// Encodes values in a row.
+struct UnkeyedValueEncoder: UnkeyedEncodingContainer {
+    let list: EncodedList
+    let encoder: ValueEncoder
+
+    var codingPath: [any CodingKey] { encoder.codingPath }
+    var count: Int { list.elements.count }
+
+    /// The place of `nil` is kept, so that writing the list can say where it stands.
+    func encodeNil() {
+        _ = next()
+    }
+
+    func encode(_ value: Int128) {
+        next().encode(value)
+    }
+
+    func encode(_ value: UInt128) {
+        next().encode(value)
+    }
+
+    func encode<Value: Encodable>(_ value: Value) throws {
+        try next().encode(value)
+    }
+
+    func nestedContainer<NestedKey: CodingKey>(
+        keyedBy keyType: NestedKey.Type
+    ) -> KeyedEncodingContainer<NestedKey> {
+        next().container(keyedBy: keyType)
+    }
+
+    func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer {
+        next().unkeyedContainer()
+    }
+
+    func superEncoder() -> any Encoder {
+        next()
+    }
+
+    /// The encoder of the next element. One that turns out to be an object with nothing in it is sent all the same,
+    /// or those behind it would take its place.
+    private func next() -> ValueEncoder {
+        let key = ListKey(list.elements.count)
+        let value = list.append()
+        value.isSentEmpty = true
+        return encoder.nested(value, at: key)
     }
 }

@@ -2,31 +2,30 @@ import ArgumentParser
 import Foundation
 import PostcardQueue
 
-/// Uploads that outlive the program: one command for each thing that is done with them.
+/// Manages a queue of uploads that outlive the program. Adding, running and listing have files of their own.
 struct Queue: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Keeps uploads on disk and sends them, whatever ends in between.",
+        abstract: "Keeps uploads on disk and sends them, even if the program, the network or the power fails.",
         subcommands: [
-            QueueAdd.self, QueueRunner.self, QueueList.self, QueueRetry.self, QueueCancel.self, QueuePause.self,
-            QueueResume.self, QueueClear.self,
+            QueueAdd.self, QueueRun.self, QueueList.self, Retry.self, Cancel.self, Pause.self, Resume.self, Clear.self,
         ])
 }
 
-/// Where a queue lives.
+/// The queue's directory.
 struct QueueLocation: ParsableArguments {
-    @Option(help: ArgumentHelp("Where the queue lives.", valueName: "directory"))
+    @Option(help: ArgumentHelp("The queue's directory.", valueName: "directory"))
     var queue: String?
 
     func open() throws -> UploadQueue {
-        try UploadQueue(directory: queue.map { URL(filePath: $0) } ?? Self.platformFolder)
+        try UploadQueue(directory: queue.map { URL(filePath: $0) } ?? Self.platformDirectory)
     }
 
-    /// The folder for what programs keep from one run to the next: by the XDG Base Directory Specification, or Apple's.
-    private static var platformFolder: URL {
+    /// The directory for a program's state, by the XDG Base Directory Specification or Apple's conventions.
+    private static var platformDirectory: URL {
         #if canImport(Darwin)
         URL.applicationSupportDirectory.appending(path: "postcard/queue")
         #else
-        // A path there that is not absolute is to be passed over.
+        // The specification says to ignore a relative path.
         let state = ProcessInfo.processInfo.environment["XDG_STATE_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
         return (state.map { URL(filePath: $0) } ?? URL.homeDirectory.appending(path: ".local/state"))
             .appending(path: "postcard/queue")
@@ -34,8 +33,93 @@ struct QueueLocation: ParsableArguments {
     }
 }
 
-/// The upload that a command is about.
-struct QueuedUploadArgument: ParsableArguments {
-    @Argument(help: "The upload's identifier, as add prints it.")
-    var id: QueuedUpload.ID
+// MARK: - Changing uploads
+
+extension Queue {
+    /// An upload in a queue.
+    struct Target: ParsableArguments {
+        @Argument(help: "The upload's identifier, as printed by add.")
+        var id: QueuedUpload.ID
+
+        @OptionGroup
+        var location: QueueLocation
+    }
+
+    /// An upload in a queue, or the whole queue.
+    struct OptionalTarget: ParsableArguments {
+        @Argument(help: "The upload's identifier, as printed by add. Defaults to the whole queue.")
+        var id: QueuedUpload.ID?
+
+        @OptionGroup
+        var location: QueueLocation
+    }
+
+    struct Retry: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract:
+                "Sends an upload again that failed or was cancelled, or sends it now if it waits for its next attempt.")
+
+        @OptionGroup
+        var target: Target
+
+        func run() async throws {
+            try await CommandFailure.reporting { try target.location.open().retry(target.id) }
+        }
+    }
+
+    struct Cancel: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Cancels an upload, even while it is being sent.")
+
+        @OptionGroup
+        var target: Target
+
+        func run() async throws {
+            try await CommandFailure.reporting { try target.location.open().cancel(target.id) }
+        }
+    }
+
+    struct Pause: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Pauses an upload, or the whole queue, until it is resumed.",
+            discussion: "Uploads that are being sent go back into the queue. A paused queue still accepts uploads.")
+
+        @OptionGroup
+        var target: OptionalTarget
+
+        func run() async throws {
+            try await CommandFailure.reporting {
+                let queue = try target.location.open()
+                if let id = target.id { try queue.pause(id) } else { try queue.pause() }
+            }
+        }
+    }
+
+    struct Resume: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Resumes a paused upload, or the whole queue.",
+            discussion: "Uploads that were paused one by one stay paused when the whole queue is resumed.")
+
+        @OptionGroup
+        var target: OptionalTarget
+
+        func run() async throws {
+            try await CommandFailure.reporting {
+                let queue = try target.location.open()
+                if let id = target.id { try queue.resume(id) } else { try queue.resume() }
+            }
+        }
+    }
+
+    struct Clear: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Removes the uploads that are done, failed or cancelled.")
+
+        @OptionGroup
+        var location: QueueLocation
+
+        func run() async throws {
+            try await CommandFailure.reporting { try location.open().clear() }
+        }
+    }
 }

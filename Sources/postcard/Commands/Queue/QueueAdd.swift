@@ -6,13 +6,13 @@ import PostcardQueue
 
 struct QueueAdd: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "add", abstract: "Puts an upload into the queue, and prints its identifier.",
+        commandName: "add", abstract: "Adds an upload to the queue and prints its identifier.",
         discussion: """
-            When it exits with 0 the whole form is on disk, and its files may change or go. The header fields are kept with \
-            it as they are, secrets included, in files that only their owner can read.
+            After an exit with 0, the whole form is on disk, and its files may change or be removed. The header fields are \
+            stored with it, including secrets, in files that only their owner can read.
             """)
 
-    @Argument(help: "Where the form goes: an http or https URL.")
+    @Argument(help: "The http or https URL to send the form to.")
     var url: String
 
     @OptionGroup
@@ -24,13 +24,14 @@ struct QueueAdd: AsyncParsableCommand {
     @Flag(help: ArgumentHelp("Accepted from older scripts: files are always copied.", visibility: .private))
     var copy = false
 
-    @Option(help: ArgumentHelp("Not before this time, such as 2026-12-24T18:00:00Z.", valueName: "time"))
+    @Option(
+        help: ArgumentHelp("The earliest time to send the upload, such as 2026-12-24T18:00:00Z.", valueName: "time"))
     var notBefore: String?
 
-    @Option(help: "Uploads of a higher priority go first.")
+    @Option(help: "The priority. Uploads with a higher priority are sent first.")
     var priority = 0
 
-    @Option(help: "Uploads of one group go one after the other, in the order in which they were added.")
+    @Option(help: "A name for uploads that are sent one after the other, in the order in which they were added.")
     var group: String?
 
     @Flag(help: "Wait for a network that is not metered, on platforms that distinguish networks.")
@@ -44,7 +45,7 @@ struct QueueAdd: AsyncParsableCommand {
     private func address() throws -> URL {
         guard let address = URL(string: url), let scheme = address.scheme?.lowercased(),
             ["http", "https"].contains(scheme), address.host() != nil
-        else { throw ValidationError("'\(url)' is no URL that a form can go to. Write it as http://host/path.") }
+        else { throw ValidationError("A form cannot be sent to '\(url)'. Write the URL as http://host/path.") }
         return address
     }
 
@@ -53,7 +54,7 @@ struct QueueAdd: AsyncParsableCommand {
         do {
             return try Date.ISO8601FormatStyle().parse(notBefore)
         } catch {
-            throw ValidationError("'\(notBefore)' is no time. Write it as 2026-12-24T18:00:00Z.")
+            throw ValidationError("'\(notBefore)' is not a time. Write it as 2026-12-24T18:00:00Z.")
         }
     }
 

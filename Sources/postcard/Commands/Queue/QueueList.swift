@@ -4,7 +4,7 @@ import PostcardQueue
 
 struct QueueList: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "list", abstract: "Lists the uploads of the queue, a line each.")
+        commandName: "list", abstract: "Lists the uploads, one per line.")
 
     @OptionGroup
     var location: QueueLocation
@@ -23,7 +23,7 @@ struct QueueList: AsyncParsableCommand {
                 try Terminal.writeLine("")
             } else {
                 for upload in uploads { try Terminal.writeLine(Self.line(for: upload)) }
-                if try queue.isPaused { Terminal.say("The queue is paused. postcard queue resume lets it send again.") }
+                if try queue.isPaused { Terminal.say("The queue is paused. To resume it, run: postcard queue resume") }
             }
         }
     }
@@ -34,7 +34,7 @@ struct QueueList: AsyncParsableCommand {
         let line = "\(upload.id)  \(state)  \(sizes)  \(upload.url.absoluteString)"
         switch upload.state {
         case .retrying(let due, let reason):
-            return line + "  again at \(due.formatted(.iso8601)): \(Terminal.printable(reason))"
+            return line + "  next attempt at \(due.formatted(.iso8601)): \(Terminal.printable(reason))"
         case .failed(let reason): return line + "  \(Terminal.printable(reason))"
         case .done(let response): return line + "  \(response.status)"
         case .waiting, .sending, .paused, .cancelled: return line
@@ -50,12 +50,12 @@ private struct QueuedUploadReport: Encodable {
     let sent: Int64
     let total: Int64
     let attempts: Int
-    /// Why it failed, the last time.
+    /// Why the latest attempt failed.
     let error: String?
-    /// What the server answered when it took the form.
-    let response: Answer?
+    /// The server's response when it accepted the form.
+    let response: Response?
 
-    struct Answer: Encodable {
+    struct Response: Encodable {
         let status: Int
         let body: String
     }
@@ -69,10 +69,9 @@ private struct QueuedUploadReport: Encodable {
         attempts = upload.attempts
         switch upload.state {
         case .retrying(_, let reason), .failed(let reason): (error, response) = (reason, nil)
-        case .done(let answer):
-            (error, response) = (
-                nil, Answer(status: answer.status, body: String(decoding: answer.body, as: UTF8.self))
-            )
+        case .done(let accepted):
+            error = nil
+            response = Response(status: accepted.status, body: String(decoding: accepted.body, as: UTF8.self))
         case .waiting, .sending, .paused, .cancelled: (error, response) = (nil, nil)
         }
     }
@@ -81,7 +80,7 @@ private struct QueuedUploadReport: Encodable {
         case id, url, state, sent, total, attempts, error, response
     }
 
-    /// Every member is there, `null` where there is nothing to say.
+    /// Writes all members, also those that are `null`.
     func encode(to encoder: any Encoder) throws {
         var members = encoder.container(keyedBy: CodingKeys.self)
         try members.encode(id, forKey: .id)

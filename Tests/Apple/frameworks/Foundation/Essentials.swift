@@ -97,6 +97,7 @@ public struct Data: Sendable, Hashable, Codable, RandomAccessCollection, Mutable
     public struct WritingOptions: OptionSet, Sendable {
         public let rawValue: UInt; public init(rawValue: UInt) { self.rawValue = rawValue };
         public static var atomic: WritingOptions { fatalError() }
+        public static var withoutOverwriting: WritingOptions { fatalError() }
     }
     public init() { fatalError() }
     public init<S: Sequence>(_ elements: S) where S.Element == UInt8 { fatalError() }

@@ -193,6 +193,10 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
         get { fatalError() }
         set { fatalError() }
     }
+    open var protocolClasses: [AnyClass]? {
+        get { fatalError() }
+        set { fatalError() }
+    }
     #if !os(macOS)
     open var multipathServiceType: MultipathServiceType {
         get { fatalError() }
@@ -201,6 +205,11 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     public enum MultipathServiceType: Int, Sendable { case none, handover, interactive, aggregate }
     #endif
     public func copy(with zone: NSZone? = nil) -> Any { fatalError() }
+}
+
+open class URLProtocol: NSObject {
+    open class func canInit(with request: URLRequest) -> Bool { fatalError() }
+    open class func canInit(with task: URLSessionTask) -> Bool { fatalError() }
 }
 
 open class URLSession: NSObject, @unchecked Sendable {

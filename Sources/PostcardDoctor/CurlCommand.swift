@@ -1,0 +1,235 @@
+/// A line for a shell that sends a request again with curl.
+///
+/// ```swift
+/// var command = CurlCommand(url: "http://127.0.0.1:8080/uploads", method: "POST")
+/// command.fields = [("X-Trace", "7")]
+/// command.content = .parts([.text(name: "message", value: "안녕", contentType: nil)])
+/// print(command.line)  // curl http://127.0.0.1:8080/uploads -H 'X-Trace: 7' --form-string 'message=안녕'
+/// ```
+///
+/// Every text may come from a stranger: it is quoted so that the shell expands nothing, and nothing in it controls the
+/// terminal.
+package struct CurlCommand: Sendable {
+    /// Where the request goes, with scheme and host.
+    package var url: String
+    /// The method.
+    package var method: String
+    /// The header fields to send. What curl says by itself (Host, lengths, codings, Connection, Expect) is left out.
+    package var fields: [(name: String, value: String)] = []
+    /// The names of header fields whose values are unknown or secret. Each value comes from a shell variable:
+    /// `Authorization` from `$AUTHORIZATION`.
+    package var secretFields: [String] = []
+    /// What is sent.
+    package var content = Content.none
+
+    /// The body of a request.
+    package enum Content: Sendable {
+        /// No body.
+        case none
+        /// Exactly these bytes. They become part of the line, so there should not be many.
+        case bytes([UInt8])
+        /// A form whose body curl makes, with a new boundary.
+        case parts([Part])
+        /// An unknown body, from a file called `body`.
+        case unknown
+    }
+
+    /// A part of a form.
+    package enum Part: Sendable {
+        /// A text field; `value` is `nil` if it is not known.
+        case text(name: String, value: String?, contentType: String?)
+        /// A file, read from the current directory.
+        case file(name: String, filename: String, contentType: String?)
+    }
+
+    /// Makes a command without header fields and body.
+    package init(url: String, method: String) {
+        self.url = url
+        self.method = method
+    }
+
+    /// The line. It ends without a line break and holds none.
+    package var line: String {
+        var words = ["curl"]
+        // curl would expand these, and remove dots from the path.
+        if url.contains(where: { "[]{}".contains($0) }) { words.append("--globoff") }
+        if url.contains("/.") { words.append("--path-as-is") }
+        if method != impliedMethod { words += ["-X", ShellWord.quoted(method)] }
+        words.append(ShellWord.quoted(url))
+        for field in fields where isSent(field.name) {
+            // Without a value, curl sends no field unless the name ends in a semicolon.
+            let text = field.value.isEmpty ? "\(field.name);" : "\(field.name): \(field.value)"
+            words += ["-H", ShellWord.quoted(text)]
+        }
+        for name in secretFields where Self.isToken(name) {
+            words += ["-H", "\"\(name): $\(Self.variable(for: name))\""]
+        }
+        return prefix + (words + contentWords).joined(separator: " ")
+    }
+
+    /// Whether the line sends the same bytes again: false for parts, whose boundary is new, and for what is unknown.
+    package var isExact: Bool {
+        switch content {
+        case .none, .bytes: true
+        case .parts, .unknown: false
+        }
+    }
+
+    private var impliedMethod: String {
+        if case .none = content { "GET" } else { "POST" }
+    }
+
+    private var prefix: String {
+        if case .bytes(let bytes) = content { "printf -- \(ShellWord.printfFormat(bytes)) | " } else { "" }
+    }
+
+    private var contentWords: [String] {
+        switch content {
+        case .none: []
+        case .bytes: withoutType + ["--data-binary", "@-"]
+        case .unknown: withoutType + ["--data-binary", "@body"]
+        case .parts(let parts): parts.flatMap(\.words)
+        }
+    }
+
+    /// Without this, curl would add a type.
+    private var withoutType: [String] {
+        fields.contains { $0.name.lowercased() == "content-type" } ? [] : ["-H", "Content-Type:"]
+    }
+
+    private func isSent(_ name: String) -> Bool {
+        guard Self.isToken(name) else { return false }
+        return switch name.lowercased() {
+        case "host", "content-length", "transfer-encoding", "connection", "expect", "keep-alive", "te", "trailer",
+            "upgrade":
+            false
+        case "content-type": if case .parts = content { false } else { true }
+        default: true
+        }
+    }
+
+    /// Whether a name is safe inside double quotes (RFC 9110 §5.6.2, without what a shell expands).
+    private static func isToken(_ name: String) -> Bool {
+        !name.isEmpty
+            && name.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "a")...UInt8(ascii: "z"):
+                    true
+                default: "-_.+~#&*^|'".utf8.contains(byte)
+                }
+            }
+    }
+
+    private static func variable(for name: String) -> String {
+        let letters = name.uppercased().map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_" }
+        return (letters.first?.isNumber == true ? "_" : "") + String(letters)
+    }
+}
+
+extension CurlCommand.Part {
+    fileprivate var words: [String] {
+        switch self {
+        case .text(let name, let value, let contentType?):
+            ["-F", ShellWord.quoted("\(name)=\(Self.escaped(value ?? "…"));type=\(contentType)")]
+        case .text(let name, let value, nil):
+            // Of --form-string, curl reads nothing in the value.
+            ["--form-string", ShellWord.quoted("\(name)=\(value ?? "…")")]
+        case .file(let name, let filename, let contentType):
+            ["-F", ShellWord.quoted("\(name)=@\(Self.file(filename))" + (contentType.map { ";type=\($0)" } ?? ""))]
+        }
+    }
+
+    /// A value between quotes, so that curl reads no parameters in it.
+    private static func escaped(_ text: String) -> String {
+        "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
+    }
+
+    /// A file of the current directory. A name that no file can have is passed as filename.
+    private static func file(_ filename: String) -> String {
+        guard filename.isEmpty || filename == "-" || filename.contains(where: { "/\0".contains($0) }) else {
+            return escaped(filename)
+        }
+        return "file;filename=\(escaped(filename))"
+    }
+}
+
+/// Text as one word of a POSIX shell's command line.
+enum ShellWord {
+    /// Quotes a text from any source: the shell expands nothing in it, and nothing in it controls a terminal.
+    ///
+    /// Text with control or formatting characters becomes `$'…'` with octal escapes, which stays on one line.
+    static func quoted(_ text: String) -> String {
+        if !text.isEmpty, text.utf8.allSatisfy(isPlain) { return text }
+        guard text.unicodeScalars.contains(where: isUnprintable) else {
+            return "'" + text.replacing("'", with: #"'\''"#) + "'"
+        }
+        var word = "$'"
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\n": word += #"\n"#
+            case "\r": word += #"\r"#
+            case "\t": word += #"\t"#
+            case "'": word += #"\'"#
+            case "\\": word += #"\\"#
+            default: word += isUnprintable(scalar) ? octal(String(scalar).utf8) : String(scalar)
+            }
+        }
+        return word + "'"
+    }
+
+    /// A format with which `printf` writes exactly these bytes, as one word.
+    static func printfFormat(_ bytes: [UInt8]) -> String {
+        var word = "'"
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            for byte in bytes { word += printfEscape(byte) }
+            return word + "'"
+        }
+        for scalar in text.unicodeScalars {
+            if scalar.isASCII {
+                word += printfEscape(UInt8(scalar.value))
+            } else {
+                word += isUnprintable(scalar) ? octal(String(scalar).utf8) : String(scalar)
+            }
+        }
+        return word + "'"
+    }
+
+    private static func printfEscape(_ byte: UInt8) -> String {
+        switch byte {
+        case UInt8(ascii: "\n"): #"\n"#
+        case UInt8(ascii: "\r"): #"\r"#
+        case UInt8(ascii: "\t"): #"\t"#
+        case UInt8(ascii: "\\"): #"\\"#
+        case UInt8(ascii: "%"): "%%"
+        case UInt8(ascii: "'"): octal([byte])
+        case 0x20..<0x7F: String(Unicode.Scalar(byte))
+        default: octal([byte])
+        }
+    }
+
+    private static func octal(_ bytes: some Sequence<UInt8>) -> String {
+        bytes.map { byte in
+            let digits = String(byte, radix: 8)
+            return "\\" + String(repeating: "0", count: 3 - digits.count) + digits
+        }
+        .joined()
+    }
+
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "a")...UInt8(ascii: "z"):
+            true
+        default: "-_./:@%+,".utf8.contains(byte)
+        }
+    }
+
+    /// Characters that are not seen, or that change how others are seen.
+    private static func isUnprintable(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .surrogate, .unassigned: true
+        default: false
+        }
+    }
+}

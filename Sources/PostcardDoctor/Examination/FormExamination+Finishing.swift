@@ -1,0 +1,320 @@
+import PostcardForm
+
+extension FormExamination {
+    /// Finds what is wrong with the body's end.
+    mutating func finishBody(isWhole: Bool?) {
+        switch phase {
+        case .content(let format, let start):
+            if openPart == nil {
+                if partCount > 0 { noteTruncated(isWhole) }
+            } else if let foreignClose {
+                add(foreignClose, under: .boundaryMismatch)
+                closePart(isCutOff: true)
+            } else {
+                finishOpenPart(format, start: start, isWhole: isWhole)
+            }
+        case .epilogue(_, let start, let content):
+            noteEpilogue(from: start, holding: content)
+        case .header, .opening, .lost:
+            break
+        }
+    }
+
+    /// The finding if the last line of the open part's content closes a form with another boundary.
+    var foreignClose: Finding? {
+        guard case .content(let format, _) = phase, let openPart, let line = buffer.lastLine,
+            buffer.offset(of: line.lowerBound) >= openPart.offset, line.count > 4
+        else { return nil }
+        let text = buffer.bytes[line]
+        let boundary = text.dropFirst(2).dropLast(2)
+        guard text.starts(with: "--".utf8), text.suffix(2).elementsEqual("--".utf8), boundary.count <= 70,
+            boundary.allSatisfy({ $0.isBoundaryCharacter && $0 != .space }),
+            boundary.contains(where: { $0.isLetter || $0.isDigit })
+        else { return nil }
+        let found = String(decoding: boundary, as: UTF8.self)
+        let used = String(decoding: format.boundary, as: UTF8.self)
+        return Finding(
+            .wrongCloseDelimiter, at: buffer.offset(of: boundary.startIndex), length: boundary.count,
+            part: openPart.index,
+            "The last line closes a form with the boundary \(found.debugDescription), and this one's is "
+                + "\(used.debugDescription).",
+            fix: "Close the form with its first boundary.")
+    }
+
+    /// Finishes a part without an end: the body was cut off, or the sender forgot the close delimiter.
+    private mutating func finishOpenPart(_ format: DelimiterFormat, start: Int64, isWhole: Bool?) {
+        guard let part = openPart else { return }
+        let content = part.content
+        let endsInLineBreak = content.tail.suffix(2).elementsEqual("\r\n".utf8)
+        let endsPicture = content.picture.end.map { $0 == content.size || $0 + 2 == content.size } ?? false
+        let isCut = content.picture.isCut(at: content.size) || endsInDelimiter(format)
+        let isMeant = !isCut && isWhole != false && (endsInLineBreak || endsPicture || isWhole == true)
+        if isMeant {
+            let close = Array(repeating: UInt8.dash, count: 2) + format.boundary + Array("--\r\n".utf8)
+            let lineBreak = endsInLineBreak ? [] : Array("\r\n".utf8)
+            // Two dashes may close the form, with another boundary.
+            let seemsClosed = content.tail.dropLast(endsInLineBreak ? 2 : 0).suffix(2).allSatisfy { $0 == .dash }
+            add(
+                Finding(
+                    .missingCloseDelimiter, at: bodySize, part: part.index,
+                    "The body ends after the content of part \(part.index), without a close delimiter.",
+                    edits: seemsClosed && content.size > 1 ? nil : [Edit(at: bodySize, lineBreak + close)]))
+        } else {
+            noteTruncated(isWhole)
+        }
+        closePart(isCutOff: true)
+    }
+
+    /// Whether the body ends with the beginning of a delimiter.
+    private func endsInDelimiter(_ format: DelimiterFormat) -> Bool {
+        let delimiter = Array("\r\n".utf8) + format.delimiter
+        return (3..<delimiter.count).contains { count in
+            buffer.bytes.suffix(count).elementsEqual(delimiter.prefix(count))
+        }
+    }
+
+    private mutating func noteTruncated(_ isWhole: Bool?) {
+        guard case .refused(let problem) = verdict, problem.code == .truncated else {
+            add(
+                Finding(
+                    .truncated, at: bodySize, part: openPart?.index,
+                    "The body ends after \(bodySize) bytes, before its close delimiter."),
+                under: .contentLengthMismatch)
+            return
+        }
+        add(Finding(problem), under: .contentLengthMismatch)
+    }
+
+    private mutating func noteEpilogue(from start: Int64, holding content: EpilogueContent) {
+        if content == .part { return }
+        if start < bodySize {
+            let count = bodySize - start
+            let isClosedAgain = content == .textAndCloseDelimiter
+            let epilogue = Finding(
+                .epilogue, at: start, length: Int(min(count, 64)),
+                "\(count) bytes follow the close delimiter's line"
+                    + (isClosedAgain ? ", and close the form again: the first may be content." : "."),
+                edits: isClosedAgain ? nil : [Edit(at: start, length: count, [])])
+            add(isClosedAgain ? epilogue.weighing(.error) : epilogue)
+        } else if buffer.lineBreak(before: buffer.count) == nil, !findings.holds(.wrongCloseDelimiter) {
+            add(
+                Finding(
+                    .noFinalLineBreak, at: bodySize, "The body ends with the close delimiter's dashes.",
+                    edits: [Edit(at: bodySize, "\r\n".utf8)]))
+        }
+    }
+
+    // MARK: - The whole
+
+    /// Finds what only shows once all parts are known.
+    mutating func noteWhole() {
+        if case .epilogue = phase, partCount == 0 {
+            add(Finding(.noParts, at: 0, "The form is closed before its first part."))
+        }
+        noteTrailingLineBreaks()
+        noteRepetitions()
+        noteOrder()
+        if let finding = ServerProfile.commonDefaults(bodySize: bodySize, partCount: partCount, parts: parts) {
+            add(finding)
+        }
+    }
+
+    /// If each part but the last ends in CRLF, so do the texts.
+    private mutating func noteTrailingLineBreaks() {
+        let code = FormProblem.Code.extraLineBreakBeforeDelimiter
+        // Texts may be meant to end this way, but a picture is not.
+        let isSettled = findings.holds(code)
+        let places = trailingLineBreaks.places(besidesPicture: isSettled)
+        for place in places {
+            let finding = Finding(
+                code, at: place.offset, length: 2, part: place.part,
+                "The content ends in a line break, as each part's before the last does.",
+                edits: isSettled ? [Edit(at: place.offset, length: 2, [])] : nil)
+            add(isSettled ? finding : finding.weighing(.warning))
+        }
+    }
+
+    private mutating func noteRepetitions() {
+        var filenames: [String: Int] = [:]
+        var digests: [String: Int] = [:]
+        for (index, part) in parts.enumerated() {
+            guard let filename = part.filename else { continue }
+            if !filename.isEmpty {
+                if let first = filenames[filename] {
+                    add(
+                        Finding(
+                            .repeatedFilename, at: part.offset, part: index,
+                            "The file has the filename of part \(first): \(filename.debugDescription)."))
+                } else {
+                    filenames[filename] = index
+                }
+            }
+            guard part.size > 0 else { continue }
+            if let first = digests[part.sha256] {
+                add(
+                    Finding(
+                        .repeatedContent, at: part.offset, part: index,
+                        "The file's \(part.size) bytes are those of part \(first)."))
+            } else {
+                digests[part.sha256] = index
+            }
+        }
+    }
+
+    /// S3 reads fields only up to the file. A form with S3's policy is for S3.
+    private mutating func noteOrder() {
+        let names = parts.map { $0.name.lowercased() }
+        guard names.contains("key"), names.contains("policy") || names.contains(where: { $0.hasPrefix("x-amz-") }),
+            let late = ServerProfile.fieldAfterFile(parts)
+        else { return }
+        add(
+            Finding(
+                .fieldsAfterFile, at: parts[late].offset, part: late,
+                "The field \(parts[late].name.debugDescription) follows the file, where S3 does not read it."))
+    }
+}
+
+/// Collects the parts that are not pictures and end in CRLF.
+struct TrailingLineBreaks: Sendable {
+    private var places: [(offset: Int64, part: Int)] = []
+    private var count = 0
+    private var endsLast = false
+    private var holdsFile = false
+
+    /// More are ignored.
+    private static let maximum = 1000
+
+    mutating func take(_ part: FormExamination.OpenPart, isPicture: Bool) {
+        count += 1
+        if part.header.isFile { holdsFile = true }
+        let content = part.content
+        endsLast = content.tail.suffix(2).elementsEqual("\r\n".utf8)
+        guard endsLast, !isPicture, content.picture.format == nil, places.count < Self.maximum else {
+            if isPicture { endsLast = true }
+            return
+        }
+        places.append((part.offset + content.size - 2, part.index))
+    }
+
+    /// - Parameter besidesPicture: Whether a picture was found to end so, which decides it.
+    func places(besidesPicture: Bool) -> [(offset: Int64, part: Int)] {
+        if besidesPicture { return places }
+        // All of them, or all but the last: a single text may be meant to end this way, and text files all do.
+        let isEach = count >= 3 && (places.count == count ? !holdsFile : places.count == count - 1 && !endsLast)
+        return isEach ? places : []
+    }
+}
+
+// Compares the Content-Type with the body.
+extension FormExamination {
+    /// The format of the delimiters that was found, if any.
+    private var format: DelimiterFormat? {
+        switch phase {
+        case .content(let format, _): partCount > 0 ? format : nil
+        case .header(let format, _), .epilogue(let format, _, _): format
+        case .opening, .lost: nil
+        }
+    }
+
+    /// The boundary of the delimiters that were found, as a parameter's value.
+    var foundBoundary: String? {
+        format.flatMap { $0.isBoundaryCertain ? Self.parameterValue($0.boundary) : nil }
+    }
+
+    /// Whether the close delimiter was found or added.
+    var isClosed: Bool {
+        if case .epilogue = phase { return true }
+        return findings.holds(.missingCloseDelimiter)
+    }
+
+    var fixedContentType: String? {
+        // If the form ends with another boundary than it began with, only the sender knows which was meant.
+        guard let format, announced?.problem != nil || announced?.boundary != format.boundary, foreignClose == nil
+        else {
+            return nil
+        }
+        let fixed = "multipart/form-data; boundary=\(Self.parameterValue(format.boundary))"
+        return format.isBoundaryCertain && (try? FormParser(contentType: fixed)) != nil ? fixed : nil
+    }
+
+    private static func parameterValue(_ boundary: [UInt8]) -> String {
+        let text = String(decoding: boundary, as: UTF8.self)
+        return boundary.allSatisfy(\.isTokenCharacter) ? text : "\"\(text)\""
+    }
+
+    /// What is wrong with the Content-Type, by itself and against the body.
+    mutating func noteHead() {
+        guard let announced, let contentType else { return }
+        let edits = fixedContentType.map {
+            [Edit(in: .head, at: contentType.offset, length: Int64(contentType.value.count), $0.utf8)]
+        }
+        var cause: FormProblem.Code?
+        for finding in announced.findings {
+            var finding = finding
+            if finding.code == .duplicateContentType {
+                finding.edits = edits
+                cause = finding.code
+            }
+            add(finding)
+        }
+        if let problem = announced.problem {
+            var finding = Finding(problem, in: .head, at: contentType.offset, length: contentType.value.count)
+            if cause == nil { finding.edits = edits }
+            add(inView(ofBody: finding), under: cause)
+            cause = cause ?? finding.code
+        }
+        noteBoundary(announced, contentType, under: cause, edits)
+    }
+
+    /// What is wrong with the Content-Type, with what the body shows of how it was meant.
+    private func inView(ofBody finding: Finding) -> Finding {
+        guard partCount > 0, let format else { return finding }
+        switch finding.code {
+        case .notFormData:
+            return finding.saying("\(finding.message) The body is a form all the same.")
+        case .missingBoundary:
+            let used = String(decoding: format.boundary, as: UTF8.self)
+            return finding.saying("\(finding.message) The body uses \(used.debugDescription).")
+        default:
+            return finding
+        }
+    }
+
+    private mutating func noteBoundary(
+        _ announced: ContentTypeReading, _ contentType: (value: [UInt8], offset: Int64), under cause: FormProblem.Code?,
+        _ edits: [Edit]?
+    ) {
+        guard let boundary = announced.boundary, let format, format.boundary != boundary else { return }
+        let code = ContentTypeReading.difference(boundary, format.boundary)
+        let used = String(decoding: format.boundary, as: UTF8.self)
+        let named = String(decoding: boundary, as: UTF8.self)
+        let value = contentType.value
+        let place = ByteSearch(boundary).firstIndex(in: value, from: 0, end: value.count) ?? 0
+        add(
+            Finding(
+                code, in: .head, at: contentType.offset + Int64(place), length: boundary.count,
+                "The Content-Type names the boundary \(named.debugDescription), and the body uses \(used.debugDescription).",
+                edits: cause == nil ? edits : nil),
+            under: cause)
+    }
+
+    /// Adds the parser's problem if no finding explains it better.
+    mutating func noteVerdict() {
+        guard case .refused(let problem) = verdict else { return }
+        if announced == nil {
+            // The request has no Content-Type, which is the first finding.
+            return
+        }
+        if announced?.problem != nil { return }
+        let boundaryCodes: [FormProblem.Code] = [
+            .boundaryMismatch, .boundaryWithDashes, .boundaryQuotes, .boundarySpaces, .boundaryCase,
+            .delimiterWithoutDashes,
+        ]
+        let causes = boundaryCodes + [.jsonBody, .urlEncodedBody, .base64Body, .percentEncodedBody, .compressedBody]
+        if problem.code == .delimiterNotFound, let cause = causes.first(where: { findings.holds($0) }) {
+            add(Finding(problem), under: cause)
+        } else if !findings.holdsError {
+            add(Finding(problem))
+        }
+    }
+}

@@ -1,0 +1,154 @@
+import PostcardForm
+
+/// The section of a body that is being read, with a few bytes before it.
+///
+/// Indices are those of ``bytes``; offsets count from the start of the body.
+struct BodyBuffer: Sendable {
+    private(set) var bytes: [UInt8] = []
+
+    /// The offset of the first byte.
+    private(set) var offset: Int64 = 0
+
+    /// Whether the body has ended.
+    private(set) var isLast = false
+
+    var count: Int { bytes.count }
+
+    func offset(of index: Int) -> Int64 { offset + Int64(index) }
+
+    subscript(_ index: Int) -> UInt8? { bytes.indices.contains(index) ? bytes[index] : nil }
+
+    mutating func append(_ new: RawSpan) {
+        new.withUnsafeBytes { bytes.append(contentsOf: $0) }
+    }
+
+    mutating func end() {
+        isLast = true
+    }
+
+    /// Drops what has been read, except the bytes that an excerpt shows.
+    ///
+    /// - Returns: How much smaller every index is now.
+    mutating func forget(before index: Int) -> Int {
+        let count = max(index - Excerpt.reach, 0)
+        bytes.removeFirst(count)
+        offset += Int64(count)
+        return count
+    }
+
+    func excerpt(at place: Int64) -> Excerpt {
+        let index = Int(min(max(place - offset, 0), Int64(count)))
+        let range = max(index - Excerpt.reach, 0)..<min(index + Excerpt.reach, count)
+        return Excerpt(offset: offset(of: range.lowerBound), bytes: Array(bytes[range]))
+    }
+
+    /// Whether the bytes at an index equal a text, ignoring case.
+    func holds(_ lowercase: String, at index: Int) -> Bool {
+        guard index >= 0, index + lowercase.utf8.count <= count else { return false }
+        return zip(bytes[index...], lowercase.utf8).allSatisfy { $0.asciiLowercased == $1 }
+    }
+
+    /// Whether the bytes at an index are exactly these.
+    func holds(_ wanted: [UInt8], at index: Int) -> Bool {
+        index >= 0 && index + wanted.count <= count && bytes[index..<(index + wanted.count)].elementsEqual(wanted)
+    }
+
+    /// The line break at an index.
+    func lineBreak(at index: Int) -> LineBreak? {
+        switch self[index] {
+        case .carriageReturn?: self[index + 1] == .lineFeed ? .crlf : .cr
+        case .lineFeed?: .lf
+        default: nil
+        }
+    }
+
+    /// The line break that ends before an index.
+    func lineBreak(before index: Int) -> LineBreak? {
+        switch self[index - 1] {
+        case .lineFeed?: self[index - 2] == .carriageReturn ? .crlf : .lf
+        case .carriageReturn?: .cr
+        default: nil
+        }
+    }
+
+    /// The end of the line at an index: its line break, or the end of the buffer. A CR alone ends a line only if the
+    /// body has no other line breaks.
+    func lineEnd(from index: Int, endingAtCarriageReturn: Bool = false) -> Int {
+        var end = index
+        while end < count, bytes[end] != .lineFeed {
+            if bytes[end] == .carriageReturn, endingAtCarriageReturn || self[end + 1] == .lineFeed { break }
+            end += 1
+        }
+        return end
+    }
+
+    /// The number of dashes that begin a line and end at an index.
+    func dashes(before index: Int, atMost maximum: Int) -> Int {
+        var start = index
+        while index - start < maximum, self[start - 1] == .dash { start -= 1 }
+        return lineBreak(before: start) == nil ? 0 : index - start
+    }
+
+    /// The last line without its line break; `nil` if it is longer than the buffer.
+    var lastLine: Range<Int>? {
+        let end = count - (lineBreak(before: count)?.length ?? 0)
+        var start = end
+        while start > 0, lineBreak(before: start) == nil { start -= 1 }
+        return start > 0 ? start..<end : nil
+    }
+
+    func skippingBlanks(from index: Int) -> Int {
+        var index = index
+        while let byte = self[index], byte.isBlank { index += 1 }
+        return index
+    }
+}
+
+/// How a line ends.
+enum LineBreak: Sendable, Hashable {
+    case crlf, lf, cr
+
+    var length: Int { self == .crlf ? 2 : 1 }
+}
+
+/// Finds a few bytes in many.
+///
+/// Sixteen places are compared at once with the first and the last byte, so searching a body is faster than hashing it.
+struct ByteSearch: Sendable {
+    let needle: [UInt8]
+
+    init(_ needle: some Sequence<UInt8>) {
+        self.needle = Array(needle)
+    }
+
+    /// The first index of the whole needle between two indices.
+    func firstIndex(in bytes: [UInt8], from start: Int, end: Int) -> Int? {
+        guard let first = needle.first, let last = needle.last, end - start >= needle.count else { return nil }
+        return bytes.withUnsafeBytes { all in
+            guard let base = all.baseAddress else { return nil }
+            let beyond = end - needle.count + 1
+            let firsts = SIMD16<UInt8>(repeating: first)
+            let lasts = SIMD16<UInt8>(repeating: last)
+            var index = start
+            while index + 16 <= beyond {
+                let isFirst = (base + index).loadUnaligned(as: SIMD16<UInt8>.self) .== firsts
+                let isLast = (base + index + needle.count - 1).loadUnaligned(as: SIMD16<UInt8>.self) .== lasts
+                let fits = unsafeBitCast(isFirst .& isLast, to: SIMD2<UInt64>.self)
+                if fits.x | fits.y != 0, let found = place(in: all, from: index, beyond: index + 16) { return found }
+                index += 16
+            }
+            return place(in: all, from: index, beyond: beyond)
+        }
+    }
+
+    private func place(in bytes: UnsafeRawBufferPointer, from start: Int, beyond: Int) -> Int? {
+        var index = start
+        while index < beyond {
+            var length = 0
+            while length < needle.count, bytes[index + length] == needle[length] { length += 1 }
+            if length == needle.count { return index }
+            index += 1
+        }
+        return nil
+    }
+}

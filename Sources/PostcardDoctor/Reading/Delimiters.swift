@@ -1,0 +1,340 @@
+import PostcardForm
+
+/// What the delimiters of a body really look like, which its Content-Type may contradict.
+struct DelimiterFormat: Sendable {
+    /// The boundary that the body uses.
+    let boundary: [UInt8]
+    /// The number of dashes before it: two, or as many as the body has.
+    let dashes: Int
+    /// How delimiter and header lines end, by the first of them.
+    let lineBreak: LineBreak
+    /// Finds what may be a delimiter.
+    let search: ByteSearch
+
+    var delimiter: [UInt8] { search.needle }
+
+    /// Whether every server reads the boundary the same way.
+    var isBoundaryCertain: Bool { boundary.allSatisfy(\.isBoundaryCharacter) && boundary.count <= 70 }
+
+    init(boundary: some Sequence<UInt8>, dashes: Int = 2, lineBreak: LineBreak = .crlf) {
+        self.boundary = Array(boundary)
+        self.dashes = dashes
+        self.lineBreak = lineBreak
+        search = ByteSearch(Array(repeating: .dash, count: dashes) + self.boundary)
+    }
+
+    /// How many bytes are searched for the first delimiter.
+    static let opening = 64 << 10
+
+    /// Recognizes the format by the first bytes of a body.
+    ///
+    /// - Parameter announced: The boundary that the Content-Type names.
+    /// - Returns: `nil` if nothing looks like a delimiter.
+    init?(opening buffer: BodyBuffer, announced: [UInt8]?) {
+        if let announced, !announced.isEmpty, let format = DelimiterFormat(announced: announced, in: buffer),
+            !format.isCloseDelimiterOfAnother(in: buffer)
+        {
+            self = format.formatBefore(in: buffer) ?? format
+            return
+        }
+        var start = 0
+        var lines = 0
+        while start < min(buffer.count, Self.opening), lines < 200 {
+            let end = buffer.lineEnd(from: start, endingAtCarriageReturn: true)
+            if let format = DelimiterFormat(line: start..<end, of: buffer, announced: announced) {
+                self = format
+                return
+            }
+            guard let lineBreak = buffer.lineBreak(at: end) else { break }
+            start = end + lineBreak.length
+            lines += 1
+        }
+        return nil
+    }
+
+    /// The format that the Content-Type announces, if the body has it.
+    private init?(announced: [UInt8], in buffer: BodyBuffer) {
+        let format = DelimiterFormat(boundary: announced)
+        var index = 0
+        while let found = format.search.firstIndex(in: buffer.bytes, from: index, end: buffer.count) {
+            let behind = found + format.delimiter.count
+            let padded = buffer.skippingBlanks(from: behind)
+            let beginsLine =
+                found == 0 || buffer.lineBreak(before: found) != nil || buffer.holdsByteOrderMark(before: found)
+            if beginsLine {
+                if let lineBreak = buffer.lineBreak(at: padded) {
+                    self.init(boundary: announced, lineBreak: lineBreak)
+                    return
+                }
+                let isClose = buffer[behind] == .dash && buffer[behind + 1] == .dash
+                let isPadded = padded > behind
+                if isClose || isPadded || buffer.beginsHeader(at: behind) || behind == buffer.count {
+                    self = format
+                    return
+                }
+            } else if buffer.beginsPart(behind: behind), !buffer.followsDashes(found) {
+                self = format
+                return
+            }
+            index = found + 1
+        }
+        return nil
+    }
+
+    /// Whether the Content-Type's boundary ends in the dashes of the close delimiter.
+    private func isCloseDelimiterOfAnother(in buffer: BodyBuffer) -> Bool {
+        guard boundary.count > 2, boundary.suffix(2).elementsEqual("--".utf8) else { return false }
+        let shorter = DelimiterFormat(boundary: boundary.dropLast(2))
+        guard let first = shorter.search.firstIndex(in: buffer.bytes, from: 0, end: buffer.count) else { return false }
+        return buffer.lineBreak(at: first + shorter.delimiter.count) != nil
+    }
+
+    /// The format of another boundary, if the body begins with a delimiter of it.
+    private func formatBefore(in buffer: BodyBuffer) -> DelimiterFormat? {
+        var start = 0
+        while let lineBreak = buffer.lineBreak(at: start) { start += lineBreak.length }
+        let end = buffer.lineEnd(from: start, endingAtCarriageReturn: true)
+        guard buffer.bytes[start..<end].starts(with: "--".utf8), !buffer.holds(delimiter, at: start) else { return nil }
+        return DelimiterFormat(line: start..<end, of: buffer, announced: boundary)
+    }
+
+    /// The format whose first delimiter a line is, if a part's header follows.
+    private init?(line: Range<Int>, of buffer: BodyBuffer, announced: [UInt8]?) {
+        guard (1...200).contains(line.count), let lineBreak = buffer.lineBreak(at: line.upperBound) else { return nil }
+        guard buffer.beginsPart(behind: line.upperBound) else { return nil }
+        var text = buffer.bytes[line]
+        if text.starts(with: [0xEF, 0xBB, 0xBF]) { text = text.dropFirst(3) }
+        while let last = text.last, last.isBlank { text.removeLast() }
+        guard text.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }), !text.isEmpty else { return nil }
+        if text.starts(with: "--".utf8), text.count > 2 {
+            self.init(boundary: text.dropFirst(2), lineBreak: lineBreak)
+            return
+        }
+        let bare = text.drop { $0 == .dash }
+        guard !bare.isEmpty, !bare.contains(.colon) || announced.map({ bare.elementsEqual($0) }) == true else {
+            return nil
+        }
+        self.init(boundary: bare, dashes: text.count - bare.count, lineBreak: lineBreak)
+    }
+}
+
+extension BodyBuffer {
+    /// Whether a field of a part's header begins here.
+    func beginsHeader(at index: Int) -> Bool {
+        holds("content-disposition", at: index) || holds("content-type", at: index)
+            || holds("content-transfer-encoding", at: index) || holds("content-length", at: index)
+    }
+
+    /// Whether a line ends here and a part's header begins on the next line, or after one blank line.
+    func beginsPart(behind index: Int) -> Bool {
+        guard let lineBreak = lineBreak(at: index) else { return false }
+        let next = index + lineBreak.length
+        if beginsHeader(at: next) { return true }
+        guard let second = self.lineBreak(at: next) else { return false }
+        return beginsHeader(at: next + second.length)
+    }
+
+    /// Whether the line begins with more dashes than a delimiter has.
+    func followsDashes(_ index: Int) -> Bool {
+        var start = index
+        while let byte = self[start - 1], byte == .dash { start -= 1 }
+        return start < index && (start == 0 || lineBreak(before: start) != nil)
+    }
+
+    func holdsByteOrderMark(before index: Int) -> Bool {
+        index == 3 && offset == 0 && holds([0xEF, 0xBB, 0xBF], at: 0)
+    }
+}
+
+/// What the bytes of a delimiter turned out to be.
+enum DelimiterLine {
+    /// Content.
+    case content
+    /// Content, as a line that differs from a delimiter only at its end.
+    case lookalike
+    /// A delimiter for every receiver, but content for the sender: no part follows.
+    case heldByContent
+    case delimiter(Delimiter)
+
+    struct Delimiter {
+        /// Where the content before it ends.
+        let contentEnd: Int
+        /// Where the next header begins, or the bytes after the close delimiter's line.
+        let next: Int
+        let isClose: Bool
+        var findings: [Finding] = []
+    }
+}
+
+/// Distinguishes delimiters from content, and finds what is wrong with them.
+struct DelimiterReader {
+    let buffer: BodyBuffer
+    let format: DelimiterFormat
+    /// The part whose content is read.
+    let partIndex: Int?
+
+    /// - Parameters:
+    ///   - index: The index of the delimiter.
+    ///   - isAtStart: Whether it begins the body or a part's content: then it needs no line break before it.
+    func line(at index: Int, isAtStart: Bool) -> DelimiterLine {
+        let dashes = isAtStart ? 0 : buffer.dashes(before: index, atMost: 2 - format.dashes)
+        let start = index - dashes
+        let before = isAtStart ? nil : buffer.lineBreak(before: start)
+        let contentEnd = start - (before?.length ?? 0)
+        let behind = index + format.delimiter.count
+        let isProper = isAtStart || before == .crlf || (before != nil && before == format.lineBreak)
+        guard var ending = ending(behind, ofLine: isProper) else {
+            return isProper && before != nil ? .lookalike : .content
+        }
+        guard isProper || ending.isCertain else { return .content }
+        if !isProper, buffer.followsDashes(start) { return .lookalike }
+        // A boundary without dashes may occur in any text. It is a delimiter only if a part follows.
+        if format.dashes == 0, !ending.isCertain, !isAtStart { return .content }
+        if isProper, partIndex != nil, !ending.isClose, buffer.holdsNoHeader(at: ending.next, of: format) {
+            return .heldByContent
+        }
+        var findings: [Finding] = []
+        if let before, before != .crlf {
+            findings.append(bareLineBreak(before, at: contentEnd))
+        } else if before == nil, !isAtStart {
+            findings.append(
+                missingLineBreak(
+                    at: start,
+                    ending.isClose
+                        ? "The close delimiter does not begin a line: there is no CRLF between the content and it."
+                        : "The delimiter does not begin a line: servers read it, and the part after it, as content."))
+        }
+        if format.dashes + dashes < 2 { findings.append(missingDashes(at: start, format.dashes + dashes)) }
+        ending.findings = findings + ending.findings
+        return .delimiter(
+            .init(contentEnd: contentEnd, next: ending.next, isClose: ending.isClose, findings: ending.findings))
+    }
+
+    private struct Ending {
+        let next: Int
+        var isClose = false
+        /// Whether what follows shows that this is a delimiter, even in the middle of a line.
+        var isCertain = false
+        var findings: [Finding] = []
+    }
+
+    /// The end of a delimiter after its boundary; `nil` if it is content.
+    ///
+    /// - Parameter isLine: Whether the delimiter begins a line. If not, text after it makes it content.
+    private func ending(_ behind: Int, ofLine isLine: Bool) -> Ending? {
+        if let close = closing(behind, ofLine: isLine) { return close }
+        let padded = buffer.skippingBlanks(from: behind)
+        if let lineBreak = buffer.lineBreak(at: padded) {
+            var ending = Ending(next: padded + lineBreak.length, isCertain: buffer.beginsPart(behind: padded))
+            if padded > behind {
+                ending.findings.append(
+                    Finding(
+                        .paddedDelimiter, at: buffer.offset(of: behind), length: padded - behind,
+                        part: partIndex, "\(padded - behind) blanks follow the boundary on the same line.",
+                        edits: [Edit(at: buffer.offset(of: behind), length: Int64(padded - behind), [])]))
+            }
+            if lineBreak != .crlf { ending.findings.append(bareLineBreak(lineBreak, at: padded)) }
+            return ending
+        }
+        if buffer.beginsHeader(at: padded) {
+            return Ending(
+                next: padded, isCertain: true,
+                findings: [
+                    Finding(
+                        .missingLineBreakAfterDelimiter, at: buffer.offset(of: behind), part: partIndex,
+                        "The part's header begins on the delimiter's line.",
+                        edits: [Edit(at: buffer.offset(of: behind), length: Int64(padded - behind), "\r\n".utf8)])
+                ])
+        }
+        guard padded > behind, isLine else { return nil }
+        let end = buffer.lineEnd(from: padded, endingAtCarriageReturn: format.lineBreak == .cr)
+        return Ending(
+            next: end + (buffer.lineBreak(at: end)?.length ?? 0),
+            findings: [
+                Finding(
+                    .malformedDelimiter, at: buffer.offset(of: padded), length: min(end - padded, 40),
+                    part: partIndex, "More than spaces and tabs follow the delimiter on the same line.")
+            ])
+    }
+
+    /// The end of the last delimiter after its boundary, well-formed or not.
+    private func closing(_ behind: Int, ofLine isLine: Bool) -> Ending? {
+        if buffer[behind] == .dash, buffer[behind + 1] == .dash {
+            let padded = buffer.skippingBlanks(from: behind + 2)
+            if let lineBreak = buffer.lineBreak(at: padded) {
+                let next = padded + lineBreak.length
+                var ending = Ending(next: next, isClose: true, isCertain: buffer.isLast && next == buffer.count)
+                if lineBreak != .crlf { ending.findings.append(bareLineBreak(lineBreak, at: padded)) }
+                return ending
+            }
+            if padded == buffer.count, buffer.isLast { return Ending(next: padded, isClose: true, isCertain: true) }
+            return isLine ? Ending(next: padded, isClose: true, findings: [textBehind(padded)]) : nil
+        }
+        guard buffer.isLast, partIndex != nil, let length = wrongDashes(behind) else { return nil }
+        let end = buffer.offset(of: buffer.count)
+        let found = buffer.offset(of: behind)
+        return Ending(
+            next: buffer.count, isClose: true, isCertain: true,
+            findings: [
+                Finding(
+                    .wrongCloseDelimiter, at: found, length: length, part: partIndex,
+                    length == 0
+                        ? "The last delimiter has no dashes after its boundary: servers wait for another part."
+                        : "The last delimiter does not end in two hyphens.",
+                    edits: [Edit(at: found, length: end - found, "--\r\n".utf8)])
+            ])
+    }
+
+    /// The length of whatever replaces the close delimiter's dashes, if only a line break follows.
+    private func wrongDashes(_ behind: Int) -> Int? {
+        let rest = buffer.bytes[min(behind, buffer.count)...]
+        guard rest.count <= 8 else { return nil }
+        var dashes = Array(rest)
+        while let last = dashes.last, last.isBlank || last == .carriageReturn || last == .lineFeed {
+            dashes.removeLast()
+        }
+        let typographic: [[UInt8]] = [[], [.dash], Array("–".utf8), Array("—".utf8), Array("−".utf8), Array("——".utf8)]
+        return typographic.contains(dashes) ? dashes.count : nil
+    }
+
+    private func textBehind(_ index: Int) -> Finding {
+        let offset = buffer.offset(of: index)
+        let end = buffer.lineEnd(from: index, endingAtCarriageReturn: format.lineBreak == .cr)
+        let rest = buffer.offset(of: buffer.count) - offset
+        let isRest = buffer.isLast && format.search.firstIndex(in: buffer.bytes, from: index, end: buffer.count) == nil
+        return Finding(
+            .textAfterCloseDelimiter, at: offset, length: min(end - index, 40),
+            "Text follows the close delimiter on the same line.",
+            edits: isRest ? [Edit(at: offset, length: rest, "\r\n".utf8)] : nil)
+    }
+
+    private func missingLineBreak(at index: Int, _ message: String) -> Finding {
+        let offset = buffer.offset(of: index)
+        return Finding(
+            .missingLineBreakBeforeDelimiter, at: offset, part: partIndex, message,
+            edits: [Edit(at: offset, "\r\n".utf8)])
+    }
+
+    private func missingDashes(at index: Int, _ count: Int) -> Finding {
+        let offset = buffer.offset(of: index)
+        return Finding(
+            .delimiterWithoutDashes, at: offset, length: count + format.boundary.count, part: partIndex,
+            "The delimiter has \(count == 0 ? "no dashes" : "one dash") before its boundary.",
+            edits: [Edit(at: offset, Array(repeating: .dash, count: 2 - count))])
+    }
+
+    func bareLineBreak(_ lineBreak: LineBreak, at index: Int) -> Finding {
+        .bareLineBreak(lineBreak, at: buffer.offset(of: index), part: partIndex)
+    }
+}
+
+extension Finding {
+    static func bareLineBreak(_ lineBreak: LineBreak, at offset: Int64, part partIndex: Int?) -> Finding {
+        Finding(
+            .bareLineBreak, at: offset, length: 1, part: partIndex,
+            lineBreak == .lf
+                ? "A delimiter or header line ends in LF without CR."
+                : "A delimiter or header line ends in CR without LF.",
+            edits: [Edit(at: offset, length: 1, "\r\n".utf8)])
+    }
+}

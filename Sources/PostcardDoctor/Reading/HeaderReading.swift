@@ -1,0 +1,235 @@
+import PostcardForm
+
+/// What a part's header says, as far as it can be read, and what is wrong with it.
+struct HeaderReading {
+    let name: String
+    let filename: String?
+    let contentType: String?
+    let fields: [(name: String, value: String)]
+    private(set) var findings: [Finding] = []
+
+    /// Offsets in the body, for later findings.
+    let offset: Int64
+    let contentTypeField: Located?
+    let nameValue: Located?
+    let filenameValue: Located?
+
+    /// Bytes of the header and their offset.
+    struct Located {
+        let offset: Int64
+        let bytes: [UInt8]
+        /// Whether they are unchanged, so that offsets within them are exact.
+        var isExact = true
+
+        /// A media type without its parameters.
+        var essence: ArraySlice<UInt8> { bytes.prefix { $0 != .semicolon && !$0.isBlank } }
+    }
+
+    var isFile: Bool { filename != nil }
+
+    init(_ text: HeaderText, partIndex: Int, offset: Int64) {
+        var fixer = HeaderFixer(text: text, partIndex: partIndex)
+        let header = fixer.read()
+        let fixed = fixer.text
+        self.offset = offset
+        findings = fixer.findings
+        contentTypeField = fixed.field("content-type").map {
+            Located(offset: fixed.offset(of: $0.value.lowerBound), bytes: Array(fixed.bytes[$0.value]))
+        }
+        let disposition = fixed.field("content-disposition").map {
+            DispositionReading(fixed.bytes, in: $0.value)
+        }
+        let original = text.field("content-disposition").map { DispositionReading(text.bytes, in: $0.value) }
+        let locate: (String) -> Located? = { name in
+            if let parameter = original?.parameter(name), parameter.fault == nil, parameter.foreignQuotes == nil {
+                let value = parameter.value
+                return Located(offset: text.offset(of: value.lowerBound), bytes: Array(text.bytes[value]))
+            }
+            return disposition?.parameter(name).map {
+                Located(
+                    offset: fixed.offset(of: $0.value.lowerBound), bytes: Array(fixed.bytes[$0.value]),
+                    isExact: false)
+            }
+        }
+        nameValue = locate("name")
+        filenameValue = locate("filename")
+        if let header {
+            name = header.name
+            filename = header.filename
+            contentType = header.contentType
+            fields = header.fields
+            // The same filename twice, as .NET writes it, is read the same by all; one in the encoded words of RFC 2047
+            // is not.
+            let plain = disposition?.parameter("filename").map { fixed.bytes[$0.value] }
+            let isRepeated = plain.map { !$0.starts(with: "=?".utf8) } ?? false
+            findings += header.warnings.filter { $0.code != .extendedFilename || !isRepeated }.map {
+                Finding($0, at: fixed.offset(of: Int(clamping: $0.offset) - 5), part: partIndex)
+            }
+            findings += ["name", "filename"].compactMap { name in
+                disposition?.parameter(name)?.quotesInName(in: fixed, partIndex)
+            }
+        } else {
+            name = nameValue.map { String(decoding: $0.bytes, as: UTF8.self) } ?? ""
+            filename = filenameValue.map { String(decoding: $0.bytes, as: UTF8.self) }
+            contentType = contentTypeField.map { String(decoding: $0.bytes, as: UTF8.self) }
+            fields = fixed.fields.map { (fixed.text($0.name), fixed.text($0.value)) }
+        }
+    }
+}
+
+extension DispositionReading.Parameter {
+    /// For every receiver, quotes of another kind are part of the value.
+    fileprivate func quotesInName(in text: HeaderText, _ partIndex: Int) -> Finding? {
+        foreignQuotes.map { range in
+            Finding(
+                .quotesInName, at: text.offset(of: range.lowerBound), length: range.count, part: partIndex,
+                "The quotes around the \(name) are not double quotes, and are read as part of it.",
+                edits: [text.edit(range, with: DispositionReading.quoted(text.bytes[value]))])
+        }
+    }
+}
+
+/// Parses a header again and again, and fixes one problem each time.
+struct HeaderFixer {
+    private(set) var text: HeaderText
+    let partIndex: Int
+    private(set) var findings: [Finding] = []
+
+    /// No real header has more problems.
+    private static let maximumSteps = 8
+
+    init(text: HeaderText, partIndex: Int) {
+        self.text = text
+        self.partIndex = partIndex
+    }
+
+    /// - Returns: `nil` if it cannot be parsed to its end.
+    mutating func read() -> PartHeader? {
+        for _ in 0..<Self.maximumSteps {
+            do throws(FormProblem) {
+                return try text.parsed()
+            } catch {
+                guard fix(error) else { return nil }
+            }
+        }
+        return nil
+    }
+
+    /// Notes a problem, and fixes it so that parsing can continue.
+    private mutating func fix(_ problem: FormProblem) -> Bool {
+        let index = Int(clamping: problem.offset)
+        switch problem.code {
+        case .malformedHeaderField: return fixField(at: index, problem)
+        case .malformedParameter: return fixDisposition(problem, isCertain: true)
+        case .dispositionNotFormData:
+            guard let field = text.field("content-disposition"),
+                DispositionReading(text.bytes, in: field.value).parameter("name") != nil
+            else { return note(problem) }
+            return fixDisposition(problem, isCertain: true)
+        case .duplicateParameter: return fixDisposition(problem, isCertain: false)
+        case .nulInHeader, .bareLineBreak:
+            note(problem)
+            guard text.bytes.indices.contains(index) else { return false }
+            text.replace(index..<(index + 1), with: [.space])
+            return true
+        case .duplicateContentDisposition:
+            let line = index..<min(text.lineEnd(from: index) + 2, text.bytes.count)
+            note(problem)
+            text.replace(line, with: [])
+            return true
+        case .contradictingFilenames:
+            note(problem)
+            let end = text.lineEnd(from: index)
+            let last = text.bytes[index..<end].firstIndex(of: .semicolon) ?? end
+            text.replace(index..<last, with: [])
+            return true
+        default: return note(problem)
+        }
+    }
+
+    @discardableResult
+    private mutating func note(_ problem: FormProblem) -> Bool {
+        let isMissing = problem.code == .missingContentDisposition
+        let place = isMissing ? text.start : text.offset(of: Int(clamping: problem.offset))
+        findings.append(Finding(problem, at: place, part: partIndex))
+        return false
+    }
+
+    /// Fixes a malformed field: a blank before its colon, or something else.
+    private mutating func fixField(at start: Int, _ problem: FormProblem) -> Bool {
+        var index = start
+        while index < text.bytes.count, text.bytes[index].isTokenCharacter { index += 1 }
+        var colon = index
+        while colon < text.bytes.count, text.bytes[colon].isBlank { colon += 1 }
+        let end = min(text.lineEnd(from: start) + 2, text.bytes.count)
+        guard index > start, colon > index, colon < text.bytes.count, text.bytes[colon] == .colon else {
+            if let blank = missingColon(from: start, to: index) {
+                findings.append(
+                    Finding(
+                        .malformedHeaderField, at: text.offset(of: blank), part: partIndex,
+                        "The header field \(text.text(start..<blank)) has no colon.", fix: problem.fix,
+                        edits: [text.edit(blank..<blank, with: [.colon])]))
+                text.replace(blank..<blank, with: [.colon])
+                return true
+            }
+            note(problem)
+            guard start < end else { return false }
+            text.replace(start..<end, with: [])
+            return true
+        }
+        findings.append(
+            Finding(
+                .blankBeforeColon, at: text.offset(of: index), length: colon - index, part: partIndex,
+                "There is a blank between \(text.text(start..<index)) and its colon.",
+                edits: [text.edit(index..<colon, with: [])]))
+        text.replace(index..<colon, with: [])
+        return true
+    }
+
+    /// Where the colon of a well-known field is missing.
+    private func missingColon(from start: Int, to end: Int) -> Int? {
+        let name = text.bytes[start..<end].map(\.asciiLowercased)
+        let isKnown = ["content-disposition", "content-type"].contains { name.elementsEqual($0.utf8) }
+        return isKnown && end < text.bytes.count && text.bytes[end].isBlank ? end : nil
+    }
+
+    /// Writes the Content-Disposition as it was meant.
+    private mutating func fixDisposition(_ problem: FormProblem, isCertain: Bool) -> Bool {
+        guard let field = text.field("content-disposition") else { return note(problem) }
+        let reading = DispositionReading(text.bytes, in: field.value)
+        let fixed = reading.corrected(text.bytes)
+        guard !reading.parameters.isEmpty, !fixed.elementsEqual(text.bytes[field.value]) else { return note(problem) }
+        let edits = isCertain && reading.parameter("name") != nil ? [text.edit(field.value, with: fixed)] : nil
+        findings.append(finding(problem, reading, edits))
+        text.replace(field.value, with: fixed)
+        return true
+    }
+
+    private func finding(_ problem: FormProblem, _ reading: DispositionReading, _ edits: [Edit]?) -> Finding {
+        let faulty = reading.parameters.first { $0.fault != nil }
+        if problem.code == .malformedParameter, let faulty, let fault = faulty.fault {
+            let place = text.offset(of: faulty.value.lowerBound)
+            switch fault {
+            case .unescapedQuote:
+                return Finding(
+                    .unescapedQuote, at: place, length: faulty.value.count, part: partIndex,
+                    "The value of \(faulty.name) holds a quote that ends it too early.", edits: edits)
+            case .unquoted:
+                return Finding(
+                    .unquotedValue, at: place, length: faulty.value.count, part: partIndex,
+                    "The value of \(faulty.name) has blanks or quotes in it, and no quotes around it.", edits: edits)
+            case .unclosed:
+                return Finding(
+                    .malformedParameter, at: place, length: faulty.value.count, part: partIndex,
+                    "The quoted value of \(faulty.name) is not closed.", fix: problem.fix, edits: edits)
+            case .blanksAroundEquals:
+                return Finding(
+                    .malformedParameter, at: place, length: faulty.value.count, part: partIndex,
+                    "There are blanks around the equals sign of \(faulty.name).", fix: problem.fix, edits: edits)
+            }
+        }
+        return Finding(
+            problem.code, at: text.offset(of: Int(clamping: problem.offset)), part: partIndex, problem.message,
+            fix: problem.fix, edits: edits)
+    }
+}

@@ -1,0 +1,208 @@
+#if Pictures && !canImport(ImageIO)
+import CPictureCodecs
+import PostcardForm
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// libjpeg-turbo, libpng, libwebp and libheif.
+struct LibraryCodec: PictureCodec {
+    /// The most bytes that a picture may need which cannot be read row by row.
+    static let memory = 512 << 20
+
+    func complete(_ head: PictureHead, of source: PictureSource) throws -> PictureHead {
+        switch head.type {
+        case .heic?, .heif?, .avif?: break
+        default: throw PictureFitError.unsupported(head.type)
+        }
+        var (width, height): (UInt32, UInt32) = (0, 0)
+        var failure = picture_failure()
+        try source.withLibrarySource { source in
+            guard picture_measure_heif(source, &width, &height, &failure) == PICTURE_OK else {
+                throw failure.error(head.type)
+            }
+        }
+        var head = head
+        // As it is shown: the library turns the pixels itself.
+        head.storedSize = PictureSize(width: Int(clamping: width), height: Int(clamping: height))
+        return head
+    }
+
+    func open(
+        _ source: PictureSource, head: PictureHead, edge: Int, maximumBytes: Int64
+    ) throws -> any DecodedPicture {
+        let receiver = RowReceiver(edge: edge, orientation: head.orientation, maximumBytes: maximumBytes)
+        // An eighth, a quarter or a half of the picture is decoded if it has enough pixels to be scaled well.
+        let smallest = Double(edge) * 1.3
+        var options = picture_options(smallest_edge: UInt32(clamping: Int64(smallest)), memory: Self.memory)
+        var failure = picture_failure()
+        let code = source.withLibrarySource { source in
+            receiver.withSink { sink in
+                switch head.type {
+                case .jpeg?: picture_read_jpeg(source, &options, sink, &failure)
+                case .png?: picture_read_png(source, &options, sink, &failure)
+                case .webP?: picture_read_webp(source, &options, sink, &failure)
+                case .heic?, .heif?, .avif?: picture_read_heif(source, &options, sink, &failure)
+                default: picture_failure.unsupported(&failure)
+                }
+            }
+        }
+        if code == PICTURE_STOPPED { throw CancellationError() }
+        guard code == PICTURE_OK else { throw failure.error(head.type) }
+        guard let pixels = receiver.pixels else { throw PictureFitError.damaged("the file ends within its pixels") }
+        return LibraryPicture(original: pixels, profile: receiver.profile)
+    }
+}
+
+/// Decoded pixels, at the first edge that is tried.
+struct LibraryPicture: DecodedPicture {
+    let original: PicturePixels
+    let profile: [UInt8]
+    /// The pixels at another edge, made of the original ones.
+    var smaller: PicturePixels?
+
+    init(original: PicturePixels, profile: [UInt8]) {
+        self.original = original
+        self.profile = profile
+    }
+
+    var fixedBytes: Int64 { 600 + Int64(profile.count) }
+
+    mutating func encode(_ encoding: PictureFit.Encoding) throws -> EncodedPicture {
+        if original.size.scaled(toEdge: encoding.edge) == original.size {
+            return try encode(original, quality: encoding.quality)
+        }
+        if smaller?.size.longerEdge != encoding.edge {
+            smaller = nil
+            smaller = original.scaled(toEdge: encoding.edge)
+        }
+        return try encode(smaller ?? original, quality: encoding.quality)
+    }
+
+    private func encode(_ pixels: PicturePixels, quality: Int) throws -> EncodedPicture {
+        var bytes: UnsafeMutablePointer<UInt8>?
+        var count = 0
+        var failure = picture_failure()
+        let code = RowReceiver.none.withSink { sink in
+            profile.withUnsafeBufferPointer { profile in
+                pixels.bytes.withUnsafeBufferPointer { samples in
+                    var rows = picture_rows()
+                    rows.width = UInt32(clamping: pixels.size.width)
+                    rows.height = UInt32(clamping: pixels.size.height)
+                    rows.channels = UInt32(clamping: pixels.channels)
+                    rows.profile = profile.isEmpty ? nil : profile.baseAddress
+                    rows.profile_count = profile.count
+                    return picture_write_jpeg(
+                        samples.baseAddress, &rows, Int32(clamping: quality), true, sink, &bytes, &count, &failure)
+                }
+            }
+        }
+        if code == PICTURE_STOPPED { throw CancellationError() }
+        guard code == PICTURE_OK, let bytes else { throw PictureFitError.notEncodable(failure.text) }
+        defer { picture_free(bytes) }
+        return EncodedPicture(bytes: Data(bytes: bytes, count: count), size: pixels.size)
+    }
+}
+
+/// Receives rows from the library.
+private final class RowReceiver {
+    private let edge: Int
+    private let orientation: PictureOrientation
+    private let maximumBytes: Int64
+    private var scaler: RowScaler?
+    private var rows = 0
+    private(set) var profile: [UInt8] = []
+
+    init(edge: Int, orientation: PictureOrientation, maximumBytes: Int64) {
+        self.edge = edge
+        self.orientation = orientation
+        self.maximumBytes = maximumBytes
+    }
+
+    /// For an encoder, which only asks whether to go on.
+    static var none: RowReceiver { RowReceiver(edge: 0, orientation: .upright, maximumBytes: 0) }
+
+    /// The pixels, once all rows were received.
+    var pixels: PicturePixels? {
+        guard let scaler, scaler.isComplete else { return nil }
+        return scaler.pixels
+    }
+
+    func start(_ rows: picture_rows) {
+        let size = PictureSize(width: Int(clamping: rows.width), height: Int(clamping: rows.height))
+        let channels = Int(clamping: rows.channels)
+        scaler = RowScaler(from: size, channels: channels, to: size.scaled(toEdge: edge), orientation: orientation)
+        guard let start = rows.profile else { return }
+        let found = UnsafeBufferPointer(start: start, count: rows.profile_count)
+        if PicturePlan.keepsProfile(found, count: found.count, isGrey: channels == 1, maximumBytes: maximumBytes) {
+            profile = Array(found)
+        }
+    }
+
+    /// - Returns: Whether to go on.
+    func receive(_ row: UnsafePointer<UInt8>) -> Bool {
+        scaler?.receive(row)
+        rows += 1
+        return rows % 64 != 0 || !Task.isCancelled
+    }
+
+    func withSink<Result>(_ body: (UnsafePointer<picture_sink>) throws -> Result) rethrows -> Result {
+        var sink = picture_sink(
+            context: Unmanaged.passUnretained(self).toOpaque(),
+            start: { context, rows in
+                guard let context, let rows else { return false }
+                Unmanaged<RowReceiver>.fromOpaque(context).takeUnretainedValue().start(rows.pointee)
+                return !Task.isCancelled
+            },
+            row: { context, row in
+                guard let context, let row else { return false }
+                return Unmanaged<RowReceiver>.fromOpaque(context).takeUnretainedValue().receive(row)
+            },
+            proceed: { _ in !Task.isCancelled })
+        return try withExtendedLifetime(self) { try body(&sink) }
+    }
+}
+
+extension PictureSource {
+    fileprivate func withLibrarySource<Result>(
+        _ body: (UnsafePointer<picture_source>) throws -> Result
+    ) rethrows -> Result {
+        switch self {
+        case .file(let url):
+            try url.path.withCString { path in
+                var source = picture_source(path: path, bytes: nil, count: 0)
+                return try body(&source)
+            }
+        case .bytes(let data):
+            try data.withUnsafeBytes { bytes in
+                let start = bytes.bindMemory(to: UInt8.self).baseAddress
+                var source = picture_source(path: nil, bytes: start, count: bytes.count)
+                return try body(&source)
+            }
+        }
+    }
+}
+
+extension picture_failure {
+    fileprivate static func unsupported(_ failure: inout picture_failure) -> Int32 {
+        failure.code = Int32(PICTURE_UNSUPPORTED)
+        return failure.code
+    }
+
+    fileprivate var text: String {
+        withUnsafeBytes(of: message) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+    }
+
+    fileprivate func error(_ type: MediaType?) -> PictureFitError {
+        switch Int(code) {
+        case Int(PICTURE_DAMAGED): .damaged(text)
+        case Int(PICTURE_MEMORY): .tooMuchMemory(text)
+        case Int(PICTURE_UNREADABLE): .unreadable(text)
+        default: .unsupported(type, text.isEmpty ? nil : text)
+        }
+    }
+}
+#endif

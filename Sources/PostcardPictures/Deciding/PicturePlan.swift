@@ -1,0 +1,99 @@
+import PostcardForm
+
+/// What is known about a picture from its first bytes, without decoding it.
+struct PictureHead: Equatable {
+    /// What it is by its bytes, whatever its name.
+    var type: MediaType?
+    /// The size of the pixels as they are stored; `nil` if only the codec can tell.
+    var storedSize: PictureSize?
+    /// How the stored pixels have to be turned.
+    var orientation = PictureOrientation.upright
+    var isAnimated = false
+    /// The number of the file's bytes.
+    var bytes: Int64
+
+    /// The size as it is shown.
+    var size: PictureSize? { storedSize.map { orientation.size(of: $0) } }
+}
+
+/// What is done with a picture.
+enum PicturePlan: Equatable {
+    /// It is sent as it is.
+    case original
+    /// It is encoded as decided by a search.
+    case encode(PictureFit)
+    /// It cannot be made to fit.
+    case refuse(PictureFitError.Code)
+
+    /// - Parameters:
+    ///   - head: What is known about the picture, with its size.
+    ///   - limit: What it must fit into.
+    init(for head: PictureHead, size: PictureSize, limit: PictureLimit) {
+        let maximumEdge = max(limit.maximumEdge, 1)
+        let isAccepted = head.type.map { limit.acceptedTypes.union([.jpeg]).contains($0) } ?? false
+        if isAccepted, head.bytes <= limit.maximumBytes, size.longerEdge <= maximumEdge {
+            self = .original
+        } else if size.width < 1 || size.height < 1 {
+            self = .refuse(.damaged)
+        } else if head.isAnimated {
+            self = .refuse(.animated)
+        } else if size.pixels > limit.maximumPixels || size.longerEdge > Self.longestEdge {
+            self = .refuse(.tooManyPixels)
+        } else {
+            // A JPEG never gets larger. Other types compress other pictures better, and have no such bound.
+            let bytes = head.type == .jpeg ? min(limit.maximumBytes, head.bytes) : limit.maximumBytes
+            self = .encode(PictureFit(edge: min(size.longerEdge, maximumEdge), maximumBytes: bytes))
+        }
+    }
+
+    /// The longest edge that a JPEG may have. A row of more would also take much memory.
+    static let longestEdge = 65_535
+
+    /// Whether a color profile is kept: not one for other colors than the pixels have now, and not one that takes much
+    /// of the limit.
+    ///
+    /// - Parameters:
+    ///   - profile: An ICC profile (ICC.1 §7.2), or its beginning.
+    ///   - count: The number of its bytes.
+    ///   - isGrey: Whether the pixels are grey, not RGB.
+    ///   - maximumBytes: The most bytes of the picture.
+    static func keepsProfile(
+        _ profile: some Collection<UInt8>, count: Int, isGrey: Bool, maximumBytes: Int64
+    ) -> Bool {
+        guard profile.count >= 40, count > 0, Int64(count) <= maximumBytes / 4 else { return false }
+        return profile.dropFirst(16).prefix(4).elementsEqual((isGrey ? "GRAY" : "RGB ").utf8)
+    }
+}
+
+/// How stored pixels have to be turned to be upright, as EXIF numbers it (Exif 3.0 §4.6.5, Orientation).
+enum PictureOrientation: Int, CaseIterable {
+    case upright = 1
+    case mirrored, upsideDown, mirroredUpsideDown
+    case mirroredAndTurnedLeft, turnedLeft, mirroredAndTurnedRight, turnedRight
+
+    /// Whether width and height change places.
+    var swapsEdges: Bool { rawValue >= 5 }
+
+    func size(of stored: PictureSize) -> PictureSize {
+        swapsEdges ? PictureSize(width: stored.height, height: stored.width) : stored
+    }
+
+    /// Where a stored pixel goes.
+    ///
+    /// - Parameter stored: The size of the stored pixels.
+    /// - Returns: The place of the first stored pixel in the upright picture, counted in pixels, and the steps to the
+    ///   place of the next stored pixel and of the next stored row.
+    func steps(in stored: PictureSize) -> (first: Int, pixel: Int, row: Int) {
+        let (width, height) = (stored.width, stored.height)
+        return switch self {
+        case .upright: (0, 1, width)
+        case .mirrored: (width - 1, -1, width)
+        case .upsideDown: (width * height - 1, -1, -width)
+        case .mirroredUpsideDown: (width * (height - 1), 1, -width)
+        case .mirroredAndTurnedLeft: (0, height, 1)
+        case .turnedLeft: (height - 1, height, -1)
+        case .mirroredAndTurnedRight: (width * height - 1, -height, -1)
+        case .turnedRight: (height * (width - 1), -height, 1)
+        }
+    }
+}

@@ -1,0 +1,149 @@
+import PostcardForm
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// Why a picture could not be made to fit its limit.
+///
+/// ```swift
+/// do {
+///     return try await fitter.fit(photo, to: limit)
+/// } catch let error as PictureFitError where error.code == .cannotFit {
+///     print(error.message, error.advice)
+/// }
+/// ```
+public struct PictureFitError: Error, Sendable, CustomStringConvertible {
+    /// The kind of failure; stable across versions.
+    public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
+        /// The kind as a word, such as `cannot-fit`, for logs and for programs that read them.
+        public let rawValue: String
+
+        /// Makes a kind of failure from its word, known or not.
+        public init(rawValue: String) {
+            self.rawValue = rawValue
+        }
+
+        /// The file cannot be opened or read.
+        public static let unreadable = Code(rawValue: "unreadable")
+        /// The file is cut off or damaged.
+        public static let damaged = Code(rawValue: "damaged")
+        /// The file is no picture, or of a type or color model that cannot be decoded here.
+        public static let unsupported = Code(rawValue: "unsupported")
+        /// The picture is animated and does not fit: a JPEG would show its first frame only.
+        public static let animated = Code(rawValue: "animated")
+        /// The picture has more pixels than ``PictureLimit/maximumPixels``.
+        public static let tooManyPixels = Code(rawValue: "too-many-pixels")
+        /// The picture has to be decoded as a whole, and needs too much memory for that.
+        public static let tooMuchMemory = Code(rawValue: "too-much-memory")
+        /// The picture has too many bytes even at quality 50 and 640 pixels.
+        public static let cannotFit = Code(rawValue: "cannot-fit")
+        /// The pixels could not be encoded.
+        public static let notEncodable = Code(rawValue: "not-encodable")
+        /// The new file could not be written.
+        public static let notWritable = Code(rawValue: "not-writable")
+        /// The package was built without the libraries that decode pictures.
+        public static let builtWithoutPictures = Code(rawValue: "built-without-pictures")
+
+        public var description: String { rawValue }
+    }
+
+    /// The kind of failure.
+    public let code: Code
+
+    /// What happened.
+    public let message: String
+
+    /// What would help.
+    public let advice: String
+
+    /// The system's error, if there is one.
+    public let underlying: (any Error)?
+
+    public var description: String { "\(message) \(advice)" }
+
+    init(_ code: Code, _ message: String, advice: String, underlying: (any Error)? = nil) {
+        self.code = code
+        self.message = message
+        self.advice = advice
+        self.underlying = underlying
+    }
+}
+
+extension PictureFitError {
+    static func unreadable(_ reason: String, underlying: (any Error)? = nil) -> PictureFitError {
+        PictureFitError(
+            .unreadable, "The picture cannot be read: \(reason).",
+            advice: "Check that the file exists and is complete.",
+            underlying: underlying)
+    }
+
+    static func damaged(_ reason: String) -> PictureFitError {
+        PictureFitError(
+            .damaged, "The picture is damaged: \(reason).",
+            advice: "Download or export it again, or send the original as it is.")
+    }
+
+    static func unsupported(_ type: MediaType?, _ reason: String? = nil) -> PictureFitError {
+        let detail = reason.map { ": \($0)" } ?? ""
+        guard let type else {
+            return PictureFitError(
+                .unsupported, "The file is no picture of a known type\(detail).",
+                advice: "Export it as a JPEG or a PNG, or send the original as it is.")
+        }
+        return PictureFitError(
+            .unsupported, "A picture of this kind (\(type)) cannot be decoded here\(detail).",
+            advice: "Export it as a JPEG or a PNG, or send the original as it is.")
+    }
+
+    static func animated(_ type: MediaType) -> PictureFitError {
+        PictureFitError(
+            .animated, "The picture (\(type)) is animated and larger than allowed.",
+            advice: "Export it with fewer frames or as a video, or send the original as it is.")
+    }
+
+    static func tooManyPixels(_ size: PictureSize, limit: Int64) -> PictureFitError {
+        PictureFitError(
+            .tooManyPixels, "The picture has \(size) pixels, more than the \(limit) that are decoded.",
+            advice: "If the file is to be trusted, raise the limit's maximumPixels, or scale the picture down first.")
+    }
+
+    static func tooMuchMemory(_ reason: String) -> PictureFitError {
+        PictureFitError(
+            .tooMuchMemory, "Decoding the picture needs too much memory: \(reason).",
+            advice: "Scale it down first, or export it as a baseline JPEG.")
+    }
+
+    static func cannotFit(_ limit: Int64, smallest: Int64?, edge: Int, quality: Int) -> PictureFitError {
+        let found = smallest.map { " It has \($0) bytes with quality \(quality) and an edge of \(edge) pixels." } ?? ""
+        return PictureFitError(
+            .cannotFit, "The picture cannot be made to fit into \(limit) bytes.\(found)",
+            advice: "Allow more bytes for each picture, or send fewer of them in one form.")
+    }
+
+    static func notEncodable(_ reason: String) -> PictureFitError {
+        PictureFitError(
+            .notEncodable, "The picture cannot be encoded: \(reason).", advice: "Send the original as it is.")
+    }
+
+    static func notWritable(_ folder: String, underlying: any Error) -> PictureFitError {
+        PictureFitError(
+            .notWritable, "The smaller picture cannot be saved to \(folder): \(underlying).",
+            advice: "Free some space, or choose another folder.", underlying: underlying)
+    }
+
+    static let builtWithoutPictures = PictureFitError(
+        .builtWithoutPictures, "The picture is larger than allowed, and Postcard was built without pictures.",
+        advice: "Install libjpeg-turbo, libpng, libwebp and libheif with their headers, and build with the package's "
+            + "trait Pictures: swift build --traits default,Pictures.")
+}
+
+extension PictureFitError: LocalizedError {
+    /// What happened; the same as ``message``.
+    public var errorDescription: String? { message }
+
+    /// What would help; the same as ``advice``.
+    public var recoverySuggestion: String? { advice }
+}

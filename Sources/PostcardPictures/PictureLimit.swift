@@ -1,0 +1,92 @@
+public import PostcardForm
+
+/// The bytes and pixels that a picture may have.
+///
+/// ```swift
+/// var limit = PictureLimit(maximumBytes: 1_000_000)
+/// limit.acceptedTypes = [.jpeg]
+/// let picture = try await PictureFitter().fit(photo, to: limit)
+/// ```
+///
+/// A picture within the limit stays as it is, if the receiver accepts its type. Any other becomes the best JPEG that
+/// fits: scaled to ``maximumEdge`` first, never up, then with a quality from 82 down to 50, then with the next smaller
+/// edge, down to 640 pixels.
+public struct PictureLimit: Sendable, Hashable {
+    /// The most bytes of the file.
+    public var maximumBytes: Int64
+
+    /// The most pixels of the longer edge. Defaults to 2,560.
+    public var maximumEdge: Int
+
+    /// The types that the receiver accepts. A picture of another type becomes a JPEG, which is accepted always. Defaults
+    /// to what every browser shows: JPEG, PNG, WebP and GIF. To send the photos of iPhones as they are, add
+    /// `.heic`.
+    public var acceptedTypes: Set<MediaType>
+
+    /// The most pixels of a picture that is decoded. A file of a few bytes may claim any number, so this is checked
+    /// before any memory is reserved. Defaults to 100 million.
+    public var maximumPixels: Int64
+
+    /// What happens to a picture that cannot be made to fit. Defaults to ``Failure/fail``.
+    public var onFailure: Failure
+
+    /// What happens to a picture that cannot be made to fit, or not be read.
+    public enum Failure: Sendable, Hashable {
+        /// ``PictureFitError`` is thrown.
+        case fail
+        /// The original is the result, whatever its size. The caller's own limit no longer holds for it.
+        case sendOriginal
+    }
+
+    /// Makes a limit.
+    ///
+    /// - Parameters:
+    ///   - maximumBytes: The most bytes of the file.
+    ///   - maximumEdge: The most pixels of the longer edge. Defaults to 2,560.
+    ///   - acceptedTypes: The types that the receiver accepts. Defaults to JPEG, PNG, WebP and GIF.
+    ///   - maximumPixels: The most pixels of a picture that is decoded. Defaults to 100 million.
+    ///   - onFailure: What happens to a picture that cannot be made to fit. Defaults to ``Failure/fail``.
+    public init(
+        maximumBytes: Int64, maximumEdge: Int = 2560, acceptedTypes: Set<MediaType> = [.jpeg, .png, .webP, .gif],
+        maximumPixels: Int64 = 100_000_000, onFailure: Failure = .fail
+    ) {
+        self.maximumBytes = maximumBytes
+        self.maximumEdge = maximumEdge
+        self.acceptedTypes = acceptedTypes
+        self.maximumPixels = maximumPixels
+        self.onFailure = onFailure
+    }
+}
+
+/// The pixels of a picture.
+public struct PictureSize: Sendable, Hashable, CustomStringConvertible {
+    /// The pixels of a row.
+    public let width: Int
+    /// The number of rows.
+    public let height: Int
+
+    /// Makes a size.
+    public init(width: Int, height: Int) {
+        self.width = width
+        self.height = height
+    }
+
+    /// The pixels of the longer edge.
+    public var longerEdge: Int { max(width, height) }
+
+    /// All its pixels.
+    public var pixels: Int64 { Int64(width).multipliedReportingOverflow(by: Int64(height)).partialValue }
+
+    /// As a person writes it, such as `4032×3024`.
+    public var description: String { "\(width)×\(height)" }
+
+    /// The size with a shorter longer edge and the same shape; at least one pixel each way, and never larger.
+    func scaled(toEdge edge: Int) -> PictureSize {
+        guard edge < longerEdge, longerEdge > 0 else { return self }
+        func scaled(_ length: Int) -> Int {
+            let exact = Double(length) * Double(edge) / Double(longerEdge)
+            return min(max(Int(clamping: Int64(exact.rounded())), 1), length)
+        }
+        return PictureSize(width: scaled(width), height: scaled(height))
+    }
+}

@@ -1,0 +1,209 @@
+import GRDB
+import HTTPTypes
+import PostcardClient
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Enqueuing, reading and claiming uploads. Each is called within one transaction.
+extension Database {
+    /// Inserts an upload at the end of the queue.
+    func insert(_ new: NewUpload, at now: Date) throws -> QueuedUpload.ID {
+        let conditions = new.conditions
+        let isBehind =
+            try conditions.group.map { group in
+                try Bool.fetchOne(
+                    self,
+                    sql: """
+                        SELECT EXISTS (SELECT 1 FROM upload
+                            WHERE sequence = ? AND state NOT IN ('done', 'cancelled'))
+                        """, arguments: [group]) ?? false
+            } ?? false
+        let isEarly = conditions.notBefore.map { $0 > now } ?? false
+        let schedule = isBehind ? Schedule.behind : isEarly ? .delayed : .ready
+        try execute(
+            sql: """
+                INSERT INTO upload (uuid, url, method, state, schedule, due, priority, networks, sequence, notBefore,
+                    total, enqueued)
+                VALUES (?, ?, ?, 'waiting', ?, ?, ?, ?, ?, ?, ?, ?)
+                """,
+            arguments: [
+                new.uuid.uuidString, new.url.absoluteString, new.method.rawValue, schedule.rawValue,
+                conditions.notBefore?.timeIntervalSince1970 ?? 0, conditions.priority, conditions.networks.mask,
+                conditions.group, conditions.notBefore?.timeIntervalSince1970, new.totalBytes,
+                now.timeIntervalSince1970,
+            ])
+        let id = lastInsertedRowID
+        var fields = new.headerFields
+        fields.idempotencyKey = nil
+        try insertRequest(
+            of: id, key: new.headerFields.idempotencyKey ?? "\"\(new.uuid.uuidString)\"",
+            headerFields: fields.map { UploadRow.Field(name: $0.name.rawName, value: $0.value) },
+            contentType: new.contentType, parts: new.parts)
+        return id
+    }
+
+    func insertRequest(
+        of id: QueuedUpload.ID, key: String, headerFields: [UploadRow.Field], contentType: String,
+        parts: [UploadRow.Part]
+    ) throws {
+        let encoder = JSONEncoder()
+        try execute(
+            sql: "INSERT INTO request (id, idempotencyKey, headerFields, contentType, parts) VALUES (?, ?, ?, ?, ?)",
+            arguments: [id, key, try encoder.encode(headerFields), contentType, try encoder.encode(parts)])
+    }
+
+    var isQueuePaused: Bool {
+        get throws { try Bool.fetchOne(self, sql: "SELECT EXISTS (SELECT 1 FROM queue WHERE isPaused <> 0)") ?? false }
+    }
+
+    /// Reads an upload, or returns `nil` if there is none with that identifier.
+    ///
+    /// - Throws: ``RowDamage`` if the row cannot be read.
+    func upload(_ id: QueuedUpload.ID) throws -> QueuedUpload? {
+        try RowDamage.naming(id) {
+            let statement = try cachedStatement(sql: "\(QueuedUpload.columns) WHERE upload.id = ?")
+            return try Row.fetchOne(statement, arguments: [id]).map(QueuedUpload.init)
+        }
+    }
+
+    /// Reads what is needed to send an upload, or returns `nil` if there is none with that identifier.
+    ///
+    /// - Throws: ``RowDamage`` if the row cannot be read.
+    func row(_ id: QueuedUpload.ID) throws -> UploadRow? {
+        try RowDamage.naming(id) {
+            let statement = try cachedStatement(
+                sql: "SELECT * FROM upload JOIN request USING (id) LEFT JOIN delivery USING (id) WHERE id = ?")
+            return try Row.fetchOne(statement, arguments: [id]).map(UploadRow.init)
+        }
+    }
+
+    /// Reads the state of an upload, even if the rest of its row cannot be read, or returns `nil` if there is none with that
+    /// identifier.
+    func state(_ id: QueuedUpload.ID) throws -> QueuedUpload.State.Kind? {
+        let state = try DatabaseValue.fetchOne(self, sql: "SELECT state FROM upload WHERE id = ?", arguments: [id])
+        return state.map { String.fromDatabaseValue($0).flatMap(QueuedUpload.State.Kind.init(rawValue:)) ?? .failed }
+    }
+
+    /// Reads the upload of a transfer, or returns `nil` if there is none. An upload that cannot be read fails.
+    func row(named uuid: UUID) throws -> UploadRow? {
+        let id = try QueuedUpload.ID.fetchOne(
+            self, sql: "SELECT id FROM upload WHERE uuid = ?", arguments: [uuid.uuidString])
+        return try id.flatMap(readable)
+    }
+
+    /// The names of the bodies that are still needed.
+    func bodyNames() throws -> Set<UUID> {
+        let names = try DatabaseValue.fetchAll(self, sql: "SELECT uuid FROM upload WHERE state <> 'done'")
+        return Set(names.compactMap(UUID.init(bodyName:)))
+    }
+
+    /// Whether a background session has uploads, or more can be handed to it.
+    func hasOpenUploads(of session: String) throws -> Bool {
+        try Bool.fetchOne(
+            self,
+            sql: """
+                SELECT EXISTS (SELECT 1 FROM upload INDEXED BY upload_session WHERE session = ?)
+                    OR (NOT EXISTS (SELECT 1 FROM queue WHERE isPaused <> 0)
+                        AND (EXISTS (SELECT 1 FROM upload INDEXED BY upload_ready WHERE schedule = 0)
+                            OR EXISTS (SELECT 1 FROM upload INDEXED BY upload_due WHERE schedule = 1)))
+                """, arguments: [session]) ?? false
+    }
+}
+
+// MARK: - Claiming for this process
+
+extension Database {
+    /// Marks the next upload that may be sent as being sent.
+    ///
+    /// - Parameters:
+    ///   - masks: The values of ``PostcardClient/AllowedNetworks/mask`` with which an upload may be sent now.
+    ///   - active: Uploads whose attempts have not ended yet. They are skipped even if they were cancelled and retried since.
+    func claimUpload(
+        allowedBy masks: [Int64], excluding active: Set<QueuedUpload.ID>, at now: Date
+    ) throws -> UploadRow? {
+        if try isQueuePaused { return nil }
+        // A value that is not a time would never be due, and the run would check it without end.
+        try execute(
+            sql: "UPDATE upload SET schedule = 0 WHERE schedule = 1 AND (due <= ? OR typeof(due) <> 'real')",
+            arguments: [now.timeIntervalSince1970])
+        while true {
+            let candidates = try masks.compactMap { mask in
+                try Row.fetchOne(
+                    self,
+                    sql: """
+                        SELECT id, CAST(priority AS INTEGER) AS priority FROM upload INDEXED BY upload_ready
+                        WHERE schedule = 0 AND networks = ?
+                            AND id NOT IN (\(active.map(String.init).joined(separator: ", ")))
+                        ORDER BY priority DESC, id LIMIT 1
+                        """, arguments: [mask])
+            }.map { row in
+                (
+                    priority: try row.decode(Int64.self, forColumn: "priority"),
+                    id: try row.decode(Int64.self, forColumn: "id")
+                )
+            }
+            let next = candidates.min { $0.priority == $1.priority ? $0.id < $1.id : $0.priority > $1.priority }
+            guard let id = next?.id else { return nil }
+            try execute(
+                sql: """
+                    UPDATE upload SET state = 'sending', schedule = NULL, session = NULL, attempts = \(Self.increment("attempts")),
+                        sent = CASE WHEN resource IS NULL THEN 0 ELSE sent END
+                    WHERE id = ? AND schedule = 0
+                    """, arguments: [id])
+            guard changesCount == 1 else {
+                // The index would return it again and again.
+                throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "an index does not match its table")
+            }
+            try noteAttempt(of: id)
+            if let row = try readable(id) { return row }
+        }
+    }
+
+    /// Reads an upload that is about to be sent. One that cannot be read fails, so that it does not block the others.
+    func readable(_ id: QueuedUpload.ID) throws -> UploadRow? {
+        do {
+            if let row = try row(id) { return row }
+            try failUpload(id, because: "The request is missing from the queue's database. Enqueue the form again.")
+        } catch let error as RowDamage {
+            try failUpload(id, because: "The queue's database is damaged: \(error). Enqueue the form again.")
+        }
+        return nil
+    }
+
+    /// The earliest time at which a delayed upload may be sent, or `nil` if there are none.
+    func nextDue() throws -> Date? {
+        let due = try DatabaseValue.fetchOne(
+            self, sql: "SELECT min(due) FROM upload INDEXED BY upload_due WHERE schedule = 1")
+        guard let due, !due.isNull else { return nil }
+        // A value that is not a time is due at once: the next claim marks it as ready.
+        return Date(timeIntervalSince1970: Double.fromDatabaseValue(due) ?? 0)
+    }
+
+    /// The uploads that are being sent by ``UploadQueue/run(_:options:)``, in this process or another.
+    func sendingUploads() throws -> Set<QueuedUpload.ID> {
+        try QueuedUpload.ID.fetchSet(
+            self, sql: "SELECT id FROM upload INDEXED BY upload_sending WHERE state = 'sending' AND session IS NULL")
+    }
+
+    /// Puts uploads back into the queue that were being sent when a process ended.
+    func recoverUploads() throws {
+        try execute(
+            sql: "UPDATE upload SET state = 'waiting', schedule = 0 WHERE state = 'sending' AND session IS NULL")
+    }
+
+    func noteProgress(of id: QueuedUpload.ID, bytesSent: Int64) throws {
+        try execute(
+            sql: "UPDATE upload SET sent = ? WHERE id = ? AND state = 'sending'", arguments: [bytesSent, id])
+    }
+
+    /// Saves the upload resource of an upload, or `nil` if the server has none.
+    func noteResource(_ resource: URL?, of id: QueuedUpload.ID) throws {
+        try execute(
+            sql: "UPDATE upload SET resource = ? WHERE id = ? AND state = 'sending' AND session IS NULL",
+            arguments: [resource?.absoluteString, id])
+    }
+}

@@ -1,0 +1,203 @@
+import PostcardFiles
+import PostcardForm
+import SystemPackage
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The directory of a queue:
+///
+/// ```
+/// queue.sqlite         the database, with SQLite's files beside it
+/// queue.lock           locked by the process that sends
+/// bodies/UUID          the body of an upload, as it is sent
+/// ```
+///
+/// The database has only the UUID of a body. Whatever is in the database, no file outside `bodies` is read or removed.
+final class QueueDirectory: Sendable {
+    let url: URL
+    private let root: PrivateDirectory
+    let bodies: PrivateDirectory
+
+    static let databaseName: FilePath.Component = "queue.sqlite"
+    private static let companionNames: [FilePath.Component] = [
+        "queue.sqlite-wal", "queue.sqlite-shm", "queue.sqlite-journal",
+    ]
+    private static let bodiesName: FilePath.Component = "bodies"
+
+    var databasePath: String { url.appending(path: Self.databaseName.string).path }
+
+    /// Opens a directory, and makes it if there is none.
+    ///
+    /// - Parameter check: Checks an existing database before anything is made beside it.
+    /// - Throws: ``UploadQueueError`` if it cannot be used or other users can write to it; errors of `check`.
+    init(_ url: URL, checkingDatabase check: (FileDescriptor) throws(UploadQueueError) -> Void) throws(UploadQueueError)
+    {
+        self.url = url
+        do {
+            root = try PrivateDirectory(FilePath(url.absoluteURL.path))
+            // Before anything is made in it: files inherit the protection.
+            try Self.protect(url)
+            // SQLite would make it readable for all users. The files beside it get its permissions.
+            let isNew = try root.status(of: Self.databaseName) == nil
+            let database = try root.openOrCreate(Self.databaseName)
+            defer { try? database.close() }
+            if !isNew { try check(database) }
+            for name in Self.companionNames where try root.status(of: name) != nil {
+                let companion = try root.openOrCreate(name)
+                defer { try? companion.close() }
+                try Self.checkJournal(companion, root.path.appending(name))
+            }
+            bodies = try root.directory(Self.bodiesName)
+        } catch let error as FileError {
+            throw UploadQueueError(error)
+        } catch {
+            throw error as? UploadQueueError
+                ?? .unusableDirectory(
+                    "The queue's directory \(url.path) cannot be used: \(error).", underlyingError: error)
+        }
+    }
+
+    /// Refuses a journal that names another file. SQLite would remove that file, wherever it is, after a rollback. The queue's
+    /// own transactions use one database, so their journals name no file.
+    private static func checkJournal(_ journal: FileDescriptor, _ path: FilePath) throws {
+        // https://www.sqlite.org/fileformat.html, 3: a name is followed by its length, its checksum and these bytes.
+        let mark: [UInt8] = [0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7]
+        let size = try journal.stat().size
+        guard path.string.hasSuffix("-journal"), size >= mark.count else { return }
+        var end = [UInt8](repeating: 0, count: mark.count)
+        let count = try end.withUnsafeMutableBytes {
+            try journal.read(fromAbsoluteOffset: size - Int64(mark.count), into: $0)
+        }
+        guard count < mark.count || end != mark else {
+            throw UploadQueueError.damaged(path.string, "it names a file that SQLite would remove")
+        }
+    }
+
+    /// The size of the database and its log, in bytes.
+    func databaseBytes() throws -> Int64 {
+        try ([Self.databaseName] + Self.companionNames).reduce(0) { sum, name in
+            let (total, isTooLarge) = sum.addingReportingOverflow(try root.status(of: name)?.size ?? 0)
+            return isTooLarge ? .max : total
+        }
+    }
+
+    /// Makes the directory readable while the phone is locked, and excludes it from backups: uploads restored on another phone
+    /// would be sent a second time.
+    private static func protect(_ url: URL) throws {
+        #if canImport(Darwin)
+        var directory = url
+        var values = URLResourceValues()
+        values.isExcludedFromBackup = true
+        try directory.setResourceValues(values)
+        #if !os(macOS)
+        // Existing files may have been made with another protection.
+        let names = [databaseName.string, "\(databaseName)-wal", "\(databaseName)-shm", bodiesName.string]
+        let files = names.map { url.appending(path: $0).path }.filter(FileManager.default.fileExists(atPath:))
+        for path in [url.path] + files {
+            try FileManager.default.setAttributes(
+                [.protectionKey: FileProtectionType.completeUntilFirstUserAuthentication], ofItemAtPath: path)
+        }
+        #endif
+        #endif
+    }
+
+    /// Locks the queue, so that only this process sends from it.
+    func lock() throws(UploadQueueError) -> FileLock {
+        do throws(FileError) {
+            return try root.lock("queue.lock")
+        } catch {
+            throw error.errno == .wouldBlock ? .inUse(url.path) : UploadQueueError(error)
+        }
+    }
+
+    /// The URL of an upload's body, for the background session.
+    func bodyURL(_ upload: UUID) -> URL {
+        url.appending(path: Self.bodiesName.string).appending(path: upload.uuidString)
+    }
+
+    /// Writes the body of an upload, and waits until it is on disk.
+    func write(_ layout: FormLayout, for upload: UUID) async throws -> (length: Int64, parts: [UploadRow.Part]) {
+        guard let name = FilePath.Component(upload.uuidString) else { throw CancellationError() }
+        do {
+            let file = try bodies.create(name)
+            let written = try await layout.writeBody(to: file.descriptor)
+            try file.synchronize()
+            try bodies.synchronize()
+            return (written.length, UploadRow.Part.list(layout, written.contentRanges))
+        } catch {
+            removeBody(upload)
+            switch error {
+            case let error as FileError: throw UploadQueueError(error)
+            case let error as Errno: throw UploadQueueError(FileError("write to", bodies.path.appending(name), error))
+            default: throw error
+            }
+        }
+    }
+
+    /// Opens the body of an upload.
+    ///
+    /// - Throws: `FileError`, also if the file has another length.
+    func openBody(_ upload: UUID, length: Int64) throws(FileError) -> FileDescriptor {
+        guard let name = FilePath.Component(upload.uuidString) else {
+            throw FileError("open", bodies.path, Errno.invalidArgument)
+        }
+        let file = try bodies.open(name)
+        let size: Int64
+        do {
+            size = try file.stat().size
+        } catch {
+            size = -1
+        }
+        guard size == length else {
+            try? file.close()
+            throw FileError(
+                "use", bodies.path.appending(name), Errno.noSuchFileOrDirectory,
+                reason: "it has \(size) bytes instead of \(length)")
+        }
+        return file
+    }
+
+    /// Removes the body of an upload. If that fails, ``sweep(keeping:olderThan:)`` removes it later.
+    func removeBody(_ upload: UUID) {
+        guard let name = FilePath.Component(upload.uuidString) else { return }
+        try? bodies.remove(name)
+    }
+
+    /// Removes bodies that belong to no upload and were last written before a time. A process that ended while it wrote them
+    /// left them behind. Other names, and anything but regular files, are not touched.
+    func sweep(keeping uploads: Set<UUID>, olderThan limit: Date) {
+        for name in (try? bodies.names()) ?? [] {
+            guard let upload = UUID(uuidString: name.string), upload.uuidString == name.string,
+                !uploads.contains(upload), let changed = try? bodies.lastChange(of: name),
+                changed < Int64(limit.timeIntervalSince1970)
+            else { continue }
+            try? bodies.remove(name)
+        }
+    }
+
+    /// The directory in which versions 1 to 3 kept copies of files, in a directory per upload; `nil` if there is none.
+    func legacyFiles() throws(FileError) -> PrivateDirectory? {
+        if try root.status(of: "files") == nil { return nil }
+        return try root.existingDirectory("files")
+    }
+
+    func removeLegacyFiles() {
+        try? root.removeDirectory("files")
+    }
+}
+
+extension FileError {
+    /// Whether the same call may succeed later: the phone was locked, or too many files were open. If the file is missing, or
+    /// something else is in its place, it will not.
+    var mayPass: Bool {
+        let passing: [Errno] = [
+            .notPermitted, .permissionDenied, .tooManyOpenFiles, .tooManyOpenFilesInSystem, .noMemory, .ioError,
+            .interrupted,
+        ]
+        return reason == nil && passing.contains(errno)
+    }
+}

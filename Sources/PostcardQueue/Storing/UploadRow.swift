@@ -1,0 +1,244 @@
+import GRDB
+import HTTPTypes
+import PostcardClient
+import PostcardFiles
+import PostcardForm
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The row of an upload with everything that is needed to send it.
+///
+/// All values are checked when they are read: the database may be old or damaged, or someone may have changed it.
+struct UploadRow: Sendable {
+    let upload: QueuedUpload
+    /// Names the upload's body, and its transfers in a background session.
+    let uuid: UUID
+    /// The header fields of the request, including `Idempotency-Key`.
+    let headerFields: HTTPFields
+    let contentType: String
+    /// The upload resource, if the server resumes the upload.
+    let resource: URL?
+    /// The number of attempts that failed since the upload was enqueued or retried by hand.
+    let failures: Int
+    /// The identifier of the background session that has the upload, if one has it.
+    let session: String?
+    /// The first attempt that may have delivered the form, or `nil` if none can have.
+    private let possibleDelivery: Int64?
+
+    /// The identifier of the current attempt in a background session.
+    var transfer: Transfer.ID { Transfer.ID(upload: uuid, attempt: max(upload.attempts, 1)) }
+
+    init(_ row: Row) throws {
+        upload = try QueuedUpload(row)
+        guard let uuid = UUID(bodyName: try row.decode(DatabaseValue.self, forColumn: "uuid")) else {
+            throw RowDamage("its name is not a UUID")
+        }
+        self.uuid = uuid
+        var fields = HTTPFields()
+        for field in try JSONDecoder().decode([Field].self, from: try row.decode(Data.self, forColumn: "headerFields"))
+        {
+            if let name = HTTPField.Name(field.name) { fields.append(HTTPField(name: name, value: field.value)) }
+        }
+        fields.idempotencyKey = try row.decode(String.self, forColumn: "idempotencyKey")
+        headerFields = fields
+        contentType = try row.decode(String.self, forColumn: "contentType")
+        resource = try row.decode(String?.self, forColumn: "resource").flatMap { URL(string: $0) }
+        failures = try row.count("failures")
+        session = try row.decode(String?.self, forColumn: "session")
+        possibleDelivery = try row.decode(Int64?.self, forColumn: "attempt")
+    }
+
+    /// Whether an earlier attempt may have delivered the form. A server that knows its `Idempotency-Key` may then accept the
+    /// form before it has read it again.
+    func mayHaveArrived(before attempt: Int) -> Bool {
+        possibleDelivery.map { $0 < attempt } ?? false
+    }
+
+    /// A header field as JSON.
+    struct Field: Codable {
+        let name: String
+        let value: String
+    }
+
+    /// A part as JSON.
+    struct Part: Codable {
+        let name: String
+        let filename: String?
+        let contentType: String?
+        let offset: Int64
+        let length: Int64
+    }
+
+    /// The layout of the body on disk.
+    ///
+    /// - Throws: `FileError` or `FormError` if the file is not the one that was written.
+    func layout(in directory: QueueDirectory) throws -> FormLayout {
+        let file = try directory.openBody(uuid, length: upload.totalBytes)
+        let parts = upload.parts.map { part in
+            (
+                part: PartLayout(
+                    name: part.name, filename: part.filename,
+                    contentType: part.contentType.flatMap { try? MediaType($0) },
+                    contentLength: part.content.upperBound - part.content.lowerBound),
+                content: part.content
+            )
+        }
+        return try FormLayout(
+            written: file, path: directory.bodyURL(uuid).path, contentType: contentType, parts: parts)
+    }
+}
+
+extension UploadRow.Part {
+    /// The parts of a body that was written.
+    static func list(_ layout: FormLayout, _ ranges: [Range<Int64>]) -> [UploadRow.Part] {
+        zip(layout.parts, ranges).map { part, range in
+            UploadRow.Part(
+                name: part.name, filename: part.filename, contentType: part.contentType?.value,
+                offset: range.lowerBound, length: range.upperBound - range.lowerBound)
+        }
+    }
+}
+
+/// An upload whose body is on disk and whose row is still to be inserted.
+struct NewUpload {
+    let uuid: UUID
+    let url: URL
+    let method: HTTPRequest.Method
+    let headerFields: HTTPFields
+    let contentType: String
+    let parts: [UploadRow.Part]
+    let totalBytes: Int64
+    let conditions: UploadConditions
+}
+
+/// When an upload may be sent: the values of the column `schedule`, by which the next upload is found. The column is `NULL` for
+/// uploads that are not waiting.
+enum Schedule: Int {
+    /// The upload may be sent.
+    case ready
+    /// The upload's time has not come.
+    case delayed
+    /// An earlier upload of the group comes first.
+    case behind
+}
+
+extension QueuedUpload {
+    /// The maximum length of a body. More than any disk holds, and small enough to add up the lengths of many uploads.
+    private static let maximumBytes: Int64 = 1 << 50
+
+    /// Selects what is read of each upload.
+    static let columns = """
+        SELECT upload.*, request.parts AS parts, response.status AS responseStatus,
+            response.contentType AS responseType, response.body AS responseBody
+        FROM upload LEFT JOIN request USING (id) LEFT JOIN response USING (id)
+        """
+
+    init(_ row: Row) throws {
+        id = try row.decode(Int64.self, forColumn: "id")
+        guard let url = URL(string: try row.decode(String.self, forColumn: "url")),
+            let method = HTTPRequest.Method(try row.decode(String.self, forColumn: "method")),
+            let kind = State.Kind(rawValue: try row.decode(String.self, forColumn: "state"))
+        else { throw RowDamage("its URL, method or state is not valid") }
+        self.url = url
+        self.method = method
+        let total = try row.decode(Int64.self, forColumn: "total")
+        guard (0...Self.maximumBytes).contains(total) else { throw RowDamage("its body cannot have \(total) bytes") }
+        totalBytes = total
+        bytesSent = min(max(try row.decode(Int64.self, forColumn: "sent"), 0), total)
+        attempts = try row.count("attempts")
+        enqueued = try row.date("enqueued") ?? Date(timeIntervalSince1970: 0)
+        conditions = UploadConditions(
+            notBefore: try row.date("notBefore"),
+            networks: AllowedNetworks(mask: try row.decode(Int64.self, forColumn: "networks")),
+            priority: Int(clamping: try row.decode(Int64.self, forColumn: "priority")),
+            group: try row.decode(String?.self, forColumn: "sequence"))
+        let parts = try row.decode(Data?.self, forColumn: "parts") ?? Data("[]".utf8)
+        self.parts = try JSONDecoder().decode([UploadRow.Part].self, from: parts).map { part in
+            let (end, isTooFar) = part.offset.addingReportingOverflow(part.length)
+            guard part.offset >= 0, part.length >= 0, !isTooFar, end <= total else {
+                throw RowDamage("a part is outside its body")
+            }
+            return Part(
+                name: part.name, filename: part.filename, contentType: part.contentType, content: part.offset..<end)
+        }
+        let reason = try row.decode(String?.self, forColumn: "reason") ?? ""
+        state =
+            switch kind {
+            case .waiting: .waiting
+            case .sending: .sending
+            case .retrying: .retrying(at: try row.date("due") ?? enqueued, because: reason)
+            case .paused: .paused
+            case .done:
+                // The response is missing if the row was read without it.
+                .done(
+                    Response(
+                        status: Int(clamping: try row.optional(Int64.self, "responseStatus") ?? 0),
+                        contentType: try row.optional(String.self, "responseType"),
+                        body: try row.optional(Data.self, "responseBody") ?? Data()))
+            case .failed: .failed(because: reason)
+            case .cancelled: .cancelled
+            }
+    }
+}
+
+extension AllowedNetworks {
+    /// A bit for each kind of network that an upload may not use: the value of the column `networks`.
+    var mask: Int64 { (cellular ? 0 : 1) | (expensive ? 0 : 2) | (constrained ? 0 : 4) }
+
+    init(mask: Int64) {
+        self.init(cellular: mask & 1 == 0, expensive: mask & 2 == 0, constrained: mask & 4 == 0)
+    }
+}
+
+extension Row {
+    /// Larger than any real count, and small enough to be incremented.
+    static let maximumCount: Int64 = 1_000_000_000
+
+    fileprivate func date(_ column: String) throws -> Date? {
+        try decode(Double?.self, forColumn: column).map(Date.init(timeIntervalSince1970:))
+    }
+
+    fileprivate func optional<Value: DatabaseValueConvertible & StatementColumnConvertible>(
+        _ type: Value.Type, _ column: String
+    ) throws -> Value? {
+        hasColumn(column) ? try decode(Value?.self, forColumn: column) : nil
+    }
+
+    /// A count, limited to what is possible.
+    func count(_ column: String) throws -> Int {
+        Int(clamping: Swift.min(Swift.max(try decode(Int64.self, forColumn: column), 0), Self.maximumCount))
+    }
+}
+
+extension UUID {
+    /// Reads the name of a body, exactly as the queue writes it, so that no two rows name the same body.
+    init?(bodyName: DatabaseValue) {
+        guard case .string(let name) = bodyName.storage, let uuid = UUID(uuidString: name), uuid.uuidString == name
+        else { return nil }
+        self = uuid
+    }
+}
+
+/// A row that the queue cannot have written. Other uploads are not affected.
+struct RowDamage: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) {
+        self.description = description
+    }
+
+    /// Reads a row, and throws ``RowDamage`` for errors that concern this row alone.
+    static func naming<Value>(_ id: QueuedUpload.ID, _ read: () throws -> Value) throws -> Value {
+        do {
+            return try read()
+        } catch let error as DatabaseError where error.resultCode != .SQLITE_TOOBIG {
+            throw error
+        } catch {
+            throw RowDamage("upload \(id) cannot be read: \(error)")
+        }
+    }
+}

@@ -1,0 +1,175 @@
+import ArgumentParser
+import Foundation
+import PostcardForm
+import PostcardReceiver
+import PostcardServer
+
+/// What `serve` accepts of a form, and how fast.
+struct ReceivingOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("The maximum size of a body, such as 100MB.", valueName: "size"))
+    var maxBody: ByteCount?
+
+    @Option(help: ArgumentHelp("The maximum size of a file.", valueName: "size"))
+    var maxFile: ByteCount?
+
+    @Option(help: ArgumentHelp("The maximum size of a text field.", valueName: "size"))
+    var maxField: ByteCount?
+
+    @Option(help: ArgumentHelp("The maximum number of forms received at the same time (2000).", valueName: "count"))
+    var maxUploads: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "The maximum number of connections at the same time. Defaults to half the limit of open files.",
+            valueName: "count"))
+    var maxConnections: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "The share of connections, forms, unfinished uploads and unread responses that one address can have (25). "
+                + "Use 100 behind a proxy, where all clients have the same address.", valueName: "percent"))
+    var clientShare: Double?
+
+    @Option(help: ArgumentHelp("The free space to leave on the disk, such as 1GB (64MiB).", valueName: "size"))
+    var keepFree: ByteCount?
+
+    @Option(help: ArgumentHelp("The minimum rate of a body, in bytes per second (500).", valueName: "size"))
+    var minimumRate: ByteCount?
+
+    @Option(help: ArgumentHelp("How long a body may be slower than that (20).", valueName: "seconds"))
+    var grace: Double?
+
+    @Option(help: ArgumentHelp("How long a sender may be idle (30).", valueName: "seconds"))
+    var idleTimeout: Double?
+
+    @Flag(
+        inversion: .prefixedNo, exclusivity: .exclusive,
+        help: "Let senders resume interrupted uploads (draft-ietf-httpbis-resumable-upload).")
+    var resume = true
+
+    @Option(
+        help: ArgumentHelp("How long an interrupted upload is kept (86400, a day).", valueName: "seconds"))
+    var uploadExpiry: Double?
+
+    @Option(help: ArgumentHelp("A JSON file with the allowed fields and files.", valueName: "file"))
+    var rules: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Runs a command on each file, its path as the last argument: exit status 0 keeps the form, 1 refuses it.",
+            valueName: "command"))
+    var screen: String?
+
+    @Option(help: ArgumentHelp("How long that command may take for a file (60).", valueName: "seconds"))
+    var screenTimeout: Double?
+
+    func validate() throws {
+        if let uploadExpiry {
+            guard resume else { throw ValidationError("--upload-expiry has no meaning with --no-resume.") }
+            guard (1...Self.longestExpiry).contains(uploadExpiry) else {
+                throw ValidationError("--upload-expiry must be from 1 to \(Int(Self.longestExpiry)) seconds, a year.")
+            }
+        }
+        if let maxUploads, maxUploads < 1 { throw ValidationError("--max-uploads must be at least 1.") }
+        if let maxConnections, maxConnections < 1 { throw ValidationError("--max-connections must be at least 1.") }
+        if let clientShare, !(clientShare > 0 && clientShare <= 100) {
+            throw ValidationError("--client-share must be a percentage, more than 0 and at most 100.")
+        }
+        for (name, seconds) in [("grace", grace), ("idle-timeout", idleTimeout), ("screen-timeout", screenTimeout)] {
+            if let seconds, !(seconds > 0 && seconds <= 86400) {
+                throw ValidationError("--\(name) must be more than 0 and at most 86400 seconds.")
+            }
+        }
+    }
+
+    private static let longestExpiry: Double = 365 * 24 * 60 * 60
+
+    func apply(to receiver: inout Receiver) throws {
+        if !resume { receiver.uploads.resumption = nil }
+        if let uploadExpiry { receiver.uploads.resumption?.lifetime = .seconds(uploadExpiry) }
+        if let maxBody {
+            receiver.uploads.limits.maximumBodyBytes = maxBody.bytes
+            // A file may be as large as the body.
+            receiver.uploads.limits.maximumFileBytes = maxBody.bytes
+        }
+        if let maxFile { receiver.uploads.limits.maximumFileBytes = maxFile.bytes }
+        if let maxField { receiver.uploads.limits.maximumFieldBytes = maxField.bytes }
+        if let maxUploads { receiver.uploads.maximumConcurrentUploads = maxUploads }
+        receiver.maximumConnections = maxConnections
+        if let clientShare { receiver.uploads.clientShare = clientShare / 100 }
+        if let keepFree { receiver.keptFreeBytes = keepFree.bytes }
+        if let minimumRate { receiver.connections.minimumBytesPerSecond = Int(minimumRate.bytes) }
+        if let grace { receiver.connections.gracePeriod = .seconds(grace) }
+        if let idleTimeout { receiver.connections.idleTimeout = .seconds(idleTimeout) }
+        if let rules { receiver.uploads.rules = try Self.rules(at: rules) }
+        if let screen {
+            var screening = CommandScreening(screen)
+            if let screenTimeout { screening.timeLimit = .seconds(screenTimeout) }
+            receiver.uploads.screen = { [screening] in try await screening.screen($0) }
+        }
+    }
+
+    private static func rules(at path: String) throws -> FormRules {
+        let json: Data
+        do {
+            json = try Data(contentsOf: URL(filePath: path))
+        } catch {
+            throw CommandFailure.input(path, "cannot be read")
+        }
+        do {
+            return try FormRules(json: json)
+        } catch {
+            throw CommandFailure.input(path, "has no valid rules: \(error)")
+        }
+    }
+}
+
+/// The limits of a form's parts that `serve` accepts.
+struct FormLimitOptions: ParsableArguments {
+    private static let defaults = FormLimits()
+
+    @Option(help: ArgumentHelp("The maximum number of parts in a form (\(defaults.maximumParts)).", valueName: "count"))
+    var maxParts: Int?
+
+    @Option(
+        help: ArgumentHelp("The maximum size of a part's header (\(defaults.maximumHeaderBytes)).", valueName: "size"))
+    var maxPartHeader: ByteCount?
+
+    @Option(
+        help: ArgumentHelp(
+            "The maximum number of fields in a part's header (\(defaults.maximumHeaderFields)).", valueName: "count"))
+    var maxPartHeaderFields: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "The maximum number of bytes before the first part (\(defaults.maximumPreambleBytes)).", valueName: "size"))
+    var maxPreamble: ByteCount?
+
+    @Option(
+        help: ArgumentHelp(
+            "The maximum number of bytes after the last part (\(defaults.maximumEpilogueBytes)).", valueName: "size"))
+    var maxEpilogue: ByteCount?
+
+    func validate() throws {
+        for (name, count) in [("max-parts", maxParts), ("max-part-header-fields", maxPartHeaderFields)] {
+            if let count, count < 1 { throw ValidationError("--\(name) must be at least 1.") }
+        }
+        if let maxPartHeader, maxPartHeader.bytes < 1 {
+            throw ValidationError("--max-part-header must be at least 1 byte.")
+        }
+    }
+
+    func apply(to limits: inout FormLimits) {
+        if let maxParts { limits.maximumParts = maxParts }
+        if let maxPartHeader { limits.maximumHeaderBytes = Int(maxPartHeader.bytes) }
+        if let maxPartHeaderFields { limits.maximumHeaderFields = maxPartHeaderFields }
+        if let maxPreamble { limits.maximumPreambleBytes = maxPreamble.bytes }
+        if let maxEpilogue { limits.maximumEpilogueBytes = maxEpilogue.bytes }
+    }
+}
+
+extension ByteCount: ExpressibleByArgument {
+    public init?(argument: String) {
+        self.init(argument)
+    }
+}

@@ -1,0 +1,177 @@
+import NIOCore
+import NIOPosix
+import PostcardDoctor
+
+/// Receives one request on a port, explains it, and responds with status 200 and the explanation.
+///
+/// It reads raw bytes, because an HTTP server would refuse exactly the requests that need an explanation.
+struct RequestListener {
+    let host: String
+    let port: Int
+    /// A client that is idle for this long has sent its request.
+    let silence: Duration
+
+    /// The result of a request.
+    struct Taken: Sendable {
+        let examination: InputExamination
+        let explanation: Explanation
+    }
+
+    /// Listens until a request was received.
+    ///
+    /// - Parameters:
+    ///   - isListening: Called with the address.
+    ///   - keep: Called with the bytes as they are received.
+    ///   - answer: Returns the text of the response.
+    func takeRequest(
+        isListening: (String) -> Void, keep: @escaping @Sendable (RawSpan) -> Void,
+        answer: @escaping @Sendable (Taken) -> String
+    ) async throws -> Taken {
+        let group = MultiThreadedEventLoopGroup.singleton
+        let taken = group.any().makePromise(of: Taken.self)
+        let bootstrap = ServerBootstrap(group: group)
+            .serverChannelOption(.backlog, value: 16)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelOption(.allowRemoteHalfClosure, value: true)
+            .childChannelInitializer { [silence] channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandlers([
+                        IdleStateHandler(readTimeout: TimeAmount(silence)),
+                        RequestCollector(taken: taken, keep: keep, answer: answer),
+                    ])
+                }
+            }
+        let server: any Channel
+        do {
+            server = try await bootstrap.bind(host: host, port: port).get()
+        } catch {
+            taken.fail(error)
+            throw error
+        }
+        isListening("http://\(Self.authority(host, server.localAddress?.port ?? port))")
+        let result = try await taken.futureResult.get()
+        try? await server.close().get()
+        return result
+    }
+
+    private static func authority(_ host: String, _ port: Int) -> String {
+        host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+    }
+}
+
+/// One connection: its bytes are examined until the request has ended.
+private final class RequestCollector: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private let taken: EventLoopPromise<RequestListener.Taken>
+    private let keep: @Sendable (RawSpan) -> Void
+    private let answer: @Sendable (RequestListener.Taken) -> String
+    private var state = State.silent
+
+    private enum State {
+        case silent
+        case receiving(InputExamination, RequestEnd)
+        /// The request has ended by its head. Further bytes are extra.
+        case ending(InputExamination)
+        case done
+    }
+
+    /// Long enough for bytes beyond the Content-Length, and too short to notice.
+    private static let grace = TimeAmount.milliseconds(200)
+
+    init(
+        taken: EventLoopPromise<RequestListener.Taken>, keep: @escaping @Sendable (RawSpan) -> Void,
+        answer: @escaping @Sendable (RequestListener.Taken) -> String
+    ) {
+        self.taken = taken
+        self.keep = keep
+        self.answer = answer
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let buffer = unwrapInboundIn(data)
+        let bytes = buffer.readableBytesView
+        switch state {
+        case .silent:
+            state = .receiving(InputExamination(format: .request), RequestEnd())
+            channelRead(context: context, data: data)
+        case .receiving(var examination, var end):
+            state = .done
+            let expectedContinue = end.expectsContinue
+            bytes.withUnsafeBytes { raw in
+                keep(raw.bytes)
+                // Reading a raw request never throws.
+                try? examination.read(raw.bytes)
+                end.read(raw.bytes)
+            }
+            if end.expectsContinue, !expectedContinue, !end.isComplete {
+                let interim = context.channel.allocator.buffer(string: "HTTP/1.1 100 Continue\r\n\r\n")
+                context.writeAndFlush(wrapOutboundOut(interim), promise: nil)
+            }
+            guard end.isComplete else {
+                state = .receiving(examination, end)
+                return
+            }
+            state = .ending(examination)
+            let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+            context.eventLoop.scheduleTask(in: Self.grace) { bound.value.0.finish(context: bound.value.1) }
+        case .ending(var examination):
+            state = .done
+            bytes.withUnsafeBytes { raw in
+                keep(raw.bytes)
+                try? examination.read(raw.bytes)
+            }
+            state = .ending(examination)
+        case .done:
+            break
+        }
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        switch event {
+        case IdleStateHandler.IdleStateEvent.read, ChannelEvent.inputClosed: finish(context: context)
+        default: context.fireUserInboundEventTriggered(event)
+        }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        finish(context: context)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        finish(context: context)
+    }
+
+    /// Explains the bytes received so far and responds. A connection without bytes is closed.
+    private func finish(context: ChannelHandlerContext) {
+        let examination: InputExamination
+        switch state {
+        case .silent:
+            state = .done
+            context.close(promise: nil)
+            return
+        case .receiving(let received, _): examination = received
+        case .ending(let received): examination = received
+        case .done: return
+        }
+        state = .done
+        var ended = examination
+        guard let explanation = try? ended.finish() else { return context.close(promise: nil) }
+        let result = RequestListener.Taken(examination: ended, explanation: explanation)
+        let text = answer(result)
+        let response = """
+            HTTP/1.1 200 OK\r
+            Content-Type: text/plain; charset=utf-8\r
+            Content-Length: \(text.utf8.count)\r
+            Connection: close\r
+            \r
+            \(text)
+            """
+        let bound = NIOLoopBound((context, taken), eventLoop: context.eventLoop)
+        context.writeAndFlush(wrapOutboundOut(context.channel.allocator.buffer(string: response))).whenComplete { _ in
+            bound.value.0.close(promise: nil)
+            bound.value.1.succeed(result)
+        }
+    }
+}

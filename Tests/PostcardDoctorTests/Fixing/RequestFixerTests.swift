@@ -1,0 +1,143 @@
+import Foundation
+import PostcardDoctor
+import PostcardForm
+import Testing
+
+@Suite("What is fixed")
+struct RequestFixerTests {
+    static func fixed(_ bytes: [UInt8], in chunks: Int = .max) -> [UInt8] {
+        var fixer = RequestFixer(BrokenRequestTests.explanation(of: bytes))
+        var result: [UInt8] = []
+        for start in stride(from: 0, to: bytes.count, by: min(chunks, max(bytes.count, 1))) {
+            let end = min(start + min(chunks, bytes.count), bytes.count)
+            fixer.read(bytes[start..<end].span.bytes) { piece in piece.withUnsafeBytes { result += $0 } }
+        }
+        fixer.finish { piece in piece.withUnsafeBytes { result += $0 } }
+        return result
+    }
+
+    /// Those whose first problem has a fix.
+    static let certain = BrokenRequestTests.all.filter {
+        BrokenRequestTests.explanation(of: $0.request.bytes).fixable.first?.code == $0.code
+    }
+
+    @Test("A good request stays as it is", arguments: SampleRequest.good.indices)
+    func good(index: Int) {
+        let bytes = SampleRequest.good[index].request.bytes
+        #expect(Self.fixed(bytes) == bytes)
+    }
+
+    @Test("A head that is no UTF-8 keeps its places")
+    func headNotUTF8() throws {
+        var request = SampleRequest.texts
+        request.setType("multipart/form-data; charset=~~~~; boundary=other")
+        var bytes = request.bytes
+        for index in bytes.indices.prefix(request.headBytes.count) where bytes[index] == UInt8(ascii: "~") {
+            bytes[index] = 0xE9
+        }
+        let explanation = BrokenRequestTests.explanation(of: Self.fixed(bytes))
+        #expect(explanation.isValid, "\(explanation)")
+        #expect(explanation.parts.count == 3)
+    }
+
+    @Test("What was wrong is right afterwards, and nothing else is wrong", arguments: certain)
+    func fixes(request: BrokenRequest) {
+        let fixed = Self.fixed(request.request.bytes)
+        let explanation = BrokenRequestTests.explanation(of: fixed)
+        #expect(explanation.isValid, "\(explanation.problems)")
+        #expect(explanation.fixable.isEmpty, "\(explanation.fixable)")
+        #expect(
+            !explanation.findings.contains { $0.code == request.code && $0.code != .contentTransferEncoding })
+        let text = String(decoding: fixed, as: UTF8.self)
+        #expect(text.lowercased().components(separatedBy: "content-length:").count == 2)
+    }
+
+    @Test("The bytes tell the type, however the announced one is spelled")
+    func bytesWin() {
+        for announced in ["image/jpeg", "image/jpg", "jpeg", "image/pjpeg; q=1"] {
+            var request = SampleRequest.pictures
+            request.replace("image/jpeg", with: announced)
+            request.replace(Picture.jpeg, with: Picture.heic)
+            let fixed = String(decoding: Self.fixed(request.bytes), as: UTF8.self)
+            let parameter = announced.contains(";") ? "; q=1" : ""
+            #expect(fixed.contains("Content-Type: image/heic\(parameter)\r\n"), "\(announced)")
+        }
+    }
+
+    @Test("However it is cut, the same comes out", arguments: certain)
+    func chunks(request: BrokenRequest) {
+        let bytes = request.request.bytes
+        let whole = Self.fixed(bytes)
+        for size in [1, 7] { #expect(Self.fixed(bytes, in: size) == whole) }
+    }
+
+    @Test("What is not certain is left as it is, and said")
+    func uncertain() {
+        var request = SampleRequest.texts
+        request.replace("name=\"title\"", with: "name=\"\"")
+        let explanation = BrokenRequestTests.explanation(of: request.bytes)
+        #expect(explanation.unfixable.map(\.code) == [.emptyName])
+        #expect(Self.fixed(request.bytes) == request.bytes)
+    }
+
+    @Test(
+        "What may be meant is not taken away",
+        arguments: [
+            // Files of lines, all of which end in a line break.
+            (0..<3).map { "--XX\r\n\(header)\"\($0)\"; filename=\"\($0).csv\"\r\n\r\na,b\r\n\($0),2\r\n\r\n" }.joined()
+                + "--XX--\r\n",
+            // A part behind another form's delimiter.
+            "--YY\r\n\(header)\"a\"\r\n\r\n1\r\n--XX\r\n\(header)\"b\"\r\n\r\n2\r\n--XX--\r\n",
+            // The close delimiter of another form.
+            "--XX\r\n\(header)\"a\"\r\n\r\n1\r\n--YY--\r\n",
+            // A text that quotes the close delimiter.
+            "--XX\r\n\(header)\"a\"\r\n\r\n1\r\n--XX--\r\n2\r\n--XX--\r\n",
+        ])
+    func meant(body: String) {
+        var examination = FormExamination(contentType: "multipart/form-data; boundary=XX")
+        examination.read(Array(body.utf8).span.bytes)
+        #expect(examination.finish().fixable.isEmpty)
+    }
+
+    private static let header = "Content-Disposition: form-data; name="
+
+    @Test("What is found in a name that is put right has its place in the body")
+    func place() {
+        let name = String(repeating: "\"", count: 100) + "\u{1}"
+        let body = Array("--XX\r\n\(Self.header)\"a\"; filename=\"\(name).jpg\"\r\n\r\n1\r\n--XX--\r\n".utf8)
+        var examination = FormExamination(contentType: "multipart/form-data; boundary=XX")
+        examination.read(body.span.bytes)
+        let findings = examination.finish().problems
+        #expect(findings.contains { $0.code == .controlInName })
+        #expect(findings.allSatisfy { $0.offset <= body.count })
+    }
+
+    @Test("What no fix brings back is still told by the length")
+    func cutOff() {
+        var request = SampleRequest.pictures
+        request.replace("Content-Type: image/jpeg", with: "Content-Type: image/jpg")
+        request.contentLength = "Content-Length: \(request.body.count)"
+        let length = request.body.count
+        request.body.removeLast(40)
+        let fixed = String(decoding: Self.fixed(request.bytes), as: UTF8.self)
+        #expect(fixed.contains("Content-Type: image/jpeg"))
+        #expect(fixed.contains("Content-Length: \(length + 1)\r\n"))
+    }
+
+    @Test("A chunked request comes out in one piece with its length")
+    func chunked() {
+        var request = SampleRequest.texts
+        let size = String(request.body.count, radix: 16)
+        request.contentLength = "Transfer-Encoding: chunked"
+        let body = request.body
+        request.body = Array("\(size)\r\n".utf8) + body + Array("\r\n0\r\n\r\n".utf8)
+        var expected = SampleRequest.texts
+        expected.contentLength = "Content-Length: \(body.count)"
+        #expect(Self.fixed(request.bytes) == expected.bytes)
+    }
+
+    @Test("Most of what is refused can be fixed")
+    func share() {
+        #expect(Self.certain.count >= 60)
+    }
+}

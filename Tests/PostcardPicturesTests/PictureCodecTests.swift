@@ -1,0 +1,303 @@
+import Foundation
+import PostcardForm
+import PostcardTestSupport
+import Testing
+
+@testable import PostcardPictures
+
+/// With the codecs of this build, if it has any.
+@Suite(.enabled(if: PictureFitter.isAvailable)) struct PictureCodecTests {
+    private let wantsJPEG = PictureLimit(maximumBytes: 100_000, acceptedTypes: [])
+
+    private func fitted(_ bytes: [UInt8], to limit: PictureLimit) async throws -> (FittedPicture, [UInt8]) {
+        let picture = try await PictureFitter().fit(Data(bytes), to: limit)
+        guard case .bytes(let data) = picture.content else { return (picture, []) }
+        return (picture, Array(data))
+    }
+
+    /// A JPEG of the four quarters.
+    private func jpeg(width: Int, height: Int, orientation: Int? = nil) async throws -> [UInt8] {
+        let pixels = TestPicture.quarterPixels(width: width, height: height)
+        var (_, bytes) = try await fitted(TestPicture.png(width: width, height: height, samples: pixels), to: wantsJPEG)
+        if let orientation { bytes.insert(contentsOf: TestPicture.exifSegment(orientation: orientation), at: 2) }
+        return bytes
+    }
+
+    private func code(_ bytes: [UInt8], _ limit: PictureLimit) async -> PictureFitError.Code? {
+        do {
+            _ = try await fitted(bytes, to: limit)
+            return nil
+        } catch {
+            return (error as? PictureFitError)?.code
+        }
+    }
+
+    @Test func `a PNG becomes a JPEG of the same size if the receiver wants JPEG`() async throws {
+        let pixels = TestPicture.quarterPixels(width: 30, height: 20)
+        let png = TestPicture.png(width: 30, height: 20, samples: pixels)
+        let (picture, bytes) = try await fitted(png, to: wantsJPEG)
+        #expect(picture.size == PictureSize(width: 30, height: 20) && picture.quality == 82)
+        #expect(bytes.starts(with: [0xFF, 0xD8, 0xFF]) && bytes.count == picture.bytes)
+        #expect(try PictureHead(reading: PictureBytes(Data(bytes))).storedSize == picture.size)
+        let (original, same) = try await fitted(png, to: PictureLimit(maximumBytes: 100_000))
+        #expect(original.isOriginal && same == png)
+    }
+
+    @Test func `one pixel is enough`() async throws {
+        for colorType in [0, 2, 4, 6] {
+            let channels = [0: 1, 2: 3, 4: 2, 6: 4][colorType] ?? 1
+            let samples = [UInt8](repeating: 200, count: channels)
+            let png = TestPicture.png(width: 1, height: 1, samples: samples, colorType: colorType)
+            let (picture, _) = try await fitted(png, to: wantsJPEG)
+            #expect(picture.size == PictureSize(width: 1, height: 1))
+        }
+    }
+
+    @Test func `noise is scaled until it fits`() async throws {
+        var random = Numbers(seed: 5)
+        let samples = (0..<(900 * 700 * 3)).map { _ in UInt8.random(in: 0...255, using: &random) }
+        let png = TestPicture.png(width: 900, height: 700, samples: samples)
+        for limit: Int64 in [150_000, 120_000] {
+            let (picture, bytes) = try await fitted(png, to: PictureLimit(maximumBytes: limit))
+            #expect(bytes.count <= limit && (50...82).contains(picture.quality ?? 0) && picture.encodings <= 6)
+            #expect([900, 800, 640].contains(picture.size?.longerEdge))
+        }
+        #expect(await code(png, PictureLimit(maximumBytes: 20_000)) == .cannotFit)
+    }
+
+    @Test func `a bomb is refused by what it claims`() async throws {
+        let png = TestPicture.png(width: 60_000, height: 60_000, samples: [])
+        #expect(await code(png, wantsJPEG) == .tooManyPixels)
+        #expect(await code(TestPicture.jpegHead(width: 65_535, height: 65_535), wantsJPEG) == .tooManyPixels)
+    }
+
+    @Test func `pictures that end too early are damaged`() async throws {
+        let whole = try await jpeg(width: 200, height: 160)
+        let small = PictureLimit(maximumBytes: 100_000, maximumEdge: 50)
+        #expect(await code(whole, small) == nil)
+        for count in [whole.count - 2, whole.count - 40, whole.count / 2] {
+            #expect(await code(Array(whole.prefix(count)), small) == .damaged, "\(count) of \(whole.count) bytes")
+        }
+        let pixels = TestPicture.quarterPixels(width: 90, height: 90)
+        let png = TestPicture.png(width: 90, height: 90, samples: pixels)
+        #expect(await code(Array(png.prefix(png.count / 2)), small) == .damaged)
+        let heic = Fixtures.heic[1] ?? []
+        #expect(await code(Array(heic.prefix(heic.count - 60)), small) == .damaged)
+        #expect(await code(Array(Fixtures.losslessWebP.prefix(60)), PictureLimit(maximumBytes: 50)) == .damaged)
+    }
+
+    @Test func `animated pictures are refused, and pass if they fit`() async throws {
+        #expect(await code(Fixtures.animatedWebP, PictureLimit(maximumBytes: 100)) == .animated)
+        #expect(await code(Fixtures.animatedGIF, wantsJPEG) == .animated)
+        #expect(await code(Fixtures.animatedGIF, PictureLimit(maximumBytes: 1000)) == nil)
+    }
+
+    @Test func `a color profile is kept, and metadata is not`() async throws {
+        var profile = [UInt8](repeating: 7, count: 400)
+        profile.replaceSubrange(0..<4, with: TestPicture.big(400, 4))
+        profile.replaceSubrange(12..<24, with: "mntrRGB XYZ ".utf8)
+        profile.replaceSubrange(36..<40, with: "acsp".utf8)
+        var photo = try await jpeg(width: 120, height: 90)
+        let segment = Array("ICC_PROFILE\0".utf8) + [1, 1] + profile
+        let place = [0xFF, 0xE1] + TestPicture.big(13, 2) + Array("Jeju at 33N".utf8)
+        photo.insert(contentsOf: [0xFF, 0xE2] + TestPicture.big(segment.count + 2, 2) + segment + place, at: 2)
+        let (_, bytes) = try await fitted(photo, to: PictureLimit(maximumBytes: 100_000, maximumEdge: 100))
+        #expect(Data(bytes).range(of: Data("Jeju".utf8)) == nil)
+        #if Pictures && !canImport(ImageIO)
+        #expect(Data(bytes).range(of: Data(profile)) != nil)
+        #endif
+    }
+
+    @Test func `cancelling ends a task that has begun`() async throws {
+        let photo = Data(try await jpeg(width: 200, height: 160))
+        let fitting = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try await PictureFitter().fit(photo, to: PictureLimit(maximumBytes: 100_000, maximumEdge: 50))
+        }
+        await #expect(throws: CancellationError.self) { try await fitting.value }
+    }
+
+    #if Pictures && !canImport(ImageIO)
+    // ImageIO's pixels are not at hand without CoreGraphics. These look into those of the libraries.
+
+    /// The colors in the middle of the four quarters.
+    private func quarters(_ bytes: [UInt8], edge: Int = 32) throws -> (size: PictureSize, colors: [[UInt8]]) {
+        let source = PictureSource.bytes(Data(bytes))
+        var head = try PictureHead(reading: source.reader())
+        if head.storedSize == nil { head = try LibraryCodec().complete(head, of: source) }
+        let opened = try LibraryCodec().open(source, head: head, edge: edge, maximumBytes: 1_000_000)
+        let pixels = try #require(opened as? LibraryPicture).original
+        let (width, height) = (pixels.size.width, pixels.size.height)
+        let colors = [(1, 1), (3, 1), (1, 3), (3, 3)].map { x, y in
+            let place = ((y * height / 4) * width + x * width / 4) * pixels.channels
+            return Array(pixels.bytes[place..<(place + pixels.channels)])
+        }
+        return (pixels.size, colors)
+    }
+
+    private func isNear(_ found: [[UInt8]], _ expected: [[UInt8]], within tolerance: Int = 12) -> Bool {
+        zip(found, expected).allSatisfy { zip($0, $1).allSatisfy { abs(Int($0) - Int($1)) <= tolerance } }
+    }
+
+    /// Which quarter of the stored picture is in each quarter of the upright one.
+    private static let order = [
+        1: [0, 1, 2, 3], 2: [1, 0, 3, 2], 3: [3, 2, 1, 0], 4: [2, 3, 0, 1], 5: [0, 2, 1, 3], 6: [2, 0, 3, 1],
+        7: [3, 1, 2, 0], 8: [1, 3, 0, 2],
+    ]
+
+    @Test(arguments: 1...8)
+    func `pixels are turned upright by EXIF`(orientation: Int) async throws {
+        let found = try quarters(await jpeg(width: 64, height: 48, orientation: orientation))
+        let expected = (Self.order[orientation] ?? []).map { TestPicture.quarters[$0] }
+        #expect(isNear(found.colors, expected))
+        #expect(found.size == (orientation < 5 ? PictureSize(width: 32, height: 24) : .init(width: 24, height: 32)))
+        let same = try quarters(await jpeg(width: 64, height: 48, orientation: orientation), edge: 64)
+        #expect(isNear(same.colors, expected))
+    }
+
+    @Test(arguments: 1...8)
+    func `pixels are turned upright by the boxes of HEIC`(orientation: Int) throws {
+        let found = try quarters(Fixtures.heic[orientation] ?? [])
+        #expect(isNear(found.colors, (Self.order[orientation] ?? []).map { TestPicture.quarters[$0] }))
+        #expect(found.size == (orientation < 5 ? PictureSize(width: 32, height: 24) : .init(width: 24, height: 32)))
+    }
+
+    @Test(arguments: [
+        ("CMYK", Fixtures.cmykJPEG), ("progressive", Fixtures.progressiveJPEG), ("interlaced", Fixtures.interlacedPNG),
+        ("WebP", Fixtures.lossyWebP), ("lossless WebP", Fixtures.losslessWebP),
+    ])
+    func `other kinds of files have the same pixels`(name: String, bytes: [UInt8]) throws {
+        let found = try quarters(bytes)
+        #expect(isNear(found.colors, TestPicture.quarters), "\(name): \(found.colors)")
+        #expect(found.size == PictureSize(width: 32, height: 24))
+    }
+
+    @Test func `what is transparent becomes white`() throws {
+        let clear = try quarters(Fixtures.clearWebP)
+        #expect(isNear(clear.colors, Array(repeating: [255, 255, 255], count: 4), within: 1))
+        // Half transparent black.
+        let samples = (0..<64).flatMap { _ in [0, 0, 0, 128] as [UInt8] }
+        let png = TestPicture.png(width: 8, height: 8, samples: samples, colorType: 6)
+        #expect(isNear(try quarters(png).colors, Array(repeating: [127, 127, 127], count: 4), within: 1))
+    }
+
+    @Test func `16 bits become 8`() throws {
+        let samples = TestPicture.quarterPixels(width: 16, height: 16).flatMap { [$0, 0x80 as UInt8] }
+        let png = TestPicture.png(width: 16, height: 16, samples: samples, depth: 16)
+        #expect(isNear(try quarters(png).colors, TestPicture.quarters, within: 2))
+    }
+
+    @Test func `what the libraries do not read is named`() async {
+        #expect(await code(Fixtures.stillGIF, wantsJPEG) == .unsupported)
+        #expect(
+            await code(Array("BM".utf8) + [9, 0, 0, 0, 0, 0, 0, 0] + Array(repeating: 1, count: 40), wantsJPEG)
+                == .unsupported)
+        #expect(await code(Array("a text".utf8), wantsJPEG) == .unsupported)
+    }
+
+    /// Whatever the bytes: an error or a picture, and no crash.
+    @Test func `changed bytes do no harm`() async throws {
+        let jpeg = try await jpeg(width: 60, height: 44, orientation: 6)
+        let png = TestPicture.png(
+            width: 20, height: 14, samples: TestPicture.quarterPixels(width: 20, height: 14))
+        let whole = [
+            jpeg, png, Fixtures.progressiveJPEG, Fixtures.cmykJPEG, Fixtures.lossyWebP, Fixtures.losslessWebP,
+            Fixtures.clearWebP, Fixtures.interlacedPNG, Fixtures.heic[5] ?? [],
+        ]
+        let limit = PictureLimit(maximumBytes: 50_000, maximumEdge: 16, acceptedTypes: [], maximumPixels: 100_000)
+        var random = Numbers(seed: 23)
+        for bytes in whole {
+            for _ in 0..<200 {
+                var changed = bytes
+                for _ in 0..<Int.random(in: 1...3, using: &random) {
+                    changed[Int.random(in: changed.indices, using: &random)] = UInt8.random(in: 0...255, using: &random)
+                }
+                do {
+                    let (picture, _) = try await fitted(changed, to: limit)
+                    #expect((picture.size?.longerEdge ?? 0) <= 16)
+                } catch {
+                    #expect(error is PictureFitError, "\(error)")
+                }
+            }
+        }
+    }
+    #endif
+}
+
+@Suite struct RowScalerTests {
+    /// The scaled picture as the definition of the filter has it, in doubles.
+    private func expected(_ samples: [UInt8], _ width: Int, _ height: Int, _ channels: Int, to size: PictureSize)
+        -> [Double]
+    {
+        func weights(_ source: Int, _ target: Int) -> [[(Int, Double)]] {
+            (0..<target).map { index in
+                let ratio = Double(source) / Double(target)
+                let center = (Double(index) + 0.5) * ratio
+                let raw = (0..<source).map { place -> (Int, Double) in
+                    let x = (Double(place) + 0.5 - center) / ratio
+                    if x == 0 { return (place, 1) }
+                    if abs(x) >= 3 { return (place, 0) }
+                    return (place, 3 * sin(.pi * x) * sin(.pi * x / 3) / (.pi * x * .pi * x))
+                }
+                let sum = raw.reduce(0) { $0 + $1.1 }
+                return raw.map { ($0.0, $0.1 / sum) }
+            }
+        }
+        let (across, down) = (weights(width, size.width), weights(height, size.height))
+        return (0..<size.height).flatMap { y in
+            (0..<size.width).flatMap { x in
+                (0..<channels).map { channel in
+                    let sum = down[y].reduce(0) { sum, row in
+                        sum + row.1
+                            * across[x].reduce(0) {
+                                $0 + $1.1 * Double(samples[(row.0 * width + $1.0) * channels + channel])
+                            }
+                    }
+                    return min(max(sum, 0), 255)
+                }
+            }
+        }
+    }
+
+    @Test(arguments: [
+        (31, 17, 3, 12), (31, 17, 1, 12), (40, 40, 3, 39), (5, 64, 3, 7), (64, 1, 3, 9), (1, 9, 1, 4), (8, 8, 3, 8),
+        (90, 30, 3, 1),
+    ])
+    func `scaling is Lanczos`(width: Int, height: Int, channels: Int, edge: Int) {
+        var random = Numbers(seed: UInt64(width * height))
+        let samples = (0..<(width * height * channels)).map { _ in UInt8.random(in: 0...255, using: &random) }
+        let pixels = PicturePixels(size: .init(width: width, height: height), channels: channels, bytes: samples)
+        let scaled = pixels.scaled(toEdge: edge)
+        let expected = expected(samples, width, height, channels, to: scaled.size)
+        #expect(scaled.bytes.count == expected.count)
+        #expect(zip(scaled.bytes, expected).allSatisfy { abs(Double($0) - $1) <= 0.51 })
+    }
+
+    @Test(arguments: PictureOrientation.allCases)
+    func `turning and scaling at once is the same as one after the other`(orientation: PictureOrientation) {
+        let (width, height) = (23, 14)
+        var random = Numbers(seed: 9)
+        let samples = (0..<(width * height * 3)).map { _ in UInt8.random(in: 0...255, using: &random) }
+        let stored = PictureSize(width: width, height: height)
+        for edge in [23, 11] {
+            let target = stored.scaled(toEdge: edge)
+            let upright = PicturePixels(size: stored, channels: 3, bytes: samples).scaled(toEdge: edge).bytes
+            var scaler = RowScaler(from: stored, channels: 3, to: target, orientation: orientation)
+            for y in 0..<height {
+                #expect(!scaler.isComplete)
+                samples.withUnsafeBufferPointer {
+                    if let start = $0.baseAddress { scaler.receive(start + y * width * 3) }
+                }
+            }
+            #expect(scaler.isComplete)
+            let steps = orientation.steps(in: target)
+            var expected = upright
+            for index in 0..<(target.width * target.height) {
+                let place = steps.first + index % target.width * steps.pixel + index / target.width * steps.row
+                for channel in 0..<3 { expected[place * 3 + channel] = upright[index * 3 + channel] }
+            }
+            #expect(scaler.pixels.bytes == expected)
+            #expect(scaler.pixels.size == orientation.size(of: target))
+        }
+    }
+}

@@ -1,0 +1,84 @@
+import Foundation
+import PostcardTestSupport
+import SystemPackage
+import Testing
+
+@testable import PostcardServer
+
+/// How long a client may read nothing of an answer.
+@Suite(.timeLimit(.minutes(10)))
+struct AnswerStallTests {
+    static let stalls: [(answer: Int, connection: Int, isStream: Bool, rest: Int)] = [
+        (0, 0, false, 30), (10, 10, false, 20), (30, 30, false, 0), (40, 45, false, -10),
+        // What is acknowledged of a whole connection is progress, however long the system holds back the next part.
+        (500, 10, false, 20),
+        (0, 0, true, 30), (10, 10, true, 20), (30, 30, true, 0),
+        // Other streams' bytes, or those before its own: it may wait for them, but not for ever.
+        (29, 0, true, 30), (40, 10, true, 20), (50, 0, true, 10), (60, 0, true, 0), (500, 0, true, -440),
+        // Its own parts count in any case.
+        (5, 500, true, 25),
+    ]
+
+    @Test(arguments: stalls)
+    func `what is read of a connection counts for its only answer, and within bounds for each stream`(
+        answer: Int, connection: Int, isStream: Bool, rest: Int
+    ) {
+        let stall = AnswerStall(answer: .seconds(answer), connection: .seconds(connection), isStream: isStream)
+        #expect(stall.rest(of: .seconds(30)) == .seconds(rest))
+    }
+
+    private static func fileURL(
+        bytes count: Int, at receiver: RunningReceiver, _ certificate: String
+    ) async throws -> String {
+        let file = receiver.directory.appending("..").appending("large.bin").string
+        try Data(repeating: 0x78, count: count).write(to: URL(filePath: file))
+        let answer = try await receiver.curl(
+            "--cacert", certificate, "-F", "f=@\(file)", "\(receiver.url)/uploads")
+        return try UploadRecord(json: answer.output).files[0].url
+    }
+
+    private static func asking(_ path: String) -> RawStreams.Fields {
+        [(":method", "GET"), (":scheme", "https"), (":authority", "localhost"), (":path", path)]
+    }
+
+    @Test func `a reader of HTTP2 slower than the sockets' buffers are large reads the whole file`() async throws {
+        try await withSecureReceiver {
+            $0.connections.idleTimeout = .seconds(6)
+        } _: { receiver, certificate in
+            let url = try await Self.fileURL(bytes: 24_000_000, at: receiver, certificate)
+            try await RawStreams.connect(
+                to: receiver.port, receiveBufferBytes: 32 << 10, window: .max >> 1
+            ) { streams in
+                try await streams.openWindow(on: 0)
+                try await streams.send(Self.asking(url), on: 1)
+                // Some 30 kB a second for four times the idle time. The system takes no more of the file before a large
+                // part of its buffer is read, unless it is asked to hold little: that takes longer than the idle time.
+                for _ in 0..<24 { try await streams.receive(pausing: 1000) }
+                guard case .body(let body) = try await streams.answer(on: 1) else {
+                    Issue.record("The stream was reset.")
+                    return
+                }
+                #expect(body.utf8.count == 24_000_000)
+            }
+        }
+    }
+
+    @Test func `a stream that is read does not keep another that is not`() async throws {
+        try await withSecureReceiver {
+            $0.connections.idleTimeout = .seconds(1)
+        } _: { receiver, certificate in
+            let url = try await Self.fileURL(bytes: 24_000_000, at: receiver, certificate)
+            try await RawStreams.connect(to: receiver.port, receiveBufferBytes: 32 << 10, window: 0) { streams in
+                try await streams.openWindow(on: 0)
+                for stream: UInt32 in [1, 3] { try await streams.send(Self.asking(url), on: stream) }
+                try await streams.openWindow(on: 1)
+                while !streams.hasAnswer(on: 3) { try await streams.receive(pausing: 100) }
+                guard case .reset = try await streams.answer(on: 3) else {
+                    Issue.record("The stream was not reset.")
+                    return
+                }
+                #expect(!streams.hasAnswer(on: 1))
+            }
+        }
+    }
+}
