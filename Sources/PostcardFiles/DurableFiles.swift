@@ -16,7 +16,7 @@ package struct FileError: Error, Sendable, CustomStringConvertible {
     package let action: String
     package let path: FilePath
     package let errno: Errno
-    /// What the system's answer means, where its own words do not say.
+    /// What the system's error means, if its own text does not say.
     package let reason: String?
 
     package init(_ action: String, _ path: FilePath, _ error: any Error, reason: String? = nil) {
@@ -26,7 +26,7 @@ package struct FileError: Error, Sendable, CustomStringConvertible {
         self.reason = reason
     }
 
-    /// Whether there was no room left.
+    /// Whether the disk is full.
     package var isFull: Bool { errno == .noSpace || errno == .diskQuotaExceeded }
 
     package var description: String { "Could not \(action) \(path): \(reason ?? "\(errno)")" }
@@ -39,7 +39,7 @@ package enum DurableFiles {
         guard path.withPlatformString({ mkdir($0, 0o700) }) == 0 else { throw FileError("make", path, lastError) }
     }
 
-    /// Makes a directory where there is none, and all above it that are missing, so that they survive a power cut.
+    /// Makes a missing directory and its missing parents, so that they survive a power cut.
     package static func makeDirectories(_ path: FilePath) throws(FileError) {
         let containing = path.removingLastComponent()
         do throws(FileError) {
@@ -62,7 +62,7 @@ package enum DurableFiles {
     /// Asks the disk to begin writing a file's bytes, without waiting. It is a hint, and a failure is ignored.
     package static func beginSynchronizing(_ descriptor: FileDescriptor) {
         #if os(Linux) || os(Android)
-        // To give pages up the system has to write them first, and it does not wait until it has.
+        // The system must write pages before it can drop them, but this call does not wait for that.
         _ = posix_fadvise(descriptor.rawValue, 0, 0, POSIX_FADV_DONTNEED)
         #endif
     }
@@ -94,7 +94,7 @@ package enum DurableFiles {
         try synchronize(descriptor, path)
     }
 
-    /// The bytes that a program without special rights can still write where a path is.
+    /// The free bytes for a program without special rights on a path's file system.
     package static func freeBytes(at path: FilePath) throws(FileError) -> Int64 {
         var room = statvfs()
         guard path.withPlatformString({ statvfs($0, &room) }) == 0 else {

@@ -12,8 +12,8 @@ import Android
 
 /// A directory that only its owner can use, held open.
 ///
-/// Files in it are reached by plain names relative to the open directory, and links are not followed: no name, wherever it
-/// comes from, leads out of the directory. Every call blocks.
+/// Files in it are reached by plain names relative to the open directory, and links are not followed: no name leads out
+/// of the directory. Every call blocks.
 package final class PrivateDirectory: Sendable {
     /// Where the directory was when it was opened.
     package let path: FilePath
@@ -82,7 +82,7 @@ package final class PrivateDirectory: Sendable {
 
     /// Opens a file for reading.
     ///
-    /// - Throws: ``FileError`` if there is none, or if it is a link or no regular file.
+    /// - Throws: ``FileError`` if there is none, or if it is a link or not a regular file.
     package func open(_ name: FilePath.Component) throws(FileError) -> FileDescriptor {
         // Without O_NONBLOCK, opening a named pipe would wait for a writer.
         try checked(try open(name, O_RDONLY | O_NONBLOCK, action: "open"), name)
@@ -96,7 +96,7 @@ package final class PrivateDirectory: Sendable {
             try open(name, O_WRONLY | O_CREAT | O_EXCL, action: "create"), path.appending(name))
     }
 
-    /// Opens a file, and makes it if there is none; only its owner can read it from then on.
+    /// Opens a file, and creates it if it is missing; only its owner can read it.
     ///
     /// - Throws: ``FileError`` if the name is a link, or a file that is not regular or has another name as well.
     package func openOrCreate(_ name: FilePath.Component) throws(FileError) -> FileDescriptor {
@@ -129,7 +129,7 @@ package final class PrivateDirectory: Sendable {
         }
     }
 
-    /// When a regular file was last written to, in seconds since 1970; `nil` if the name is no regular file.
+    /// The modification time of a regular file, in seconds since 1970; `nil` if the name is not a regular file.
     package func lastChange(of name: FilePath.Component) throws(FileError) -> Int64? {
         guard let status = try status(of: name), status.type == .regular else { return nil }
         return Int64(status.st_mtim.tv_sec)
@@ -137,7 +137,7 @@ package final class PrivateDirectory: Sendable {
 
     /// The names in the directory, in no order.
     package func names() throws(FileError) -> [FilePath.Component] {
-        // A descriptor of its own, because reading moves a position that copies of a descriptor share.
+        // A new descriptor, because copies of a descriptor share one reading position.
         let copy = try open(".", O_RDONLY | O_DIRECTORY, action: "read")
         guard let stream = fdopendir(copy.rawValue) else {
             try? copy.close()
@@ -186,7 +186,7 @@ package final class PrivateDirectory: Sendable {
         do {
             let status = try file.stat()
             guard status.type == .regular else {
-                throw FileError("open", path, Errno.invalidArgument, reason: "it is no regular file")
+                throw FileError("open", path, Errno.invalidArgument, reason: "it is not a regular file")
             }
             guard status.linkCount <= Self.maximumNames, status.userID.rawValue == geteuid() else {
                 throw FileError(

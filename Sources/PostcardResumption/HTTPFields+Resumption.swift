@@ -13,7 +13,7 @@ extension HTTPField.Name {
     private static func name(_ text: String) -> HTTPField.Name { HTTPField.Name(text) ?? .origin }
 }
 
-/// The draft's fields. What is no such value reads as a field that is not there, as the draft asks for.
+/// The draft's fields. An invalid value is ignored, as the draft requires.
 extension HTTPFields {
     /// How far the upload is, in bytes.
     package var uploadOffset: Int64? {
@@ -42,17 +42,17 @@ extension HTTPFields {
         }
     }
 
-    /// What the receiver takes.
+    /// The receiver's limits.
     package func uploadLimits(in version: ResumptionVersion) -> UploadLimits? {
         combined(.uploadLimit).flatMap { UploadLimits(fieldValue: $0, in: version) }
     }
 
-    /// Says what the receiver takes, where the version has a field for it.
+    /// Adds the receiver's limits, if the version has a field for them.
     package mutating func setUploadLimits(_ limits: UploadLimits, in version: ResumptionVersion) {
         self[.uploadLimit] = version.hasLimits ? limits.fieldValue(in: version) : nil
     }
 
-    /// Names the version, where it is named.
+    /// Adds the version, if it has a number.
     package mutating func setResumptionVersion(_ version: ResumptionVersion) {
         self[.uploadDraftInteropVersion] = version.interopNumber.map(StructuredField.text)
     }

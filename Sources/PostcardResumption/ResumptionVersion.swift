@@ -2,14 +2,13 @@ package import HTTPTypes
 
 /// A text of "Resumable Uploads for HTTP" (draft-ietf-httpbis-resumable-upload) that both sides of an upload follow.
 ///
-/// The texts before the last name themselves by a number in `Upload-Draft-Interop-Version`; systems that were built
-/// while they were current go on sending it.
+/// All but the newest have a number in `Upload-Draft-Interop-Version`, which systems of their time still send.
 package enum ResumptionVersion: Int, Sendable, Hashable, CaseIterable {
     /// Revision 01, which iOS 17 sends: `Upload-Incomplete`, and no media type for what is appended.
     case interop3
     /// Revision 02: `Upload-Complete` instead.
     case interop4
-    /// Revision 03: the receiver may tell of progress.
+    /// Revision 03: the receiver may report progress.
     case interop5
     /// Revisions 04 and 05, which iOS 18 sends: `application/partial-upload` and `Upload-Limit`.
     case interop6
@@ -17,15 +16,15 @@ package enum ResumptionVersion: Int, Sendable, Hashable, CaseIterable {
     case interop7
     /// Revisions 09 to 12.
     case interop8
-    /// The same without the number, as it is to be once the draft is a standard.
+    /// The same without a number, as in the future standard.
     case newest
 
-    /// The number in `Upload-Draft-Interop-Version`; none where it is not sent.
+    /// The number in `Upload-Draft-Interop-Version`; `nil` if it is not sent.
     package var interopNumber: Int64? { self == .newest ? nil : Int64(rawValue) + 3 }
 
-    /// The version that a message names, and ``newest`` where it names none.
+    /// The version in a message, or ``newest`` if there is none.
     ///
-    /// - Returns: `nil` for a number that is not known, and for what is no number.
+    /// - Returns: `nil` for an unknown number or anything else.
     package init?(of fields: HTTPFields) {
         guard fields.contains(.uploadDraftInteropVersion) else {
             self = .newest
@@ -40,7 +39,7 @@ package enum ResumptionVersion: Int, Sendable, Hashable, CaseIterable {
     /// Whether what is appended is of the media type ``PartialUpload/mediaType``.
     package var hasPartialUploadType: Bool { self >= .interop6 }
 
-    /// Whether limits are told in `Upload-Limit`.
+    /// Whether limits are sent in `Upload-Limit`.
     package var hasLimits: Bool { self >= .interop6 }
 
     /// Whether every append says whether it is the last; before, one that said nothing was.
@@ -56,15 +55,34 @@ extension ResumptionVersion: Comparable {
     }
 }
 
-/// What is sent to an upload that has begun.
+/// The media type of bytes that are appended to an upload.
 package enum PartialUpload {
     /// The media type of what is appended.
     package static let mediaType = "application/partial-upload"
 }
 
 extension HTTPResponse.Status {
-    /// The interim answer 104, which says where an upload can be resumed, or how far it has come.
+    /// The interim response 104, with the URL for resuming an upload, or its progress.
     package static var uploadResumptionSupported: HTTPResponse.Status {
         HTTPResponse.Status(code: 104, reasonPhrase: "Upload Resumption Supported")
     }
+}
+
+/// The types of problem (RFC 9457) that the draft registers; their URIs are never fetched.
+package enum ResumptionProblemType: String, Sendable, CaseIterable {
+    /// The appended bytes do not begin where the upload ends: 409, with the members ``expectedOffset`` and
+    /// ``providedOffset``.
+    case mismatchingOffset = "mismatching-upload-offset"
+    /// The upload has all its bytes: 400.
+    case completed = "completed-upload"
+    /// The announced lengths of an upload differ, or are exceeded: 400.
+    case inconsistentLength = "inconsistent-upload-length"
+
+    /// The problem's `type`.
+    package var uri: String { "https://iana.org/assignments/http-problem-types#\(rawValue)" }
+
+    /// The member with the offset at which the upload continues.
+    package static let expectedOffset = "expected-offset"
+    /// The member that has the offset that the request named.
+    package static let providedOffset = "provided-offset"
 }

@@ -1,12 +1,12 @@
-/// As much of Structured Field Values (RFC 9651) as uploads need: integers and booleans are read, everything else is
-/// checked and passed over.
+/// The part of Structured Field Values (RFC 9651) that uploads need: integers and booleans are read, and everything
+/// else is only checked.
 enum StructuredField: Equatable {
     case integer(Int64)
     case boolean(Bool)
     /// A value of another type.
     case other
 
-    /// No field of an upload comes near it; what is longer is not looked at.
+    /// Far longer than any field of an upload. Longer values are ignored.
     private static let maximumBytes = 4 << 10
 
     /// A field that is one item (§4.2.3), without its parameters.
@@ -14,7 +14,7 @@ enum StructuredField: Equatable {
         read(text) { reader throws(StructuredFieldReader.Malformed) in try reader.item() }
     }
 
-    /// A field that is a dictionary (§4.2.2): of a key that comes twice the last value counts.
+    /// A dictionary field (§4.2.2). If a key appears twice, the last value counts.
     static func dictionary(_ text: String) -> [String: StructuredField]? {
         read(text) { reader throws(StructuredFieldReader.Malformed) in try reader.dictionary() }
     }
@@ -32,4 +32,180 @@ enum StructuredField: Equatable {
 
     static func text(_ number: Int64) -> String { String(number) }
     static func text(_ truth: Bool) -> String { truth ? "?1" : "?0" }
+}
+
+/// Reads a field's value from its beginning to its end, as RFC 9651 §4.2 has it.
+struct StructuredFieldReader {
+    struct Malformed: Error {}
+
+    private var rest: ArraySlice<UInt8>
+
+    init(_ text: String) {
+        rest = ArraySlice(text.utf8)
+    }
+
+    var isAtEnd: Bool { rest.isEmpty }
+
+    mutating func skipSpaces() {
+        rest = rest.drop { $0 == UInt8(ascii: " ") }
+    }
+
+    private mutating func skipOptionalWhitespace() {
+        rest = rest.drop { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
+    }
+
+    private mutating func skip(_ character: Unicode.Scalar) -> Bool {
+        guard rest.first == UInt8(ascii: character) else { return false }
+        rest.removeFirst()
+        return true
+    }
+
+    private mutating func next() throws(Malformed) -> UInt8 {
+        guard let byte = rest.popFirst() else { throw Malformed() }
+        return byte
+    }
+
+    private mutating func take(while isWanted: (UInt8) -> Bool) -> ArraySlice<UInt8> {
+        let taken = rest.prefix(while: isWanted)
+        rest = rest[taken.endIndex...]
+        return taken
+    }
+
+    // MARK: - Structures
+
+    mutating func dictionary() throws(Malformed) -> [String: StructuredField] {
+        var members: [String: StructuredField] = [:]
+        while !isAtEnd {
+            let key = try key()
+            if skip("=") {
+                members[key] = try itemOrInnerList()
+            } else {
+                members[key] = .boolean(true)
+                try skipParameters()
+            }
+            skipOptionalWhitespace()
+            guard !isAtEnd else { break }
+            guard skip(",") else { throw Malformed() }
+            skipOptionalWhitespace()
+            guard !isAtEnd else { throw Malformed() }
+        }
+        return members
+    }
+
+    mutating func item() throws(Malformed) -> StructuredField {
+        let value = try bareItem()
+        try skipParameters()
+        return value
+    }
+
+    private mutating func itemOrInnerList() throws(Malformed) -> StructuredField {
+        guard skip("(") else { return try item() }
+        while true {
+            skipSpaces()
+            if skip(")") { break }
+            _ = try item()
+            guard rest.first == UInt8(ascii: " ") || rest.first == UInt8(ascii: ")") else { throw Malformed() }
+        }
+        try skipParameters()
+        return .other
+    }
+
+    private mutating func skipParameters() throws(Malformed) {
+        while skip(";") {
+            skipSpaces()
+            _ = try key()
+            if skip("=") { _ = try bareItem() }
+        }
+    }
+
+    private mutating func key() throws(Malformed) -> String {
+        guard let first = rest.first, first.isLowercase || first == UInt8(ascii: "*") else { throw Malformed() }
+        let key = take { $0.isLowercase || $0.isDigit || "_-.*".utf8.contains($0) }
+        return String(decoding: key, as: UTF8.self)
+    }
+
+    // MARK: - Values
+
+    private mutating func bareItem() throws(Malformed) -> StructuredField {
+        switch rest.first {
+        case UInt8(ascii: "?"):
+            rest.removeFirst()
+            switch try next() {
+            case UInt8(ascii: "0"): return .boolean(false)
+            case UInt8(ascii: "1"): return .boolean(true)
+            default: throw Malformed()
+            }
+        case UInt8(ascii: "-"): return try number()
+        case let byte? where byte.isDigit: return try number()
+        case UInt8(ascii: "\""): try skipString()
+        case UInt8(ascii: "%"): try skipDisplayString()
+        case UInt8(ascii: ":"): try skipBytes()
+        case UInt8(ascii: "@"):
+            rest.removeFirst()
+            guard case .integer = try number() else { throw Malformed() }
+        case let byte? where byte.isLetter || byte == UInt8(ascii: "*"):
+            _ = take { $0.isLetter || $0.isDigit || "!#$%&'*+-.^_`|~:/".utf8.contains($0) }
+        default: throw Malformed()
+        }
+        return .other
+    }
+
+    /// An integer has at most 15 digits, a decimal 12 before its point and 3 after it (§4.2.4).
+    private mutating func number() throws(Malformed) -> StructuredField {
+        let isNegative = skip("-")
+        let digits = take(while: \.isDigit)
+        guard (1...15).contains(digits.count) else { throw Malformed() }
+        guard skip(".") else {
+            let magnitude = digits.reduce(Int64(0)) { $0 * 10 + Int64($1 - UInt8(ascii: "0")) }
+            return .integer(isNegative ? -magnitude : magnitude)
+        }
+        guard digits.count <= 12, (1...3).contains(take(while: \.isDigit).count) else { throw Malformed() }
+        return .other
+    }
+
+    private mutating func skipString() throws(Malformed) {
+        rest.removeFirst()
+        while true {
+            switch try next() {
+            case UInt8(ascii: "\""): return
+            case UInt8(ascii: "\\"):
+                guard ["\"", "\\"].contains(Unicode.Scalar(try next())) else { throw Malformed() }
+            case 0x20...0x7E: continue
+            default: throw Malformed()
+            }
+        }
+    }
+
+    private mutating func skipDisplayString() throws(Malformed) {
+        rest.removeFirst()
+        guard skip("\"") else { throw Malformed() }
+        var text: [UInt8] = []
+        while true {
+            switch try next() {
+            case UInt8(ascii: "\""):
+                guard String(validating: text, as: UTF8.self) != nil else { throw Malformed() }
+                return
+            case UInt8(ascii: "%"):
+                let digits = [try next(), try next()]
+                guard digits.allSatisfy({ $0.isDigit || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0) }),
+                    let byte = UInt8(String(decoding: digits, as: UTF8.self), radix: 16)
+                else { throw Malformed() }
+                text.append(byte)
+            case let byte where (0x20...0x7E).contains(byte): text.append(byte)
+            default: throw Malformed()
+            }
+        }
+    }
+
+    private mutating func skipBytes() throws(Malformed) {
+        rest.removeFirst()
+        _ = take { $0.isLetter || $0.isDigit || "+/=".utf8.contains($0) }
+        guard skip(":") else { throw Malformed() }
+    }
+}
+
+extension UInt8 {
+    fileprivate var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
+    fileprivate var isLowercase: Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self) }
+    fileprivate var isLetter: Bool { isLowercase || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(self) }
 }

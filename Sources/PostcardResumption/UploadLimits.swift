@@ -1,12 +1,12 @@
-/// What a receiver takes, as `Upload-Limit` tells it. Nothing is limited unless set.
+/// A receiver's limits, as sent in `Upload-Limit`. Defaults to no limits.
 package struct UploadLimits: Sendable, Hashable {
     /// The most bytes that an upload may have.
     package var maximumBytes: Int64?
     /// The fewest bytes that an upload may have.
     package var minimumBytes: Int64?
-    /// The most bytes that one request may bring.
+    /// The maximum number of bytes in a request.
     package var maximumAppendBytes: Int64?
-    /// The fewest bytes that one request may bring, unless it is the last.
+    /// The minimum number of bytes in a request other than the last.
     package var minimumAppendBytes: Int64?
     /// For how many more seconds the upload is there.
     package var lifetimeSeconds: Int64?
@@ -31,8 +31,8 @@ package struct UploadLimits: Sendable, Hashable {
         ]
     }
 
-    /// - Returns: `nil` where the value is no dictionary, or one of its limits is no integer from 0 on: the whole
-    ///   field is then to be ignored. Limits that are not known are ignored alone.
+    /// - Returns: `nil` if the value is not a dictionary, or a limit is not an integer of at least 0: the whole field
+    ///   is then ignored. Unknown limits are ignored alone.
     init?(fieldValue: String, in version: ResumptionVersion) {
         guard let members = StructuredField.dictionary(fieldValue) else { return nil }
         for (key, field) in Self.fields(in: version) {
@@ -44,7 +44,7 @@ package struct UploadLimits: Sendable, Hashable {
         }
     }
 
-    /// The field's value; `nil` where nothing is limited, which is said by leaving the field out.
+    /// The field's value; `nil` if there are no limits, and so no field.
     func fieldValue(in version: ResumptionVersion) -> String? {
         let members = Self.fields(in: version).compactMap { key, field in
             self[keyPath: field].map { "\(key)=\(StructuredField.text($0))" }

@@ -1,12 +1,12 @@
-/// The names of fields that stand for a place in a value: `pet[name]`, `tags[]`, `pets[0][name]`.
+/// The names of fields, which describe a place in a value: `pet[name]`, `tags[]`, `pets[0][name]`.
 enum FieldName {
-    /// The keys that a name is made of, from the outermost in; an empty one for `[]`.
+    /// The keys of a name, from the outermost in; an empty one for `[]`.
     ///
-    /// A name is a key, and then any number of keys in square brackets. A name in which brackets stand otherwise, such
-    /// as `a[b` or `a[b]c`, is read differently by every receiver; here it is a key as a whole.
+    /// A name is a key, and then any number of keys in square brackets. Receivers read other uses of brackets
+    /// differently, such as `a[b` or `a[b]c`. Here such a name is a single key.
     ///
-    /// - Parameter maximum: The most keys to give.
-    /// - Returns: `nil` where there are more.
+    /// - Parameter maximum: The maximum number of keys.
+    /// - Returns: `nil` if there are more.
     static func keys(of name: String, maximum: Int) -> [String]? {
         let name = name.utf8
         guard let first = name.firstIndex(of: .openBracket), first > name.startIndex, name.last == .closeBracket,
@@ -18,7 +18,7 @@ enum FieldName {
         return [String(Substring(name[..<first]))] + inner.map { String(Substring($0.dropLast())) }
     }
 
-    /// Whether the text is one or more pairs of brackets, one behind the other, none within another.
+    /// Whether the text is one or more pairs of brackets in a row, not nested.
     private static func isBracketed(_ text: Substring.UTF8View) -> Bool {
         var isOpen = false
         for byte in text {
@@ -32,7 +32,7 @@ enum FieldName {
         return !isOpen
     }
 
-    /// The name that is made of keys.
+    /// The name with these keys.
     static func name(of keys: some Sequence<String>) -> String {
         keys.reduce(into: "") { name, key in name = nested(key, in: name) }
     }
@@ -47,7 +47,7 @@ enum FieldName {
         !key.isEmpty && !key.utf8.contains { $0 == .openBracket || $0 == .closeBracket }
     }
 
-    /// The index that a key stands for: digits, without a zero before them, so that no two keys are one index.
+    /// The index that a key means: digits without a leading zero, so that no two keys mean the same index.
     static func index(_ key: String) -> Int? {
         guard key.utf8.allSatisfy(\.isDigit), key == "0" || key.utf8.first != UInt8(ascii: "0") else { return nil }
         return Int(key)

@@ -6,10 +6,10 @@ public import Foundation
 
 /// How a form writes dates.
 public enum FormDateStyle: Sendable {
-    /// `2026-11-20T12:00:00Z`, in UTC and with milliseconds where they are not zero.
+    /// `2026-11-20T12:00:00Z`, in UTC, with milliseconds if they are not zero.
     ///
-    /// Read are RFC 3339 and what browsers send: an offset from UTC, any number of digits of a second, and dates or
-    /// times without an offset (`2026-11-20`, `2026-11-20T12:00`), which are taken for UTC. The years are 0 to 9999.
+    /// RFC 3339 and what browsers send can be read: an offset from UTC, any number of fractional digits, and dates or
+    /// times without an offset (`2026-11-20`, `2026-11-20T12:00`), which count as UTC. Years are 0 to 9999.
     case iso8601
 
     /// The seconds since 1 January 1970, such as `1795176000` or `1795176000.25`.
@@ -21,7 +21,7 @@ public enum FormDateStyle: Sendable {
     /// A format of your own. What the closures throw becomes the `underlyingError` of what the coder throws.
     case custom(write: @Sendable (Date) throws -> String, read: @Sendable (String) throws -> Date)
 
-    /// The date as a text; `nil` where the style cannot write it.
+    /// The date as text; `nil` if the style cannot write it.
     func write(_ date: Date) throws -> String? {
         switch self {
         case .iso8601:
@@ -36,7 +36,7 @@ public enum FormDateStyle: Sendable {
         }
     }
 
-    /// The date that a text stands for; `nil` where it is none in this style.
+    /// The date in a text; `nil` if it is not a date in this style.
     func read(_ text: String) throws -> Date? {
         switch self {
         case .iso8601: InternetDate.read(text)
@@ -80,7 +80,7 @@ enum InternetDate {
         return "\(date)T\(digits(hour, 2)):\(digits(minute, 2)):\(digits(second, 2))\(fraction)Z"
     }
 
-    /// The date that a text stands for; `nil` where it is none.
+    /// The date in a text; `nil` if it is not a date.
     static func read(_ text: String) -> Date? {
         var text = Text(rest: Array(text.utf8)[...])
         guard let days = text.readDate() else { return nil }
@@ -138,7 +138,7 @@ extension InternetDate {
             return true
         }
 
-        /// A number of exactly so many digits.
+        /// A number with exactly `count` digits.
         mutating func readNumber(_ count: Int) -> Int? {
             guard rest.count >= count, rest.prefix(count).allSatisfy(\.isDigit) else { return nil }
             defer { rest.removeFirst(count) }
@@ -174,7 +174,7 @@ extension InternetDate {
             return (hour * 3600 + minute * 60 + second, fraction)
         }
 
-        /// `time-offset` in seconds, its colon optional; 0 where there is none.
+        /// `time-offset` in seconds, its colon optional; 0 if there is none.
         mutating func readOffset() -> Int? {
             if rest.isEmpty || skip("Z") || skip("z") { return 0 }
             let isNegative = skip("-")

@@ -28,7 +28,7 @@ public struct FormDecodingError: Error, Sendable, CustomStringConvertible, Custo
         public static let notUTF8 = Code(rawValue: "not-utf-8")
         /// The field was sent more than once, but a single value is expected.
         public static let repeated = Code(rawValue: "repeated")
-        /// A text was sent where a file is expected, a single value where keys are, and so on.
+        /// A text was sent instead of a file, a single value instead of keys, and so on.
         public static let wrongShape = Code(rawValue: "wrong-shape")
         /// Fields contradict each other, such as `pet` and `pet[name]`.
         public static let contradictoryShapes = Code(rawValue: "contradictory-shapes")
@@ -48,10 +48,10 @@ public struct FormDecodingError: Error, Sendable, CustomStringConvertible, Custo
     /// The name of the field as the form writes it, such as `pet[name]`; empty for the form as a whole.
     public let path: String
 
-    /// The text that was sent and could not be read; `nil` where there is none.
+    /// The text that was sent and could not be read; `nil` if there is none.
     public let value: String?
 
-    /// The part that could not be read, from 0; `nil` where there is none.
+    /// The index of the part that could not be read, from 0; `nil` if there is none.
     public let partIndex: Int?
 
     /// Where the header of that part begins, counted from the start of the body.
@@ -118,7 +118,7 @@ public struct FormDecodingError: Error, Sendable, CustomStringConvertible, Custo
 }
 
 extension FormDecodingError {
-    /// What was thrown while decoding: an error of this type and what it was handed on in, or a type's own.
+    /// The error for what was thrown while decoding: an error of this type inside a `DecodingError`, or a type's own.
     init(_ error: DecodingError, in fields: FieldTree) {
         let context = error.context
         if let error = context?.underlyingError as? FormDecodingError {
@@ -184,7 +184,7 @@ extension DecodingError {
         }
     }
 
-    /// An error about a field, handed on as the standard library's, which types that decode themselves may expect.
+    /// A field's error as a `DecodingError`, which types that decode themselves may expect.
     init(_ error: FormDecodingError, type: any Any.Type, codingPath: [any CodingKey]) {
         let context = Context(codingPath: codingPath, debugDescription: error.message, underlyingError: error)
         switch error.code {

@@ -4,7 +4,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Makes a form of a value, as JSON would be made of it: its properties become fields, and its files file parts.
+/// Encodes a value as a form, as JSON would be: its properties become fields, and its files become file parts.
 ///
 /// ```swift
 /// struct Pet: Encodable {
@@ -19,36 +19,36 @@ import Foundation
 /// The fields are `name`, `born`, `owner[name]` and `pictures`, in the order in which the value encodes them.
 ///
 /// - A property that is `nil`, and a list without elements, are not sent: a form has no other way to say nothing.
-/// - Numbers are written so that reading them gives the same number; infinities and NaN are refused.
-/// - A `URL` is sent as its text. One of a file on disk is refused, because it would tell the receiver a path and
-///   not the content: use ``FormFile``.
-/// - `Data` is sent as ``dataStyle`` says: as a file, unless set.
+/// - Numbers are written so that they are decoded exactly; infinities and NaN are refused.
+/// - A `URL` is sent as its text. The URL of a file is refused, because it would send a path instead of the content:
+///   use ``FormFile``.
+/// - `Data` is sent as ``dataStyle`` says. Defaults to a file.
 /// - An enumeration with associated values is sent as its case's name and what belongs to it: `shape[circle][radius]`;
 ///   a case without values as an empty text, `shape[square]`.
 public struct FormEncoder: Sendable {
-    /// How the elements of a list are named: all alike unless set.
+    /// How the elements of a list are named. Defaults to the same name for all.
     public var listStyle = ListStyle.repeatedName
 
-    /// How dates are written: by ISO 8601 unless set.
+    /// How dates are written. Defaults to ISO 8601.
     public var dateStyle = FormDateStyle.iso8601
 
-    /// How truth values are written: `true` and `false` unless set.
+    /// How truth values are written. Defaults to `true` and `false`.
     public var boolStyle = BoolStyle.trueFalse
 
-    /// How `Data` is sent: as a file unless set.
+    /// How `Data` is sent. Defaults to a file.
     public var dataStyle = DataStyle.file
 
-    /// The most keys that one name may be made of; `pet[owner][name]` has three. 32 unless set, which ends a value
-    /// that holds itself long before the stack does.
+    /// The maximum number of keys in a name; `pet[owner][name]` has three. Defaults to 32, which stops a value that
+    /// contains itself long before the stack overflows.
     public var maximumDepth = 32
 
-    /// What the value's own `encode(to:)` may want to know.
+    /// Information for the value's own `encode(to:)`.
     public var userInfo: [CodingUserInfoKey: any Sendable] = [:]
 
     /// How the elements of a list are named.
     ///
-    /// What is not a single text or file has an index in every style, `pets[0][name]`: otherwise a receiver
-    /// could not tell what belongs together.
+    /// Elements other than a single text or file have an index in every style, `pets[0][name]`: otherwise a receiver
+    /// would not know what belongs together.
     public enum ListStyle: Sendable, Hashable {
         /// `tags`, `tags`: what RFC 7578 §4.3 asks for, and what browsers send.
         case repeatedName
@@ -84,8 +84,8 @@ public struct FormEncoder: Sendable {
     ///
     /// - Parameters:
     ///   - value: What has named properties: a structure, a class, an enumeration with associated values, a dictionary.
-    ///   - boundary: What separates the parts; a random one unless given.
-    /// - Throws: ``FormEncodingError`` where a form cannot hold the value; what the value's own `encode(to:)` throws,
+    ///   - boundary: The boundary between the parts. Defaults to a random one.
+    /// - Throws: ``FormEncodingError`` if a form cannot express the value; errors of the value's own `encode(to:)`,
     ///   unchanged.
     public func encode(_ value: some Encodable, boundary: Boundary = Boundary()) throws -> MultipartForm {
         let root = EncodedValue()
@@ -111,8 +111,8 @@ extension MultipartForm {
     /// - Parameters:
     ///   - value: What has named properties: a structure, a class, an enumeration with associated values, a dictionary.
     ///   - encoder: How lists, dates and the like are written.
-    ///   - boundary: What separates the parts; a random one unless given.
-    /// - Throws: ``FormEncodingError`` where a form cannot hold the value; what the value's own `encode(to:)` throws,
+    ///   - boundary: The boundary between the parts. Defaults to a random one.
+    /// - Throws: ``FormEncodingError`` if a form cannot express the value; errors of the value's own `encode(to:)`,
     ///   unchanged.
     public init(
         encoding value: some Encodable, with encoder: FormEncoder = FormEncoder(), boundary: Boundary = Boundary()

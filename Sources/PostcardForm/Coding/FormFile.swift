@@ -18,22 +18,22 @@ public import Foundation
 /// A ``FormEncoder`` makes a file part of it and a ``FormDecoder`` reads one. Other encoders and decoders cannot
 /// carry a file, and coding one with them throws an error that says so.
 public struct FormFile: Sendable, Hashable {
-    /// The name that the receiver is told, or that the sender gave. A received one comes from a stranger: never use
-    /// it as a path.
+    /// The filename that is sent or was received. A received one comes from a stranger: never use it as a path.
     public var filename: String
 
-    /// The media type. Where it is `nil` in a file to be sent, it is found by the filename's extension or the first
-    /// bytes; in a received one there was none, or what was sent is no media type. A sender may claim any.
+    /// The media type. In a file to send, `nil` means that it is detected from the filename's extension or the first
+    /// bytes. In a received one, `nil` means that there was none, or that it was not a media type. A sender may claim
+    /// any.
     public var contentType: MediaType?
 
-    /// Where the bytes lie.
+    /// Where the bytes are.
     public var content: Content
 
-    /// Where the bytes of a file lie.
+    /// Where the bytes of a file are.
     public enum Content: Sendable, Hashable {
         /// In memory.
         case bytes(Data)
-        /// On disk: read while it is sent, and for a received one where the receiver wrote it.
+        /// On disk: read while it is sent, or written by the receiver.
         case file(URL)
     }
 
@@ -41,8 +41,8 @@ public struct FormFile: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - bytes: The content.
-    ///   - filename: The name that the receiver is told.
-    ///   - contentType: The media type; found by the filename's extension or the first bytes unless given.
+    ///   - filename: The filename that is sent.
+    ///   - contentType: The media type. Defaults to the one for the filename's extension or the first bytes.
     public init(_ bytes: Data, filename: String, contentType: MediaType? = nil) {
         self.filename = filename
         self.contentType = contentType
@@ -52,16 +52,16 @@ public struct FormFile: Sendable, Hashable {
     /// A file on disk, which is read while it is sent and never held whole.
     ///
     /// - Parameters:
-    ///   - url: Where the file lies. Laying the form out looks at it for the first time.
-    ///   - filename: The name that the receiver is told; the last component of the path unless given.
-    ///   - contentType: The media type; found by the extension or the first bytes unless given.
+    ///   - url: The URL of the file. It is first accessed when the form is laid out.
+    ///   - filename: The filename that is sent. Defaults to the last component of the path.
+    ///   - contentType: The media type. Defaults to the one for the extension or the first bytes.
     public init(at url: URL, filename: String? = nil, contentType: MediaType? = nil) {
         self.filename = filename ?? url.lastPathComponent
         self.contentType = contentType
         content = .file(url)
     }
 
-    /// The file that a part carries; `nil` where the part is a text field.
+    /// The file of a part; `nil` if the part is a text field.
     public init?(_ part: ReceivedForm.Part) {
         guard let filename = part.header.filename else { return nil }
         self.filename = filename
@@ -73,7 +73,7 @@ public struct FormFile: Sendable, Hashable {
             }
     }
 
-    /// The bytes, read from disk where they lie there, and then held whole.
+    /// The bytes, read into memory if they are on disk.
     ///
     /// - Throws: What reading the file throws.
     public func data() throws -> Data {

@@ -12,14 +12,14 @@ enum NumberText {
         return !digits.isEmpty && digits.allSatisfy(\.isDigit)
     }
 
-    /// The finite number that a text stands for.
+    /// The finite number in a text.
     static func floatingPoint<Number: BinaryFloatingPoint & LosslessStringConvertible>(_ text: String) -> Number? {
-        // The initializer alone takes hexadecimal digits, infinities and NaN.
+        // The initializer alone would accept hexadecimal digits, infinities and NaN.
         guard isDecimal(text), let number = Number(text), number.isFinite else { return nil }
         return number
     }
 
-    /// The number that a text stands for; `nil` where it has more digits than a `Decimal` holds, 38.
+    /// The number in a text; `nil` if it has more than the 38 digits of a `Decimal`.
     static func decimal(_ text: String) -> Decimal? {
         guard isDecimal(text), significantDigits(text) <= 38 else { return nil }
         return Decimal(string: text)

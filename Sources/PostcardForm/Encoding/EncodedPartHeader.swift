@@ -18,7 +18,7 @@ struct EncodedPartHeader {
 
     /// - Parameters:
     ///   - part: The part.
-    ///   - contentType: Its media type, where it has one.
+    ///   - contentType: Its media type, if it has one.
     ///   - boundary: The form's boundary.
     ///   - isFirst: Whether it is the form's first part, which has no line to end before it.
     init(of part: FormPart, contentType: MediaType?, boundary: Boundary, isFirst: Bool) {

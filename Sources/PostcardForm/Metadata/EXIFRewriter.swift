@@ -42,7 +42,7 @@ package struct TIFFBlock {
         return entry
     }
 
-    /// How the picture has to be turned, from 1 to 8; `nil` if it is not there or another number.
+    /// The orientation of the picture, from 1 to 8; `nil` if it is missing or another number.
     package var orientation: Int64? {
         guard let first = number(at: 4, bytes: 4), let entry = entry(tag: 0x0112, in: first),
             number(at: entry + 2, bytes: 2) == 3, let value = number(at: entry + 8, bytes: 2), (1...8).contains(value)
@@ -53,8 +53,8 @@ package struct TIFFBlock {
 
 /// Writes EXIF again with the same offsets and without what has to go.
 ///
-/// What is kept is copied to where it was; every other byte is zero. So a value goes even where the entry that names
-/// it is not understood, and so do the remains that editors leave.
+/// What is kept is copied to its old place, and every other byte becomes zero. This removes values even if their entry
+/// is not understood, and remains that editors leave.
 struct EXIFRewriter {
     private let tiff: TIFFBlock
     private let depth: Int
@@ -63,7 +63,7 @@ struct EXIFRewriter {
     private var claims: [(range: Range<Int>, isCopied: Bool)] = []
     private var entriesLeft = 10_000
     private var directoriesLeft = 64
-    /// Values may share bytes, but not so many that copying them takes long.
+    /// Values may share bytes, within a limit that keeps copying fast.
     private var copiesLeft: Int
 
     private enum Directory {
@@ -146,12 +146,12 @@ extension EXIFRewriter {
 
     /// Rewrites a directory and what it names.
     ///
-    /// - Returns: Where the next one is; 0 if there is none.
+    /// - Returns: The offset of the next one; 0 if there is none.
     private mutating func rewrite(
         directory offset: Int64, _ kind: Directory, namedAt place: Int64
     ) throws(BlockFault) -> Int64 {
         guard let count = tiff.number(at: offset, bytes: 2), offset + 2 + 12 * count <= Int64(tiff.bytes.count) else {
-            throw BlockFault(at: Int(clamping: place), "the EXIF names a directory at \(offset), where none fits")
+            throw BlockFault(at: Int(clamping: place), "the EXIF has a directory at \(offset), where none fits")
         }
         entriesLeft -= Int(clamping: count)
         directoriesLeft -= 1
@@ -161,7 +161,7 @@ extension EXIFRewriter {
         let start = Int(clamping: offset)
         let next = tiff.number(at: offset + 2 + 12 * count, bytes: 4)
         let table = start..<(start + 2 + 12 * Int(clamping: count) + (next == nil ? 0 : 4))
-        // A directory that names itself or one before it would go on for ever.
+        // A directory that refers to itself or an earlier one would never end.
         guard !claims.contains(where: { !$0.isCopied && $0.range.overlaps(table) }) else {
             throw BlockFault(at: start, "the directories of the EXIF overlap or name one another")
         }
@@ -173,7 +173,7 @@ extension EXIFRewriter {
             if try rewrite(entry) { kept.append(entry) }
         }
         try copyPictures(of: kept)
-        // A directory without entries is none.
+        // A directory without entries is not valid.
         let filler = kind == .main ? Self.orientationEntry(1, tiff) : versionEntry
         let entries = kept.isEmpty && count > 0 ? filler : kept.flatMap(\.bytes)
         let followed = kind == .main ? next ?? 0 : 0
@@ -205,12 +205,12 @@ extension EXIFRewriter {
         case 3, 8: 2
         case 4, 9, 11, 13: 4
         case 5, 10, 12: 8
-        // An unknown one is taken to have its value in the entry.
+        // A value of unknown type is assumed to be in the entry.
         default: 0
         }
     }
 
-    /// The numbers of a value, of which there have to be few.
+    /// The numbers of a value, which must be few.
     private func numbers(of entry: Entry) -> [Int64] {
         let size = entry.type == 3 ? 2 : 4
         guard [3, 4, 13].contains(entry.type), entry.count <= 4096 else { return [] }
@@ -263,7 +263,7 @@ extension EXIFRewriter {
     // MARK: - Values
 
     private mutating func copy(_ value: Range<Int64>) throws(BlockFault) {
-        // What is said to be outside of the EXIF is not sent with it.
+        // Values outside the EXIF are not kept.
         guard let range = range(value) else { return }
         copiesLeft -= range.count
         guard copiesLeft >= 0 else { throw BlockFault(at: range.lowerBound, "the values of the EXIF overlap") }
@@ -299,7 +299,7 @@ extension EXIFRewriter {
             let depth = depth
             try rewrite(offset..<(offset + length)) { picture throws(BlockFault) in
                 guard picture.starts(with: [0xFF, 0xD8]) else {
-                    throw BlockFault(at: 0, "the EXIF's thumbnail is no JPEG")
+                    throw BlockFault(at: 0, "the EXIF's thumbnail is not a JPEG")
                 }
                 do throws(MetadataError) {
                     return try MetadataScan.applied(.location, to: picture, depth: depth + 1)

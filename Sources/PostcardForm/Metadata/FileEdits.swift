@@ -3,7 +3,7 @@ public struct FileEdits: Sendable, Hashable {
     struct Edit: Sendable, Hashable {
         let offset: Int64
         let length: Int64
-        /// What is written instead: as many bytes as are overwritten, or none, which stands for zeros.
+        /// The new bytes: the same number, or none for zeros.
         let bytes: [UInt8]
 
         var end: Int64 { offset + length }

@@ -49,7 +49,7 @@ package struct ItemDirectory {
         }
     }
 
-    /// Where the item with the EXIF begins in the file, and its length; `nil` where there is none, or not in one piece.
+    /// The offset and length of the item with the EXIF; `nil` if there is none, or it has several pieces.
     package var exif: (offset: Int64, length: Int64)? {
         guard let item = items.first(where: { $0.kind == .exif }), let location = locations[item.number],
             location.origin == .file, let extent = location.extents.first, extent.length > 0
@@ -183,7 +183,7 @@ private struct NumberReader {
         _ = try bytes(count)
     }
 
-    /// What comes before the next zero, which is read too.
+    /// The bytes up to the next zero, which is read too.
     mutating func text() -> String {
         let text = bytes.prefix { $0 != 0 }
         bytes = bytes.dropFirst(text.count + 1)
@@ -197,7 +197,7 @@ extension MetadataScan {
     /// - Parameters:
     ///   - box: Their directory.
     ///   - file: What their places count from.
-    ///   - data: Where they have to be, so that none is in what describes them.
+    ///   - data: The ranges that they must be in, so that none overlaps what describes it.
     mutating func scanItems(_ box: Box, in file: Range<Int64>, data: [Range<Int64>]) throws(MetadataError) {
         for child in try boxes(inMeta: box) {
             switch child.type {
@@ -227,12 +227,12 @@ extension MetadataScan {
         }
     }
 
-    /// EXIF behind four bytes that say how many others come before it (ISO/IEC 23008-12 Annex A).
+    /// EXIF after four bytes with the number of other bytes before it (ISO/IEC 23008-12 Annex A).
     private mutating func rewriteItem(EXIF extents: [Range<Int64>], _ box: Box) throws(MetadataError) {
         let (removal, depth) = (removal, depth)
         try rewrite(extents) { block throws(BlockFault) in
             guard block.count >= 4, block[..<4].bigEndian <= Int64(block.count - 4) else {
-                throw BlockFault(at: 0, "the EXIF is said to begin behind its end")
+                throw BlockFault(at: 0, "the EXIF is declared to begin after its end")
             }
             let start = 4 + Int(clamping: block[..<4].bigEndian)
             do throws(BlockFault) {
@@ -249,7 +249,7 @@ extension MetadataScan {
         depth: Int = 0
     ) throws(MetadataError) -> [Range<Int64>] {
         try countUnit(at: box.start)
-        let fault = MetadataError(at: box.start, "where item \(item) of the picture is cannot be told")
+        let fault = MetadataError(at: box.start, "item \(item) of the picture cannot be located")
         guard let location = directory.locations[item], location.isInFile, depth < 4 else { throw fault }
         var extents: [Range<Int64>] = []
         for extent in location.extents {
@@ -280,7 +280,7 @@ extension MetadataScan {
         return extents
     }
 
-    /// Some of the bytes that are in several places; all from an offset on where the length is 0.
+    /// A range of bytes that are in several places; all from the offset if the length is 0.
     private static func slice(
         _ extents: [Range<Int64>], _ offset: Int64, _ length: Int64, _ fault: MetadataError
     ) throws(MetadataError) -> [Range<Int64>] {

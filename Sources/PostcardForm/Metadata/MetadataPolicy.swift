@@ -4,8 +4,8 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// What is removed from a picture or a video while it is sent: the place where it was taken, the people and devices
-/// that it names, or everything.
+/// What metadata is removed from a picture or a video while it is sent: where it was taken, the people and devices that
+/// it names, or everything.
 ///
 /// ```swift
 /// var part = FormPart(name: "petImage", content: .file(photo))
@@ -15,9 +15,9 @@ public import Foundation
 /// Pixels are never decoded. What is removed is overwritten in place while the bytes are read, so the length and the
 /// picture stay the same, the file on disk stays as it is, and no copy is made.
 ///
-/// JPEG, PNG, WebP, GIF, BMP, HEIC, AVIF, MP4 and QuickTime files are understood, by their bytes and whatever their
-/// names. Any other file, such as a PDF or a camera's raw picture, and one whose structure is broken, is an error unless
-/// ``ifUnreadable(_:)`` says otherwise.
+/// JPEG, PNG, WebP, GIF, BMP, HEIC, AVIF, MP4 and QuickTime files are understood, by their bytes and not their names.
+/// Any other file, such as a PDF or a camera's raw picture, and one with a broken structure, is an error if
+/// ``ifUnreadable(_:)`` does not allow it.
 ///
 /// A JPEG is read up to its pixels. What follows its end is found if the picture's own directory or XMP names it, or if
 /// the file does not end as a JPEG does.
@@ -46,10 +46,10 @@ public struct MetadataPolicy: Sendable, Hashable {
     public static let asIs = MetadataPolicy(.nothing)
 
     /// Removes where a picture was taken and whose it is: positions and place names, names of owners, authors and
-    /// persons, serial numbers, and what cameras write in formats of their own, which may hold any of these. The
-    /// camera's model, its settings, the time, titles, descriptions and copyright notices stay.
+    /// persons, serial numbers, and camera makers' own data, which may contain any of these. The camera's model, its
+    /// settings, the time, titles, descriptions and copyright notices stay.
     ///
-    /// Data behind a picture's end that is neither a picture nor a video is overwritten too.
+    /// Data after a picture's end that is neither a picture nor a video is overwritten too.
     public static let withoutLocation = MetadataPolicy(.location)
 
     /// Removes everything but the pixels, the orientation and the color profile.
@@ -62,7 +62,7 @@ public struct MetadataPolicy: Sendable, Hashable {
         return policy
     }
 
-    /// What has to be overwritten in a file, found by reading its structure and not its pixels.
+    /// Finds what must be overwritten in a file, by reading its structure and not its pixels.
     ///
     /// - Parameters:
     ///   - length: The number of the file's bytes.
@@ -97,10 +97,10 @@ public struct MetadataPolicy: Sendable, Hashable {
 }
 
 extension MetadataPolicy {
-    /// Whether the content's structure has to be read before it is sent.
+    /// Whether the content's structure must be read before it is sent.
     var needsStructure: Bool { removal != .nothing && unreadable == .fail }
 
-    /// What has to be overwritten in a file that is to be sent.
+    /// The edits of a file before it is sent.
     func edits(
         ofLength length: Int64, path: String, partIndex: Int,
         reading read: @escaping (Int64, UnsafeMutableRawBufferPointer) throws -> Int
@@ -114,7 +114,7 @@ extension MetadataPolicy {
         }
     }
 
-    /// Bytes that are to be sent.
+    /// The bytes to send.
     func applied(to bytes: Data, partIndex: Int) throws(FormError) -> Data {
         do {
             return try applied(to: bytes)

@@ -21,8 +21,8 @@ extension MetadataScan {
         var hasTracksToClear = false
     }
 
-    /// Whether a file begins with a box that such a file begins with. Not Canon's raw pictures and JPEG 2000, which keep
-    /// what decoding needs in boxes that are metadata elsewhere.
+    /// Whether a file begins with a box of these formats. Not Canon's raw pictures and JPEG 2000, where boxes that are
+    /// metadata elsewhere are needed for decoding.
     static func isMovie(_ start: [UInt8]) -> Bool {
         let others = ["ftypcrx ", "ftypjp2 ", "ftypjpx ", "ftypjpm ", "ftypmjp2", "ftypjxl "]
         if others.contains(where: { start.dropFirst(4).starts(with: $0.utf8) }) { return false }
@@ -72,7 +72,7 @@ extension MetadataScan {
             // A video in a picture counts from its own start.
             let chunk = (range.lowerBound + place.lowerBound)..<(range.lowerBound + place.upperBound)
             guard file.data.contains(where: { $0.contains(chunk) }) else {
-                throw MetadataError(at: chunk.lowerBound, "a track of metadata is said to be outside of the data")
+                throw MetadataError(at: chunk.lowerBound, "a track of metadata is declared outside the data")
             }
             clear(chunk)
         }
@@ -115,13 +115,13 @@ extension MetadataScan {
         return boxes
     }
 
-    /// Makes of a box one that stands for free space.
+    /// Turns a box into free space.
     mutating func wipe(_ box: Box) {
         write(Array("free".utf8), at: box.start + 4)
         clear(box.content)
     }
 
-    /// The boxes in a metadata box: in ISO files behind a version and flags, in QuickTime at once.
+    /// The boxes in a metadata box: after a version and flags in ISO files, directly in QuickTime.
     mutating func boxes(inMeta box: Box) throws(MetadataError) -> [Box] {
         let count = box.content.upperBound - box.content.lowerBound
         let start = try bytes(at: box.content.lowerBound, upTo: Int(clamping: min(8, count)))
@@ -309,7 +309,7 @@ extension MetadataScan {
 
     /// Where the chunks of a track are (ISO/IEC 14496-12 §8.7).
     private mutating func chunks(of tables: [Box], at place: Int64) throws(MetadataError) -> [Range<Int64>] {
-        let fault = MetadataError(at: place, "where a track of metadata is cannot be told")
+        let fault = MetadataError(at: place, "a track of metadata cannot be located")
         func box(_ types: String...) -> Box? { tables.first { types.contains($0.type) } }
         guard let sizes = box("stsz"), let runs = box("stsc"), let offsets = box("stco", "co64") else { throw fault }
         let (sizeTable, runTable) = (try block([sizes.content]), try block([runs.content]))

@@ -2,7 +2,8 @@
 extension MetadataScan {
     static let pngSignature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
 
-    /// Chunks that show, time and measure the picture. Those whose name begins with a capital are needed in any case.
+    /// Chunks that affect how the picture looks, its timing and its size. Those whose name begins with a capital are
+    /// always needed.
     private static let pngChunks: Set<String> = [
         "tRNS", "cHRM", "gAMA", "iCCP", "sBIT", "sRGB", "cICP", "mDCV", "mDCv", "cLLI", "cLLi", "bKGD", "hIST", "pHYs",
         "sPLT", "acTL", "fcTL", "fdAT", "iDOT", "gdAT",
@@ -22,8 +23,8 @@ extension MetadataScan {
             let type = String(decoding: header[4...], as: UTF8.self)
             let content = (offset + 8)..<(offset + 8 + count)
             if type == "IDAT", header == last {
-                // Nothing comes between the chunks of the picture, of which there may be thousands of one size: where
-                // one is found further on, those before it need no look.
+                // Nothing is between the chunks of the picture, of which there may be thousands of one size: if one is
+                // found further on, those before it are skipped.
                 let target = offset + leap * (count + 12)
                 let isThere = try target < length - 12 ? bytes(at: target, upTo: 8) == header : false
                 leap = isThere ? leap * 2 : max(leap / 2, 1)
@@ -74,7 +75,7 @@ extension MetadataScan {
         return SensitiveName.matches(start[..<end])
     }
 
-    /// A text in UTF-8 behind its keyword, two bytes on compression, its language, and the keyword in that.
+    /// A text in UTF-8 after its keyword, two bytes on compression, its language, and the translated keyword.
     private mutating func scanInternationalText(_ content: Range<Int64>) throws(MetadataError) {
         let keyword = Array("XML:com.adobe.xmp\0".utf8)
         let count = content.upperBound - content.lowerBound
@@ -115,11 +116,11 @@ extension MetadataScan {
         write(checksum.bytes, at: content.upperBound)
     }
 
-    /// Makes of a chunk one that stands for nothing: ancillary, private, and safe to copy.
+    /// Turns a chunk into one without meaning: ancillary, private, and safe to copy.
     private mutating func wipePNGChunk(_ content: Range<Int64>) {
         let type = Array("fiLl".utf8)
         write(type, at: content.lowerBound - 4)
-        // Zeros are no work for a checksum that is zero: so the first bytes bring it there, and the rest may be long.
+        // Zeros do not change a checksum of zero: the first bytes bring it to zero, so the rest may be long.
         var checksum = CRC32()
         checksum.read(type)
         let count = Int(clamping: min(content.upperBound - content.lowerBound, 4))
@@ -175,7 +176,7 @@ extension MetadataScan {
         }
     }
 
-    /// XMP that is a piece of its own.
+    /// XMP that is a separate piece.
     mutating func rewriteXMP(_ extents: [Range<Int64>]) throws(MetadataError) {
         let removal = removal
         try rewrite(extents) { block throws(BlockFault) in
@@ -187,7 +188,7 @@ extension MetadataScan {
 // MARK: - GIF
 
 extension MetadataScan {
-    /// GIF (GIF89a Specification): blocks, whose data comes in pieces of up to 255 bytes.
+    /// GIF (GIF89a Specification): blocks, whose data has pieces of up to 255 bytes.
     mutating func scanGIF() throws(MetadataError) {
         let screen = try bytes(at: 0, count: 13)
         var offset = 13 + Self.colorTableBytes(screen[10])
@@ -199,7 +200,7 @@ extension MetadataScan {
                 if offset + 1 < length { clear((offset + 1)..<length) }
                 return
             case 0x2C where header.count >= 10:
-                // Behind the colors comes the size of the codes.
+                // After the colors, the size of the codes.
                 offset = try end(ofPiecesAt: offset + 11 + Self.colorTableBytes(header[9]))
             case 0x21 where header.count >= 3:
                 offset = try scanGIFExtension(header, at: offset)
@@ -220,7 +221,7 @@ extension MetadataScan {
         let end = try end(ofPiecesAt: data)
         func isOne(of names: String...) -> Bool { names.contains { application.elementsEqual($0.utf8) } }
         if isApplication, isOne(of: "XMP DataXMP"), end - data > 258 {
-            // XMP is not in pieces: the bytes behind it lead a reader that takes its letters for lengths to the end.
+            // XMP is not in pieces: the bytes after it lead a reader that reads its letters as lengths to the end.
             let trailer: [UInt8] = [1] + (0...255).map { 255 - $0 } + [0]
             guard try bytes(at: end - 258, count: 258) == trailer else {
                 throw MetadataError(at: offset, "the XMP of the GIF does not end as it has to")
@@ -277,7 +278,7 @@ private struct CRC32 {
     /// The checksum as it is written.
     var bytes: [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: ~register >> (24 - 8 * $0)) } }
 
-    /// Bytes that bring the register to zero.
+    /// The bytes that make the register zero.
     var registerBytes: [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: register >> (8 * $0)) } }
 
     private static let table: [UInt32] = (0..<256).map { index in

@@ -3,9 +3,9 @@
 extension MetadataScan {
     /// What a picture's segments say, put together.
     private struct JPEGSegments {
-        /// Each EXIF, of which a long one goes on in further segments.
+        /// Each EXIF. A long one continues in further segments.
         var exif: [[Range<Int64>]] = []
-        /// The resources of Photoshop, which may go on in further segments as well.
+        /// The resources of Photoshop, which may also continue in further segments.
         var photoshop: [Range<Int64>] = []
         /// XMP that had no room in one segment, by its identifier.
         var extendedXMP: [[UInt8]: [(offset: Int64, range: Range<Int64>)]] = [:]
@@ -106,7 +106,7 @@ extension MetadataScan {
         }
     }
 
-    /// Goes on to the next marker that belongs to no pixels; to the end where there is none.
+    /// Skips to the next marker that is not part of the pixels, or to the end.
     private mutating func skipPixels(from offset: inout Int64, in range: Range<Int64>) throws(MetadataError) {
         while offset < range.upperBound {
             let chunk = try pixelBytes(at: offset, upTo: Int(clamping: min(64 << 10, range.upperBound - offset)))
@@ -193,7 +193,7 @@ extension MetadataScan {
         }
     }
 
-    /// Makes of a segment one that stands for nothing.
+    /// Turns a segment into one without meaning.
     private mutating func wipe(_ content: Range<Int64>) {
         write([0xEF], at: content.lowerBound - 3)
         clear(content)
@@ -260,8 +260,7 @@ extension MetadataScan {
             guard picture.lowerBound >= offset, picture.upperBound <= range.upperBound else {
                 throw MetadataError(
                     at: range.lowerBound,
-                    "a further picture is said to be at byte \(picture.lowerBound), where it "
-                        + "does not fit")
+                    "another picture is declared at byte \(picture.lowerBound), where it does not fit")
             }
             try scanTrailer(offset..<picture.lowerBound, depth: depth)
             try scanTrailer(picture, depth: depth)

@@ -1,5 +1,5 @@
-/// Walks through a file's structure, reading no pixels, and collects what has to be overwritten. Each container has an
-/// extension of its own.
+/// Walks through a file's structure without reading pixels, and collects what must be overwritten. Each container has
+/// its own extension.
 struct MetadataScan {
     let removal: MetadataPolicy.Removal
     /// The number of the file's bytes.
@@ -12,10 +12,10 @@ struct MetadataScan {
     private var unitsLeft = Limit.units
     private var bytesLeft = Limit.structureBytes
     private var pixelBytesLeft: Int64
-    /// The file's first bytes, in which most of the metadata is: to read a little at a time takes longer.
+    /// The file's first bytes, which contain most of the metadata. Reading it in small pieces is slower.
     private var head: [UInt8] = []
 
-    /// What no camera comes near, and what keeps a file that was made to be slow or large from being so.
+    /// Limits far above any camera's files, so that a malicious file cannot make this slow or large.
     enum Limit {
         /// The segments, chunks and boxes of a file.
         static let units = 200_000
@@ -58,7 +58,7 @@ struct MetadataScan {
         return result
     }
 
-    /// What has to be overwritten in the file.
+    /// Finds what must be overwritten in the file.
     mutating func editsOfFile() throws(MetadataError) -> FileEdits {
         head = try read(at: 0, upTo: Limit.headBytes)
         let start = try bytes(at: 0, upTo: 12)
@@ -89,7 +89,7 @@ struct MetadataScan {
 // MARK: - Reading
 
 extension MetadataScan {
-    /// Bytes of the structure, all of which have to be there.
+    /// Bytes of the structure, all of which must exist.
     mutating func bytes(at offset: Int64, count: Int) throws(MetadataError) -> [UInt8] {
         let bytes = try bytes(at: offset, upTo: count)
         guard bytes.count == count else {
@@ -98,7 +98,7 @@ extension MetadataScan {
         return bytes
     }
 
-    /// Bytes of the structure, as many as there are before the file's end.
+    /// Bytes of the structure, up to the file's end.
     mutating func bytes(at offset: Int64, upTo count: Int) throws(MetadataError) -> [UInt8] {
         bytesLeft -= Int64(count)
         guard bytesLeft >= 0 else {
@@ -107,7 +107,7 @@ extension MetadataScan {
         return try read(at: offset, upTo: count)
     }
 
-    /// As ``bytes(at:upTo:)``, for files whose pixels have to be read in order to find what follows them.
+    /// Like ``bytes(at:upTo:)``, for files whose pixels must be read to find what follows them.
     mutating func pixelBytes(at offset: Int64, upTo count: Int) throws(MetadataError) -> [UInt8] {
         pixelBytesLeft -= Int64(count)
         guard pixelBytesLeft >= 0 else { throw MetadataError(at: offset, "the pictures in the file overlap") }
@@ -247,8 +247,8 @@ extension Collection<UInt8> {
     var littleEndian: Int64 { reversed().bigEndian }
 }
 
-/// Says by the name of a property whether it tells a place, a person or a device. XMP, the texts of PNG files and the
-/// keys of QuickTime files name their properties in much the same words.
+/// Decides by the name of a property whether it reveals a place, a person or a device. XMP, the texts of PNG files and
+/// the keys of QuickTime files name their properties in much the same words.
 enum SensitiveName {
     /// - Parameter name: In ASCII, with or without a prefix and a colon before it.
     static func matches(_ name: ArraySlice<UInt8>) -> Bool {
@@ -270,7 +270,7 @@ enum SensitiveName {
         [
             // Not "alt" alone, which in RDF is a list of alternatives.
             "lat", "lon", "long", "geo:alt", "geo:point", "city", "state", "source", "credit", "coverage",
-            // A picture within the picture, in base64, with metadata of its own.
+            // A picture within the picture, in base64, with its own metadata.
             "gimage:data",
         ].map { Array($0.utf8) })
 

@@ -1,4 +1,4 @@
-/// Photoshop's image resources, which hold IPTC records and XMP beside much else (Adobe Photoshop File Formats
+/// Photoshop's image resources, which contain IPTC records and XMP among much else (Adobe Photoshop File Formats
 /// Specification, "Image Resource Blocks").
 enum PhotoshopResources {
     static func withoutLocation(_ bytes: [UInt8]) throws(BlockFault) -> [UInt8] {
@@ -34,7 +34,7 @@ enum PhotoshopResources {
 
     private static let signatures = ["8BIM", "MeSa", "PHUT", "AgHg", "DCSR"]
 
-    /// Other data, as long; `nil` where it stays.
+    /// The new data of the same length; `nil` if it stays.
     private static func rewritten(_ identifier: Int64, _ data: [UInt8]) throws(BlockFault) -> [UInt8]? {
         switch identifier {
         case 0x0404: try IPTCRecords.withoutLocation(data)

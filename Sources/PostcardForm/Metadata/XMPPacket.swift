@@ -3,7 +3,7 @@
 /// A property that has to go is overwritten with spaces, name and value, which leaves well-formed XML. The document is
 /// read as XML, but nothing of it is decoded: names are compared by their bytes.
 struct XMPPacket {
-    /// The document, one byte a character; 0x80 stands for all that are not ASCII.
+    /// The document, one byte per character; 0x80 for all that are not ASCII.
     private let characters: [UInt8]
     /// How many bytes a character has at least.
     private let width: Int
@@ -32,7 +32,7 @@ struct XMPPacket {
     }
 
     private init(_ bytes: [UInt8]) {
-        // XML begins with a "<", a blank or a byte order mark: where its zeros are tells how wide characters are.
+        // XML begins with a "<", a blank or a byte order mark: the places of its zeros show how wide characters are.
         let start = bytes.prefix(4) + [1, 1, 1, 1]
         let isMark = (start[0], start[1]) == (0xFF, 0xFE) || (start[0], start[1]) == (0xFE, 0xFF)
         switch (start[0] == 0, start[1] == 0, start[2] == 0, start[3] == 0) {
@@ -64,7 +64,7 @@ struct XMPPacket {
     private mutating func scan() throws(BlockFault) {
         var index = 0
         var depth = 0
-        /// The element that has to go, which ends where its depth is reached again.
+        /// The element to remove, which ends at the same depth.
         var removed: (start: Int, depth: Int)?
         while let start = next("<", from: index) {
             if begins("<!--", at: start) {
@@ -93,7 +93,7 @@ struct XMPPacket {
             }
         }
         let saysSomething = characters.contains { $0 != 0 && !isBlank($0) }
-        guard index > 0 || !saysSomething else { throw fault(at: 0, "the XMP is no XML") }
+        guard index > 0 || !saysSomething else { throw fault(at: 0, "the XMP is not XML") }
         guard depth == 0 else { throw fault(at: characters.count, "the XMP ends inside an element") }
     }
 

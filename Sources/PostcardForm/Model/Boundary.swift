@@ -1,9 +1,9 @@
 /// The text that separates the parts of a multipart body (RFC 2046 §5.1.1).
 ///
-/// A boundary must not occur in the data that it separates. ``init()`` makes one that cannot be guessed and
-/// that needs no quotes in a header; choose your own only where a test wants the same bytes every time.
+/// A boundary must not occur in the data that it separates. ``init()`` makes one that cannot be guessed and that needs
+/// no quotes in a header; choose your own only if a test needs the same bytes every time.
 public struct Boundary: Sendable, Hashable, CustomStringConvertible {
-    /// The boundary's characters, without the dashes that stand before it in the body.
+    /// The boundary's characters, without the dashes before it in the body.
     public let value: String
 
     /// The most characters that RFC 2046 §5.1.1 allows.
@@ -37,7 +37,7 @@ public struct Boundary: Sendable, Hashable, CustomStringConvertible {
         self.value = value
     }
 
-    /// What RFC 2046 §5.1.1 has against these characters as a boundary; `nil` where it has nothing.
+    /// Why RFC 2046 §5.1.1 does not allow these characters as a boundary; `nil` if it does.
     static func fault(in characters: some BidirectionalCollection<UInt8>) -> String? {
         fault(in: characters, where: \.isBoundaryCharacter)
     }
@@ -61,7 +61,7 @@ public struct Boundary: Sendable, Hashable, CustomStringConvertible {
         return last == .space ? "it ends in a space" : nil
     }
 
-    /// The boundary as the value of a `boundary` parameter: in quotes only where the grammar asks for them.
+    /// The boundary as the value of a `boundary` parameter: in quotes only if the grammar requires them.
     var parameterValue: String {
         value.utf8.allSatisfy(\.isTokenCharacter) ? value : "\"\(value)\""
     }

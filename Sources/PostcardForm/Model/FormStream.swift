@@ -6,21 +6,21 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Bytes of a part that are made while they are sent, such as a recording, a download or a child's output.
+/// Bytes of a part that are produced while they are sent, such as a recording, a download or a child's output.
 ///
 /// ```swift
 /// let log = FormStream(length: nil) { process.standardOutputChunks() }
 /// form.append(log, named: "log", filename: "build.log")
 /// ```
 ///
-/// Where the length is known the request can carry a Content-Length; a stream that then gives more or fewer
-/// bytes ends the upload with ``FormError/Code/streamLength``, never with a body that looks whole.
+/// If the length is known, the request has a Content-Length. A stream that then has more or fewer bytes fails the
+/// upload with ``FormError/Code/streamLength``; its body never looks complete.
 public struct FormStream: Sendable {
-    /// The number of bytes, where it is known before they are made. A negative length, as
-    /// `URLResponse.expectedContentLength` has it where nothing is known, becomes `nil`.
+    /// The number of bytes, if it is known in advance. A negative length, such as an unknown
+    /// `URLResponse.expectedContentLength`, becomes `nil`.
     public let length: Int64?
 
-    /// Whether the bytes can be made again: for a retry, after a redirect, or from an offset.
+    /// Whether the bytes can be produced again: for a retry, after a redirect, or from an offset.
     public let isReplayable: Bool
 
     private let source: Source
@@ -28,8 +28,8 @@ public struct FormStream: Sendable {
     /// A stream that can be opened again and again.
     ///
     /// - Parameters:
-    ///   - length: The number of bytes, where it is known.
-    ///   - open: Begins the same bytes anew each time it is called.
+    ///   - length: The number of bytes, if it is known.
+    ///   - open: Returns the same bytes from the start, each time it is called.
     public init<Chunks: AsyncSequence & SendableMetatype>(
         length: Int64? = nil, opening open: @escaping @Sendable () -> Chunks
     ) where Chunks.Element == Data {
@@ -42,7 +42,7 @@ public struct FormStream: Sendable {
     ///
     /// - Parameters:
     ///   - chunks: The bytes, in chunks of any size.
-    ///   - length: The number of bytes, where it is known.
+    ///   - length: The number of bytes, if it is known.
     public init<Chunks: AsyncSequence & Sendable>(
         _ chunks: Chunks, length: Int64? = nil
     ) where Chunks.Element == Data {
@@ -51,12 +51,12 @@ public struct FormStream: Sendable {
         source = Source(isReplayable: false) { StreamChunks(chunks) }
     }
 
-    /// Begins the stream; `nil` where it can be read only once and has been.
+    /// Opens the stream; `nil` if it can be read only once and was.
     func open() -> StreamChunks? {
         source.open()
     }
 
-    /// The shared memory of whether a stream that can be read once has been.
+    /// Remembers whether a stream that can be read once was read.
     private final class Source: Sendable {
         private let isReplayable: Bool
         private let wasOpened = Atomic(false)

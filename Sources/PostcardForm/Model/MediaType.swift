@@ -1,13 +1,13 @@
 /// The media type of a part's content, such as `image/jpeg` (RFC 9110 §8.3.1).
 public struct MediaType: Sendable, Hashable, CustomStringConvertible {
-    /// The type as it stands in a header field, parameters included.
+    /// The type as written in a header field, including parameters.
     public let value: String
 
     /// Takes a media type, with parameters or without.
     ///
     /// - Parameter value: Such as `image/jpeg` or `text/plain; charset=utf-8`.
-    /// - Throws: ``FormError`` with the code ``FormError/Code/invalidMediaType`` where it is not `type/subtype`,
-    ///   or where it holds what no header field may.
+    /// - Throws: ``FormError`` with the code ``FormError/Code/invalidMediaType`` if it is not `type/subtype`, or
+    ///   contains characters that header fields must not have.
     public init(_ value: String) throws(FormError) {
         guard MediaType.isWellFormed(value) else { throw .invalidMediaType(value) }
         self.value = value
@@ -85,15 +85,15 @@ extension MediaType {
     public static let html = MediaType(known: "text/html")
     /// Markdown.
     public static let markdown = MediaType(known: "text/markdown")
-    /// Bytes that nothing more is known of.
+    /// Bytes of an unknown type.
     public static let octetStream = MediaType(known: "application/octet-stream")
 }
 
 extension MediaType {
-    /// The media type that a file's extension stands for.
+    /// The media type for a file's extension.
     ///
     /// - Parameter filename: A name or a path; the case of its extension does not matter.
-    /// - Returns: `nil` where there is no extension or an unknown one.
+    /// - Returns: `nil` if there is no extension or an unknown one.
     public static func forExtension(of filename: String) -> MediaType? {
         let lastComponent = filename.utf8.split(whereSeparator: { $0 == .slash || $0 == .backslash }).last
         guard let lastComponent, let dot = lastComponent.lastIndex(of: UInt8(ascii: ".")) else { return nil }
@@ -113,10 +113,10 @@ extension MediaType {
     /// How many first bytes ``forFirstBytes(_:)`` looks at.
     public static let firstBytesCount = 32
 
-    /// The media type that a file's first bytes give away.
+    /// The media type that a file's first bytes show.
     ///
     /// - Parameter bytes: The content's beginning, of which the first ``firstBytesCount`` matter.
-    /// - Returns: `nil` where they fit no format known here.
+    /// - Returns: `nil` if they match no known format.
     public static func forFirstBytes(_ bytes: some Collection<UInt8>) -> MediaType? {
         let start = Array(bytes.prefix(firstBytesCount))
         if let brand = isoBrand(start) { return byISOBrand[brand] ?? .mp4 }

@@ -12,14 +12,14 @@ public import Foundation
 /// form.append(filesAt: photos, named: "petImage")
 /// ```
 ///
-/// The form is a value. Its ``contentType`` and its body (``layout()``) come from the same boundary, so they
-/// cannot disagree, and asking twice gives the same bytes. A field's name may repeat, and parts go out in the
-/// order in which they were appended.
+/// The form is a value. Its ``contentType`` and its body (``layout()``) come from the same boundary, so they cannot
+/// disagree, and asking twice gives the same bytes. A field's name may repeat, and parts are sent in the order in which
+/// they were appended.
 public struct MultipartForm: Sendable {
     /// What separates the parts.
     public let boundary: Boundary
 
-    /// What becomes of the line breaks in texts and names.
+    /// What happens to line breaks in texts and names.
     public let lineBreaks: LineBreaks
 
     /// The parts, in the order in which they are sent.
@@ -28,8 +28,8 @@ public struct MultipartForm: Sendable {
     /// Makes a form without parts.
     ///
     /// - Parameters:
-    ///   - boundary: What separates the parts; a random one unless given.
-    ///   - lineBreaks: What becomes of the line breaks in texts and names; they are sent as given unless set.
+    ///   - boundary: The boundary between the parts. Defaults to a random one.
+    ///   - lineBreaks: What happens to line breaks in texts and names. By default they are sent unchanged.
     public init(boundary: Boundary = Boundary(), lineBreaks: LineBreaks = .asGiven) {
         self.boundary = boundary
         self.lineBreaks = lineBreaks
@@ -45,12 +45,13 @@ public struct MultipartForm: Sendable {
         parts.append(part)
     }
 
-    /// Appends a text field, its value byte for byte as given.
+    /// Appends a text field, with its value unchanged.
     ///
     /// - Parameters:
     ///   - text: The value.
     ///   - name: The name of the field.
-    ///   - contentType: None unless given; some receivers want `application/json` on a field that holds JSON.
+    ///   - contentType: The media type. Defaults to none; some receivers require `application/json` for a field with
+    ///     JSON.
     public mutating func append(_ text: String, named name: String, contentType: MediaType? = nil) {
         parts.append(FormPart(name: name, contentType: contentType, content: .text(text)))
     }
@@ -60,8 +61,8 @@ public struct MultipartForm: Sendable {
     /// - Parameters:
     ///   - bytes: The content.
     ///   - name: The name of the field.
-    ///   - filename: The name of the file. Most receivers take a part without one for a text field.
-    ///   - contentType: The media type; found by the filename's extension or the first bytes unless given.
+    ///   - filename: The name of the file. Most receivers read a part without one as a text field.
+    ///   - contentType: The media type. Defaults to the one for the filename's extension or the first bytes.
     public mutating func append(
         _ bytes: Data, named name: String, filename: String?, contentType: MediaType? = nil
     ) {
@@ -71,10 +72,10 @@ public struct MultipartForm: Sendable {
     /// Appends a file on disk, which is read while it is sent and never held whole.
     ///
     /// - Parameters:
-    ///   - url: Where the file lies. It is first looked at by ``layout()``.
+    ///   - url: The URL of the file. It is first accessed by ``layout()``.
     ///   - name: The name of the field.
-    ///   - filename: The name that the receiver is told; the last component of the path unless given.
-    ///   - contentType: The media type; found by the extension or the first bytes unless given.
+    ///   - filename: The filename that is sent. Defaults to the last component of the path.
+    ///   - contentType: The media type. Defaults to the one for the extension or the first bytes.
     ///   - metadata: What is removed from a picture or a video while it is sent. Defaults to nothing.
     public mutating func append(
         fileAt url: URL, named name: String, filename: String? = nil, contentType: MediaType? = nil,
@@ -87,7 +88,7 @@ public struct MultipartForm: Sendable {
     /// Appends several files under one name, which is how RFC 7578 §4.3 sends them.
     ///
     /// - Parameters:
-    ///   - urls: Where the files lie.
+    ///   - urls: The URLs of the files.
     ///   - name: The name of the field, the same for every file.
     ///   - metadata: What is removed from pictures and videos while they are sent. Defaults to nothing.
     public mutating func append(filesAt urls: [URL], named name: String, metadata: MetadataPolicy = .asIs) {
@@ -99,8 +100,8 @@ public struct MultipartForm: Sendable {
     /// - Parameters:
     ///   - stream: The content.
     ///   - name: The name of the field.
-    ///   - filename: The name of the file. Most receivers take a part without one for a text field.
-    ///   - contentType: The media type; found by the filename's extension unless given.
+    ///   - filename: The name of the file. Most receivers read a part without one as a text field.
+    ///   - contentType: The media type. Defaults to the one for the filename's extension.
     public mutating func append(
         _ stream: FormStream, named name: String, filename: String?, contentType: MediaType? = nil
     ) {
@@ -108,9 +109,9 @@ public struct MultipartForm: Sendable {
     }
 }
 
-/// What becomes of the line breaks in a form's texts and names.
+/// What happens to line breaks in a form's texts and names.
 public enum LineBreaks: Sendable, Hashable {
-    /// They are sent as they were given, byte for byte.
+    /// They are sent unchanged.
     case asGiven
     /// A lone CR and a lone LF become CRLF, as browsers send what was typed into a `textarea` (HTML, "constructing
     /// the entry list" and "multipart/form-data encoding algorithm"). Filenames and files stay as they are.

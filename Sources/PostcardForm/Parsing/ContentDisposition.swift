@@ -48,7 +48,7 @@ struct ContentDisposition {
         let filename = try decoder.filename(plain: found.filename, extended: found.extended, in: header)
         self.filename = fieldName == nil ? filename : filename ?? ""
         if let unknown = found.unknown {
-            // The pieces of RFC 2231, which make a file of a text field for those who put them together.
+            // The pieces of RFC 2231. Receivers that join them would read this text field as a file.
             if filename == nil, header.begins("filename*", in: unknown.name) {
                 throw .malformedParameter(
                     "A filename is written in pieces.", at: headerOffset + Int64(unknown.start), part: partIndex)
@@ -114,8 +114,8 @@ private struct NameDecoder {
 
     /// The one file that `filename` and `filename*` name.
     ///
-    /// RFC 7578 §4.2 forbids `filename*`, and senders write it all the same. A receiver takes the one or the
-    /// other, so that two names would let a file past whoever looks at the other.
+    /// RFC 7578 §4.2 forbids `filename*`, but senders write it. A receiver uses one or the other, so two different
+    /// names could get a file past a filter that checks the other.
     mutating func filename(
         plain: HeaderParameters.Parameter?, extended: HeaderParameters.Parameter?, in header: Span<UInt8>
     ) throws(FormProblem) -> String? {
@@ -137,7 +137,7 @@ private struct NameDecoder {
                 "A file is named by filename*, which some receivers ignore."))
         guard let plain, let plainName else { return extendedName }
         if Self.lastComponent(of: plainName) == extendedName { return extendedName }
-        // What .NET sends: the same name, once in the words of RFC 2047.
+        // What .NET sends: the same name, once as an encoded word of RFC 2047.
         if EncodedWord.decode(plain.bytes(in: header)).map(Self.lastComponent(of:)) == extendedName {
             return extendedName
         }
@@ -175,7 +175,7 @@ private struct NameDecoder {
         Array("22".utf8): .quote, Array("0d".utf8): .carriageReturn, Array("0a".utf8): .lineFeed,
     ]
 
-    /// What comes behind the last slash of either kind: old browsers sent whole paths.
+    /// What follows the last slash or backslash: old browsers sent whole paths.
     private static func lastComponent(of filename: String) -> String {
         String(filename.utf8.suffix { $0 != .slash && $0 != .backslash }) ?? filename
     }

@@ -1,9 +1,9 @@
-/// What stands between two parts: CRLF, two dashes and the boundary (RFC 2046 §5.1.1).
+/// The bytes between two parts: CRLF, two dashes and the boundary (RFC 2046 §5.1.1).
 ///
-/// A boundary holds no CR, so a CR can only be the delimiter's first byte. That is why a search never has to go
-/// back: where a match breaks off, no other can have begun inside it.
+/// A boundary holds no CR, so a CR can only be the delimiter's first byte. So a search never has to go back: if a match
+/// fails, no other can have begun inside it.
 struct Delimiter: Sendable {
-    /// The delimiter and one dash more: what may have been passed before it shows that it is content.
+    /// The delimiter and one more dash: what may have been read before it turns out to be content.
     let heldBytes: [UInt8]
 
     let boundary: String
@@ -17,14 +17,14 @@ struct Delimiter: Sendable {
 
     var count: Int { heldBytes.count - 1 }
 
-    /// Whether the content begins with the delimiter but for its line break, which the blank line before the
-    /// content would then stand for.
+    /// Whether the content begins with the delimiter without its line break, which the blank line before the content
+    /// would replace.
     func isPrefixedWithoutLineBreak(_ content: UnsafeRawBufferPointer) -> Bool {
         content.starts(with: bytes.dropFirst(2))
     }
 
-    /// How many of the delimiter's bytes from `matched` on stand at `start`; fewer than are missing where the
-    /// content ends or differs.
+    /// How many of the delimiter's bytes from `matched` on are at `start`; fewer than the rest if the content ends or
+    /// differs.
     func matchLength(from matched: Int, in content: UnsafeRawBufferPointer, at start: Int, end: Int) -> Int {
         let most = min(count - matched, end - start)
         var length = 0
@@ -44,15 +44,15 @@ struct Delimiter: Sendable {
         return 0
     }
 
-    /// Where the delimiter first stands whole.
+    /// The first index of the whole delimiter.
     func firstIndex(in content: UnsafeRawBufferPointer) -> Int? {
         firstIndex(in: content, from: 0, end: content.count)
     }
 
-    /// Where the delimiter first stands whole between two indices.
+    /// The first index of the whole delimiter between two indices.
     ///
-    /// Sixty-four places are looked at together, for the delimiter's first and for its last byte. Random data
-    /// passes both once in 65,536 places, and a body made of almost-delimiters is told apart by the last byte.
+    /// Sixty-four places are compared at once with the delimiter's first and last byte. Random data matches both once
+    /// in 65,536 places, and near-delimiters differ in the last byte.
     func firstIndex(in content: UnsafeRawBufferPointer, from start: Int, end: Int) -> Int? {
         guard let base = content.baseAddress, end - start >= count else { return nil }
         let beyond = end - count + 1
@@ -69,7 +69,7 @@ struct Delimiter: Sendable {
         return firstIndex(base, from: index, beyond: beyond)
     }
 
-    /// Whether the delimiter stands whole, eight bytes at a time.
+    /// Whether the whole delimiter is at a place, compared eight bytes at a time.
     private func isWhole(_ place: UnsafeRawPointer, _ wanted: UnsafeRawPointer) -> Bool {
         var index = 0
         while index + 8 <= count {
@@ -87,7 +87,7 @@ struct Delimiter: Sendable {
         return true
     }
 
-    /// Place by place, for the few places that are left.
+    /// Compares the remaining places one by one.
     private func firstIndex(_ base: UnsafeRawPointer, from start: Int, beyond: Int) -> Int? {
         heldBytes.withUnsafeBytes { bytes in
             guard let wanted = bytes.baseAddress else { return nil }
@@ -109,9 +109,9 @@ struct Delimiter: Sendable {
     }
 }
 
-/// Tells whether a delimiter may begin in a run of places, by its first and its last byte.
+/// Checks whether a delimiter may begin in a run of places, by its first and its last byte.
 private struct Probe {
-    /// The number of places that are looked at together.
+    /// The number of places that are compared at once.
     static let width = 64
 
     private let firstBytes = SIMD16<UInt8>(repeating: .carriageReturn)
@@ -129,8 +129,8 @@ private struct Probe {
         return found.x | found.y != 0
     }
 
-    /// A byte for each of sixteen places, zero where no delimiter begins. They are given as words, because the
-    /// standard library asks a mask lane by lane.
+    /// A byte for each of sixteen places, zero if no delimiter begins there. They are returned as words, because the
+    /// standard library reads a mask lane by lane.
     @inline(__always)
     private func fits(at place: UnsafeRawPointer) -> SIMD2<UInt64> {
         let isFirst = place.loadUnaligned(as: SIMD16<UInt8>.self) .== firstBytes

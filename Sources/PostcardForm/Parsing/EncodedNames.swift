@@ -6,7 +6,7 @@ import Foundation
 
 /// A parameter's value in the encoding of RFC 8187 §3.2, such as `UTF-8''caf%C3%A9.jpg`.
 enum ExtendedValue {
-    /// The text; `nil` where the grammar is broken, the charset unknown, or the bytes are not text in it.
+    /// The text; `nil` if the grammar is broken, the charset unknown, or the bytes are not text in it.
     static func decode(_ value: [UInt8]) -> String? {
         let pieces = value.split(separator: UInt8(ascii: "'"), maxSplits: 2, omittingEmptySubsequences: false)
         guard pieces.count == 3, let bytes = percentDecoded(pieces[2]) else { return nil }
@@ -35,7 +35,7 @@ enum ExtendedValue {
 /// A name in an encoded word of RFC 2047 §2, such as `=?utf-8?B?Y2Fmw6kuanBn?=`, as .NET writes them into
 /// `filename`.
 enum EncodedWord {
-    /// The text; `nil` where the value is no encoded word.
+    /// The text; `nil` if the value is not an encoded word.
     static func decode(_ value: [UInt8]) -> String? {
         guard value.starts(with: "=?".utf8), value.reversed().starts(with: "=?".utf8), value.count > 4 else {
             return nil
@@ -49,12 +49,12 @@ enum EncodedWord {
     }
 }
 
-/// The charsets that texts of forms come in: UTF-8 (RFC 7578 §5.1), and what RFC 8187 §3.2.1 has receivers know.
+/// The charsets that texts of forms come in: UTF-8 (RFC 7578 §5.1), and ISO-8859-1, which RFC 8187 §3.2.1 requires.
 enum Charset: Sendable {
     case utf8
     case latin1
 
-    /// The charset of a name, in any case; `nil` where it is unknown here.
+    /// The charset with a name, ignoring case; `nil` if it is unknown.
     init?(_ name: some Collection<UInt8>) {
         switch String(decoding: name.map(\.asciiLowercased), as: UTF8.self) {
         case "utf-8", "utf8", "us-ascii", "ascii": self = .utf8
@@ -63,7 +63,7 @@ enum Charset: Sendable {
         }
     }
 
-    /// The text; `nil` where the bytes are none in this charset.
+    /// The text; `nil` if the bytes are not text in this charset.
     func decode(_ bytes: some Sequence<UInt8>) -> String? {
         switch self {
         case .utf8: String(validating: bytes, as: UTF8.self)

@@ -1,12 +1,11 @@
-/// The `Content-Type` of what is made of parts: a request with a form, or a part with several files.
+/// The `Content-Type` of a request with a form, or of a part with several files.
 struct FormContentType {
     let boundary: String
 
     /// - Parameters:
     ///   - value: The header field's value.
     ///   - mediaType: The type that it must name.
-    /// - Throws: ``FormProblem`` where the value is another media type, or names no boundary, two that differ, or one
-    ///   that cannot be read.
+    /// - Throws: ``FormProblem`` if the value has another media type, no boundary, two that differ, or an invalid one.
     init(_ value: String, mediaType: StaticString = "multipart/form-data") throws(FormProblem) {
         let bytes = ContiguousArray(value.utf8)
         let header = bytes.span
@@ -25,7 +24,7 @@ struct FormContentType {
         var boundary: [UInt8]?
         let duplicate = FormProblem(.duplicateBoundary, at: 0, "The Content-Type names two boundaries that differ.")
         for parameter in content.parameters {
-            // Names of RFC 2231, which some receivers put together and others pass over.
+            // Names of RFC 2231, which some receivers join and others ignore.
             if header.begins("boundary*", in: parameter.name) { throw duplicate }
             guard header.holds("boundary", in: parameter.name) else { continue }
             let found = parameter.bytes(in: header)

@@ -8,11 +8,11 @@ public enum FormEvent: Sendable {
     case partEnded
 }
 
-/// Bytes of a part's content, borrowed: the value says where they lie and holds none.
+/// Borrowed bytes of a part's content: the value is only their range.
 public enum FormBytes: Sendable, Hashable {
-    /// A range of the chunk that was just handed over.
+    /// A range of the current chunk.
     case chunk(Range<Int>)
-    /// A range of ``FormParser/heldBytes``: bytes of earlier chunks that might have begun a delimiter, and did not.
+    /// A range of ``FormParser/heldBytes``: bytes of earlier chunks that might have begun a delimiter, but did not.
     case held(Range<Int>)
 
     /// How many bytes there are.

@@ -1,7 +1,7 @@
-/// The header of a part while it comes in: every line up to the blank one.
+/// The header of a part while it is received: every line up to the blank one.
 ///
-/// A line ends in CRLF and in nothing else. Where one parser takes a lone CR or LF for a line's end and another
-/// does not, a header means two things, and filters are passed that way.
+/// A line ends only in CRLF. If one parser accepts CR or LF alone and another does not, a header means two things, and
+/// filters can be bypassed.
 struct HeaderBlock: Sendable {
     /// Where the header begins, counted from the start of the body.
     let offset: Int64
@@ -85,7 +85,7 @@ struct HeaderBlock: Sendable {
     private func place(_ count: Int) -> Int64 { offset + Int64(bytes.count + count) }
 }
 
-/// Where a field of a part's header lies in the header's bytes.
+/// The position of a field in the header's bytes.
 struct HeaderField: Sendable {
     let name: Range<Int>
     /// The value without the blanks around it.
@@ -96,8 +96,8 @@ struct HeaderField: Sendable {
 
     /// The field that begins at an index of a complete header whose lines are not folded; `nil` at the blank line.
     ///
-    /// - Parameter start: Where the field begins; afterwards, where the next one does.
-    /// - Throws: ``FormProblem`` where the line is no field.
+    /// - Parameter start: The index of the field; afterwards, the index of the next one.
+    /// - Throws: ``FormProblem`` if the line is not a field.
     static func next(
         in bytes: Span<UInt8>, at start: inout Int, offset: Int64, partIndex: Int
     ) throws(FormProblem) -> HeaderField? {
@@ -121,8 +121,8 @@ struct HeaderField: Sendable {
 }
 
 extension HeaderBlock {
-    /// The lines, with spaces for the line breaks within fields (RFC 9112 §5.2), so that every other byte is where it
-    /// was.
+    /// The lines, with spaces instead of line breaks within fields (RFC 9112 §5.2), so that all other bytes keep their
+    /// place.
     mutating func takeUnfoldedBytes() -> ContiguousArray<UInt8> {
         var unfolded: ContiguousArray<UInt8> = []
         swap(&unfolded, &bytes)

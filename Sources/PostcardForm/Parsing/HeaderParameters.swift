@@ -1,7 +1,7 @@
-/// A header field's value of the shape `value; name=value; name="value"` (RFC 9110 §5.6.6), as Content-Type and
-/// Content-Disposition have it. It is read once from front to back, and says where in the header everything lies.
+/// A header field's value of the form `value; name=value; name="value"` (RFC 9110 §5.6.6), such as Content-Type and
+/// Content-Disposition. It is read once, and keeps the positions in the header.
 struct HeaderParameters {
-    /// What stands before the first semicolon.
+    /// The range before the first semicolon.
     let value: Range<Int>
     /// The first parameter apart from the others, because most fields have one, and need no array for it.
     let first: Parameter?
@@ -17,7 +17,7 @@ struct HeaderParameters {
         /// The value; of a quoted string what is between the quotes.
         let value: Range<Int>
         let isQuoted: Bool
-        /// Whether `\"` or `\\` stands in the quoted string.
+        /// Whether the quoted string contains `\"` or `\\`.
         let hasEscapes: Bool
 
         /// The index of the parameter's name.
@@ -64,7 +64,7 @@ struct HeaderParameters {
         let reason: String
     }
 
-    /// The first parameter whose name has come before.
+    /// The first parameter whose name appeared before.
     func duplicate(in header: Span<UInt8>) -> Parameter? {
         if others.isEmpty { return nil }
         let parameters = parameters
@@ -95,7 +95,7 @@ extension HeaderParameters {
         var index: Int
         let end: Int
 
-        /// The text up to a byte, which is not passed, without the blanks behind it.
+        /// The text up to a byte, without the blanks before it.
         mutating func text(upTo stop: UInt8, in bytes: Span<UInt8>) -> Range<Int> {
             let start = index
             skip(in: bytes) { $0 != stop }
@@ -158,7 +158,7 @@ extension HeaderParameters {
 }
 
 extension Span<UInt8> {
-    /// Whether a range holds a text in lower case, whatever its own case.
+    /// Whether a range equals a lowercase text, ignoring case.
     @inline(__always)
     func holds(_ lowercase: StaticString, in range: Range<Int>) -> Bool {
         guard range.count == lowercase.utf8CodeUnitCount else { return false }
@@ -172,7 +172,7 @@ extension Span<UInt8> {
         }
     }
 
-    /// Whether a range begins with a text in lower case, whatever its own case.
+    /// Whether a range begins with a lowercase text, ignoring case.
     func begins(_ lowercase: StaticString, in range: Range<Int>) -> Bool {
         range.count >= lowercase.utf8CodeUnitCount
             && holds(lowercase, in: range.lowerBound..<(range.lowerBound + lowercase.utf8CodeUnitCount))
@@ -186,7 +186,7 @@ extension Span<UInt8> {
         return true
     }
 
-    /// The text of a range; `nil` where it is not UTF-8.
+    /// The text of a range; `nil` if it is not UTF-8.
     func text(in range: Range<Int>) -> String? {
         extracting(range).withUnsafeBufferPointer { bytes in
             // Validating goes through the unspecialised standard library, and names are mostly ASCII.

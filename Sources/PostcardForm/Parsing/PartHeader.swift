@@ -10,15 +10,15 @@ public struct PartHeader: Sendable {
     /// does, and `\"` and `\\` as RFC 9110 §5.6.4 has them. Bytes that are not UTF-8 are U+FFFD.
     public let name: String
 
-    /// The name of the file without any path that came before it, else as ``name``; `nil` where the part is a text field.
-    /// A path ends at the last slash or backslash, save a backslash that is escaped as `\\`. It is data from a stranger:
-    /// never use it as a path.
+    /// The name of the file without its path, otherwise decoded like ``name``; `nil` if the part is a text field. A
+    /// path ends at the last slash or backslash, except a backslash that is escaped as `\\`. It is data from a
+    /// stranger: never use it as a path.
     public let filename: String?
 
-    /// The media type, as it stands in the header; `nil` where there is none.
+    /// The media type, as written in the header; `nil` if there is none.
     public let contentType: String?
 
-    /// What other receivers may read otherwise.
+    /// What other receivers may read differently.
     public let warnings: [FormProblem]
 
     /// The header's lines, unfolded; complete and well-formed.
@@ -35,7 +35,7 @@ public struct PartHeader: Sendable {
         return String(decoding: charset.bytes(in: header), as: UTF8.self)
     }
 
-    /// Whether the part holds files in a `multipart/mixed` of its own (RFC 7578 §4.3); ``FormParser`` can read them.
+    /// Whether the part contains files in a nested `multipart/mixed` (RFC 7578 §4.3), which ``FormParser`` can read.
     public var holdsFiles: Bool {
         guard !isFile, let contentType else { return false }
         let essence = contentType.prefix { $0 != ";" && $0 != " " && $0 != "\t" }
@@ -45,7 +45,7 @@ public struct PartHeader: Sendable {
     /// Whether the part is a file: it has a filename, be it empty.
     public var isFile: Bool { filename != nil }
 
-    /// The header fields as they came, a folded line's breaks as spaces (RFC 9112 §5.2).
+    /// The header fields as received, with folded lines joined by spaces (RFC 9112 §5.2).
     public var fields: [(name: String, value: String)] {
         var fields: [(name: String, value: String)] = []
         var start = 0
@@ -58,7 +58,7 @@ public struct PartHeader: Sendable {
     /// Reads a complete header.
     ///
     /// - Parameter fieldName: The name that the part has from the one that it is nested in.
-    /// - Throws: ``FormProblem`` where it is malformed, or where two receivers could read it differently.
+    /// - Throws: ``FormProblem`` if it is malformed, or if two receivers could read it differently.
     init(_ block: inout HeaderBlock, index: Int, fieldName: String? = nil) throws(FormProblem) {
         self.index = index
         offset = block.offset

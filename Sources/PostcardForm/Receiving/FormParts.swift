@@ -4,7 +4,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// The parts of a form, one after the other, as its body comes in.
+/// The parts of a form, one by one, while its body is received.
 ///
 /// ```swift
 /// for try await part in try FormParts(of: body, contentType: contentType) {
@@ -13,10 +13,10 @@ public import Foundation
 /// }
 /// ```
 ///
-/// Each part is itself a sequence, of the pieces of its content. Nothing is read ahead: the body is asked for its
-/// next chunk when the next piece is wanted, so that whoever sends it is held back. Going on to the next part
-/// passes over what was not read of the one before. The loop ends where the form is complete, and throws where
-/// it is not: until then a part may belong to a form that turns out to be broken.
+/// Each part is itself a sequence of the pieces of its content. Nothing is read ahead: the next chunk of the body is
+/// requested when the next piece is, so a slow reader slows the sender down. Moving to the next part skips the rest of
+/// the one before. The loop ends once the form is complete, and throws if it is not: until then a part may belong to a
+/// form that turns out to be broken.
 public struct FormParts<Body: AsyncSequence>: AsyncSequence where Body.Element: FormChunk {
     private let body: Body
     private let parser: FormParser
@@ -27,10 +27,10 @@ public struct FormParts<Body: AsyncSequence>: AsyncSequence where Body.Element: 
     /// - Parameters:
     ///   - body: The body of a request, in chunks of any size. It is read once.
     ///   - contentType: The value of the request's `Content-Type` header field.
-    ///   - limits: How much of everything to take.
-    ///   - rules: Which fields and files may come; whatever is well formed unless given. What breaks a rule is thrown at
-    ///     the earliest byte at which that is certain.
-    /// - Throws: ``FormProblem`` where the Content-Type is not that of a form.
+    ///   - limits: The most that is accepted.
+    ///   - rules: The allowed fields and files. Defaults to any. A broken rule is thrown at the earliest byte at which
+    ///     it is certain.
+    /// - Throws: ``FormProblem`` if the Content-Type is not that of a form.
     public init(
         of body: Body, contentType: String, limits: FormLimits = FormLimits(), rules: FormRules? = nil
     ) throws(FormProblem) {
@@ -43,11 +43,11 @@ public struct FormParts<Body: AsyncSequence>: AsyncSequence where Body.Element: 
         Iterator(reader: FormPartReader(body.makeAsyncIterator(), parser, rules))
     }
 
-    /// Gives one part after the other. It belongs to one task.
+    /// Returns one part after the other. It belongs to one task.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let reader: FormPartReader<Body>
 
-        /// - Throws: ``FormProblem`` where the form is broken or goes over a limit; what the body throws, unchanged.
+        /// - Throws: ``FormProblem`` if the form is broken or exceeds a limit; errors of the body, unchanged.
         public mutating func next() async throws -> FormPartContent<Body>? {
             guard let header = try await reader.nextHeader() else { return nil }
             return FormPartContent(header: header, offset: reader.offset, reader: reader)
@@ -55,9 +55,9 @@ public struct FormParts<Body: AsyncSequence>: AsyncSequence where Body.Element: 
     }
 }
 
-/// A part of a form that is coming in: its header, and as a sequence the pieces of its content.
+/// A part of a form that is being received: its header, and as a sequence the pieces of its content.
 ///
-/// It can be read until the loop over ``FormParts`` goes on, by the task that runs that loop.
+/// It can be read until the loop over ``FormParts`` moves on, by the task that runs that loop.
 public struct FormPartContent<Body: AsyncSequence>: AsyncSequence where Body.Element: FormChunk {
     /// The part's header.
     public let header: PartHeader
@@ -71,23 +71,23 @@ public struct FormPartContent<Body: AsyncSequence>: AsyncSequence where Body.Ele
         Iterator(index: header.index, reader: reader)
     }
 
-    /// Gives the pieces of the content, none of them empty.
+    /// Returns the pieces of the content, none of them empty.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate let index: Int
         fileprivate let reader: FormPartReader<Body>
 
-        /// - Throws: ``FormProblem`` where the form is broken or goes over a limit; ``FormError`` with the code
-        ///   ``FormError/Code/partPassed`` if the loop over the parts has moved on; what the body throws, unchanged.
+        /// - Throws: ``FormProblem`` if the form is broken or exceeds a limit; ``FormError`` with the code
+        ///   ``FormError/Code/partPassed`` if the loop over the parts has moved on; errors of the body, unchanged.
         public mutating func next() async throws -> Body.Element? {
             try await reader.nextPiece(of: index)
         }
     }
 
-    /// Reads the rest of the content and puts it together.
+    /// Reads the rest of the content and joins it.
     ///
-    /// - Parameter maximumBytes: The most bytes to hold.
-    /// - Throws: ``FormProblem`` with the code ``FormProblem/Code/fieldTooLarge`` or
-    ///   ``FormProblem/Code/fileTooLarge`` where there are more; otherwise as the sequence does.
+    /// - Parameter maximumBytes: The maximum number of bytes to hold.
+    /// - Throws: ``FormProblem`` with the code ``FormProblem/Code/fieldTooLarge`` or ``FormProblem/Code/fileTooLarge``
+    ///   if there are more; otherwise as the sequence does.
     public func collect(upTo maximumBytes: Int) async throws -> [UInt8] {
         var content: [UInt8] = []
         for try await piece in self {
@@ -102,7 +102,7 @@ public struct FormPartContent<Body: AsyncSequence>: AsyncSequence where Body.Ele
     }
 }
 
-/// What a sequence of parts and the parts it gives have in common: how far the body has been read.
+/// What a sequence of parts shares with its parts: how far the body has been read.
 final class FormPartReader<Body: AsyncSequence> where Body.Element: FormChunk {
     private var body: Body.AsyncIterator
     private var parser: FormParser
@@ -123,7 +123,7 @@ final class FormPartReader<Body: AsyncSequence> where Body.Element: FormChunk {
         self.parser = parser
     }
 
-    /// The next part's header, whatever has to be passed over before it; `nil` where the form is complete.
+    /// The next part's header, after skipping the rest of the current part; `nil` if the form is complete.
     func nextHeader() async throws -> PartHeader? {
         while let event = try await nextEvent() {
             if case .partBegan(let header) = event {
@@ -182,15 +182,15 @@ final class FormPartReader<Body: AsyncSequence> where Body.Element: FormChunk {
     }
 }
 
-/// Bytes of a body as they come from a connection or a file, whatever their type.
+/// A chunk of a body, as a connection or a file delivers it.
 ///
-/// `Data` and `ArraySlice<UInt8>` share their storage with what is cut out of them, so that a part's content is
-/// handed on without being copied. An `Array` has no such pieces: wrap it as `array[...]`.
+/// `Data` and `ArraySlice<UInt8>` share their storage with their slices, so a part's content is passed on without
+/// copying. An `Array` does not: wrap it as `array[...]`.
 public protocol FormChunk: Sendable {
-    /// Takes a copy of a few bytes that were kept from an earlier chunk.
+    /// Makes a chunk from a few bytes that were kept from an earlier one.
     init(keptBytes: ArraySlice<UInt8>)
 
-    /// Lends the bytes, which lie in one piece.
+    /// Calls a closure with the bytes, which are contiguous.
     func withBytes<Result, Failure: Error>(_ body: (RawSpan) throws(Failure) -> Result) throws(Failure) -> Result
 
     /// The bytes at a range of indices, counted from 0.

@@ -4,7 +4,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A form that was received whole: its parts in the order in which they came.
+/// A completely received form: its parts in the order of the body.
 ///
 /// ```swift
 /// let form = try ReceivedForm(contentType: contentType, body: body)
@@ -12,13 +12,13 @@ public import Foundation
 /// for picture in form.all(named: "petImage") { print(picture.header.filename ?? "") }
 /// ```
 ///
-/// For small forms. One that is too large for memory is read part by part as it comes in, with ``FormParts``. A ``FormDecoder`` makes a
-/// value of it.
+/// For small forms. Read a form that is too large for memory part by part, with ``FormParts``. A ``FormDecoder``
+/// decodes a value from it.
 public struct ReceivedForm: Sendable {
-    /// The parts, in the order in which they came.
+    /// The parts, in the order of the body.
     public private(set) var parts: [Part] = []
 
-    /// Which parts have a name.
+    /// The indices of the parts with each name.
     private var indices: [String: [Int]] = [:]
 
     /// A part that was received: what its header says, and its content.
@@ -29,18 +29,18 @@ public struct ReceivedForm: Sendable {
         /// The part's content.
         public let content: Content
 
-        /// Puts a part together.
+        /// Makes a part.
         public init(header: PartHeader, content: Content) {
             self.header = header
             self.content = content
         }
 
-        /// The charset of the text, where the part's own Content-Type names none (RFC 7578 §4.6).
+        /// The charset of the text, if the part's own Content-Type names none (RFC 7578 §4.6).
         fileprivate var defaultCharset: Charset? = .utf8
 
-        /// The content as a text, in the charset that the part's Content-Type names, else in the form's, else in
-        /// UTF-8; `nil` where it lies on disk, the charset is unknown, or the bytes are no text in it. UTF-8 and
-        /// ISO-8859-1 are known.
+        /// The content as text, in the charset of the part's Content-Type, otherwise of the form, otherwise UTF-8;
+        /// `nil` if it is on disk, the charset is unknown, or the bytes are not text in it. UTF-8 and ISO-8859-1 are
+        /// supported.
         public var text: String? {
             guard case .bytes(let bytes) = content else { return nil }
             guard let name = header.charset else { return defaultCharset?.decode(bytes) }
@@ -48,42 +48,41 @@ public struct ReceivedForm: Sendable {
         }
     }
 
-    /// Where the content of a part lies.
+    /// Where the content of a part is.
     public enum Content: Sendable, Hashable {
         /// Bytes in memory.
         case bytes(Data)
-        /// A file that the content was written to, because it was too large to be held.
+        /// A file with the content, because it was too large for memory.
         case file(URL)
     }
 
-    /// Makes a form of parts, such as those that a receiver wrote to disk.
+    /// Makes a form from parts, such as those that a receiver wrote to disk.
     public init(parts: [Part] = []) {
         for part in parts { append(part) }
     }
 
-    /// Reads a form whose body is in memory. The contents of its parts are copies. Files that a part holds in a
-    /// `multipart/mixed` of its own become parts of its name (RFC 7578 §4.3).
+    /// Reads a form whose body is in memory. The contents of its parts are copies. Files in a nested `multipart/mixed`
+    /// become parts with the outer part's name (RFC 7578 §4.3).
     ///
     /// - Parameters:
     ///   - contentType: The value of the request's `Content-Type` header field.
     ///   - body: The body, from its first byte to its last.
-    ///   - limits: How much of everything to take.
-    /// - Throws: ``FormProblem`` where the Content-Type is not that of a form, or the body is broken or goes over a
-    ///   limit.
+    ///   - limits: The most that is accepted.
+    /// - Throws: ``FormProblem`` if the Content-Type is not that of a form, or the body is broken or exceeds a limit.
     public init(contentType: String, body: Data, limits: FormLimits = FormLimits()) throws(FormProblem) {
         var parser = try FormParser(contentType: contentType, limits: limits)
         try read(body, &parser, limits: limits)
     }
 
-    /// Reads a form as its body comes in, and holds it whole. Files that a part holds in a `multipart/mixed` of its own
-    /// become parts of its name (RFC 7578 §4.3).
+    /// Reads a form while its body is received, and holds it in memory. Files in a nested `multipart/mixed` become
+    /// parts with the outer part's name (RFC 7578 §4.3).
     ///
     /// - Parameters:
     ///   - body: The body of a request, in chunks of any size.
     ///   - contentType: The value of the request's `Content-Type` header field.
-    ///   - limits: How much of everything to take; what can be held in memory unless given.
-    /// - Throws: ``FormProblem`` where the Content-Type is not that of a form, or the body is broken or goes over a
-    ///   limit; what the body throws, unchanged.
+    ///   - limits: The most that is accepted. Defaults to ``FormLimits/inMemory``.
+    /// - Throws: ``FormProblem`` if the Content-Type is not that of a form, or the body is broken or exceeds a limit;
+    ///   errors of the body, unchanged.
     public init<Body: AsyncSequence>(
         of body: Body, contentType: String, limits: FormLimits = .inMemory
     ) async throws where Body.Element: FormChunk {
@@ -112,7 +111,7 @@ public struct ReceivedForm: Sendable {
         try parser.finish()
     }
 
-    /// Appends a part whose content is complete, or the files that it holds.
+    /// Appends a part whose content is complete, or the files in it.
     private mutating func append(
         _ content: Data, of header: PartHeader, at offset: Int64, limits: FormLimits
     ) throws(FormProblem) {
@@ -130,7 +129,7 @@ public struct ReceivedForm: Sendable {
         indices[part.header.name, default: []].append(parts.count)
         parts.append(part)
         parts[parts.count - 1].defaultCharset = defaultCharset
-        // The first field that names one counts, so that the parts before it are gone over once.
+        // The first field with a charset counts, so that earlier parts are updated only once.
         if !hasCharset, part.header.name == "_charset_", !part.header.isFile, let name = part.text, !name.isEmpty {
             hasCharset = true
             defaultCharset = Charset(name.utf8)
@@ -138,21 +137,21 @@ public struct ReceivedForm: Sendable {
         }
     }
 
-    /// The charset that a field `_charset_` names for all texts (RFC 7578 §4.6); `nil` where it is unknown.
+    /// The charset that a field `_charset_` names for all texts (RFC 7578 §4.6); `nil` if it is unknown.
     private var defaultCharset: Charset? = .utf8
     private var hasCharset = false
 
-    /// The first part of a name.
+    /// The first part with a name.
     public func first(named name: String) -> Part? {
         indices[name]?.first.map { parts[$0] }
     }
 
-    /// The parts of a name, in the order in which they came.
+    /// The parts with a name, in the order of the body.
     public func all(named name: String) -> [Part] {
         indices[name]?.map { parts[$0] } ?? []
     }
 
-    /// The value of the first text field of a name; `nil` where there is none, or its bytes are not UTF-8.
+    /// The value of the first text field with a name; `nil` if there is none, or its bytes are not UTF-8.
     public func text(named name: String) -> String? {
         indices[name]?.first { !parts[$0].header.isFile }.flatMap { parts[$0].text }
     }

@@ -2,7 +2,7 @@
 struct FieldCheck: Sendable {
     private let rule: FormRules.Field
     private let header: PartHeader
-    /// Where the next byte stands.
+    /// The offset of the next byte.
     private var offset: Int64
     private var characters = 0
     private var decoder = UTF8Decoder()
@@ -50,15 +50,15 @@ struct FieldCheck: Sendable {
 }
 
 extension FormRules.Field {
-    /// Whether the value has to be looked at.
+    /// Whether the value must be checked.
     var isAboutText: Bool {
         minimumCharacters > 0 || maximumCharacters != nil || pattern != nil || oneOf != nil
     }
 }
 
-/// The values that may still become the one that comes.
+/// The allowed values that still match.
 private struct AllowedValues: Sendable {
-    /// In order, so that those with the same beginning stand together.
+    /// Sorted, so that values with the same beginning are together.
     private let values: [[UInt8]]
     private var left: Range<Int>
     private var position = 0
@@ -68,7 +68,7 @@ private struct AllowedValues: Sendable {
         left = values.indices
     }
 
-    /// - Returns: False where no value goes on so.
+    /// - Returns: `false` if no value continues this way.
     mutating func advance(over byte: UInt8) -> Bool {
         var lower = left.lowerBound
         var upper = left.upperBound
@@ -87,9 +87,9 @@ private struct AllowedValues: Sendable {
 private struct UTF8Decoder: Sendable {
     enum Result {
         case incomplete
-        /// A character is complete; so many bytes long.
+        /// A character is complete, with its length in bytes.
         case scalar(Unicode.Scalar, length: Int)
-        /// The bytes, from so many before this one on, are no UTF-8.
+        /// The bytes are not UTF-8, from this many bytes before this one.
         case malformed(start: Int)
     }
 

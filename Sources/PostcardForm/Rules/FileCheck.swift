@@ -3,7 +3,7 @@ struct FileCheck: Sendable {
     private let rule: FormRules.File?
     private let header: PartHeader
     private let contentOffset: Int64
-    /// The claimed type in lower case, without parameters; `nil` where there is none that is well formed.
+    /// The claimed type in lower case, without parameters; `nil` if it is missing or malformed.
     private let claimed: String?
     private var length: Int64 = 0
     private var beginning: Beginning
@@ -26,7 +26,7 @@ struct FileCheck: Sendable {
         return types.contains { $0.contains(claimed) }
     }
 
-    /// The first bytes are not to be judged.
+    /// The first bytes are not checked.
     mutating func passType() {
         beginning = .passed
     }
@@ -70,7 +70,7 @@ struct FileCheck: Sendable {
         }
     }
 
-    /// Whether the first bytes speak against the claim, or against what is accepted.
+    /// Whether the first bytes contradict the claim or the accepted types.
     private func judge(_ first: [UInt8]) throws(FormProblem) {
         guard let types = rule?.types, !types.contains(.any), let claimed else { return }
         let found = MediaType.forFirstBytes(first)

@@ -1,9 +1,8 @@
-/// Holds a form to its rules while it comes in.
+/// Checks a form against its rules while it is received.
 ///
-/// It is told what the parser finds, and throws at the earliest byte at which a breach is certain: a name that no
-/// rule has, one file too many and a claimed type at the part's header; a size at the byte over it; a file's first
-/// bytes as soon as 32 are there; a text at its first character that is too many or that nothing allowed goes on
-/// with; what is missing at the form's end.
+/// It receives the parser's events, and throws at the earliest byte at which a broken rule is certain: an unknown name,
+/// one file too many and a claimed type at the part's header; a size at the first byte above it; a file's first bytes
+/// as soon as 32 were received; a text at its first character that is not allowed; a missing part at the form's end.
 ///
 /// ```swift
 /// var checker = FormRuleChecker(rules)
@@ -15,8 +14,8 @@
 /// try checker.formEnded(at: parser.offset)
 /// ```
 ///
-/// However the body is cut into chunks, the problem and its offset are the same. What was thrown once is thrown
-/// again. Of the form it holds no value, and of a file at most its first 32 bytes.
+/// The problem and its offset do not depend on the chunks. After an error, every further call throws it again. It keeps
+/// no values, and at most the first 32 bytes of a file.
 public struct FormRuleChecker: Sendable {
     private var check: RuleCheck
     private var failure: FormProblem?
@@ -31,8 +30,8 @@ public struct FormRuleChecker: Sendable {
     /// - Parameters:
     ///   - event: The parser's event.
     ///   - chunk: The chunk that it was found in.
-    ///   - parser: The parser, as it stands after the event.
-    /// - Throws: ``FormProblem`` where a rule is broken.
+    ///   - parser: The parser, after the event.
+    /// - Throws: ``FormProblem`` if a rule is broken.
     public mutating func check(
         _ event: FormEvent, in chunk: RawSpan, readBy parser: FormParser
     ) throws(FormProblem) {
@@ -53,14 +52,14 @@ public struct FormRuleChecker: Sendable {
     /// - Parameters:
     ///   - header: Its header.
     ///   - contentOffset: Where its content begins, counted from the start of the body.
-    /// - Throws: ``FormProblem`` where its name, number, or claimed type breaks a rule.
+    /// - Throws: ``FormProblem`` if its name, number or claimed type breaks a rule.
     public mutating func partBegan(_ header: PartHeader, contentOffset: Int64) throws(FormProblem) {
         try hold { check throws(FormProblem) in try check.partBegan(header, contentOffset: contentOffset) }
     }
 
     /// More bytes of the part's content are there.
     ///
-    /// - Throws: ``FormProblem`` where they break a rule for the part or for all files together.
+    /// - Throws: ``FormProblem`` if they break a rule for the part or for all files together.
     public mutating func bytes(_ bytes: RawSpan) throws(FormProblem) {
         try bytes.withUnsafeBytes { buffer throws(FormProblem) in
             try hold { check throws(FormProblem) in try check.bytes(buffer) }
@@ -69,7 +68,7 @@ public struct FormRuleChecker: Sendable {
 
     /// The part's content is complete.
     ///
-    /// - Throws: ``FormProblem`` where it is too short, or is not what it would have had to become.
+    /// - Throws: ``FormProblem`` if it is too short, or is not an allowed value.
     public mutating func partEnded() throws(FormProblem) {
         try hold { check throws(FormProblem) in try check.partEnded() }
     }
@@ -77,8 +76,8 @@ public struct FormRuleChecker: Sendable {
     /// The form is complete.
     ///
     /// - Parameter offset: The number of the body's bytes.
-    /// - Throws: ``FormProblem`` where a part is missing; of several, the first field by its name, else the first
-    ///   file.
+    /// - Throws: ``FormProblem`` if a part is missing; if there are several, the first field by name, otherwise the
+    ///   first file.
     public mutating func formEnded(at offset: Int64) throws(FormProblem) {
         try hold { check throws(FormProblem) in
             if let problem = check.missing(at: offset).first { throw problem }

@@ -20,7 +20,7 @@ extension FormRules {
 extension FormRules: Codable {
     /// Reads rules.
     ///
-    /// - Throws: `DecodingError`, whose underlying error is a ``FormRulesError`` where nothing could meet the rules.
+    /// - Throws: `DecodingError`, whose underlying error is a ``FormRulesError`` if no form can meet the rules.
     public init(from decoder: any Decoder) throws {
         let values = try RuleValues(decoder, known: Key.self)
         do {

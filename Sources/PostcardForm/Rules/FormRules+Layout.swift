@@ -7,15 +7,15 @@ import Foundation
 extension FormRules {
     /// Says how a form breaks the rules, before it is sent.
     ///
-    /// The parts' headers are read as a receiver will read them, so that offsets are those of the body as it would
-    /// be sent, and the first problem is the one that a receiver with these rules would answer with. An offset
-    /// behind a stream of unknown length is 0.
+    /// The parts' headers are read as a receiver will read them, so offsets are those of the body to send, and the
+    /// first problem is the one that a receiver with these rules would report. An offset after a stream of unknown
+    /// length is 0.
     ///
-    /// Of a file, the first bytes and the size are those that the layout saw. A stream is judged by its header and
-    /// its length, where that is known; its bytes are left to the receiver.
+    /// The first bytes and the size of a file are those of the layout. A stream is checked by its header and its
+    /// length, if that is known, but not by its bytes.
     ///
     /// - Returns: Every breach in the order of the parts, at most one for each, and then what is missing.
-    /// - Throws: ``FormError`` where a text field's value is in a file that cannot be read.
+    /// - Throws: ``FormError`` if a text field's value is in a file that cannot be read.
     public func problems(in layout: FormLayout) throws(FormError) -> [FormProblem] {
         var check = RuleCheck(self)
         var problems: [FormProblem] = []
@@ -27,7 +27,7 @@ extension FormRules {
 
     /// Says how a form breaks the rules, before it is sent.
     ///
-    /// - Throws: ``FormError`` where the form cannot be laid out, and as ``problems(in:)-(FormLayout)`` does.
+    /// - Throws: ``FormError`` if the form cannot be laid out, and as ``problems(in:)-(FormLayout)`` does.
     public func problems(in form: MultipartForm) throws(FormError) -> [FormProblem] {
         try problems(in: form.layout())
     }
@@ -41,14 +41,14 @@ extension FormRules {
 
     /// Holds a form to the rules before it is sent.
     ///
-    /// - Throws: The first ``FormProblem``, or ``FormError`` where the form cannot be laid out.
+    /// - Throws: The first ``FormProblem``, or ``FormError`` if the form cannot be laid out.
     public func check(_ form: MultipartForm) throws {
         try check(form.layout())
     }
 }
 
 extension RuleCheck {
-    /// What breaks a rule in a part that is to be sent.
+    /// Finds what breaks a rule in a part to send.
     fileprivate mutating func problem(ofPart index: Int, in layout: FormLayout) throws(FormError) -> FormProblem? {
         // A layout is the framing and the content of each part in turn.
         let framing = layout.segments[2 * index]
@@ -120,7 +120,7 @@ extension PartHeader {
                 .missingContentDisposition, at: framing.offset ?? 0, part: index, "The part has no header.")
         }
         let bytes = ContiguousArray(data)
-        // Behind the delimiter's line, which a line break comes before in all parts but the first.
+        // After the delimiter's line, which follows a line break in all parts but the first.
         let line = bytes.starts(with: [.carriageReturn, .lineFeed]) ? 2 : 0
         let start = (bytes[line...].firstIndex(of: .lineFeed) ?? bytes.endIndex - 1) + 1
         var limits = FormLimits()

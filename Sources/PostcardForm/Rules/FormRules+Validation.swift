@@ -1,6 +1,5 @@
 extension FormRules {
-    /// Throws where nothing could meet the rules. Names are looked at in order, so that the error is the same
-    /// each time.
+    /// Throws if no form can meet the rules. Names are checked in order, so that the error is the same each time.
     func validate() throws(FormRulesError) {
         for (name, field) in fields.sorted(by: { $0.key < $1.key }) {
             try Self.check(name: name, in: "fields")
@@ -35,7 +34,7 @@ extension FormRules.Field {
         }
         if pattern != nil, maximumCharacters == nil {
             throw FormRulesError(
-                .invalidValue, "A pattern needs a length to be safe.", at: ["maximumCharacters"],
+                .invalidValue, "A pattern is only safe with a maximum length.", at: ["maximumCharacters"],
                 advice: "Say how many characters the value may have.")
         }
         if let oneOf { try validate(oneOf) }

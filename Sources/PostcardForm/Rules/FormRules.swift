@@ -1,7 +1,7 @@
-/// What a form must be: which fields and files come, how many, how large, of which types and texts.
+/// What a form must contain: which fields and files, how many, how large, with which types and texts.
 ///
-/// One value serves both sides. The sender asks ``check(_:)-(FormLayout)`` before it sends; the receiver feeds a
-/// ``FormRuleChecker`` while bytes come in. The same breach is the same ``FormProblem`` on both.
+/// One value serves both sides. The sender calls ``check(_:)-(FormLayout)`` before sending, and the receiver uses a
+/// ``FormRuleChecker`` while receiving. Both report the same ``FormProblem``.
 ///
 /// ```swift
 /// let rules = try FormRules(
@@ -35,30 +35,30 @@
 /// A file input that the user left empty is sent by browsers as a file without name and content. Such a part
 /// counts as not sent.
 public struct FormRules: Sendable, Hashable {
-    /// The text fields that may come, by name.
+    /// The allowed text fields, by name.
     public let fields: [String: Field]
 
-    /// The files that may come, by the name of their field.
+    /// The allowed files, by the name of their field.
     public let files: [String: File]
 
     /// The most bytes that all files together may have; `nil` for no limit but the receiver's.
     public let maximumBytesOfAllFiles: Int64?
 
-    /// Whether parts may come that no rule names.
+    /// Whether parts with other names are allowed.
     public let otherParts: OtherParts
 
-    /// Whether parts may come that no rule names.
+    /// Whether parts with other names are allowed.
     public enum OtherParts: String, Sendable, Hashable, Codable, CaseIterable {
-        /// They break the rules; so it is unless said otherwise.
+        /// They break the rules. This is the default.
         case refused
-        /// They come under no rule but that for all files together. A name that the rules have for a file is still
-        /// refused for a text, and the other way round.
+        /// They have no rule except the one for all files together. A file's name in the rules is still refused for a
+        /// text, and the other way round.
         case allowed
     }
 
     /// Makes rules.
     ///
-    /// - Throws: ``FormRulesError`` where nothing could meet them.
+    /// - Throws: ``FormRulesError`` if no form can meet them.
     public init(
         fields: [String: Field] = [:], files: [String: File] = [:], maximumBytesOfAllFiles: Int64? = nil,
         otherParts: OtherParts = .refused
@@ -74,19 +74,19 @@ public struct FormRules: Sendable, Hashable {
 extension FormRules {
     /// What a text field must be.
     public struct Field: Sendable, Hashable {
-        /// How many must come.
+        /// The minimum number.
         public var atLeast: Int
 
-        /// How many may come. A repeated field is a mistake more often than not, so it is 1 unless given, or
-        /// `atLeast` where that is more.
+        /// The maximum number. Defaults to 1, because a repeated field is usually a mistake, or to `atLeast` if that is
+        /// more.
         public var atMost: Int
 
         /// The fewest characters of the value. A character is a Unicode scalar, as in JSON Schema: what a reader
         /// sees as one may be several, and a byte count would depend on the language.
         public var minimumCharacters: Int
 
-        /// The most characters of the value; `nil` for no limit but the receiver's. It is
-        /// ``defaultMaximumWithPattern`` unless given where there is a pattern, because matching costs time.
+        /// The maximum number of characters; `nil` for the receiver's own limit. With a pattern it defaults to
+        /// ``defaultMaximumWithPattern``, because matching costs time.
         public var maximumCharacters: Int?
 
         /// What the whole value must match.
@@ -95,7 +95,7 @@ extension FormRules {
         /// The values that are allowed, compared byte by byte in UTF-8.
         public var oneOf: [String]?
 
-        /// The most characters of a value that must match a pattern, unless given: 1,000.
+        /// The default maximum number of characters of a value with a pattern: 1,000.
         public static let defaultMaximumWithPattern = 1000
 
         /// Makes a rule. A value that any rule on its text is for must be in UTF-8.
@@ -115,10 +115,10 @@ extension FormRules {
 
     /// What a file must be.
     public struct File: Sendable, Hashable {
-        /// How many must come.
+        /// The minimum number.
         public var atLeast: Int
 
-        /// How many may come: 1 unless given, or `atLeast` where that is more.
+        /// The maximum number. Defaults to 1, or to `atLeast` if that is more.
         public var atMost: Int
 
         /// The fewest bytes of each.
@@ -129,11 +129,11 @@ extension FormRules {
 
         /// The types that are accepted; `nil` for all.
         ///
-        /// Two things are held against them. The part's Content-Type must name an accepted type. And its first 32
-        /// bytes must not speak against it: where they are known, they are those of an accepted type, or of the
-        /// claimed one's container; where they are not known, the claimed type is one that cannot be recognised
-        /// so. A picture that only a wildcard accepts must be recognised, which leaves SVG out, where scripts may
-        /// run, until it is named. Nothing is read beyond those bytes: that the rest is a picture is not said.
+        /// Two things are checked. The part's Content-Type must be an accepted type. And the first 32 bytes must not
+        /// contradict it: if their format is known, it is an accepted type, or the container of the claimed one; if it
+        /// is unknown, the claimed type is one that cannot be recognised. A picture that only a wildcard accepts must
+        /// be recognised; this excludes SVG, which can run scripts, if it is not listed. Later bytes are not checked:
+        /// the rest may not be a picture.
         public var types: [MediaRange]?
 
         /// Makes a rule.

@@ -10,7 +10,7 @@ public struct MediaRange: Sendable, Hashable, CustomStringConvertible {
 
     /// Takes a range.
     ///
-    /// - Throws: ``FormRulesError`` where it is no range.
+    /// - Throws: ``FormRulesError`` if it is not a media range.
     public init(_ value: String) throws(FormRulesError) {
         let isRange =
             MediaType.isWellFormed(value) && !value.utf8.contains { $0 == .semicolon || $0.isBlank }
@@ -30,7 +30,7 @@ public struct MediaRange: Sendable, Hashable, CustomStringConvertible {
 
     private init?(known value: String) {
         let pieces = value.split(separator: "/", maxSplits: 1)
-        // A star has a meaning where it stands for the whole, and is a letter like any other elsewhere.
+        // A star is only special on its own. Elsewhere it is an ordinary character.
         guard pieces.count == 2, pieces[0] != "*" || pieces[1] == "*" else { return nil }
         self.init(value: value, type: pieces[0], subtype: pieces[1])
     }
@@ -49,7 +49,7 @@ public struct MediaRange: Sendable, Hashable, CustomStringConvertible {
     /// Whether the range names one type.
     var isExact: Bool { subtype != "*" }
 
-    /// Whether a type lies in the range, other spellings of it included.
+    /// Whether a type is in the range, including its other spellings.
     func contains(_ essence: String) -> Bool {
         if type == "*" { return true }
         if isExact { return MediaFormat.canonical(value) == MediaFormat.canonical(essence) }

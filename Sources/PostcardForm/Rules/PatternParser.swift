@@ -4,7 +4,7 @@ indirect enum PatternNode: Sendable {
     case set(ScalarSet)
     case sequence([PatternNode])
     case choice([PatternNode])
-    /// `most` is `nil` where there is no end to it.
+    /// `most` is `nil` if there is no limit.
     case repetition(PatternNode, least: Int, most: Int?)
 }
 
@@ -83,7 +83,7 @@ struct PatternParser {
         if take("?"), !take(":") {
             throw PatternFault(
                 "the group at character \(start) is of a kind that needs going back over the text",
-                fix: "Use (…) or (?:…) alone; check the rest in the program that takes the form.")
+                fix: "Use only (…) or (?:…), and check the rest in the program that receives the form.")
         }
         guard depth < Self.maximumDepth else {
             throw PatternFault("its groups are nested more than \(Self.maximumDepth) deep", fix: "Write it flatter.")
@@ -153,7 +153,7 @@ extension PatternParser {
             isFirst = false
             let itemStart = index
             guard let low = try setItem(into: &set) else { continue }
-            // A dash at the end stands for itself.
+            // A dash at the end is a literal dash.
             guard peek == "-", index + 1 < scalars.count, scalars[index + 1] != "]" else {
                 set.ranges.append(low...low)
                 continue
@@ -172,7 +172,7 @@ extension PatternParser {
         return set
     }
 
-    /// One character of a set; `nil` where it was a whole class, which has been added.
+    /// One character of a set; `nil` if it was a whole class, which was added.
     private mutating func setItem(into set: inout ScalarSet) throws(PatternFault) -> UInt32? {
         guard let scalar = next() else { return nil }
         guard scalar == "\\" else { return scalar.value }
@@ -182,7 +182,7 @@ extension PatternParser {
         return nil
     }
 
-    /// What stands behind a backslash.
+    /// What follows a backslash.
     private mutating func escape() throws(PatternFault) -> ScalarSet {
         let start = index - 1
         let unknown = PatternFault(

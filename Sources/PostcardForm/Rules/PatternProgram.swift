@@ -1,7 +1,7 @@
 /// A pattern as a nondeterministic automaton: after K. Thompson, "Regular Expression Search Algorithm" (1968).
 struct PatternProgram: Sendable {
     enum Instruction: Sendable {
-        /// Takes one character of the set and goes on with the next instruction.
+        /// Matches one character of the set and continues with the next instruction.
         case take(ScalarSet)
         /// Goes on at both places.
         case split(Int, Int)
@@ -72,14 +72,14 @@ struct PatternProgram: Sendable {
     private mutating func emit(_ instruction: Instruction) throws(PatternFault) {
         guard instructions.count < TextPattern.maximumStates else {
             throw PatternFault(
-                "it comes to more than \(TextPattern.maximumStates) states",
+                "it has more than \(TextPattern.maximumStates) states",
                 fix: "Repeat less, and say how long the value may be by maximumCharacters.")
         }
         instructions.append(instruction)
     }
 }
 
-/// How far a text has been matched: every place of the program at which the match may stand.
+/// How far a text has been matched: all instructions at which the match may be.
 struct PatternMatch: Sendable {
     private var places: [Int] = []
     private var next: [Int] = []
@@ -99,7 +99,7 @@ struct PatternMatch: Sendable {
 
     /// Takes the next character.
     ///
-    /// - Returns: False where no text that begins so can match.
+    /// - Returns: `false` if no text with this beginning can match.
     mutating func advance(over scalar: Unicode.Scalar, in program: PatternProgram) -> Bool {
         step += 1
         isComplete = false
@@ -128,7 +128,7 @@ struct PatternMatch: Sendable {
     }
 }
 
-/// The characters that one place of a pattern takes.
+/// The characters that one place of a pattern matches.
 struct ScalarSet: Sendable {
     var ranges: [ClosedRange<UInt32>] = []
     var categories: Set<Unicode.GeneralCategory> = []
@@ -167,7 +167,7 @@ struct ScalarSet: Sendable {
         return set
     }
 
-    /// The only character, where the set is one.
+    /// The only character, if the set has just one.
     var single: UInt32? {
         guard ranges.count == 1, ranges[0].count == 1, !isNegated else { return nil }
         return ranges[0].lowerBound

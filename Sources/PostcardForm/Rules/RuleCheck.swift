@@ -1,5 +1,5 @@
-/// The state of a form that is held to rules. Once it has thrown, the rest of the part passes unchecked, so that
-/// whoever lists every breach can go on with the next part.
+/// The state of checking a form against rules. After an error, the rest of the part is not checked, so a caller that
+/// lists all problems can continue with the next part.
 struct RuleCheck: Sendable {
     private let rules: FormRules
     private var fieldCounts: [String: Int] = [:]
@@ -10,11 +10,11 @@ struct RuleCheck: Sendable {
 
     private enum Part {
         case none
-        /// Nothing more is to be said of it.
+        /// Nothing more is checked.
         case passed
         case field(FieldCheck)
         case file(FileCheck)
-        /// A file without a name, which is none until a byte comes.
+        /// A file without a name, which counts only once it has a byte.
         case unfilled(PartHeader, FormRules.File?, contentOffset: Int64)
     }
 
@@ -68,7 +68,7 @@ struct RuleCheck: Sendable {
     ///
     /// - Parameters:
     ///   - bytes: The bytes.
-    ///   - further: How many come behind them that only their number is known of.
+    ///   - further: The number of further bytes, whose content is unknown.
     mutating func bytes(_ bytes: UnsafeRawBufferPointer, further: Int64 = 0) throws(FormProblem) {
         let count = Int64(bytes.count) + further
         guard count > 0 else { return }
@@ -78,7 +78,7 @@ struct RuleCheck: Sendable {
         }
         switch part {
         case .none:
-            preconditionFailure("Bytes came before a part began: call partBegan(_:contentOffset:) first.")
+            preconditionFailure("Bytes were passed before a part began: call partBegan(_:contentOffset:) first.")
         case .passed, .unfilled:
             break
         case .field(var check):
@@ -122,12 +122,12 @@ struct RuleCheck: Sendable {
         }
     }
 
-    /// Whether the part is a text whose value has to be looked at.
+    /// Whether the part is a text whose value must be checked.
     var needsText: Bool {
         if case .field = part { true } else { false }
     }
 
-    /// What did not come: the fields by their names, then the files.
+    /// What is missing: the fields by name, then the files.
     func missing(at offset: Int64) -> [FormProblem] {
         let fields = rules.fields.filter { fieldCounts[$0.key, default: 0] < $0.value.atLeast }
         let files = rules.files.filter { fileCounts[$0.key, default: 0] < $0.value.atLeast }

@@ -14,7 +14,7 @@ struct RuleValues<Key: CodingKey & CaseIterable> {
         container = try decoder.container(keyedBy: Key.self)
     }
 
-    /// The value of a key; `nil` where it is left out. `null` is a value, and one of the wrong type.
+    /// The value of a key; `nil` if the key is missing. `null` is a value of the wrong type.
     func decode<Value: Decodable>(_ type: Value.Type, _ key: Key) throws -> Value? {
         container.contains(key) ? try container.decode(type, forKey: key) : nil
     }
@@ -99,13 +99,13 @@ extension FormRulesError {
     }
 }
 
-/// A number of bytes as a person writes it: `1500`, `100MB`, `4 GiB`.
+/// A number of bytes as people write it: `1500`, `100MB`, `4 GiB`.
 ///
-/// Units of a thousand are written with a B, those of 1024 with an iB or as one letter.
+/// Units of 1000 end in B, and units of 1024 end in iB or are a single letter.
 package struct ByteCount: Sendable, Equatable {
     package let bytes: Int64
 
-    /// - Returns: `nil` where the text is no whole number of bytes.
+    /// - Returns: `nil` if the text is not a whole number of bytes.
     package init?(_ text: String) {
         let digits = text.utf8.prefix { $0.isDigit || $0 == UInt8(ascii: ".") }
         let unit = text.utf8.dropFirst(digits.count).drop { $0 == .space }.map(\.asciiLowercased)

@@ -5,31 +5,31 @@
 /// phone.matches("010-1234-5678")  // true
 /// ```
 ///
-/// **Why not `Regex`.** Swift's `Regex` searches by going back, without a bound and without a way to stop it:
-/// `(a+)+` keeps a processor busy for minutes over 25 letters, and a stranger chooses the letters. This one is
-/// matched by keeping all the places where the pattern may stand at once. A character costs at most
-/// ``maximumStates`` comparisons with a set, whatever the pattern and the text, and the text need not be held.
+/// **Why not `Regex`.** Swift's `Regex` backtracks without a limit and cannot be stopped: `(a+)+` keeps a processor
+/// busy for minutes with 25 letters, and a stranger chooses the letters. A `TextPattern` tracks all possible positions
+/// in the pattern at once. A character costs at most ``maximumStates`` comparisons, whatever the pattern and the text,
+/// and the text need not be held.
 ///
-/// **What may stand in it.** Characters; `.` (any but LF, CR, U+2028, U+2029); sets (`[a-z가-힣_]`, `[^<>]`); `\d`
-/// (0 to 9), `\w` (letters and digits of ASCII, and `_`), `\s` (white space of Unicode) and their opposites `\D`,
-/// `\W`, `\S`; `\p{L}` and `\P{L}` with a general category of Unicode of one letter or two; `\t`, `\n`, `\r`,
-/// `\u{1F415}`; a backslash before any other mark; groups `(…)` and `(?:…)`; `|`; `*`, `+`, `?`, `{2}`, `{2,}`,
-/// `{2,5}`. A `^` at the beginning and a `$` at the end change nothing. What needs going back (`\1`, `(?=…)`,
-/// `(?!…)`) is refused, and so are lazy and possessive quantifiers, which would not change what matches.
+/// **Syntax.** Characters; `.` (any but LF, CR, U+2028, U+2029); sets (`[a-z가-힣_]`, `[^<>]`); `\d` (0 to 9), `\w`
+/// (letters and digits of ASCII, and `_`), `\s` (white space of Unicode) and their opposites `\D`, `\W`, `\S`; `\p{L}`
+/// and `\P{L}` with a general category of Unicode of one letter or two; `\t`, `\n`, `\r`, `\u{1F415}`; a backslash
+/// before any other mark; groups `(…)` and `(?:…)`; `|`; `*`, `+`, `?`, `{2}`, `{2,}`, `{2,5}`. A `^` at the beginning
+/// and a `$` at the end change nothing. What needs backtracking (`\1`, `(?=…)`, `(?!…)`) is refused, and so are lazy
+/// and possessive quantifiers, which would not change what matches.
 ///
 /// A character is a Unicode scalar. Nothing is normalised: `é` in one scalar is not `é` in two.
 public struct TextPattern: Sendable {
     /// The pattern as it was written.
     public let source: String
 
-    /// The most states that a pattern may come to: 1,000. Each character of it is one, times its repetitions.
+    /// The maximum number of states of a pattern: 1,000. Each of its characters is one, times its repetitions.
     public static let maximumStates = 1000
 
     let program: PatternProgram
 
     /// Compiles a pattern.
     ///
-    /// - Throws: ``FormRulesError`` where it breaks the grammar above, or is larger than ``maximumStates``.
+    /// - Throws: ``FormRulesError`` if it breaks the grammar above, or is larger than ``maximumStates``.
     public init(_ source: String) throws(FormRulesError) {
         self.source = source
         do {
@@ -64,7 +64,7 @@ extension TextPattern: Hashable, CustomStringConvertible {
     public var description: String { source }
 }
 
-/// Why a text is no pattern.
+/// Why a text is not a valid pattern.
 struct PatternFault: Error {
     let reason: String
     let fix: String

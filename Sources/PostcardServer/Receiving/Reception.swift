@@ -70,7 +70,8 @@ struct Reception<Store: UploadStore>: Sendable {
     /// The size of a record of which several thousand may be in memory.
     private static var smallBytes: Int { 4 << 10 }
 
-    /// The stored bytes of a record. The form was received, so its response does not wait for clients that do not read.
+    /// The stored bytes of a record. The form was received, so its response does not wait for clients that do not read
+    /// theirs.
     func body(ofRecord id: UploadID, logger: Logger) async throws -> ResponseBody {
         do {
             if let stored = try await store.openRecord(id) { return budget.body(of: stored, priority: .immediate) }

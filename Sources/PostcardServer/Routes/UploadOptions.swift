@@ -42,9 +42,9 @@ public struct UploadOptions: Sendable {
     /// A form counts from the first byte of its body until its response.
     public var maximumConcurrentUploads = 2000
 
-    /// The part of ``maximumConcurrentUploads``, ``maximumAnswerBytes`` and ``ResumptionOptions/maximumUnfinished`` that the
-    /// clients of one address can have, at least one upload. An IPv6 network of 64 bits counts as one address. Defaults to
-    /// 0.25.
+    /// The part of ``maximumConcurrentUploads``, ``maximumAnswerBytes`` and ``ResumptionOptions/maximumUnfinished`` that
+    /// the clients of one address can have, at least one upload. An IPv6 network of 64 bits counts as one address.
+    /// Defaults to 0.25.
     ///
     /// Set it to 1, which is no limit, behind a reverse proxy, where all clients have one address.
     public var clientShare = 0.25

@@ -25,7 +25,8 @@ struct Explain: AsyncParsableCommand {
     var entry: Int?
 
     @Option(
-        help: ArgumentHelp("Receive one request on this port instead of reading a file; 0 picks a free one.", valueName: "port"))
+        help: ArgumentHelp(
+            "Receive one request on this port instead of reading a file; 0 picks a free one.", valueName: "port"))
     var listen: Int?
 
     @Option(help: "With --listen, the address to listen on.")
@@ -43,7 +44,8 @@ struct Explain: AsyncParsableCommand {
     var against: String?
 
     @Option(
-        help: ArgumentHelp("Write the request or the body here, with everything fixed that is certain.", valueName: "file"))
+        help: ArgumentHelp(
+            "Write the request or the body here, with everything fixed that is certain.", valueName: "file"))
     var fix: String?
 
     @Flag(help: "Write one JSON object: valid, boundary, parts, problems.")

@@ -6,24 +6,11 @@ import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct ProgressPropertyTests {
-    /// Chance that a failing test can be given again: SplitMix64.
-    private struct Chance: RandomNumberGenerator {
-        var state: UInt64
-
-        mutating func next() -> UInt64 {
-            state &+= 0x9E37_79B9_7F4A_7C15
-            var bits = state
-            bits = (bits ^ (bits >> 30)) &* 0xBF58_476D_1CE4_E5B9
-            bits = (bits ^ (bits >> 27)) &* 0x94D0_49BB_1331_11EB
-            return bits ^ (bits >> 31)
-        }
-    }
-
     /// A form of any shape, and the size of each part's content.
     ///
     /// - Parameter largest: The most bytes of one part.
     private static func form(
-        _ chance: inout Chance, in folder: TemporaryFolder, largest: Int
+        _ chance: inout SeededGenerator, in folder: TemporaryFolder, largest: Int
     ) throws -> (form: MultipartForm, sizes: [Int64]) {
         var form = MultipartForm()
         var sizes: [Int64] = []
@@ -80,7 +67,7 @@ import Testing
     @Test(arguments: 0..<60 as Range<UInt64>)
     func `the parts' bytes add up at every step, never fall, and end at each part's size`(seed: UInt64) async throws {
         let folder = try TemporaryFolder()
-        var chance = Chance(state: seed)
+        var chance = SeededGenerator(seed: seed)
         let largest = [3, 700, 100_000].randomElement(using: &chance) ?? 3
         let (form, sizes) = try Self.form(&chance, in: folder, largest: max(largest * 2, 400))
         let reader = try form.layout().reader()
@@ -89,7 +76,8 @@ import Testing
         let chunks = Mutex(chance)
         var client = UploadClient(
             transport: Scripted { chunks.withLock { Int.random(in: 1...largest, using: &$0) } })
-        client.progressInterval = [.zero, .milliseconds(1), .seconds(60)].randomElement(using: &chance) ?? .zero
+        client.reporting.progressInterval =
+            [.zero, .milliseconds(1), .seconds(60)].randomElement(using: &chance) ?? .zero
         let journal = ProgressTests.Journal()
         let url = try #require(URL(string: "http://example.org/"))
         try await client.upload(form, to: url, progress: journal.note)
@@ -99,7 +87,7 @@ import Testing
     @Test(arguments: Carrier.allCases, 100..<110 as Range<UInt64>)
     func `they do over a real connection too`(carrier: Carrier, seed: UInt64) async throws {
         let folder = try TemporaryFolder()
-        var chance = Chance(state: seed)
+        var chance = SeededGenerator(seed: seed)
         let (form, sizes) = try Self.form(&chance, in: folder, largest: 200_000)
         let reader = try form.layout().reader()
         var buffer = [UInt8](repeating: 0, count: 1 << 16)
@@ -110,7 +98,7 @@ import Testing
             try await connection.respond("201 Created")
         } while: { server in
             var client = UploadClient(transport: carrier.transport())
-            client.progressInterval = .zero
+            client.reporting.progressInterval = .zero
             try await client.upload(form, to: server.url, progress: journal.note)
         }
         Self.check(journal.all, sizes: sizes, content: reader.contentRanges)

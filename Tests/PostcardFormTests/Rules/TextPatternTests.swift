@@ -1,4 +1,5 @@
 import PostcardForm
+import PostcardTestSupport
 import Testing
 
 @Suite("A pattern for text")

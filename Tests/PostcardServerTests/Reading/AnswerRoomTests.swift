@@ -1,4 +1,5 @@
 import NIOCore
+import PostcardTestSupport
 import Testing
 
 @testable import PostcardServer

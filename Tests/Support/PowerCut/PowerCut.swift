@@ -68,7 +68,7 @@ package struct JournaledDisk: Sendable {
         let journal = try PowerCutJournal(URL(filePath: environment["POSTCARD_JOURNAL"] ?? ""))
         var model = PowerCutDisk()
         for (index, change) in journal.entries.enumerated() { model.apply(change, entry: index) }
-        var generator = PowerCut.Chance(seed: 0)
+        var generator = SeededGenerator(seed: 0)
         let known = model.remains(names: .all, bytes: .all, using: &generator).contents
         let found = try FileManager.default.subpathsOfDirectory(atPath: disk.path)
         guard Set(found) == Set(known.map(\.path)) else {
@@ -87,23 +87,6 @@ package struct JournaledDisk: Sendable {
 /// Power cuts after each entry of a journal.
 package struct PowerCut: Sendable {
     package let journal: PowerCutJournal
-
-    /// Random numbers that are the same each time (SplitMix64).
-    struct Chance: RandomNumberGenerator {
-        private var state: UInt64
-
-        init(seed: UInt64) {
-            state = seed
-        }
-
-        mutating func next() -> UInt64 {
-            state &+= 0x9E37_79B9_7F4A_7C15
-            var bits = state
-            bits = (bits ^ (bits >> 30)) &* 0xBF58_476D_1CE4_E5B9
-            bits = (bits ^ (bits >> 27)) &* 0x94D0_49BB_1331_11EB
-            return bits ^ (bits >> 31)
-        }
-    }
 
     /// A broken promise.
     package struct Violation: Sendable, CustomStringConvertible {
@@ -157,7 +140,7 @@ package struct PowerCut: Sendable {
             if promises.contains(index) { seen = [] }
             guard index == journal.entries.count || isMoment(index, moments, promises) else { continue }
             for (number, survival) in Self.survivals.enumerated() {
-                var chance = Chance(seed: UInt64(index * Self.survivals.count + number))
+                var chance = SeededGenerator(seed: UInt64(index * Self.survivals.count + number))
                 let remains = model.remains(names: survival.names, bytes: survival.bytes, using: &chance)
                 guard seen.insert(remains.signature).inserted else { continue }
                 try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: false)

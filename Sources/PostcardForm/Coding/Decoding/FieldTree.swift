@@ -1,18 +1,17 @@
-/// The fields of a form as their names nest them: `pet[name]` stands within `pet`.
+/// The fields of a form, nested by their names: `pet[name]` is inside `pet`.
 ///
-/// What contradicts itself is kept as it came, and is an error only where it is read: a field that nobody asks for
-/// does no harm.
+/// Contradictions are kept and become an error only when they are read: an unused field does no harm.
 struct FieldTree {
     /// A key of a name.
     private struct Node {
         /// The parts with the name that ends in this key.
         var parts: [Int] = []
-        /// The keys behind this one, in the order in which they came, and where their nodes are.
+        /// The keys below this one, in the order of the form, and the indices of their nodes.
         var keys: [String] = []
         var children: [String: Int] = [:]
     }
 
-    /// Where something stands in the tree, or would stand.
+    /// A place in the tree, which may be empty.
     enum Place: Hashable {
         /// Nowhere: no field was sent.
         case absent
@@ -22,12 +21,12 @@ struct FieldTree {
         case part(Int)
     }
 
-    /// What stands at a place.
+    /// What is at a place.
     enum Shape {
         case absent
         /// Parts with the same name, or one part.
         case parts([Int])
-        /// Keys, and where what they stand for is.
+        /// Keys, and where their values are.
         case keys([String])
         case contradiction
     }
@@ -46,7 +45,7 @@ struct FieldTree {
 
     /// Sorts the fields of a form. The work is linear in the length of their names.
     ///
-    /// - Throws: ``FormDecodingError`` where a name, or all of them together, go over a limit.
+    /// - Throws: ``FormDecodingError`` if a name, or all of them together, exceed a limit.
     init(_ form: ReceivedForm, maximumDepth: Int, maximumKeys: Int) throws(FormDecodingError) {
         self.form = form
         for (index, part) in form.parts.enumerated() where !part.isUnchosenFile {
@@ -71,7 +70,7 @@ struct FieldTree {
 
     func part(_ index: Int) -> ReceivedForm.Part { form.parts[index] }
 
-    /// What stands at a place.
+    /// What is at a place.
     func shape(at place: Place) -> Shape {
         switch place {
         case .absent: return .absent
@@ -109,10 +108,10 @@ struct FieldTree {
         }
     }
 
-    /// What a list at a place is made of.
+    /// The elements of the list at a place.
     enum List {
         case elements([Element])
-        /// A key that is no index.
+        /// A key that is not an index.
         case key(String)
         /// `pets[][name]`: it is not said which element it belongs to.
         case unassignable

@@ -4,7 +4,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-// What one field stands for.
+// The value of one field.
 
 extension ValueDecoder: SingleValueDecodingContainer {
     func decodeNil() -> Bool {
@@ -49,7 +49,7 @@ extension ValueDecoder: SingleValueDecodingContainer {
             if let text = part.text { return (text, part) }
             throw failure(
                 FormDecodingError(
-                    .notUTF8, part, "is no text in UTF-8, or in the charset that the form names.",
+                    .notUTF8, part, "is not text in UTF-8, or in the charset that the form names.",
                     advice: "Send texts in UTF-8."),
                 type: type)
         case .file(let url):
@@ -144,7 +144,7 @@ extension ValueDecoder {
         return identifier
     }
 
-    /// The bytes of a file, or what a text in base64 stands for.
+    /// The bytes of a file, or those of a text in base64.
     func data() throws -> Data {
         let part = try part(for: Data.self)
         if let file = FormFile(part) {

@@ -4,7 +4,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Decodes one value, wherever it stands.
+/// Decodes one value at any place.
 struct ValueDecoder: Decoder {
     let fields: FieldTree
     let options: FormDecoder
@@ -28,7 +28,7 @@ struct ValueDecoder: Decoder {
 
     /// The decoder of a value within this one.
     ///
-    /// A name is never deeper than the limit, but a type that holds itself would go on below where fields end.
+    /// A name is never deeper than the limit, but a type that contains itself would continue below the last field.
     func nested(_ place: FieldTree.Place, at key: any CodingKey) throws -> ValueDecoder {
         guard codingPath.count <= options.maximumDepth else {
             throw failure(.tooDeep(path, maximum: options.maximumDepth, part: nil))
@@ -59,7 +59,7 @@ struct ValueDecoder: Decoder {
         return try Value(from: decoder)
     }
 
-    /// Decodes what Foundation would encode in a way of its own.
+    /// Decodes types that Foundation encodes differently.
     private func decodeKnown<Value>(_ type: Value.Type) throws -> Value? {
         switch type {
         case is Date.Type: try date() as? Value
@@ -82,13 +82,13 @@ extension ValueDecoder {
         case .absent: return []
         case .keys([""]):
             throw failure(
-                wrongShape("is a list, and keys are wanted.", advice: "Put a key in brackets behind the name."))
+                wrongShape("is a list, and keys are wanted.", advice: "Put a key in brackets after the name."))
         case .keys(let keys) where keys.contains(""): throw failure(.contradictoryShapes(path))
         case .keys(let keys): return keys
         case .parts where isEmptyText: return []
         case .parts:
             throw failure(
-                wrongShape("is a single value, and keys are wanted.", advice: "Put a key in brackets behind the name."))
+                wrongShape("is a single value, and keys are wanted.", advice: "Put a key in brackets after the name."))
         case .contradiction: throw failure(.contradictoryShapes(path))
         }
     }
@@ -100,7 +100,7 @@ extension ValueDecoder {
         case .key(let key):
             throw failure(
                 wrongShape(
-                    "is a list, and its key \(key.prefix(20).debugDescription) is no index.",
+                    "is a list, and its key \(key.prefix(20).debugDescription) is not an index.",
                     advice: "Number the elements: [0], [1] and so on."))
         case .unassignable:
             throw failure(
@@ -117,7 +117,7 @@ extension ValueDecoder {
         return FormDecodingError(.wrongShape, at: path, wrong, advice: advice)
     }
 
-    /// The one part that stands here.
+    /// The only part at this place.
     func part(for type: any Any.Type) throws -> ReceivedForm.Part {
         switch fields.shape(at: place) {
         case .absent: throw failure(.missing(path), type: type)
@@ -251,7 +251,7 @@ struct UnkeyedValueDecoder: UnkeyedDecodingContainer {
         try next { $0 }
     }
 
-    /// Reads an element, and goes on to the next one where that worked.
+    /// Reads an element, and moves to the next one if that succeeded.
     private mutating func next<Value>(_ read: (ValueDecoder) throws -> Value) throws -> Value {
         let value = try read(try current())
         currentIndex += 1

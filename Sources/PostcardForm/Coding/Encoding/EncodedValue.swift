@@ -1,5 +1,5 @@
-/// What a value has encoded itself as, before it is known how its fields are named: an element of a list has
-/// another name where all of them are texts than where they are not.
+/// A value's encoded content, before its fields are named: the names of a list's elements depend on whether all of them
+/// are texts.
 final class EncodedValue {
     private(set) var content = Content.nothing
 
@@ -16,7 +16,7 @@ final class EncodedValue {
         case contradiction
     }
 
-    /// Makes the value a text or a file, unless it is something already.
+    /// Sets the value to a text or a file, if it is not something else already.
     func set(_ content: Content) {
         if case .nothing = self.content {
             self.content = content
@@ -25,7 +25,7 @@ final class EncodedValue {
         }
     }
 
-    /// Makes the value an object, or gives the one that it is.
+    /// Makes the value an object, or returns its object.
     func object() -> EncodedObject {
         if case .object(let object) = content { return object }
         let object = EncodedObject()
@@ -33,7 +33,7 @@ final class EncodedValue {
         return object
     }
 
-    /// Makes the value a list, or gives the one that it is.
+    /// Makes the value a list, or returns its list.
     func list() -> EncodedList {
         if case .list(let list) = content { return list }
         let list = EncodedList()
@@ -54,7 +54,7 @@ final class EncodedObject {
         return value
     }
 
-    /// The value for a key where there is one, else a new one: a container may be asked for twice.
+    /// The value for a key, or a new one: a container may be requested twice.
     func container(for key: String) -> EncodedValue {
         values[key] ?? value(for: key)
     }

@@ -4,7 +4,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Encodes one value, wherever it stands.
+/// Encodes one value at any place.
 struct ValueEncoder: Encoder, SingleValueEncodingContainer {
     let value: EncodedValue
     let options: FormEncoder
@@ -192,7 +192,7 @@ struct UnkeyedValueEncoder: UnkeyedEncodingContainer {
     var codingPath: [any CodingKey] { encoder.codingPath }
     var count: Int { list.elements.count }
 
-    /// The place of `nil` is kept, so that writing the list can say where it stands.
+    /// The place of `nil` is kept, so that an error can name it.
     func encodeNil() {
         _ = next()
     }
@@ -223,8 +223,7 @@ struct UnkeyedValueEncoder: UnkeyedEncodingContainer {
         next()
     }
 
-    /// The encoder of the next element. One that turns out to be an object with nothing in it is sent all the same,
-    /// or those behind it would take its place.
+    /// The encoder of the next element. Even an empty object is sent, or the next element would take its index.
     private func next() -> ValueEncoder {
         let key = ListKey(list.elements.count)
         let value = list.append()
