@@ -1,6 +1,6 @@
 # `make demo` and `make test` set up what they need, on a machine that has a Swift toolchain and nothing else.
 
-SOURCES := $(wildcard $(foreach folder,. Benchmarks Benchmarks/Receiving Benchmarks/Sending Benchmarks/Waiting Fuzz,$(addprefix $(folder)/,Package.swift Sources Samples Snippets Tests)))
+SOURCES := $(wildcard $(foreach folder,. Benchmarks Benchmarks/Pictures Benchmarks/Receiving Benchmarks/Sending Benchmarks/Waiting Fuzz,$(addprefix $(folder)/,Package.swift Sources Samples Snippets Tests)))
 
 # So many tests at once, since they start programs and hold hundreds of connections. More starve one another.
 # Whatever sends has a process of its own, too: one has a thousand descriptors.

@@ -145,7 +145,7 @@ let package = Package(
             dependencies: [
                 "CPictureCodecs", "PostcardForm", .product(name: "SystemPackage", package: "swift-system"),
             ],
-            swiftSettings: settings),
+            exclude: leftOut, resources: forApps("Localizable.xcstrings"), swiftSettings: settings),
         .target(
             name: "PostcardServer",
             dependencies: [

@@ -16,7 +16,7 @@ do {
     switch error.delivery {
     case .neverArrived: print("No server has it: send it again whenever you like.")
     case .refused: print("The server does not want it as it is.")
-    case .answerLost: print("It may have arrived: ask the server first.")
+    case .responseLost: print("It may have arrived: ask the server first.")
     case .accepted: print("The server has it: do not send it again.")
     }
 }

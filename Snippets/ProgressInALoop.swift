@@ -14,7 +14,7 @@ for try await event in UploadClient().events(of: form, to: url) {
     case .sending(let progress):
         let percent = Int((progress.fraction ?? 0) * 100)
         print("\(percent) %, \(progress.bytesPerSecond ?? 0) bytes a second, \(progress.timeRemaining ?? .zero) left")
-    case .awaitingAnswer: print("all is sent")
+    case .awaitingResponse: print("all is sent")
     case .retrying(let retry): print("\(retry.error.message); once more at \(retry.date)")
     case .done(let response): print(response.text)
     }

@@ -3,7 +3,6 @@ import HTTPTypes
 public import NIOCore
 import NIOHTTP1
 public import PostcardClient
-import PostcardForm
 import Synchronization
 
 #if canImport(FoundationEssentials)
@@ -12,37 +11,35 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Carries uploads by AsyncHTTPClient: for servers and tools, and wherever a `Content-Length` or a gigabyte a
-/// second matters.
+/// Sends uploads with AsyncHTTPClient: for servers and tools, and wherever a `Content-Length` or a gigabyte per second
+/// matters.
 ///
 /// ```swift
 /// let client = UploadClient(transport: AsyncHTTPTransport())
 /// ```
 ///
-/// The request names the form's length where it is known, and goes out in chunks where it is not. About
-/// 1 MiB of the body is in memory at the most. Connections are kept and used again; HTTP/2 is spoken
-/// where a server offers it over TLS.
+/// The request has a `Content-Length` if the form's length is known, and is sent in chunks if not. At most about 1 MiB of
+/// the body is in memory. Connections are reused, and HTTP/2 is used if a server offers it over TLS.
 ///
-/// A request that asks for a 100 (Continue) waits for it before its body goes out, a second at the most. An answer that
-/// overtakes the body ends it, one of 300 or more at once and another with its own end, and the connection is not used
-/// again.
+/// A request with `Expect: 100-continue` waits for the 100 (Continue) before its body is sent, at most a second. A response
+/// that arrives before the end of the body ends it: with a status of 300 or more at once, with another when the response
+/// ends. The connection is then closed.
 public struct AsyncHTTPTransport: UploadTransport {
     private let connections: Connections
 
-    /// Makes a transport with an HTTP client of its own, which its copies share and which is shut down with the
-    /// last of them.
+    /// Makes a transport with an HTTP client of its own, which its copies share and which is shut down with the last of
+    /// them.
     ///
-    /// - Parameter connectTimeout: How long connecting may take.
+    /// - Parameter connectTimeout: How long connecting may take. Defaults to 30 seconds.
     public init(connectTimeout: Duration = .seconds(30)) {
         var configuration = HTTPClient.Configuration()
         configuration.timeout.connect = TimeAmount(connectTimeout)
-        // A refused connection is told at once; whether to try again is the client's retry policy to say.
+        // A refused connection fails at once; the client's retry policy decides whether to try again.
         configuration.connectionPool.retryConnectionEstablishment = false
         self.init(configuration: configuration)
     }
 
-    /// Makes a transport whose connections are set up as the program says: through a proxy, with certificates of its
-    /// own, or with more of them at a time.
+    /// Makes a transport with a configuration: with a proxy, with certificates of its own, or with more connections.
     ///
     /// ```swift
     /// var configuration = HTTPClient.Configuration()
@@ -51,20 +48,19 @@ public struct AsyncHTTPTransport: UploadTransport {
     /// ```
     ///
     /// - Parameters:
-    ///   - configuration: The settings of the HTTP client that the transport makes. Redirects and the times without
-    ///     a byte read or written are the upload client's to judge, and the initializers of connections are the
-    ///     transport's own: what is set for those is passed over. A client that retries to establish connections,
-    ///     as is AsyncHTTPClient's default, says only after its connect timeout that nobody listens.
-    ///   - eventLoopGroup: The threads on which connections are served; those that all of the program's clients share
-    ///     unless given.
+    ///   - configuration: The configuration of the HTTP client that the transport makes. Redirects and the timeouts for
+    ///     reading and writing are ignored, because the upload client has its own, and so are the debug initializers of
+    ///     HTTP/1.1 connections and HTTP/2 streams, which the transport needs. With `retryConnectionEstablishment`, the
+    ///     default of AsyncHTTPClient, a refused connection fails only after the connect timeout.
+    ///   - eventLoopGroup: The event loops of the connections. Defaults to those that all clients of the program share.
     public init(
         configuration: HTTPClient.Configuration, eventLoopGroup: any EventLoopGroup = HTTPClient.defaultEventLoopGroup
     ) {
-        // As long as libcurl waits.
+        // libcurl waits as long.
         self.init(configuration: configuration, eventLoopGroup: eventLoopGroup, expectationPatience: .seconds(1))
     }
 
-    /// - Parameter expectationPatience: How long a server has to say that it wants the body, before it gets it anyway.
+    /// - Parameter expectationPatience: How long to wait for a 100 (Continue) before the body is sent anyway.
     package init(
         configuration: HTTPClient.Configuration = HTTPClient.Configuration(),
         eventLoopGroup: any EventLoopGroup = HTTPClient.defaultEventLoopGroup, expectationPatience: Duration
@@ -79,13 +75,13 @@ public struct AsyncHTTPTransport: UploadTransport {
             HTTPClient(eventLoopGroupProvider: .shared(eventLoopGroup), configuration: configuration), bodies)
     }
 
-    /// The HTTP client, shut down when nobody holds it any more.
+    /// The HTTP client, shut down when the last copy of the transport is gone.
     private final class Connections: Sendable {
         let client: HTTPClient
-        /// Where the connections' handlers find what to send.
+        /// Where the handlers of connections find the bodies.
         let bodies: OutgoingBodies
 
-        /// How many requests are under way, and where the last was put.
+        /// How many requests are in progress, and the event loop of the last.
         private let loops: Mutex<(running: Int, last: any EventLoop)>
 
         init(_ client: HTTPClient, _ bodies: OutgoingBodies) {
@@ -94,8 +90,8 @@ public struct AsyncHTTPTransport: UploadTransport {
             loops = Mutex((0, client.eventLoopGroup.next()))
         }
 
-        /// The event loop for a request: that of the last one, whose connection is there, unless others are under
-        /// way, which then share all loops.
+        /// The event loop for a request: that of the last one, which has a connection, unless others are in progress,
+        /// which share all loops.
         func takeLoop() -> any EventLoop {
             loops.withLock { loops in
                 if loops.running > 0 { loops.last = client.eventLoopGroup.next() }
@@ -104,12 +100,12 @@ public struct AsyncHTTPTransport: UploadTransport {
             }
         }
 
-        func giveBackLoop() {
+        func returnLoop() {
             loops.withLock { $0.running -= 1 }
         }
 
         deinit {
-            // The callback keeps the client until it has shut down; its failing to do so concerns nobody.
+            // The callback keeps the client until it has shut down. An error of that is of no use.
             client.shutdown { [client] _ in _ = client }
         }
     }
@@ -117,26 +113,26 @@ public struct AsyncHTTPTransport: UploadTransport {
     public func send(
         _ request: UploadRequest, reporting report: @escaping @Sendable (TransportEvent) -> Void
     ) async throws -> UploadResponse {
-        guard let layout = request.body else {
+        guard let body = request.body else {
             do {
-                return try await answer(to: try HTTPClient.Request(request), of: request, reporting: report)
+                return try await response(to: try HTTPClient.Request(request), of: request, reporting: report)
             } catch {
                 throw UploadError.mapping(error, of: request.url)
             }
         }
-        var source = try BodySource(layout)
+        var source = try BodySource(body)
         let first = try source.readyBlock()
         let blocks = BodyBlocks(first)
-        let body = OutgoingBody(
-            blocks: blocks, length: layout.contentLength, expectsContinue: request.expectsContinue, report: report)
-        guard first?.isLast != true else { return try await answer(to: request, with: body) }
-        // A reading that fails ends the request, and the answer ends the reading, whatever that waits for.
+        let outgoing = OutgoingBody(
+            blocks: blocks, length: body.contentLength, expectsContinue: request.expectsContinue, report: report)
+        guard first?.isLast != true else { return try await response(to: request, with: outgoing) }
+        // A failure of the reading ends the request, and the response ends the reading.
         async let _: Void = source.feed(blocks)
-        return try await answer(to: request, with: body)
+        return try await response(to: request, with: outgoing)
     }
 
-    /// Sends a request whose body goes out as its blocks are put.
-    private func answer(to request: UploadRequest, with body: OutgoingBody) async throws -> UploadResponse {
+    /// Sends a request whose body is read meanwhile.
+    private func response(to request: UploadRequest, with body: OutgoingBody) async throws -> UploadResponse {
         var outgoing = try HTTPClient.Request(request)
         let mark = connections.bodies.add(body, marking: &outgoing.headers)
         defer {
@@ -144,21 +140,21 @@ public struct AsyncHTTPTransport: UploadTransport {
             body.blocks.close()
         }
         do {
-            return try await answer(to: outgoing, of: request, reporting: body.report)
+            return try await response(to: outgoing, of: request, reporting: body.report)
         } catch {
-            // What kept the body from being read is told as it is, whatever became of the connection then.
+            // An error of reading the body matters more than what became of the connection then.
             throw body.blocks.failure ?? UploadError.mapping(error, of: request.url)
         }
     }
 
-    private func answer(
+    private func response(
         to outgoing: HTTPClient.Request, of request: UploadRequest,
         reporting report: @escaping @Sendable (TransportEvent) -> Void
     ) async throws -> UploadResponse {
         let loop = connections.takeLoop()
-        defer { connections.giveBackLoop() }
-        let answer = PendingAnswer(to: request, reporting: report)
-        return try await answer.response(to: outgoing, by: connections.client, on: loop)
+        defer { connections.returnLoop() }
+        let response = PendingResponse(to: request, reporting: report)
+        return try await response.value(to: outgoing, by: connections.client, on: loop)
     }
 }
 

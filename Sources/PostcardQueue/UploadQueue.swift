@@ -102,7 +102,7 @@ public final class UploadQueue: Sendable {
         if let problem = try rules?.problems(in: layout).first { throw UploadError.brokenRule(problem) }
         // Header fields that no request would have are not stored.
         let request = try UploadRequest(
-            url: url, method: method, headerFields: headerFields, body: layout, maximumResponseBytes: 0)
+            url: url, method: method, headerFields: headerFields, body: UploadBody(layout), maximumResponseBytes: 0)
         var fields = request.headerFields
         fields[.contentType] = nil
         // Credentials in the URL stay there.

@@ -1,6 +1,6 @@
 public import PostcardServer
 
-/// What every `UploadStore` promises, one promise a check, for the tests of a store of one's own.
+/// Checks of what every `UploadStore` promises, for the tests of your own store.
 ///
 /// ```swift
 /// @Test(arguments: UploadStoreCheck.allCases)
@@ -36,9 +36,9 @@ public enum UploadStoreCheck: String, Sendable, CaseIterable {
 
     /// Runs the check.
     ///
-    /// - Parameter open: Opens a store. The first time that a check calls it the store must be empty; each later time
-    ///   it is the same store again, as after a restart, and the one that was open before is held by nobody.
-    /// - Throws: ``UploadStoreViolation`` where the store breaks the promise; what the store throws, unchanged.
+    /// - Parameter open: Opens a store. It must be empty the first time that a check calls this. Each later time it is the
+    ///   same store, as after a restart, and the check has released the object from before.
+    /// - Throws: ``UploadStoreViolation`` if the store breaks the promise, and the errors of the store.
     public func run<Store: UploadStore>(opening open: () async throws -> Store) async throws {
         let checks = UploadStoreChecks(check: self)
         switch self {

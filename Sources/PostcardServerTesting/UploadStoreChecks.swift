@@ -1,11 +1,11 @@
 import NIOCore
 import PostcardServer
 
-/// What the checks of a store are made of.
+/// The checks of ``UploadStoreCheck``, and what they share.
 struct UploadStoreChecks {
     let check: UploadStoreCheck
 
-    /// A form as a store is fed with it.
+    /// A form to store.
     struct Form: Sendable {
         var fields = [UploadRecord.Field(name: "이름", value: "초코"), UploadRecord.Field(name: "이름", value: "")]
         var files = [File(filename: "../a.bin", content: Array("content".utf8))]
@@ -13,7 +13,7 @@ struct UploadStoreChecks {
         struct File: Sendable {
             var filename: String
             var content: [UInt8]
-            /// How many bytes are handed over at a time.
+            /// How many bytes are written at a time.
             var pieceBytes = 1 << 16
         }
     }

@@ -83,7 +83,7 @@ enum ExitStatus {
         case .invalidURL: usage
         case .form: error.formError.map(status) ?? unreadableInput
         case .timedOut, .connectTimedOut, .deadlinePassed: timedOut
-        case .refused, .answeredEarly, .altered, .decoding: refused
+        case .refused, .earlyResponse, .altered, .decoding: refused
         case .connectionFailed, .connectionLost, .tls, .responseTooLarge: unavailable
         default: failed
         }

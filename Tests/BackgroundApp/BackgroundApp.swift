@@ -5,10 +5,10 @@ import PostcardForm
 import PostcardQueue
 import PostcardTransferDaemon
 
-/// An app that uploads in the background, for the tests: PostcardBackgroundApp PLAN [--launch NUMBER] [--background]
+/// The tests' app that uploads in the background: PostcardBackgroundApp PLAN [--launch NUMBER] [--background]
 ///
-/// Opened by the user, it enqueues the plan's forms and runs the queue until nothing is left. Launched in the background,
-/// it handles the events of the session and ends, as the system suspends an app.
+/// Opened by the user, it enqueues the plan's forms and runs the queue until it is empty. Launched in the background, it handles
+/// the session's events and ends, because the system would suspend it then.
 @main struct BackgroundApp {
     private let plan: BackgroundAppPlan
     private let launch: Int
@@ -32,7 +32,7 @@ import PostcardTransferDaemon
     }
 
     private func run() async throws {
-        // Every second launch has an app delegate, whose handler is there before the queue.
+        // Every second launch has an app delegate, which passes its handler before the queue is made.
         let (handled, handler) = AsyncStream.makeStream(of: Void.self)
         let hasDelegate = isBackground && launch.isMultiple(of: 2)
         if hasDelegate {
@@ -53,7 +53,7 @@ import PostcardTransferDaemon
 
     private func makeQueue() throws -> UploadQueue {
         var session = BackgroundSession(identifier: plan.session)
-        // Kills and force-quits use up attempts, too.
+        // Kills and force-quits also use up attempts.
         session.retryPolicy = RetryPolicy(
             maximumAttempts: 1000, firstDelay: .milliseconds(1), maximumDelay: .milliseconds(50))
         session.lossDelay = .milliseconds(200)
@@ -63,7 +63,7 @@ import PostcardTransferDaemon
         return try UploadQueue(directory: URL(filePath: plan.directory), session: session, service: service)
     }
 
-    /// Enqueues what an earlier process has not.
+    /// Enqueues the forms that earlier processes have not.
     private func enqueueForms(in queue: UploadQueue) async throws {
         let enqueued = try queue.uploads().count
         for number in enqueued..<max(enqueued, plan.forms) {

@@ -1,5 +1,4 @@
 import NIOCore
-import PostcardClient
 import Testing
 
 @testable import PostcardAsyncHTTP
@@ -8,8 +7,7 @@ import Testing
     private struct Broken: Error {}
 
     private func block(_ text: String, isLast: Bool = false) -> BodyBlock {
-        let end = BodyProgress(bytesSent: Int64(text.utf8.count), contentRanges: [])
-        return BodyBlock(bytes: ByteBuffer(string: text), end: end, isLast: isLast)
+        BodyBlock(bytes: ByteBuffer(string: text), end: Int64(text.utf8.count), isLast: isLast)
     }
 
     private func text(_ next: BodyBlocks.Next) -> String? {
@@ -26,10 +24,10 @@ import Testing
         }
     }
 
-    @Test func `blocks come out in the order in which they went in, then the end`() async throws {
+    @Test func `blocks are taken in the order in which they were added, then the end`() async throws {
         let blocks = BodyBlocks(block("a"))
         async let reader = {
-            guard await blocks.waitForPlace() else { return false }
+            guard await blocks.waitUntilTaken() else { return false }
             for text in ["b", "c"] {
                 guard await blocks.put(block(text)) else { return false }
             }
@@ -44,14 +42,14 @@ import Testing
 
     @Test func `once the last block is taken the body is over, and stays so`() async throws {
         let blocks = BodyBlocks()
-        async let isWanted = blocks.put(block("abc", isLast: true))
+        async let isNeeded = blocks.put(block("abc", isLast: true))
         #expect(text(await take(blocks)) == "abc")
-        #expect(await isWanted)
+        #expect(await isNeeded)
         blocks.close()
         guard case .end = await take(blocks) else { throw Broken() }
     }
 
-    @Test func `a failure breaks the body, and is told`() async throws {
+    @Test func `a failure breaks the body, and is kept`() async throws {
         let blocks = BodyBlocks()
         #expect(blocks.failure == nil)
         blocks.finish(.failure(Broken()))
@@ -60,7 +58,7 @@ import Testing
         #expect(await blocks.put(block("late")) == false)
     }
 
-    @Test func `whoever waits for a block is called by a failure, an end and a closing`() async throws {
+    @Test func `a wait for a block ends with a failure, an end and a closing`() async throws {
         for way in 0..<3 {
             let blocks = BodyBlocks()
             let (calls, call) = AsyncStream<Void>.makeStream()
@@ -79,16 +77,16 @@ import Testing
         }
     }
 
-    @Test func `closing lets the reader go and refuses what comes later`() async throws {
+    @Test func `closing ends the wait of the reader and refuses later blocks`() async throws {
         let blocks = BodyBlocks(block("a"))
-        async let isWanted = blocks.waitForPlace()
+        async let isNeeded = blocks.waitUntilTaken()
         blocks.close()
-        #expect(await isWanted == false)
+        #expect(await isNeeded == false)
         #expect(await blocks.put(block("b")) == false)
         guard case .broken = await take(blocks) else { throw Broken() }
     }
 
-    @Test func `cancelling the reader lets it go`() async throws {
+    @Test func `cancelling the reader ends its wait`() async throws {
         let blocks = BodyBlocks()
         let reader = Task { await blocks.put(block("a")) }
         reader.cancel()

@@ -15,7 +15,7 @@ import Testing
         let error = try #require(UploadError.mapping(Unheard(), of: url) as? UploadError)
         #expect(error.code == .connectionLost)
         #expect(error.message.hasSuffix(": a thing nobody has heard of"))
-        #expect(error.underlying is Unheard)
+        #expect(error.underlyingError is Unheard)
     }
 
     @Test func `an upload's own error, a form's and a cancellation pass unchanged`() throws {

@@ -43,7 +43,7 @@ import Testing
                 try await client.upload(MultipartForm(), to: url)
             }
             #expect(error.code == .connectionFailed)
-            #expect(error.underlying as? HTTPClientError == .proxyAuthenticationRequired)
+            #expect(error.underlyingError as? HTTPClientError == .proxyAuthenticationRequired)
         }
         try await proxy.close()
     }

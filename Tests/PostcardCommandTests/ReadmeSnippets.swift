@@ -42,7 +42,7 @@ private actor Account {
 private func show(_ shown: (any Sendable)?..., isSafeToSendAgain: Bool = true) {}
 
 private func followed(_ form: MultipartForm, to url: URL, as account: Account) async throws -> Pet? {
-    var client = UploadClient(retryPolicy: RetryPolicy(maximumAttempts: 4))
+    var client = UploadClient(retry: RetryPolicy(maximumAttempts: 4))
     client.interceptors = [BearerTokenInterceptor { _ in try await account.freshToken() }]
 
     for try await event in client.events(of: form, to: url) {

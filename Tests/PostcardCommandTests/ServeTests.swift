@@ -295,8 +295,8 @@ struct ServeTests {
         _ picture: URL, times: Int, to server: RunningServer, onAnswer: @Sendable (Int) -> Void
     ) async throws -> (answered: [String], failures: [String]) {
         let url = try #require(URL(string: "\(server.address)/uploads"))
-        var client = UploadClient(transport: AsyncHTTPTransport(), idleTimeout: .seconds(300))
-        client.connectTimeout = .seconds(300)
+        var client = UploadClient(transport: AsyncHTTPTransport(), timeouts: UploadTimeouts(idle: .seconds(300)))
+        client.timeouts.connect = .seconds(300)
         return await withTaskGroup(of: Result<String?, any Error>.self) { [client] group in
             func add() {
                 group.addTask {

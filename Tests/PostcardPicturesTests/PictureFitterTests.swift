@@ -183,6 +183,16 @@ import Testing
     }
 }
 
+@Suite struct PictureFitErrorTests {
+    @Test func `every code has a text and advice in English and Korean, and there are no others`() throws {
+        let catalog = try StringCatalog(of: "PostcardPictures")
+        #expect(catalog.keys.flatMap(catalog.mistakes) == [])
+        let codes = try StringCatalog.codes(in: "PostcardPictures/PictureFitError.swift")
+        #expect(codes.count >= 10)
+        #expect(codes.flatMap { ["PictureFitError.\($0)", "PictureFitError.\($0).advice"] }.sorted() == catalog.keys)
+    }
+}
+
 /// A codec without pixels.
 private final class SimulatedCodec: PictureCodec {
     private let bytes: @Sendable (PictureFit.Encoding) -> Double

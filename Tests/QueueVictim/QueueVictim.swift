@@ -3,11 +3,11 @@ import PostcardAsyncHTTP
 import PostcardClient
 import PostcardQueue
 
-/// Uses the queues whose folders it reads from standard input, a line each, in every way that a program can, and writes
-/// a line after each: PostcardQueueVictim.
+/// Reads the paths of queues from standard input, one per line. Uses each queue in every way that a program can, and then writes
+/// a line: PostcardQueueVictim.
 @main struct QueueVictim {
     private let client = UploadClient(
-        transport: AsyncHTTPTransport(), retryPolicy: .never, idleTimeout: .seconds(20))
+        transport: AsyncHTTPTransport(), retry: .never, timeouts: UploadTimeouts(idle: .seconds(20)))
 
     static func main() async {
         say("ready")
@@ -47,7 +47,7 @@ import PostcardQueue
         try await drain(queue)
     }
 
-    /// What a list on a screen shows.
+    /// Reads what a list on a screen shows.
     private func look(at uploads: [QueuedUpload]) {
         for upload in uploads {
             _ = upload.fraction
@@ -56,7 +56,7 @@ import PostcardQueue
         }
     }
 
-    /// Sends until nothing more happens: what is due in a year is not waited for.
+    /// Sends until nothing is left that is due soon.
     private func drain(_ queue: UploadQueue) async throws {
         let options = QueueOptions(
             retryPolicy: RetryPolicy(maximumAttempts: 2, firstDelay: .milliseconds(1), maximumDelay: .milliseconds(1)),
@@ -67,11 +67,11 @@ import PostcardQueue
                 return true
             }
             group.addTask {
-                // Some look as if they were due for ever.
+                // Some uploads stay due.
                 for _ in 0..<100 where try queue.uploads().contains(where: { $0.state == .sending || isDue($0) }) {
                     try await Task.sleep(for: .milliseconds(50))
                 }
-                // A moment for what cannot be read, which is in no list.
+                // Time for uploads that cannot be read and are in no list.
                 try await Task.sleep(for: .milliseconds(200))
                 return false
             }

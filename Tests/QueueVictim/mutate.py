@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Changes queues in ways that chance decides, lets a program use each of them, and looks whether anything outside of
-the queue's folder was read, sent, changed or removed: mutate.py POSTCARD VICTIM COUNT [SEED [FIRST]]
+"""Changes queues at random, has a program use each of them, and checks that nothing outside the queue's directory is
+read, sent, changed or removed: mutate.py POSTCARD VICTIM COUNT [SEED [FIRST]]
 
-POSTCARD is the program, VICTIM is PostcardQueueVictim. A failure names the number of its queue: with COUNT 1, the same
-SEED and the number as FIRST it is made again. Started by root, it becomes a user without rights first.
+POSTCARD is the program, and VICTIM is PostcardQueueVictim. A failure names the number of its queue. To repeat it, use
+COUNT 1, the same SEED, and the number as FIRST. If root starts it, it becomes an unprivileged user first.
 """
 
 import atexit
@@ -36,7 +36,7 @@ SECRET = b"canary-" + os.urandom(16).hex().encode()
 
 
 class Recorder:
-    """A server that keeps whatever arrives. It accepts most forms, and is busy for some."""
+    """A server that searches all requests for the secret. It accepts most forms, and answers some with 503."""
 
     def __init__(self):
         self.socket = socket.create_server(("127.0.0.1", 0))
@@ -78,7 +78,7 @@ class Recorder:
 
 
 def give_up_rights(programs):
-    """Becomes a user who can harm nothing but what this test makes, and who can run the programs."""
+    """Becomes a user who can run the programs and can change only what this test makes."""
     if os.geteuid() != 0:
         return programs
     own = tempfile.mkdtemp(prefix="postcard-")
@@ -98,7 +98,7 @@ def give_up_rights(programs):
 
 
 def make_canary(path, sizes):
-    """What must stay as it is: names that a queue uses, files as long as bodies, databases, folders."""
+    """Makes what must not change: names that a queue uses, files as long as bodies, databases, directories."""
     os.makedirs(f"{path}/inner/{str(uuid.UUID(int=5)).upper()}")
     names = ["secret", "0", "1", "inner/0", "inner/1", str(uuid.UUID(int=7)).upper()]
     names += ["queue.sqlite", "queue.sqlite-wal"]
@@ -112,7 +112,7 @@ def make_canary(path, sizes):
     database.executescript(f"CREATE TABLE secret (text); INSERT INTO secret VALUES ('{SECRET.decode()}');")
     database.close()
     os.symlink("secret", f"{path}/link")
-    # Long ago, so that what is old enough to be swept away would be.
+    # Long ago: a sweep removes only old files.
     for place, folders, files in os.walk(path, topdown=False):
         for name in folders + files:
             os.utime(os.path.join(place, name), (1_000_000_000, 1_000_000_000), follow_symlinks=False)
@@ -135,7 +135,7 @@ def state(path):
 
 
 class Victim:
-    """The program that uses queues, traced where that is possible."""
+    """The program that uses the queues, traced if possible."""
 
     def __init__(self, program, log):
         self.log = log
@@ -159,7 +159,7 @@ class Victim:
             piece = os.read(self.process.stdout.fileno(), 65536) if ready else b""
             if not piece:
                 self.end(is_failure=True)
-                why = "has crashed" if ready else f"has not ended within {PATIENCE} seconds"
+                why = "crashed" if ready else f"did not respond within {PATIENCE} seconds"
                 messages = self.messages.decode(errors="replace")
                 raise Failure(f"the program {why} ({self.process.returncode}): {messages}")
             self.answers += piece
@@ -187,10 +187,10 @@ class Failure(Exception):
     pass
 
 
-# What every program reads: its libraries, the time zone, names of hosts, the processors that it has.
+# Paths that every program reads: libraries, the time zone, host names, processors.
 SYSTEM = re.compile(
     r"/(etc|lib|lib32|lib64|usr|bin|opt|proc|sys|run/systemd/resolve)(/|$)|/dev/(null|u?random|tty|urandom)$|/dev/pts/")
-# What only looks whether a name is there.
+# Calls that do not read or change files.
 LOOKS = {"stat", "lstat", "newfstatat", "fstatat64", "statx", "access", "faccessat", "faccessat2", "readlink",
          "readlinkat", "statfs", "getcwd", "inotify_add_watch"}
 CALL = re.compile(r"^(\d+)\s+(\w+)\((.*)$", re.S)
@@ -199,7 +199,7 @@ RESULT = re.compile(r"\)\s+= \d+<([^>]*)>")
 
 
 def outside(log, root, canary):
-    """The calls that name something that is neither in a queue's folder nor a file of the system."""
+    """The calls with a path that is neither in a queue's directory nor one of the system's."""
     found, unfinished, has_begun = [], {}, False
     for line in open(log, errors="replace"):
         line = line.rstrip("\n")
@@ -213,7 +213,7 @@ def outside(log, root, canary):
         call = CALL.match(line)
         if not call:
             continue
-        # What is opened before the first queue is the program itself.
+        # Before the first queue, the program loads itself.
         has_begun = has_begun or f"{root}/" in line
         if not has_begun:
             continue
@@ -238,7 +238,7 @@ def can_trace():
 
 
 def run_program(postcard, folder):
-    """The commands of the program, each as a process."""
+    """Runs the program's commands, each in a process."""
     commands = [["list"], ["list", "--json"], ["run", "--drain", "--retries", "1", "--max-delay", "0.01"],
                 ["retry", "1"], ["cancel", "2"], ["pause"], ["resume"], ["clear"]]
     for command in commands:
@@ -246,7 +246,7 @@ def run_program(postcard, folder):
             [postcard, "queue"] + command + ["--queue", folder], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE, env=dict(os.environ, SWIFT_BACKTRACE="enable=no", HOME="/nonexistent"))
         try:
-            # What is due in a year is waited for: then it is ended as a user ends it.
+            # The program waits for uploads that are due in a year. It is stopped as a user would stop it.
             _, messages = process.communicate(timeout=5 if command[0] == "run" else PATIENCE)
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGTERM)
@@ -265,8 +265,8 @@ def main():
     count = int(sys.argv[3])
     seed = int(sys.argv[4]) if len(sys.argv) > 4 else random.randrange(1 << 31)
     first = int(sys.argv[5]) if len(sys.argv) > 5 else 0
-    # So that what was made is removed, and the program ended, if a test's time is over.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))
+    # If the test times out, end the program and remove the files.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))
     problem = can_trace()
     print(f"seed {seed}" + (f"; without a trace: {problem}" if problem else ""), flush=True)
     shared = "/dev/shm"
@@ -296,7 +296,7 @@ def main():
                     mutations.make(f"{folder}", originals, canary, random.Random(f"{seed}/{number}"))
                     run_program(postcard, folder)
                 if state(canary) != before:
-                    raise Failure(f"the canary is not as it was: {set(before.items()) ^ set(state(canary).items())}")
+                    raise Failure(f"the canary changed: {set(before.items()) ^ set(state(canary).items())}")
                 if recorder.secrets:
                     raise Failure("the canary was sent")
                 mutations.remove(f"{base}/queues/{number}")
@@ -307,7 +307,7 @@ def main():
             strays = outside(log, f"{base}/queues", canary) if log else []
             if strays:
                 made = "one of the last batch"
-                raise Failure(f"{len(strays)} calls lead outside:\n" + "\n".join(strays[:20]))
+                raise Failure(f"{len(strays)} calls with paths outside:\n" + "\n".join(strays[:20]))
         print(f"{count} queues: {json.dumps(answers)}; {recorder.received} requests arrived")
         if count >= 50 and not (recorder.received and answers.get("used")):
             raise Failure("no queue was used")

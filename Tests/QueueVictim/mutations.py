@@ -1,4 +1,4 @@
-"""What may have become of a queue: odd values, other tables, damage, and links that lead elsewhere."""
+"""Changes to queues: odd values, other tables, damage, and links to other places."""
 
 import contextlib
 import os
@@ -11,7 +11,7 @@ import uuid
 from queues import COMPANIONS, COPIES, Queue, odd_value
 
 def make(folder, templates, canary, chance):
-    """Copies a queue and changes it once or a few times. Returns what was done."""
+    """Copies a queue and changes it once or a few times. Returns a description of the changes."""
     remove(os.path.dirname(folder))
     template = chance.choice(templates)
     shutil.copytree(template, folder)
@@ -36,7 +36,7 @@ def remove(path):
 
 
 def rows(queue):
-    """Any value in any column of some rows."""
+    """Puts odd values into columns of some rows."""
     with queue.connected() as database:
         tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         done = []
@@ -52,7 +52,7 @@ def rows(queue):
 
 
 def states(queue):
-    """States and times that do not fit together."""
+    """Makes states and times inconsistent."""
     with queue.connected() as database:
         values = (
             queue.chance.choice(["waiting", "sending", "retrying", "paused", "done", "failed", "cancelled", "x"]),
@@ -66,7 +66,7 @@ def states(queue):
 
 
 def ids(queue):
-    """Rows with other identifiers, without their other half, or twice."""
+    """Changes identifiers, and removes or repeats rows."""
     number = queue.chance.choice([0, -1, -(2**63), 2**63 - 1, 2**63 - 2, 7])
     statement = queue.chance.choice([
         f"UPDATE upload SET id = {number} WHERE id = 1", f"UPDATE request SET id = {number} WHERE id = 1",
@@ -86,7 +86,7 @@ def ids(queue):
 
 
 def schema(queue):
-    """Tables, columns and whatever else a database can have, and what runs by itself."""
+    """Changes the schema: tables, columns, triggers, views and indexes."""
     target = queue.target()
     endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
     table = queue.chance.choice(["upload", "request", "response", "delivery", "queue"])
@@ -130,7 +130,7 @@ def schema(queue):
 
 
 def written_schema(queue):
-    """A schema that no statement makes."""
+    """Writes a schema that no statement can make."""
     table = queue.chance.choice(["upload", "request", "queue", "upload_ready", "upload_due"])
     statement = queue.chance.choice([
         f"UPDATE sqlite_master SET rootpage = {queue.chance.choice([0, 1, 2, 3, 5, -1, 10**6, 2**31])} "
@@ -170,7 +170,7 @@ def write(path, content):
 
 
 def header(queue):
-    """Fields of the database's header."""
+    """Changes fields of the database's header."""
     content, chance = read(queue.own_file(queue.database)), queue.chance
     for _ in range(chance.randrange(1, 4)):
         offset = chance.choice([0, 16, 18, 19, 20, 21, 24, 28, 32, 36, 40, 44, 48, 52, 56, 60, 64, 68, 92, 96])
@@ -182,7 +182,7 @@ def header(queue):
 
 
 def pages(queue):
-    """Bytes and pages of the database, or of its log."""
+    """Changes bytes and pages of the database or its log."""
     path = queue.chance.choice([queue.database] * 4 + [f"{queue.folder}/{name}" for name in COMPANIONS])
     content, chance = read(queue.own_file(path)), queue.chance
     size = 4096
@@ -204,7 +204,7 @@ def pages(queue):
             other = chance.randrange(max(len(content) // size, 1)) * size
             content[page : page + size] = content[other : other + size]
         else:
-            # A page whose children are one page, perhaps itself: a tree without end.
+            # A page whose children are a single page, perhaps itself: a cycle.
             child, cells = chance.randrange(1, max(len(content) // size, 2) + 1), 300
             start = 100 if page == 0 else 0
             tree = struct.pack(">BHHHBI", 5, 0, cells, size - 5 * cells, 0, child)
@@ -250,7 +250,7 @@ def log(queue):
 
 
 def journal(queue):
-    """A journal of a transaction over several databases. SQLite removes the file that it names, wherever that is."""
+    """Writes a journal of a transaction over several databases. SQLite removes the file that it names."""
     name = f"{queue.canary}/{queue.chance.choice(['secret', '1', 'inner/0', 'other.sqlite'])}".encode()
     sector = 512
     pages = os.path.getsize(queue.own_file(queue.database)) // 4096
@@ -269,7 +269,7 @@ def journal(queue):
 
 
 def plant(queue, path):
-    """Puts something that is no file of the queue's own in the place of a name."""
+    """Replaces a file with something that is not the queue's."""
     queue.own(path)
     if os.path.isdir(path) and not os.path.islink(path):
         shutil.rmtree(path)
@@ -302,13 +302,13 @@ def plant(queue, path):
 
 
 def files(queue):
-    """Other things in the places of the queue's files."""
+    """Replaces one of the queue's files."""
     names = ["queue.sqlite", "queue.lock", "bodies", "files"] + COMPANIONS
     return plant(queue, f"{queue.folder}/{queue.chance.choice(names)}")
 
 
 def bodies(queue):
-    """Other things in the places of bodies."""
+    """Replaces or changes a body."""
     path = queue.body()
     if queue.chance.random() < 0.2:
         os.chmod(queue.own(os.path.dirname(path)), queue.chance.choice([0o000, 0o500, 0o777]))
@@ -321,7 +321,7 @@ def bodies(queue):
 
 
 def same_length(queue):
-    """What is outside in the place of a body of the same length."""
+    """Replaces a body with a link to a file of the same length."""
     path = queue.body()
     target = f"{queue.canary}/long-{os.path.getsize(path)}"
     os.remove(path)
@@ -330,7 +330,7 @@ def same_length(queue):
 
 
 def strays(queue):
-    """Old things that belong to no upload."""
+    """Adds old files that belong to no upload."""
     made = []
     for _ in range(queue.chance.randrange(1, 4)):
         name = queue.chance.choice([
@@ -343,7 +343,7 @@ def strays(queue):
 
 
 def copies(queue):
-    """Folders with copies as older versions made them, and links among them."""
+    """Adds directories with copies as older versions made them, and links in them."""
     base = queue.own(f"{queue.folder}/files")
     if os.path.lexists(base):
         queue.own(f"{base}/x")

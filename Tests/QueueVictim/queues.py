@@ -1,4 +1,4 @@
-"""Queues as versions 1 to 5 made them, and values that may be anywhere in them."""
+"""Queues of versions 1 to 5, and odd values for them."""
 
 import contextlib
 import os
@@ -34,7 +34,7 @@ COPIES = "0F0E0D0C-0B0A-4900-8000-000000000001"
 
 
 def make(path, postcard, port):
-    """One queue of each version; that of version 5 by the program itself."""
+    """Makes queues of all versions. The program itself makes those of version 5."""
     os.makedirs(path)
     address = f"http://127.0.0.1:{port}/uploads"
     for name in ("5", "5-wal"):
@@ -53,7 +53,7 @@ def make(path, postcard, port):
         if name == "5":
             database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         else:
-            # Copied while it is open, so that what was written last is in the log alone.
+            # Copied while it is open, so that the latest changes are only in the log.
             shutil.copytree(f"{path}/5-wal", f"{path}/5-live")
         database.close()
     shutil.rmtree(f"{path}/5-wal")
@@ -105,7 +105,7 @@ class Queue:
         self.database = f"{folder}/queue.sqlite"
 
     def own(self, path):
-        """A path in the queue's folder, which no link leads out of: what is outside is not for the test to change."""
+        """Checks that no link leads out of the queue's directory, because the test must not change other files."""
         parent = os.path.dirname(path)
         if os.path.realpath(parent) != parent or not (parent + "/").startswith(self.folder + "/"):
             raise OSError(f"{path} leads elsewhere")
@@ -114,7 +114,7 @@ class Queue:
     def own_file(self, path):
         status = os.lstat(self.own(path))
         if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
-            raise OSError(f"{path} is no file of the queue's own")
+            raise OSError(f"{path} is not a file of the queue")
         return path
 
     @contextlib.contextmanager
@@ -123,10 +123,10 @@ class Queue:
             if os.path.lexists(f"{self.folder}/{name}"):
                 self.own_file(f"{self.folder}/{name}")
         if os.path.exists(f"{self.folder}/queue.sqlite-journal"):
-            raise OSError("SQLite would do what the journal says")
+            raise OSError("SQLite would use the journal")
         database = sqlite3.connect(self.database, timeout=1, isolation_level=None)
         try:
-            # What has been changed before may be without end.
+            # Earlier changes may have made queries endless.
             steps = iter(range(2000))
             database.set_progress_handler(lambda: next(steps, None) is None, 1000)
             database.execute("PRAGMA foreign_keys = OFF")
@@ -135,7 +135,7 @@ class Queue:
             database.close()
 
     def target(self):
-        """Something outside, or of the system's."""
+        """A path outside the queue."""
         return self.chance.choice(
             [f"{self.canary}/secret", self.canary, f"{self.canary}/inner", f"{self.canary}/inner/0", "/etc/passwd",
              f"{self.canary}/nothing", f"{self.canary}/other.sqlite", f"{self.canary}/queue.sqlite"]
@@ -148,12 +148,12 @@ class Queue:
     def body(self):
         names = os.listdir(self.own(f"{self.folder}/bodies"))
         if not names:
-            raise OSError("There is no body.")
+            raise OSError("there is no body")
         return self.own(f"{self.folder}/bodies/{self.chance.choice(sorted(names))}")
 
 
 def odd_value(queue):
-    """A value of any type that may be anywhere."""
+    """An odd value of any type."""
     chance = queue.chance
     other = str(uuid.UUID(int=chance.getrandbits(128))).upper()
     return chance.choice([

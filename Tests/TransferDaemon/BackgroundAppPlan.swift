@@ -1,19 +1,19 @@
 package import Foundation
 package import PostcardQueue
 
-/// What `PostcardBackgroundApp` does; it reads this from a file at each launch.
+/// The plan of `PostcardBackgroundApp`, which reads it from a file at each launch.
 package struct BackgroundAppPlan: Codable, Sendable {
     /// The queue's directory.
     package var directory: String
-    /// Where the daemon listens.
+    /// The path of the daemon's socket.
     package var socket: String
     /// The identifier of the background session.
     package var session: String
-    /// How many forms there are in all. The app enqueues those that the queue does not have yet.
+    /// The total number of forms. The app enqueues the ones that the queue does not have yet.
     package var forms: Int
-    /// The bytes of each form's file.
+    /// The size of each form's file, in bytes.
     package var fileBytes: Int
-    /// Where forms go, in turn: form 0 to the first, form 1 to the second and so on, and then again from the first.
+    /// The URLs that forms are sent to, in turn.
     package var addresses: [URL]
 
     package init(
@@ -27,24 +27,24 @@ package struct BackgroundAppPlan: Codable, Sendable {
         self.addresses = addresses
     }
 
-    /// Where a form goes.
+    /// The URL that a form is sent to.
     package func address(of form: Int) -> URL { addresses[form % addresses.count] }
 
-    /// The text by which a form is recognized.
+    /// The text that identifies a form.
     package static func name(of form: Int) -> String { "form \(form)" }
 
     package init(readFrom path: String) throws {
         self = try JSONDecoder().decode(Self.self, from: try Data(contentsOf: URL(filePath: path)))
     }
 
-    /// Writes the plan, so that a launch at the same time reads this one or the one before.
+    /// Writes the plan atomically: a launch at the same time reads this plan or the previous one.
     package func write(to path: String) throws {
         try JSONEncoder().encode(self).write(to: URL(filePath: path), options: .atomic)
     }
 }
 
 extension UploadQueue {
-    /// Runs the queue, as an app does that is open, while something is done.
+    /// Runs the queue, as an open app does, until the work is done.
     package func run(while work: @escaping @Sendable () async throws -> Void) async throws {
         try await withThrowingTaskGroup { group in
             group.addTask { try await self.run() }

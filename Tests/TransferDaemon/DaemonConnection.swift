@@ -8,7 +8,7 @@ import Glibc
 import Musl
 #endif
 
-/// A connection to the transfer daemon: commands with answers, and the events in between.
+/// A connection to the transfer daemon: commands with replies, and events in between.
 final class DaemonConnection: Sendable {
     private struct State {
         var number = 0
@@ -23,9 +23,9 @@ final class DaemonConnection: Sendable {
     /// Connects to a daemon.
     ///
     /// - Parameters:
-    ///   - path: Where it listens.
-    ///   - receive: Called with one event after the other, on a thread of the connection.
-    ///   - close: Called once, when the other end has closed the connection or ``close()`` was called.
+    ///   - path: The path of its socket.
+    ///   - receive: Called with each event in turn, on the connection's thread.
+    ///   - close: Called once, after the daemon or ``close()`` has closed the connection.
     init(
         to path: String, _ receive: @escaping @Sendable (DaemonMessage) -> Void,
         onClose close: @escaping @Sendable () -> Void = {}
@@ -59,7 +59,7 @@ final class DaemonConnection: Sendable {
         var isOn: Int32 = 1
         setsockopt(descriptor, SOL_SOCKET, SO_NOSIGPIPE, &isOn, socklen_t(MemoryLayout<Int32>.size))
         #endif
-        // The thread holds the connection, and closes the descriptor when it has read the last byte.
+        // The thread keeps the connection alive, and closes the descriptor after it has read the last byte.
         Thread.detachNewThread { [self] in
             readLines(receive)
             end()
@@ -67,7 +67,7 @@ final class DaemonConnection: Sendable {
         }
     }
 
-    /// Sends a command and waits for its answer.
+    /// Sends a command and waits for its reply.
     func command(_ command: DaemonCommand) async throws -> DaemonMessage {
         let answer = try await withCheckedThrowingContinuation { continuation in
             var command = command
@@ -85,12 +85,12 @@ final class DaemonConnection: Sendable {
         return answer
     }
 
-    /// Sends a command that has no answer.
+    /// Sends a command that has no reply.
     func notify(_ command: DaemonCommand) {
         write(command)
     }
 
-    /// Ends the connection. Commands that wait for their answers throw.
+    /// Closes the connection. Commands that wait for their replies throw.
     func close() {
         state.withLock { if !$0.isClosed { _ = shutdown(descriptor, Int32(SHUT_RDWR)) } }
     }
@@ -121,7 +121,7 @@ final class DaemonConnection: Sendable {
         guard var bytes = try? JSONEncoder().encode(command) else { return }
         bytes.append(UInt8(ascii: "\n"))
         writing.withLock { _ in
-            // A connection that breaks is noticed by the thread that reads.
+            // The reading thread notices a broken connection.
             var rest = bytes[...]
             while !rest.isEmpty, !state.withLock({ $0.isClosed }) {
                 let count = rest.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Self.sendFlags) }
@@ -163,7 +163,7 @@ final class DaemonConnection: Sendable {
     }
 }
 
-/// Why the daemon is of no use.
+/// An error of the transfer daemon, or of the connection to it.
 package struct DaemonFailure: Error, CustomStringConvertible {
     package let description: String
 
@@ -175,6 +175,6 @@ package struct DaemonFailure: Error, CustomStringConvertible {
         self.description = description
     }
 
-    /// The daemon has ended the connection, or this process has disconnected.
+    /// The daemon has closed the connection, or this process has.
     static let closed = DaemonFailure("The connection to the transfer daemon is closed.")
 }

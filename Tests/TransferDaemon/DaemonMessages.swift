@@ -1,24 +1,24 @@
 import Foundation
 
-/// A command for the daemon, of the app or of a test.
+/// A command of the app or of a test to the daemon.
 struct DaemonCommand: Encodable {
     let `do`: String
     var number: Int?
     /// Whether the system has launched the process for the session's events.
     var isBackground: Bool?
-    /// The transfer's identifier, as its description.
+    /// The description of the transfer's identifier.
     var id: String?
     var url: String?
     var method: String?
     var fields: [[String]]?
     var file: String?
     var length: Int64?
-    /// The seconds until the transfer may begin.
+    /// The time until the transfer may begin, in seconds.
     var delay: Double?
     var networks: [String: Bool]?
-    /// The daemon's own number of a transfer.
+    /// The daemon's number for a transfer.
     var transfer: Int?
-    /// The share of transfers that are lost, and when.
+    /// The share of transfers to lose, and when.
     var lost: Double?
     var when: String?
     var network: [String: Bool]?
@@ -35,16 +35,16 @@ struct DaemonCommand: Encodable {
     }
 }
 
-/// An answer or an event of the daemon.
+/// A reply or an event of the daemon.
 struct DaemonMessage: Decodable, Sendable {
-    /// The number of the command that is answered.
+    /// The number of the command that this is the reply to.
     var answer: Int?
     var error: String?
     var event: String?
     var id: String?
     var bytes: Int64?
     var data: Data?
-    /// The daemon's own number of the transfer that has ended.
+    /// The daemon's number for the transfer that has ended.
     var number: Int?
     var end: String?
     var reason: String?
@@ -54,7 +54,7 @@ struct DaemonMessage: Decodable, Sendable {
     var method: String?
     var code: String?
     var message: String?
-    /// The transfers that have not ended or whose end has not been reported, and the latter again.
+    /// The transfers that have not ended or whose end has not been reported. The latter are also in ``ended``.
     var transfers: [String]?
     var ended: [String]?
     var counters: [String: Int]?

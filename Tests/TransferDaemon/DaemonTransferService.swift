@@ -4,15 +4,15 @@ import PostcardClient
 package import PostcardQueue
 import Synchronization
 
-/// A process's connection to the transfer daemon of the tests, as a background session is to the system's.
+/// A session with the tests' transfer daemon, which corresponds to a background session.
 package final class DaemonTransferService: TransferService {
     private struct State {
         var connection: DaemonConnection?
-        /// Which connection this is: an earlier one may be closed after a later one was opened.
+        /// The number of the connection. An earlier one may be closed after a later one was opened.
         var number = 0
-        /// The transfers whose end was reported to this process: the daemon may not know yet.
+        /// The transfers whose end was reported to this process. The daemon may not have the acknowledgment yet.
         var reported: Set<String> = []
-        /// Where transfers go, for errors.
+        /// The URLs of transfers, for errors.
         var addresses: [String: URL] = [:]
     }
 
@@ -21,12 +21,12 @@ package final class DaemonTransferService: TransferService {
     private let daemonEnded: @Sendable () -> Void
     private let state = Mutex(State())
 
-    /// A service that is connected later.
+    /// Makes a service, which ``connect(_:)`` connects.
     ///
     /// - Parameters:
-    ///   - socket: Where the daemon listens.
-    ///   - isWakeUp: Whether the system has launched the process for the session's events. Defaults to `false`.
-    ///   - daemonEnded: Called when the daemon ends the connection.
+    ///   - socket: The path of the daemon's socket.
+    ///   - isWakeUp: Whether the system launched the process for the session's events. Defaults to `false`.
+    ///   - daemonEnded: Called when the daemon closes the connection.
     package init(socket: String, isWakeUp: Bool = false, daemonEnded: @escaping @Sendable () -> Void = {}) {
         self.socket = socket
         self.isWakeUp = isWakeUp
@@ -123,7 +123,7 @@ package final class DaemonTransferService: TransferService {
                 state.reported.insert(name)
                 return state.connection
             }
-            // Until then, the daemon delivers the end again to the next process.
+            // Without an acknowledgment, the daemon reports the end to the next process again.
             var command = DaemonCommand("acknowledge")
             command.transfer = message.number
             connection?.notify(command)
@@ -144,7 +144,7 @@ package final class DaemonTransferService: TransferService {
         case "cancelled": return .cancelled
         default:
             let reason = message.message ?? "unknown"
-            // A process that has been launched since does not know where the transfer went.
+            // A process that was launched later does not know the URL.
             let url = state.withLock { $0.addresses[message.id ?? ""] } ?? URL(filePath: "/")
             return .failed(
                 message.code == "connection-failed"

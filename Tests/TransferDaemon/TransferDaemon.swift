@@ -1,51 +1,50 @@
 import Foundation
 import PostcardTestSupport
 
-/// The model of the system's transfer daemon, as a process of its own.
+/// A model of the system's transfer daemon, in a separate process.
 ///
 /// ```swift
 /// let daemon = try await TransferDaemon(.init(duplicate: 1), seed: 7)
 /// let queue = try UploadQueue(directory: folder, session: session, service: daemon.service())
 /// ```
 package final class TransferDaemon: Sendable {
-    /// What goes wrong. Shares are from 0 to 1, times are in seconds.
+    /// The faults to simulate. Shares are from 0 to 1, and times are in seconds.
     package struct Options: Sendable, Encodable {
         /// The share of events that are delivered twice.
         package var duplicate = 0.0
-        /// The share of attempts whose connection breaks. The daemon tries the same transfer again by itself.
+        /// The share of attempts whose connection breaks. The daemon retries the transfer by itself.
         package var drop = 0.0
-        /// The longest time that chance holds back an event.
+        /// The maximum random delay of an event.
         package var eventDelay = 0.0
-        /// The longest time that chance holds back a launch of the app.
+        /// The maximum random delay of a launch of the app.
         package var relaunchDelay = 0.0
-        /// Whether events are delivered before the process has asked for the session's transfers; `nil` leaves that to
-        /// chance.
+        /// Whether events are delivered before the process has asked for the session's transfers. `nil` means at random.
         package var eager: Bool?
-        /// How long a transfer is tried on connections that break, or do not come about.
+        /// How long a transfer is retried on connections that break or fail.
         package var resourceTimeout = 2.0
         package var connectionsPerHost = 3
-        /// The first delay of transfers that begin after a launch in the background; it doubles with each launch.
+        /// The first delay of transfers that were begun after a launch in the background. It doubles with each launch.
         package var rateLimit = 0.0
-        /// The longest such delay.
+        /// The maximum of this delay.
         package var longestRateLimit = 1.0
         fileprivate var seed: UInt64 = 0
 
         package init() {}
     }
 
-    /// How the daemon is.
+    /// The state of the daemon.
     package struct Status: Sendable {
-        /// How often something has happened.
+        /// How often each thing has happened.
         package let counters: [String: Int]
-        /// Whether nothing more happens by itself.
+        /// Whether nothing happens until a test does something.
         package let isResting: Bool
         /// Whether a process of the app is running.
         package let isRunning: Bool
         /// Whether a process is connected.
         package let isConnected: Bool
-        /// The transfers that have not ended, or whose end has not been reported.
+        /// The transfers that have not ended or whose end has not been reported.
         package let transfers: [String]
-        /// Processes of the app that have ended with an error, and what they wrote.
+        /// The errors of the app's processes that failed.
         package let failures: [String]
 
         package subscript(counter: Counter) -> Int { counters[counter.rawValue] ?? 0 }
@@ -53,16 +52,16 @@ package final class TransferDaemon: Sendable {
 
     /// What the daemon counts.
     package enum Counter: String, Sendable {
-        /// Transfers handed over, and attempts to carry them.
-        case begun, started, retried
-        /// Transfers that have ended, those that ended by being cancelled, and those that were lost.
+        /// Transfers handed over, and attempts to send them.
+        case handedOver, started, retried
+        /// Transfers that have ended, were cancelled, or were lost.
         case ended, cancelled, lost
-        /// Ends of transfers that a process was given.
+        /// Ends of transfers that a process has received.
         case acknowledged
-        /// All of: begun, started, ended, acknowledged.
+        /// The sum of handedOver, started, ended and acknowledged.
         case progress
         case redirected, connects, disconnects
-        /// Processes of the app: all, those that the user opened, and those that the system launched.
+        /// Processes of the app: all, opened by the user, and launched by the system.
         case launches, opens, backgroundLaunches
         case exits, killed, forceQuits
     }
@@ -70,14 +69,14 @@ package final class TransferDaemon: Sendable {
     /// When a transfer is lost.
     package enum Loss: String, Sendable {
         case atOnce = "at-once"
-        /// When the server has answered. The app is not notified.
+        /// After the server has responded. The app is not notified.
         case answered
     }
 
-    /// The longest that a test waits for the daemon, in seconds: a hang is a failure.
+    /// The maximum time that a test waits for the daemon, in seconds. A hang is a failure.
     private static let patience = 120.0
 
-    /// Where the daemon listens.
+    /// The path of the socket on which the daemon listens.
     package let socket: String
     private let folder: TemporaryFolder
     private let process: RunningServer
@@ -86,8 +85,8 @@ package final class TransferDaemon: Sendable {
     /// Starts a daemon.
     ///
     /// - Parameters:
-    ///   - options: What goes wrong. Defaults to nothing.
-    ///   - seed: What chance begins with. Defaults to 0.
+    ///   - options: The faults to simulate. Defaults to none.
+    ///   - seed: The seed of the random numbers. Defaults to 0.
     ///   - app: The program that the daemon launches, and its arguments. Defaults to none: the app is this process.
     package init(_ options: Options = Options(), seed: UInt64 = 0, app: [String] = []) async throws {
         folder = try TemporaryFolder()
@@ -110,36 +109,36 @@ package final class TransferDaemon: Sendable {
         String(decoding: try JSONEncoder().encode(value), as: UTF8.self)
     }
 
-    /// The session of this process.
+    /// A session of this process.
     ///
-    /// - Parameter isWakeUp: Whether the system has launched the app for the session's events. Defaults to `false`.
+    /// - Parameter isWakeUp: Whether the system launched the app for the session's events. Defaults to `false`.
     package func service(isWakeUp: Bool = false) -> DaemonTransferService {
         DaemonTransferService(socket: socket, isWakeUp: isWakeUp)
     }
 
-    // MARK: - What a user and the system do
+    // MARK: - The user and the system
 
-    /// Opens the app, in the foreground; when its process in the background has ended, if there is one.
+    /// Opens the app in the foreground, after its process in the background has ended.
     @discardableResult package func open() async throws -> Status {
         try await command("open")
     }
 
-    /// Kills the app and, if there is a share, loses some transfers, as a crash of the system does.
+    /// Kills the app. With a share, it also loses transfers, as a crash of the system does.
     @discardableResult package func kill(losing share: Double = 0) async throws -> Status {
         try await command("kill") { $0.lost = share }
     }
 
-    /// Kills a process of the app, which the user has just opened if there was none.
+    /// Kills a process of the app. If there is none, the user opens the app first.
     @discardableResult package func launchAndKill() async throws -> Status {
         try await command("launch-and-kill")
     }
 
-    /// Quits the app as a user does: its transfers are cancelled, and it is launched only when the user opens it.
+    /// Force-quits the app: its transfers are cancelled, and it is not launched until the user opens it.
     @discardableResult package func forceQuit() async throws -> Status {
         try await command("force-quit")
     }
 
-    /// Loses transfers, by default all of them. The app is not notified.
+    /// Loses transfers. The app is not notified.
     @discardableResult package func lose(_ loss: Loss, share: Double = 1) async throws -> Status {
         try await command("lose") { command in
             command.lost = share
@@ -167,7 +166,7 @@ package final class TransferDaemon: Sendable {
         }
     }
 
-    /// Waits until the process of the app that is running has connected or ended.
+    /// Waits until the running process of the app has connected or ended.
     package func waitForConnection() async throws {
         let status = try await status()
         guard status.isRunning, !status.isConnected else { return }
@@ -179,7 +178,7 @@ package final class TransferDaemon: Sendable {
         }
     }
 
-    /// Lets some things happen, and then lets some time pass, in seconds. It does not wait long for what does not happen.
+    /// Waits until a number of things have happened, at most half a second, and then for a time in seconds.
     @discardableResult package func letHappen(_ count: Int, then seconds: Double) async throws -> Status {
         let status = try await status()
         return try await command("wait") { command in
@@ -192,7 +191,7 @@ package final class TransferDaemon: Sendable {
         }
     }
 
-    /// Waits until nothing more happens by itself: no process runs, and no transfer is carried.
+    /// Waits until nothing happens by itself: no process runs, and no transfer is being sent.
     @discardableResult package func waitUntilResting() async throws -> Status {
         try await command("wait") { $0.within = Self.patience }
     }

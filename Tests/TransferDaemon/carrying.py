@@ -1,4 +1,4 @@
-"""One attempt to carry a transfer: the request, the redirects that follow, and the faults that a test asks for."""
+"""One attempt to send a transfer: the request, its redirects, and the faults that a test asks for."""
 
 import http.client
 import socket
@@ -7,27 +7,27 @@ import urllib.parse
 CHUNK_BYTES = 1 << 16
 REDIRECTS_ALLOWED = 16
 REDIRECTING = {301, 302, 303, 307, 308}
-# What describes a body is dropped together with it.
+# Dropped together with the body that they describe.
 CONTENT_FIELDS = {"content-type", "content-length", "content-encoding", "content-language", "content-location"}
 
 
 class Broken(Exception):
-    """The connection broke, or there was none."""
+    """The connection broke or failed."""
 
     def __init__(self, reason, connected):
         super().__init__(reason)
         self.connected = connected
 
 
-class Answer:
-    """The response, and what was asked in the request that it answers."""
+class Response:
+    """The response, and the URL and method of its request."""
 
     def __init__(self, status, fields, body, url, method):
         self.status, self.fields, self.body, self.url, self.method = status, fields, body, url, method
 
 
 class Connection:
-    """A connection that another thread may break."""
+    """A connection that another thread can break."""
 
     def __init__(self):
         self.http = None
@@ -46,7 +46,7 @@ class Connection:
         try:
             self.http.sock.shutdown(socket.SHUT_RDWR)
         except (AttributeError, OSError):
-            pass  # It has no socket yet, or none any more.
+            pass  # There is no socket yet, or it is closed.
 
     def close(self):
         if self.http:
@@ -56,8 +56,8 @@ class Connection:
 def carry(transfer, connection, timeout, report_sent, drop_at=None):
     """Sends a transfer's file, and follows redirects without asking the app.
 
-    drop_at: after how many bytes of the body the connection breaks; with all of them it breaks before the response.
-    Gives the Answer; raises Broken.
+    drop_at: the number of bytes of the body after which the connection breaks. If these are all, it breaks before the
+    response. Returns a Response, or raises Broken.
     """
     url, method, fields, sends_body = transfer.url, transfer.method, transfer.fields, True
     connected = False
@@ -71,7 +71,7 @@ def carry(transfer, connection, timeout, report_sent, drop_at=None):
             body = response.read()
             location = response.getheader("Location")
             if response.status not in REDIRECTING or location is None:
-                return Answer(response.status, response.getheaders(), body, url, method)
+                return Response(response.status, response.getheaders(), body, url, method)
             target = urllib.parse.urljoin(url, location)
             if response.status < 307 and not (response.status != 303 and method in ("GET", "HEAD")):
                 method, sends_body = "GET", False
@@ -104,7 +104,7 @@ def request(connection, parts, method, fields, transfer, report_sent, drop_at):
         try:
             send_body(connection, transfer, report_sent, drop_at)
         except OSError:
-            # A server that does not want the whole body may have answered before it closed.
+            # A server may respond and close the connection before it has read the whole body.
             if connection.is_broken:
                 raise
     return connection.http.getresponse()

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""A model of the system's transfer daemon, which carries the uploads of a background session while the app is gone:
+"""A model of the system's transfer daemon, which sends the uploads of a background session while the app is closed:
 daemon.py SOCKET [--app '["program", "argument"]'] [--options '{"seed": 1, "duplicate": 0.5}']
 
-It listens on a Unix socket, for the app and for the test, and ends with the process that started it. Each line is a JSON
-object. A command has a "number", which its answer repeats; an answer may have an "error". README.md says what the model
-has of Apple's daemon, and session.py which options there are.
+The app and the test connect to its Unix socket. It ends with the process that started it. Each line is a JSON object. A
+command has a "number", which its reply repeats. A reply may have an "error". README.md describes the model, and
+session.py its options.
 """
 
 import argparse
@@ -18,7 +18,7 @@ import threading
 import time
 from collections import deque
 
-sys.dont_write_bytecode = True  # The folder is the package's, too.
+sys.dont_write_bytecode = True  # The directory belongs to the package.
 from session import Session  # noqa: E402
 
 
@@ -28,7 +28,7 @@ class Peer:
     def __init__(self, connection, session):
         self.connection, self.session = connection, session
         self.writing = threading.Lock()
-        # The events of a connected app. They are held until it asks for its transfers, unless the model is eager.
+        # The events for a connected app. Unless the model is eager, they wait until the app asks for its transfers.
         self.outbox = deque()
         self.is_background = self.is_held = False
         self.is_gone = False
@@ -38,7 +38,7 @@ class Peer:
         try:
             self.connection.shutdown(socket.SHUT_RDWR)
         except OSError:
-            pass  # It is gone already.
+            pass  # The connection is closed already.
 
     def write(self, message):
         try:
@@ -48,19 +48,19 @@ class Peer:
             self.drop()
 
     def read(self):
-        """Answers commands until the other end closes."""
+        """Executes commands until the other end closes the connection."""
         try:
             with self.connection, self.connection.makefile("rb") as lines:
                 for line in lines:
                     command = json.loads(line)
                     try:
-                        answer = self.answer(command)
+                        reply = self.execute(command)
                     except (OSError, KeyError, ValueError) as error:
-                        answer = {"error": f"{type(error).__name__}: {error}"}
+                        reply = {"error": f"{type(error).__name__}: {error}"}
                     if "number" in command:
-                        self.write({"answer": command["number"], **(answer or {})})
+                        self.write({"answer": command["number"], **(reply or {})})
         except (OSError, ValueError):
-            pass  # The other end is gone, perhaps in the middle of a line.
+            pass  # The connection is closed, perhaps in the middle of a line.
         finally:
             with self.session.changed:
                 self.is_gone = True
@@ -68,7 +68,7 @@ class Peer:
                 self.session.changed.notify_all()
 
     def deliver(self):
-        """Writes the app's events, one after the other, until it is gone."""
+        """Writes the events for the app, one by one, until the connection is closed."""
         session = self.session
         while True:
             with session.changed:
@@ -83,7 +83,7 @@ class Peer:
                 self.outbox.popleft()
                 session.changed.notify_all()
 
-    def answer(self, command):
+    def execute(self, command):
         session, what = self.session, command["do"]
         if what == "wait":
             return self.wait(command)
@@ -92,7 +92,7 @@ class Peer:
                 session.connect(self, command["isBackground"])
                 threading.Thread(target=self.deliver, daemon=True).start()
                 if not self.is_held:
-                    # Eager: what has waited is delivered before the process has asked for anything.
+                    # Eager: waiting events are delivered before the process has asked for anything.
                     session.changed.wait_for(lambda: self.is_gone or not self.outbox)
                 return {}
             if what in ("transfers", "begin", "cancel", "acknowledge") and session.peer is not self:
@@ -112,7 +112,7 @@ class Peer:
             return self.control(command, what)
 
     def control(self, command, what):
-        """What only a test asks for."""
+        """Executes a command that only tests send."""
         session = self.session
         if what == "open":
             session.open_app()
@@ -128,13 +128,12 @@ class Peer:
         elif what == "network":
             session.set_network(command["network"])
         elif what != "status":
-            raise ValueError(f"There is no command {what}")
+            raise ValueError(f"unknown command: {what}")
         return session.status()
 
     def wait(self, command):
-        """Waits until a counter has a value, or until nothing more happens by itself, and then for a while that the test's
-        chance has decided. It is an error that the time within which it is to come has passed, unless the test only lets
-        things happen."""
+        """Waits until a counter has a value or nothing happens by itself, and then for a time that the test has chosen.
+        A timeout is an error unless the test allows it."""
         session = self.session
         counter, least = command.get("counter"), command.get("atLeast", 0)
         ends_at_rest = counter is None or command.get("orResting", False)
@@ -146,14 +145,14 @@ class Peer:
 
         with session.changed:
             if not session.changed.wait_for(is_reached, timeout=command["within"]) and not command.get("mayPass"):
-                return {**session.status(), "error": f"Nothing of it came: {counter or 'rest'} {least or ''}"}
+                return {**session.status(), "error": f"timed out waiting for: {counter or 'rest'} {least or ''}"}
         time.sleep(command.get("then") or 0.0)
         with session.changed:
             return session.status()
 
 
 def end_with_parent(session):
-    """Ends this process when the one that started it is gone, so that a test that crashes leaves none behind."""
+    """Ends this process with the one that started it, so that a test that crashes leaves no process behind."""
     parent = os.getppid()
     while os.getppid() == parent:
         time.sleep(0.5)

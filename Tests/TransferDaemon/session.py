@@ -1,4 +1,4 @@
-"""What the system keeps of a background session: its transfers, the events that wait, and the app's process."""
+"""The system's state of a background session: its transfers, the waiting events, and the app's process."""
 
 import base64
 import json
@@ -13,28 +13,28 @@ from collections import Counter, deque
 
 import carrying
 
-# Each may be set by the test. Times are in seconds.
+# A test can set each of them. Times are in seconds.
 DEFAULTS = {
     "seed": 0,
     # Shares of events and attempts, from 0 to 1.
     "duplicate": 0.0,
     "drop": 0.0,
-    # The longest time that chance holds back an event, and a launch.
+    # The maximum random delay of an event, and of a launch.
     "eventDelay": 0.0,
     "relaunchDelay": 0.0,
-    # Whether events come before the process has asked for the session's transfers; null leaves that to chance.
+    # Whether events are delivered before the process has asked for the session's transfers. null means at random.
     "eager": None,
-    # How long a transfer is tried on broken connections, and how long a connection may stand still.
+    # How long a transfer is retried on broken connections, and how long a connection may be idle.
     "resourceTimeout": 2.0,
     "requestTimeout": 30.0,
     "connectionsPerHost": 3,
-    # The first delay of transfers that a process begins after a launch in the background, and the longest.
+    # The first delay of transfers that a process begins after a launch in the background, and the maximum.
     "rateLimit": 0.0,
     "longestRateLimit": 1.0,
 }
 FIRST_RETRY_SECONDS = 0.02
 LONGEST_RETRY_SECONDS = 0.5
-# Launches in a row of which none took any event; then the app is broken, and is not launched again.
+# Launches in a row without an acknowledged event. After that, the app is considered broken and is not launched.
 VAIN_LAUNCHES_ALLOWED = 20
 
 
@@ -43,7 +43,7 @@ class Transfer:
         self.number, self.held_file, self.earliest = number, held_file, earliest
         self.id, self.url, self.method = command["id"], command["url"], command["method"]
         self.fields, self.length, self.networks = command["fields"], command["length"], command["networks"]
-        # waiting, active, ended (its events wait), or gone.
+        # waiting, active, ended (with events to deliver), or gone.
         self.state = "waiting"
         self.connection = None
         self.first_try = None
@@ -58,7 +58,7 @@ class Session:
         self.folder, self.app_command = folder, app
         self.options = {**DEFAULTS, **options}
         self.random = random.Random(self.options["seed"])
-        # Guards everything below, and is notified of every change.
+        # Guards everything below, and is notified of each change.
         self.changed = threading.Condition(threading.RLock())
         self.counters = Counter()
         self.failures = []
@@ -82,15 +82,15 @@ class Session:
     # Transfers
 
     def begin(self, command, is_background):
-        """Takes a copy of the file: from here on the app may delete it."""
-        number = self.counters["begun"]
+        """Copies the file: from now on the app may remove it."""
+        number = self.counters["handedOver"]
         held = os.path.join(self.folder, f"transfer-{number}")
         shutil.copyfile(command["file"], held)
         earliest = time.monotonic() + max(0.0, command.get("delay") or 0.0)
         if is_background:
             earliest = max(earliest, self.rate_until)
         self.transfers[number] = Transfer(number, command, held, earliest)
-        self.count("begun")
+        self.count("handedOver")
 
     def is_allowed(self, transfer):
         network = self.network
@@ -98,7 +98,7 @@ class Session:
             "cellular", "expensive", "constrained"))
 
     def start_transfers(self, now):
-        """Starts what may begin, and says when the next may."""
+        """Starts the transfers that are due, and returns when the next one is."""
         active = Counter(carrying.origin(t.url) for t in self.transfers.values() if t.state == "active")
         next_time = None
         for transfer in list(self.transfers.values()):
@@ -119,15 +119,15 @@ class Session:
         transfer.connection = carrying.Connection()
         drop_at = None
         if self.random.random() < self.options["drop"]:
-            # Half of the connections break when the server has the whole form.
+            # Half of these connections break after the server has received the whole form.
             drop_at = transfer.length if self.random.random() < 0.5 else self.random.randrange(transfer.length + 1)
         threading.Thread(target=self.carry, args=(transfer, transfer.connection, drop_at), daemon=True).start()
         self.count("started")
 
     def carry(self, transfer, connection, drop_at):
-        answer, broken = None, None
+        response, broken = None, None
         try:
-            answer = carrying.carry(
+            response = carrying.carry(
                 transfer, connection, self.options["requestTimeout"], lambda sent: self.report_sent(transfer, sent),
                 drop_at)
         except carrying.Broken as error:
@@ -136,17 +136,17 @@ class Session:
             if transfer.state != "active" or transfer.connection is not connection:
                 return  # It was cancelled.
             transfer.connection = None
-            if answer:
-                self.finish(transfer, answer)
+            if response:
+                self.finish(transfer, response)
             else:
                 self.retry(transfer, broken, time.monotonic())
 
     def retry(self, transfer, broken, now):
-        """Tries a broken transfer again, which the app does not learn of, for as long as it may take."""
+        """Retries a broken transfer until the resource timeout. This is not reported to the app."""
         transfer.state = "waiting"
         transfer.was_connected |= broken.connected
         if not self.is_allowed(transfer):
-            # The time in which there is no network is not the server's fault.
+            # Time without a network does not count.
             transfer.first_try = None
         elif now + transfer.retry_delay > transfer.first_try + self.options["resourceTimeout"]:
             code = "connection-lost" if transfer.was_connected else "connection-failed"
@@ -155,15 +155,15 @@ class Session:
         transfer.retry_delay = min(2 * transfer.retry_delay, LONGEST_RETRY_SECONDS)
         self.count("retried")
 
-    def finish(self, transfer, answer):
-        if answer.url != transfer.url:
+    def finish(self, transfer, response):
+        if response.url != transfer.url:
             self.count("redirected")
-        for start in range(0, len(answer.body), carrying.CHUNK_BYTES):
-            data = base64.b64encode(answer.body[start:start + carrying.CHUNK_BYTES]).decode()
+        for start in range(0, len(response.body), carrying.CHUNK_BYTES):
+            data = base64.b64encode(response.body[start:start + carrying.CHUNK_BYTES]).decode()
             transfer.events.append({"event": "received", "id": transfer.id, "data": data})
         self.end(transfer, {
-            "end": "response", "status": answer.status, "fields": answer.fields, "url": answer.url,
-            "method": answer.method})
+            "end": "response", "status": response.status, "fields": response.fields, "url": response.url,
+            "method": response.method})
 
     def end(self, transfer, end):
         if transfer.is_lost:
@@ -193,7 +193,7 @@ class Session:
                 self.end(transfer, {"end": "cancelled", "reason": reason})
 
     def lose(self, share, when):
-        """Loses transfers, of which the app learns nothing: at once, or when the server has answered."""
+        """Loses transfers at once, or after the server has responded. This is not reported to the app."""
         for transfer in list(self.transfers.values()):
             if transfer.state == "gone" or self.random.random() >= share:
                 continue
@@ -215,7 +215,7 @@ class Session:
     # Events
 
     def with_duplicates(self, events):
-        """Events as they are delivered: some come again later. Data does not: it would be appended twice."""
+        """Repeats some events. Data is not repeated, because it would be appended twice."""
         events = list(events)
         for event in list(events):
             if event["event"] in ("sent", "ended") and self.random.random() < self.options["duplicate"]:
@@ -223,7 +223,7 @@ class Session:
         return events
 
     def report_sent(self, transfer, sent):
-        """Progress is for a process that is there; the system does not keep it."""
+        """Reports progress to a connected process. The system does not store it."""
         with self.changed:
             if self.peer and transfer.state == "active":
                 event = {"event": "sent", "id": transfer.id, "bytes": sent}
@@ -231,7 +231,7 @@ class Session:
                 self.changed.notify_all()
 
     def connect(self, peer, is_background):
-        """A process has made the session: what has waited for it is delivered, and then that this was all."""
+        """Connects a process: delivers waiting events, and after a launch in the background, that these were all."""
         if self.peer:
             self.peer.drop()
         if not is_background:
@@ -247,7 +247,7 @@ class Session:
         self.count("connects")
 
     def acknowledge(self, number):
-        """The process has been given a transfer's end; what is not acknowledged comes again."""
+        """Forgets a transfer whose end a process has received. Without this, the end is reported again."""
         transfer = self.transfers.get(number)
         if transfer and transfer.state == "ended":
             self.vain_launches = 0
@@ -268,7 +268,7 @@ class Session:
     def launch(self, is_background):
         now = time.monotonic()
         if is_background:
-            # The limiter of new work from the background doubles with each launch, unless one delay has passed.
+            # The rate limit doubles with each launch, unless the delay has passed.
             first = self.options["rateLimit"]
             doubled = first if now >= self.rate_until else 2 * self.rate_delay
             self.rate_delay = min(doubled, self.options["longestRateLimit"])
@@ -297,7 +297,7 @@ class Session:
             self.count("exits")
 
     def kill(self):
-        """Kills the app's process, and returns when nothing of it is left."""
+        """Kills the app's process, and waits until it has ended."""
         process, peer = self.process, self.peer
         if process:
             process.kill()
@@ -309,7 +309,7 @@ class Session:
             self.disconnect(peer)
 
     def launch_and_kill(self):
-        """Kills a process of the app, whatever ends by itself meanwhile: one is launched where there is none."""
+        """Kills a process of the app. If there is none, or it ends by itself, one is launched."""
         killed = self.counters["killed"]
         while self.counters["killed"] == killed:
             if not self.process:
@@ -317,14 +317,14 @@ class Session:
             self.kill()
 
     def force_quit(self):
-        """The user quits the app: its transfers are cancelled, and it is launched when the user opens it."""
+        """Force-quits the app: its transfers are cancelled, and it is not launched until the user opens it."""
         self.was_quit, self.is_open_pending = True, False
         self.kill()
         self.cancel(list(self.transfers.values()), "force-quit")
         self.count("forceQuits")
 
     def open_app(self):
-        """The user opens the app. A process in the background ends first: the model has no change to the foreground."""
+        """Opens the app. A process in the background ends first: the model does not move it to the foreground."""
         if not self.process:
             self.launch(False)
         elif self.process_is_background:
@@ -339,7 +339,7 @@ class Session:
                 and all(t.state == "ended" for t in self.transfers.values()))
 
     def is_resting(self):
-        """Whether nothing more happens by itself."""
+        """Whether nothing happens until a test does something."""
         return (not self.process and not self.needs_launch()
                 and all(t.state == "ended" or not self.is_allowed(t) for t in self.transfers.values())
                 and not (self.peer and self.peer.outbox))
@@ -356,7 +356,7 @@ class Session:
         return self.relaunch_at
 
     def run(self):
-        """Does what is due until the end."""
+        """Starts transfers and launches the app when they are due, until the end."""
         with self.changed:
             while not self.is_ended:
                 now = time.monotonic()
@@ -373,7 +373,7 @@ class Session:
     def status(self):
         return {
             "counters": {**self.counters, "progress": sum(
-                self.counters[name] for name in ("begun", "started", "ended", "acknowledged"))},
+                self.counters[name] for name in ("handedOver", "started", "ended", "acknowledged"))},
             "isResting": self.is_resting(), "isRunning": self.process is not None,
             "isConnected": self.peer is not None,
             **self.list_transfers(), "failures": self.failures}

@@ -182,9 +182,13 @@ private struct Reading: UploadTransport {
     func send(
         _ request: UploadRequest, reporting report: @escaping @Sendable (TransportEvent) -> Void
     ) async throws -> UploadResponse {
-        if let layout = request.body {
+        if let reader = try request.body?.reader() {
             var body = Data()
-            for try await chunk in layout.chunks() { body += chunk }
+            var buffer = [UInt8](repeating: 0, count: 1 << 16)
+            while try await reader.prepare() {
+                let count = try buffer.withUnsafeMutableBytes { try reader.read(into: $0) }
+                body += buffer[..<count]
+            }
             if body != expected { finding("\(body.count) other bytes are sent to \(request.url)") }
         }
         return UploadResponse(status: .created, headerFields: HTTPFields(), body: Data())

@@ -5,55 +5,54 @@ import Synchronization
 /// A block of the body.
 struct BodyBlock: Sendable {
     let bytes: ByteBuffer
-    /// How far the body is with it.
-    let end: BodyProgress
+    /// The offset after its last byte.
+    let end: Int64
     /// Whether it is known to be the last.
     let isLast: Bool
 }
 
 /// Passes the blocks of a body from the task that reads them to the event loop that writes them, one at a time:
-/// while one is being written the next is being read, and no more.
+/// while one is being written, only the next is read.
 final class BodyBlocks: Sendable {
     private let state: Mutex<State>
 
-    /// What is between the two.
     private enum State {
-        /// Nothing is here, and nobody waits.
+        /// There is no block, and nothing waits for one.
         case empty
-        /// The connection wants to be called when there is something.
-        case wanted(@Sendable () -> Void)
-        /// A block is here; perhaps the reader waits for its place.
+        /// The connection waits for a block, and is called when there is one.
+        case awaited(@Sendable () -> Void)
+        /// There is a block; perhaps the reader waits until it is taken.
         case full(BodyBlock, CheckedContinuation<Bool, Never>?)
-        /// The body is over, and its last block taken.
+        /// The body is over, and its last block was taken.
         case ended
         /// The body cannot be read to its end.
         case failed(any Error)
-        /// Nobody wants more blocks.
+        /// No more blocks are needed.
         case closed
 
         var isFinal: Bool {
             switch self {
             case .ended, .failed, .closed: true
-            case .empty, .wanted, .full: false
+            case .empty, .awaited, .full: false
             }
         }
     }
 
-    /// - Parameter first: The block that is here from the beginning, if any.
+    /// - Parameter first: The first block, if it was read already.
     init(_ first: BodyBlock? = nil) {
         state = Mutex(first.map { .full($0, nil) } ?? .empty)
     }
 
-    /// Hands over a block, and waits until it has been taken.
+    /// Adds a block, and waits until it is taken.
     ///
-    /// - Returns: Whether more blocks are wanted.
+    /// - Returns: Whether more blocks are needed.
     func put(_ block: BodyBlock) async -> Bool {
         await wait { state, continuation in
             switch state {
             case .empty:
                 state = .full(block, continuation)
                 return .nothing
-            case .wanted(let wake):
+            case .awaited(let wake):
                 state = .full(block, continuation)
                 return .wake(wake)
             case .full, .ended, .failed, .closed:
@@ -62,16 +61,16 @@ final class BodyBlocks: Sendable {
         }
     }
 
-    /// Waits until the block that is here from the beginning, if any, has been taken.
+    /// Waits until the first block, if there was one, is taken.
     ///
-    /// - Returns: Whether more blocks are wanted.
-    func waitForPlace() async -> Bool {
+    /// - Returns: Whether more blocks are needed.
+    func waitUntilTaken() async -> Bool {
         await wait { state, continuation in
             switch state {
             case .full(let block, nil):
                 state = .full(block, continuation)
                 return .nothing
-            case .empty, .wanted: return .resume(true)
+            case .empty, .awaited: return .resume(true)
             case .full, .ended, .failed, .closed: return .resume(false)
             }
         }
@@ -91,7 +90,7 @@ final class BodyBlocks: Sendable {
                 switch state.withLock({ begin(&$0, continuation) }) {
                 case .nothing: break
                 case .wake(let wake): wake()
-                case .resume(let isWanted): continuation.resume(returning: isWanted)
+                case .resume(let isNeeded): continuation.resume(returning: isNeeded)
                 }
             }
         } onCancel: {
@@ -99,23 +98,23 @@ final class BodyBlocks: Sendable {
         }
     }
 
-    /// What there is for the connection.
+    /// What the connection gets.
     enum Next {
         case block(BodyBlock)
-        /// Nothing yet.
+        /// There is no block yet.
         case later
         /// The body is over.
         case end
-        /// The body will not come to its end.
+        /// The body cannot be read to its end.
         case broken
     }
 
-    /// Takes the next block, or asks to be called when there is something.
+    /// Takes the next block, or asks to be called when there is one.
     func take(orCall wake: @escaping @Sendable () -> Void) -> Next {
         let (next, reader) = state.withLock { state -> (Next, CheckedContinuation<Bool, Never>?) in
             switch state {
-            case .empty, .wanted:
-                state = .wanted(wake)
+            case .empty, .awaited:
+                state = .awaited(wake)
                 return (.later, nil)
             case .full(let block, let reader):
                 state = block.isLast ? .ended : .empty
@@ -128,12 +127,12 @@ final class BodyBlocks: Sendable {
         return next
     }
 
-    /// What kept the body from being read.
+    /// Why the body could not be read.
     var failure: (any Error)? {
         state.withLock { if case .failed(let error) = $0 { error } else { nil } }
     }
 
-    /// Ends the body, well or not. Every block has been taken by then, because ``put(_:)`` waits for it.
+    /// Ends the body, successfully or not. Every block was taken by then, because ``put(_:)`` waits for it.
     func finish(_ result: Result<Void, any Error>) {
         let waiting = state.withLock { state in
             guard !state.isFinal else { return State.closed }
@@ -144,10 +143,10 @@ final class BodyBlocks: Sendable {
             }
             return waiting
         }
-        if case .wanted(let wake) = waiting { wake() }
+        if case .awaited(let wake) = waiting { wake() }
     }
 
-    /// Lets both sides go: nobody wants more blocks.
+    /// Ends the waits of both sides: no more blocks are needed.
     func close() {
         let waiting = state.withLock { state in
             guard !state.isFinal else { return State.closed }
@@ -155,9 +154,72 @@ final class BodyBlocks: Sendable {
             return state
         }
         switch waiting {
-        case .wanted(let wake): wake()
+        case .awaited(let wake): wake()
         case .full(_, let reader): reader?.resume(returning: false)
         case .empty, .ended, .failed, .closed: break
         }
+    }
+}
+
+/// Reads a request's body, block by block, as fast as the blocks are taken.
+struct BodySource {
+    /// Large enough that a file is read in few calls, small enough that some of them do not matter.
+    static let blockSize = 256 << 10
+
+    /// One block is being filled, one waits to be taken, and ``BodyHandler`` writes the others.
+    private static let blockCount = 2 + BodyHandler.maximumBytesInFlight / blockSize
+
+    private let body: UploadBody
+    private let reader: UploadBodyReader
+    /// Blocks whose memory is reused once it was written: fresh memory costs more than filling it.
+    private var ring: [ByteBuffer] = []
+    private var next = 0
+
+    /// - Throws: `FormError` if the first bytes cannot be read.
+    init(_ body: UploadBody) throws {
+        self.body = body
+        reader = try body.reader()
+    }
+
+    /// Reads the first block, unless it must be waited for.
+    mutating func readyBlock() throws -> BodyBlock? {
+        reader.needsPreparation ? nil : try readBlock()
+    }
+
+    /// Reads until the body ends or the blocks are closed.
+    ///
+    /// - Throws: Why the body cannot be read, after the blocks were finished with the same error.
+    mutating func feed(_ blocks: BodyBlocks) async throws {
+        do {
+            guard await blocks.waitUntilTaken() else { return }
+            while try await reader.prepare() {
+                guard let block = try readBlock() else { continue }
+                guard await blocks.put(block) else { return }
+            }
+            blocks.finish(.success(()))
+        } catch {
+            blocks.finish(.failure(error))
+            throw error
+        }
+    }
+
+    private mutating func readBlock() throws -> BodyBlock? {
+        if ring.count < Self.blockCount {
+            ring.append(ByteBufferAllocator().buffer(capacity: capacity))
+            next = ring.count - 1
+        } else {
+            next = (next + 1) % ring.count
+            ring[next].clear(minimumCapacity: capacity)
+        }
+        _ = try ring[next].writeWithUnsafeMutableBytes(minimumWritableBytes: 0) { [reader] in try reader.read(into: $0)
+        }
+        guard ring[next].readableBytes > 0 else { return nil }
+        return BodyBlock(bytes: ring[next], end: reader.position, isLast: reader.isAtEnd)
+    }
+
+    /// No more than is left, so that a small form takes little memory.
+    private var capacity: Int {
+        guard let length = body.contentLength else { return Self.blockSize }
+        return Int(min(Int64(Self.blockSize), max(length - reader.position, 1)))
     }
 }

@@ -1,16 +1,17 @@
 import NIOHTTP1
 import PostcardClient
+import Synchronization
 
-/// A body as the handler of a connection sends it.
+/// A body for the handler of a connection to send.
 struct OutgoingBody: Sendable {
     let blocks: BodyBlocks
-    /// In bytes; `nil` where it is known only at the end.
+    /// The number of bytes; `nil` if it is known only at the end.
     let length: Int64?
-    /// Whether the server is asked first whether it wants it.
+    /// Whether the server is asked first whether it wants the body.
     let expectsContinue: Bool
     let report: @Sendable (TransportEvent) -> Void
 
-    /// Says in a request's head how the body is framed (RFC 9112 §6).
+    /// Sets the header fields that say how the body is framed (RFC 9112 §6).
     func frame(_ headers: inout HTTPHeaders) {
         if let length {
             headers.replaceOrAdd(name: "Content-Length", value: "\(length)")
@@ -19,5 +20,44 @@ struct OutgoingBody: Sendable {
             headers.replaceOrAdd(name: "Transfer-Encoding", value: "chunked")
             headers.remove(name: "Content-Length")
         }
+    }
+}
+
+/// The bodies of the requests in progress, where the handler of a connection finds that of its request.
+///
+/// AsyncHTTPClient does not say which connection a request uses. So a header field identifies the body, and the
+/// connection's ``BodyHandler`` removes that field before the head is written.
+final class OutgoingBodies: Sendable {
+    private static let markName = "Postcard-Body"
+
+    private let state = Mutex(State())
+
+    private struct State {
+        var lastNumber = 0
+        var bodies: [Int: OutgoingBody] = [:]
+    }
+
+    /// Adds a body, and the field that identifies it to the header of its request.
+    ///
+    /// - Returns: The number to pass to ``remove(_:)``.
+    func add(_ body: OutgoingBody, marking headers: inout HTTPHeaders) -> Int {
+        let number = state.withLock { state in
+            state.lastNumber += 1
+            state.bodies[state.lastNumber] = body
+            return state.lastNumber
+        }
+        headers.replaceOrAdd(name: Self.markName, value: "\(number)")
+        return number
+    }
+
+    func remove(_ number: Int) {
+        state.withLock { $0.bodies[number] = nil }
+    }
+
+    /// Removes the field from the header of a request, and returns the body that it identifies.
+    func takeBody(from headers: inout HTTPHeaders) -> OutgoingBody? {
+        guard let mark = headers.first(name: Self.markName) else { return nil }
+        headers.remove(name: Self.markName)
+        return Int(mark).flatMap { number in state.withLock { $0.bodies[number] } }
     }
 }

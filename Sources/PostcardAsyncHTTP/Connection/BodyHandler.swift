@@ -2,49 +2,48 @@ import NIOCore
 import NIOHTTP1
 import PostcardClient
 
-/// Sends the bodies of a connection's requests, which AsyncHTTPClient takes to have none.
+/// Sends the bodies of a connection's requests, which for AsyncHTTPClient have none.
 ///
-/// It takes the blocks where they are written, on the connection's event loop, so that the head and a small body go
-/// out together, a large one costs no turn of a task for each piece, and nobody waits for a connection that takes no
-/// more. An answer that overtakes the body ends it, and the connection with it: what was left out would be missed
-/// (RFC 9112 §9.6).
+/// It takes the blocks on the connection's event loop, where they are written. So the head and a small body are sent
+/// together, and a large body needs no task switch for each block. A response that arrives before the end of the body
+/// ends the body, and with it the connection: the rest of the body would be missing (RFC 9112 §9.6).
 final class BodyHandler: ChannelDuplexHandler {
     typealias InboundIn = HTTPClientResponsePart
     typealias InboundOut = HTTPClientResponsePart
     typealias OutboundIn = HTTPClientRequestPart
     typealias OutboundOut = HTTPClientRequestPart
 
-    /// The most bytes that were handed to the connection and not yet taken by it.
+    /// The maximum number of bytes given to the connection and not yet in the socket.
     static let maximumBytesInFlight = 512 << 10
 
-    /// A slow connection is seen to move by this much.
+    /// The granularity of progress on a slow connection.
     private static let chunkSize = 64 << 10
 
     private let bodies: OutgoingBodies
-    /// How long a server has to say that it wants the body, before it gets it anyway.
+    /// How long to wait for a server to say that it wants the body before it is sent anyway.
     private let patience: TimeAmount
     private var state = State.idle
 
     private enum State {
-        /// No body is on its way.
+        /// No body is in progress.
         case idle
-        /// The head of a request was written, and its end not.
+        /// The head of a request was written, but not its end.
         case begun(OutgoingBody)
         /// The server is asked whether it wants the body (RFC 9110 §10.1.1).
         case asking(OutgoingBody, Scheduled<Void>)
-        /// The body is going out.
+        /// The body is being sent.
         case sending(Transfer)
-        /// Its request was answered, or is lost; no other body goes out on this connection.
+        /// The body was cut short; no other body is sent on this connection.
         case over
     }
 
-    /// A body that is going out.
+    /// A body that is being sent.
     private final class Transfer {
         let body: OutgoingBody
-        var progress = BodyProgress(bytesSent: 0, contentRanges: [])
+        var bytesSent: Int64 = 0
         var bytesInFlight = 0
         var isEnded = false
-        /// Whether it is being written in this moment, in which the connection can take what it has been given.
+        /// Whether it is being written at the moment; the socket may accept bytes meanwhile.
         var isWriting = false
 
         init(_ body: OutgoingBody) {
@@ -66,7 +65,7 @@ final class BodyHandler: ChannelDuplexHandler {
         context.fireChannelInactive()
     }
 
-    /// Lets go of the body, and of whoever reads it.
+    /// Ends the body, and with it the reading.
     private func end() {
         switch state {
         case .idle, .over: break
@@ -90,16 +89,16 @@ extension BodyHandler {
             body.frame(&head.headers)
             state = .begun(body)
             context.write(wrapOutboundOut(.head(head)), promise: promise)
-            body.report(.sent(BodyProgress(bytesSent: 0, contentRanges: [])))
+            body.report(.sent(bytes: 0))
         case (.end, .begun(let body)):
             promise?.succeed()
             if body.expectsContinue {
-                state = .asking(body, waitForLeave(context))
+                state = .asking(body, scheduleSending(context))
             } else {
                 send(body, context: context)
             }
         case (.head, .over):
-            // The rest of another body may have been promised to the server.
+            // The server may still expect the rest of another body.
             promise?.fail(ChannelError.ioOnClosedChannel)
             context.close(promise: nil)
         default:
@@ -107,7 +106,7 @@ extension BodyHandler {
         }
     }
 
-    private func waitForLeave(_ context: ChannelHandlerContext) -> Scheduled<Void> {
+    private func scheduleSending(_ context: ChannelHandlerContext) -> Scheduled<Void> {
         context.eventLoop.assumeIsolated().scheduleTask(in: patience) {
             if case .asking(let body, _) = self.state { self.send(body, context: context) }
         }
@@ -119,18 +118,18 @@ extension BodyHandler {
         write(transfer, context: context)
     }
 
-    /// Writes what is there, as far as the connection has taken what it was given before.
+    /// Writes the blocks that are ready, up to the maximum in flight.
     private func write(_ transfer: Transfer, context: ChannelHandlerContext) {
         guard case .sending(let current) = state, current === transfer, !transfer.isWriting else { return }
         let loop = context.eventLoop
         let bound = NIOLoopBound((handler: self, transfer: transfer, context: context), eventLoop: loop)
-        let goOn: @Sendable () -> Void = {
+        let writeMore: @Sendable () -> Void = {
             loop.execute { bound.value.handler.write(bound.value.transfer, context: bound.value.context) }
         }
         transfer.isWriting = true
         defer { transfer.isWriting = false }
         taking: while !transfer.isEnded, transfer.bytesInFlight < Self.maximumBytesInFlight {
-            switch transfer.body.blocks.take(orCall: goOn) {
+            switch transfer.body.blocks.take(orCall: writeMore) {
             case .block(let block):
                 write(block, of: transfer, context: context)
                 if block.isLast { writeEnd(of: transfer, context: context) }
@@ -139,25 +138,24 @@ extension BodyHandler {
             case .later:
                 break taking
             case .broken:
-                // An end, of whatever kind, would make the body look whole.
+                // Any kind of end would make the body look complete.
                 context.close(promise: nil)
                 return
             }
         }
         let bytesBefore = transfer.bytesInFlight
         context.flush()
-        // What the connection took at once leaves room; others on this event loop have their turn before.
-        if !transfer.isEnded, bytesBefore >= Self.maximumBytesInFlight, transfer.bytesInFlight < bytesBefore { goOn() }
+        // If the socket accepted bytes at once, there is room for more, after other work of this event loop.
+        if !transfer.isEnded, bytesBefore >= Self.maximumBytesInFlight, transfer.bytesInFlight < bytesBefore {
+            writeMore()
+        }
     }
 
     private func write(_ block: BodyBlock, of transfer: Transfer, context: ChannelHandlerContext) {
         var bytes = block.bytes
-        var end = block.end
-        end.bytesSent -= Int64(bytes.readableBytes)
+        var end = block.end - Int64(bytes.readableBytes)
         while let chunk = bytes.readSlice(length: min(bytes.readableBytes, Self.chunkSize)), chunk.readableBytes > 0 {
-            end.bytesSent += Int64(chunk.readableBytes)
-            // The end of a body of unknown length is written behind it, and a server may answer before it comes.
-            end.isWhole = block.isLast && bytes.readableBytes == 0
+            end += Int64(chunk.readableBytes)
             transfer.bytesInFlight += chunk.readableBytes
             let promise = context.eventLoop.makePromise(of: Void.self)
             promise.futureResult.assumeIsolated().whenSuccess { [end] in
@@ -168,11 +166,11 @@ extension BodyHandler {
     }
 
     private func wasWritten(
-        _ count: Int, upTo progress: BodyProgress, of transfer: Transfer, context: ChannelHandlerContext
+        _ count: Int, upTo end: Int64, of transfer: Transfer, context: ChannelHandlerContext
     ) {
         transfer.bytesInFlight -= count
-        transfer.progress = progress
-        transfer.body.report(.sent(progress))
+        transfer.bytesSent = end
+        transfer.body.report(.sent(bytes: end))
         write(transfer, context: context)
     }
 
@@ -180,21 +178,20 @@ extension BodyHandler {
         transfer.isEnded = true
         let promise = context.eventLoop.makePromise(of: Void.self)
         promise.futureResult.assumeIsolated().whenSuccess {
-            transfer.progress.isWhole = true
-            transfer.body.report(.sent(transfer.progress))
+            transfer.body.report(.sent(bytes: transfer.bytesSent))
             if case .sending(let current) = self.state, current === transfer { self.state = .idle }
         }
         context.write(wrapOutboundOut(.end(nil)), promise: promise)
     }
 }
 
-// MARK: - The answer
+// MARK: - The response
 
 extension BodyHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch unwrapInboundIn(data) {
         case .head(let head) where head.status.code >= 200:
-            context.fireChannelRead(wrapInboundOut(.head(overtaking(head))))
+            context.fireChannelRead(wrapInboundOut(.head(endingBody(head))))
         case .head(let head):
             if head.status == .continue, case .asking(let body, let timer) = state {
                 timer.cancel()
@@ -204,17 +201,18 @@ extension BodyHandler {
         case .body:
             context.fireChannelRead(data)
         case .end:
-            let isOvertaken = if case .idle = state { false } else { true }
+            let isEarly = if case .idle = state { false } else { true }
             context.fireChannelRead(data)
-            if isOvertaken { context.close(promise: nil) }
+            if isEarly { context.close(promise: nil) }
         }
     }
 
-    /// The head of an answer; where the body is still on its way, one that keeps the connection from being used again.
-    private func overtaking(_ head: HTTPResponseHead) -> HTTPResponseHead {
+    /// The head of a response. If the body is still in progress, it gets a field that keeps the connection from being
+    /// reused.
+    private func endingBody(_ head: HTTPResponseHead) -> HTTPResponseHead {
         switch state {
         case .idle, .over: return head
-        // Behind a success the body goes on as long as the answer does.
+        // After a successful head, the body is sent until the response ends.
         case .sending where head.status.code < 300: break
         case .begun, .asking, .sending: end()
         }

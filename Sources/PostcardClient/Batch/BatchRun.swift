@@ -1,14 +1,11 @@
 import Synchronization
 
-/// The uploads of a batch under way, and the outcomes that nobody has taken yet.
+/// The uploads of a batch in progress, and the outcomes that were not received yet.
 final class BatchRun: Sendable {
     private let work: @Sendable (BatchRun) async -> Void
     private let stopsAtFirstFailure: Bool
-    private let tell: (@Sendable (UploadBatchProgress) -> Void)?
+    private let report: (@Sendable (UploadBatchProgress) -> Void)?
     private let state: Mutex<State>
-
-    /// Held from the change of the progress until it has been told, so that no step overtakes another.
-    private let turn = Mutex(())
 
     private struct State {
         var phase = Phase.idle
@@ -16,6 +13,7 @@ final class BatchRun: Sendable {
         var isStopped = false
         var uploads: [Int: Upload] = [:]
         var progress: UploadBatchProgress
+        var reporting = Reporting.idle
         var outcomes: [UploadOutcome] = []
         var waiting: [CheckedContinuation<UploadOutcome?, Never>] = []
     }
@@ -26,6 +24,14 @@ final class BatchRun: Sendable {
         case ended
     }
 
+    /// Whether progress is being reported: by one task at a time, so that no step overtakes another.
+    private enum Reporting {
+        case idle
+        case running
+        /// Progress has changed since the running report.
+        case due
+    }
+
     /// An upload that has begun, or that was cancelled before it could.
     private enum Upload {
         case running(Task<UploadResponse, any Error>)
@@ -34,19 +40,19 @@ final class BatchRun: Sendable {
     }
 
     /// - Parameters:
-    ///   - items: What the uploads are made from, taken one by one as there is room.
-    ///   - concurrency: The most uploads at a time.
-    ///   - stopsAtFirstFailure: Whether one failure ends the others.
-    ///   - tell: Told of every step.
-    ///   - events: Makes an upload of an item.
+    ///   - items: What the uploads are made from, taken one by one when there is room.
+    ///   - concurrency: The maximum number of uploads at a time.
+    ///   - stopsAtFirstFailure: Whether one failure cancels the others.
+    ///   - report: Called with the progress.
+    ///   - events: Makes the upload of an item.
     init<Items: Sequence & Sendable>(
         _ items: Items, concurrency: Int, stopsAtFirstFailure: Bool,
-        telling tell: (@Sendable (UploadBatchProgress) -> Void)?,
+        reportingTo report: (@Sendable (UploadBatchProgress) -> Void)?,
         events: @escaping @Sendable (Items.Element) async throws -> UploadEvents
     ) where Items.Element: Sendable {
         self.stopsAtFirstFailure = stopsAtFirstFailure
-        self.tell = tell
-        // Of other sequences counting may mean going through them.
+        self.report = report
+        // Counting other sequences may mean iterating over them.
         state = Mutex(State(progress: UploadBatchProgress(count: (items as? any RandomAccessCollection)?.count)))
         work = { run in
             var iterator = items.makeIterator()
@@ -58,7 +64,7 @@ final class BatchRun: Sendable {
 
     var progress: UploadBatchProgress { state.withLock { $0.progress } }
 
-    /// The next outcome, waiting for it; `nil` behind the last one.
+    /// The next outcome, waiting for it; `nil` after the last one.
     func next() async -> UploadOutcome? {
         begin()
         return await withTaskCancellationHandler {
@@ -72,7 +78,7 @@ final class BatchRun: Sendable {
                 if let known { continuation.resume(returning: known) }
             }
         } onCancel: {
-            // Those under way then end with an error, for which the loop waits: nothing is left running behind it.
+            // Running uploads then end with an error, for which the loop waits: nothing is left running behind it.
             cancel()
         }
     }
@@ -100,7 +106,7 @@ final class BatchRun: Sendable {
     private func begin() {
         state.withLock { state in
             guard case .idle = state.phase else { return }
-            // The task holds the run and ends by itself; a reader that leaves cancels it.
+            // The task holds the run and ends by itself; leaving the loop cancels it.
             state.phase = .running(Task { await work(self) })
             if state.isStopped, case .running(let task) = state.phase { task.cancel() }
         }
@@ -108,11 +114,11 @@ final class BatchRun: Sendable {
 }
 
 extension BatchRun {
-    /// Makes an upload when its turn has come.
-    private typealias Making = @Sendable () async throws -> UploadEvents
+    /// Makes an upload when there is room for it.
+    private typealias MakeEvents = @Sendable () async throws -> UploadEvents
 
-    /// Runs the uploads, taking the next one whenever there is room.
-    private func run(concurrency: Int, taking next: () -> Making?) async {
+    /// Runs the uploads, starting the next one when there is room.
+    private func run(concurrency: Int, taking next: () -> MakeEvents?) async {
         await withTaskGroup(of: UploadOutcome.self) { group in
             var index = 0
             var running = 0
@@ -140,7 +146,7 @@ extension BatchRun {
     }
 
     /// Runs one upload, in a task of its own, so that it can be cancelled alone.
-    private func upload(_ index: Int, _ events: @escaping Making) async -> UploadOutcome {
+    private func upload(_ index: Int, _ events: @escaping MakeEvents) async -> UploadOutcome {
         let task = state.withLock { state -> Task<UploadResponse, any Error>? in
             if case .cancelled = state.uploads[index] { return nil }
             let task = Task { try await self.response(of: index, events) }
@@ -156,7 +162,7 @@ extension BatchRun {
         return UploadOutcome(index: index, result: result)
     }
 
-    private func response(of index: Int, _ events: Making) async throws -> UploadResponse {
+    private func response(of index: Int, _ events: MakeEvents) async throws -> UploadResponse {
         for try await event in try await events() {
             if let progress = event.progress { change { $0.note(progress, of: index) } }
             if case .done(let response) = event { return response }
@@ -175,13 +181,29 @@ extension BatchRun {
         waiting?.resume(returning: outcome)
     }
 
+    /// Changes the progress and reports it, outside of the lock. A change made meanwhile by another task is reported by
+    /// the task that is reporting already.
     private func change(_ change: (inout UploadBatchProgress) -> Void) {
-        turn.withLock { _ in
-            let progress = state.withLock { state in
-                change(&state.progress)
+        guard let report else { return state.withLock { change(&$0.progress) } }
+        var next = state.withLock { state -> UploadBatchProgress? in
+            change(&state.progress)
+            guard case .idle = state.reporting else {
+                state.reporting = .due
+                return nil
+            }
+            state.reporting = .running
+            return state.progress
+        }
+        while let progress = next {
+            report(progress)
+            next = state.withLock { state in
+                guard case .due = state.reporting else {
+                    state.reporting = .idle
+                    return nil
+                }
+                state.reporting = .running
                 return state.progress
             }
-            tell?(progress)
         }
     }
 }

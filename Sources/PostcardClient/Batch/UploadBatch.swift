@@ -1,4 +1,13 @@
-/// Many uploads, a few at a time, whose outcomes come in the order in which they end.
+public import HTTPTypes
+public import PostcardForm
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// Many uploads, a few at a time. Their outcomes are delivered in the order in which they end.
 ///
 /// ```swift
 /// let batch = client.uploadEach(photos, to: url, concurrency: 3) { photo in
@@ -14,9 +23,9 @@
 /// }
 /// ```
 ///
-/// The uploads begin with the first outcome that is asked for. Whoever leaves the loop before its end cancels those
-/// that are left, and so does the cancellation of the task that iterates; the loop then still gives the outcomes of
-/// those that were under way. A batch runs once: every outcome is given to one loop.
+/// The uploads start when the first outcome is requested. Leaving the loop early cancels those that are left. So does
+/// cancelling the task that iterates; the loop then still delivers the outcomes of those that were running. A batch runs
+/// once: each outcome is delivered to one loop.
 public struct UploadBatch: AsyncSequence, Sendable {
     public typealias Element = UploadOutcome
 
@@ -26,18 +35,17 @@ public struct UploadBatch: AsyncSequence, Sendable {
         self.run = run
     }
 
-    /// How far the batch is.
+    /// The progress of the batch.
     public var progress: UploadBatchProgress { run.progress }
 
-    /// Ends the uploads under way, and begins no more. Those that never began have no outcome.
+    /// Cancels the running uploads, and starts no more. Those that never started have no outcome.
     public func cancel() {
         run.cancel()
     }
 
-    /// Ends one upload, or keeps it from beginning; its outcome is `CancellationError`. One that has ended stays what
-    /// it is.
+    /// Cancels one upload, or keeps it from starting; its outcome is `CancellationError`. Does nothing if it has ended.
     ///
-    /// - Parameter index: Its place in the sequence that was given, from 0.
+    /// - Parameter index: Its index in the sequence of items, from 0.
     public func cancel(_ index: Int) {
         run.cancel(index)
     }
@@ -46,7 +54,7 @@ public struct UploadBatch: AsyncSequence, Sendable {
         Iterator(run)
     }
 
-    /// Gives one outcome after the other. It belongs to one task.
+    /// Iterates over the outcomes. It belongs to one task.
     public struct Iterator: AsyncIteratorProtocol {
         private let reader: Reader
 
@@ -54,18 +62,18 @@ public struct UploadBatch: AsyncSequence, Sendable {
             reader = Reader(run)
         }
 
-        /// The next upload that ends; `nil` where all have.
+        /// The outcome of the next upload that ends; `nil` if all have.
         public mutating func next() async -> UploadOutcome? {
             await reader.run.next()
         }
 
-        /// The next upload that ends; `nil` where all have.
+        /// The outcome of the next upload that ends; `nil` if all have.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> UploadOutcome? {
             await reader.run.next()
         }
     }
 
-    /// Notices that a loop was left.
+    /// Cancels the batch when the loop is left.
     private final class Reader {
         let run: BatchRun
 
@@ -76,5 +84,153 @@ public struct UploadBatch: AsyncSequence, Sendable {
         deinit {
             run.cancel()
         }
+    }
+}
+
+/// How one upload of a batch ended.
+public struct UploadOutcome: Sendable {
+    /// The index of the upload in the sequence of items, from 0.
+    public let index: Int
+
+    /// The response, with an accepted status, or an error: what
+    /// ``UploadClient/upload(_:to:method:headerFields:progress:)`` throws, `CancellationError` if the upload was
+    /// cancelled, or an error of the closure that makes the forms.
+    public let result: Result<UploadResponse, any Error>
+}
+
+/// The progress of a batch of uploads: item by item, and in total.
+public struct UploadBatchProgress: Sendable {
+    /// The progress of each running upload, by its index.
+    public internal(set) var items: [Int: UploadProgress] = [:]
+
+    /// The number of uploads that succeeded.
+    public internal(set) var succeeded = 0
+
+    /// The number of uploads that failed or were cancelled.
+    public internal(set) var failed = 0
+
+    /// The total number of uploads; `nil` if the sequence does not know its count.
+    public let count: Int?
+
+    /// The number of bytes sent by all uploads so far. It never falls: bytes that a retry sends again are not counted.
+    public internal(set) var bytesSent: Int64 = 0
+
+    /// The most bytes that each running upload has sent, and the largest fraction.
+    private var farthest: [Int: (bytes: Int64, fraction: Double)] = [:]
+
+    init(count: Int?) {
+        self.count = count
+        fraction = count.map { $0 > 0 ? 0 : 1 }
+    }
+
+    /// The fraction of the uploads that have ended, where running ones count with what they have sent: from 0 to 1, never
+    /// falling; `nil` if ``count`` is `nil`.
+    public private(set) var fraction: Double?
+
+    /// Sums of the same fractions in another order differ in their last bits, which must not look like a step back.
+    private mutating func raiseFraction() {
+        guard let count, let before = fraction else { return }
+        let running = farthest.values.reduce(0) { $0 + $1.fraction }
+        fraction = max(before, min((Double(succeeded + failed) + running) / Double(max(count, 1)), 1))
+    }
+
+    mutating func note(_ progress: UploadProgress, of index: Int) {
+        items[index] = progress
+        let before = farthest[index] ?? (0, 0)
+        bytesSent += max(progress.bytesSent - before.bytes, 0)
+        farthest[index] = (max(progress.bytesSent, before.bytes), max(progress.fraction ?? 0, before.fraction))
+        raiseFraction()
+    }
+
+    mutating func note(_ outcome: UploadOutcome) {
+        items[outcome.index] = nil
+        farthest[outcome.index] = nil
+        switch outcome.result {
+        case .success: succeeded += 1
+        case .failure: failed += 1
+        }
+        raiseFraction()
+    }
+}
+
+extension UploadClient {
+    /// Sends a form for each item, a few at a time.
+    ///
+    /// The forms are made one by one, when there is room for them: a thousand photos do not mean a thousand forms in
+    /// memory.
+    ///
+    /// - Parameters:
+    ///   - items: What the forms are made from, such as the URLs of photos. The sequence may be infinite.
+    ///   - url: Where the forms are sent, `http` or `https`.
+    ///   - method: The method of the requests. Defaults to POST.
+    ///   - headerFields: Further header fields of every request.
+    ///   - concurrency: The maximum number of uploads at a time. Defaults to 4; servers seldom allow a client many more.
+    ///   - stopsAtFirstFailure: Whether one failure cancels the others. Defaults to `false`.
+    ///   - progress: Called with the progress of the batch, often and in order, by the tasks that send; it should return
+    ///     at once.
+    ///   - form: Makes the form of an item. An error that it throws is the outcome of that item.
+    /// - Returns: The outcomes, in the order in which the uploads end. Nothing is sent before the first one is requested.
+    public func uploadEach<Items: Sequence & Sendable>(
+        _ items: Items, to url: URL, method: HTTPRequest.Method = .post, headerFields: HTTPFields = HTTPFields(),
+        concurrency: Int = 4, stopsAtFirstFailure: Bool = false,
+        progress: (@Sendable (UploadBatchProgress) -> Void)? = nil,
+        form: @escaping @Sendable (Items.Element) async throws -> MultipartForm
+    ) -> UploadBatch where Items.Element: Sendable {
+        let run = BatchRun(
+            items, concurrency: concurrency, stopsAtFirstFailure: stopsAtFirstFailure, reportingTo: progress
+        ) { item in
+            events(of: try await form(item), to: url, method: method, headerFields: headerFields)
+        }
+        return UploadBatch(run)
+    }
+
+    /// Sends forms, a few at a time.
+    ///
+    /// - Parameters:
+    ///   - forms: The forms, taken one by one when there is room for them.
+    ///   - url: Where the forms are sent, `http` or `https`.
+    ///   - method: The method of the requests. Defaults to POST.
+    ///   - headerFields: Further header fields of every request.
+    ///   - concurrency: The maximum number of uploads at a time. Defaults to 4.
+    ///   - stopsAtFirstFailure: Whether one failure cancels the others. Defaults to `false`.
+    ///   - progress: Called with the progress of the batch, often and in order, by the tasks that send; it should return
+    ///     at once.
+    /// - Returns: The outcomes, in the order in which the uploads end. Nothing is sent before the first one is requested.
+    public func uploadEach(
+        _ forms: some Sequence<MultipartForm> & Sendable, to url: URL, method: HTTPRequest.Method = .post,
+        headerFields: HTTPFields = HTTPFields(), concurrency: Int = 4, stopsAtFirstFailure: Bool = false,
+        progress: (@Sendable (UploadBatchProgress) -> Void)? = nil
+    ) -> UploadBatch {
+        uploadEach(
+            forms, to: url, method: method, headerFields: headerFields, concurrency: concurrency,
+            stopsAtFirstFailure: stopsAtFirstFailure, progress: progress
+        ) { $0 }
+    }
+
+    /// Sends endpoints' forms, a few at a time.
+    ///
+    /// ```swift
+    /// let pets = photos.map { AddPet(name: "초코", photos: [$0]) }
+    /// for await outcome in client.uploadEach(pets) {
+    ///     let pet = try pets[outcome.index].decode(outcome.result.get())
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - endpoints: The endpoints; each makes its form when there is room for it.
+    ///   - concurrency: The maximum number of uploads at a time. Defaults to 4.
+    ///   - stopsAtFirstFailure: Whether one failure cancels the others. Defaults to `false`.
+    ///   - progress: Called with the progress of the batch, often and in order, by the tasks that send; it should return
+    ///     at once.
+    /// - Returns: The outcomes, in the order in which the uploads end, with responses to decode with
+    ///   ``UploadEndpoint/decode(_:)``. Nothing is sent before the first one is requested.
+    public func uploadEach<Endpoints: Sequence & Sendable>(
+        _ endpoints: Endpoints, concurrency: Int = 4, stopsAtFirstFailure: Bool = false,
+        progress: (@Sendable (UploadBatchProgress) -> Void)? = nil
+    ) -> UploadBatch where Endpoints.Element: UploadEndpoint {
+        let run = BatchRun(
+            endpoints, concurrency: concurrency, stopsAtFirstFailure: stopsAtFirstFailure, reportingTo: progress
+        ) { events(of: $0) }
+        return UploadBatch(run)
     }
 }

@@ -7,7 +7,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A place of an API that takes forms, as a type: where it is, what goes there, and what comes back.
+/// An endpoint of an API that accepts forms, as a type: its URL, the form, and the response.
 ///
 /// ```swift
 /// struct AddPet: UploadEndpoint {
@@ -29,42 +29,42 @@ public import Foundation
 /// let pet = try await client.upload(AddPet(name: "초코", photos: photos))
 /// ```
 ///
-/// Those who don't keep their API as types send a form to a URL:
+/// To send a form to a URL without such a type, call
 /// ``UploadClient/upload(_:to:method:headerFields:progress:)``.
 public protocol UploadEndpoint: Sendable {
-    /// What the answer is read as; ``NoResponse`` where its body is of no interest.
+    /// What the response is decoded as; ``NoResponse`` to ignore its body.
     associatedtype Response: Decodable & Sendable
 
-    /// Where the API is.
+    /// The URL of the API.
     var baseURL: URL { get }
 
-    /// Where in the API this is, as plain text: what a URL cannot hold is percent-encoded.
+    /// The path of the endpoint below ``baseURL``, as plain text: it is percent-encoded where needed.
     var path: String { get }
 
-    /// What stands behind the `?`: a value whose properties become `name=value`; nothing unless given.
+    /// The query of the URL: a value whose properties become `name=value`. Defaults to `nil`, no query.
     var query: (any Encodable & Sendable)? { get }
 
-    /// How the names, lists, dates and truth values of ``query`` are written: as those of a form, with `Data` in base64.
+    /// How the names, lists, dates and Booleans of ``query`` are written. Defaults to how a form writes them, with `Data`
+    /// in Base64.
     var queryEncoder: FormEncoder { get }
 
-    /// POST unless given.
+    /// The request's method. Defaults to POST.
     var method: HTTPRequest.Method { get }
 
-    /// Further header fields; none unless given. Those that the form decides are passed over.
+    /// Further header fields. Defaults to none. Those that the form determines are ignored.
     var headerFields: HTTPFields { get }
 
-    /// The statuses that say that the server has the form; those of the client where it is `nil`, as it is unless given.
+    /// The statuses of success. Defaults to `nil`: those of the client.
     var acceptedStatuses: Set<Int>? { get }
 
-    /// Whether an answer counts that came before the whole form was sent, as ``UploadClient/acceptsEarlyAnswers`` says.
-    /// Defaults to `nil`, which means as the client says.
-    var acceptsEarlyAnswers: Bool? { get }
+    /// Whether a response counts that arrives before the whole form was sent, see ``ResponseOptions/acceptsEarly``.
+    /// Defaults to `nil`: as set on the client.
+    var acceptsEarlyResponses: Bool? { get }
 
-    /// Makes the form. It is called once for an upload, so that all attempts send the same bytes under the same
-    /// boundary.
+    /// Makes the form. Called once for each upload, so that all attempts send the same bytes with the same boundary.
     func form() throws -> MultipartForm
 
-    /// Reads the answer: as JSON unless given.
+    /// Decodes the response. Defaults to decoding it as JSON.
     func decode(_ response: UploadResponse) throws -> Response
 }
 
@@ -83,19 +83,19 @@ extension UploadEndpoint {
 
     public var acceptedStatuses: Set<Int>? { nil }
 
-    public var acceptsEarlyAnswers: Bool? { nil }
+    public var acceptsEarlyResponses: Bool? { nil }
 
-    /// Reads the body as JSON.
+    /// Decodes the body as JSON.
     ///
     /// - Throws: ``UploadError`` with the code ``UploadError/Code/decoding``.
     public func decode(_ response: UploadResponse) throws -> Response {
         try response.decode(Response.self)
     }
 
-    /// Where the form goes: the base URL, the path, and the query.
+    /// The URL that the form is sent to: the base URL, the path, and the query.
     ///
-    /// - Throws: ``UploadError`` with the code ``UploadError/Code/invalidURL`` where the query holds a file, and
-    ///   `FormEncodingError` where it has no properties with names.
+    /// - Throws: ``UploadError`` with the code ``UploadError/Code/invalidURL`` if the query contains a file;
+    ///   `FormEncodingError` if it has no named properties.
     public func url() throws -> URL {
         let url = path.isEmpty ? baseURL : baseURL.appending(path: path)
         guard let query else { return url }
@@ -114,8 +114,8 @@ extension UploadEndpoint {
         return components.url ?? url
     }
 
-    /// A text as a query holds it: everything but RFC 3986's unreserved characters percent-encoded, the `+` too, which
-    /// many servers read as a space.
+    /// Percent-encodes everything except the unreserved characters of RFC 3986; also the `+`, which many servers read as
+    /// a space.
     private static func encoded(_ text: String) -> String {
         var encoded = ""
         for byte in text.utf8 {
@@ -133,7 +133,7 @@ extension UploadEndpoint {
     }
 }
 
-/// An answer whose body is of no interest, or empty as that of a 204.
+/// A response whose body is ignored, or empty as in a 204.
 public struct NoResponse: Decodable, Sendable, Hashable {
     public init() {}
 
@@ -141,42 +141,43 @@ public struct NoResponse: Decodable, Sendable, Hashable {
 }
 
 extension UploadEndpoint where Response == NoResponse {
-    /// Does not look at the body.
+    /// Ignores the body.
     public func decode(_ response: UploadResponse) -> NoResponse { NoResponse() }
 }
 
 extension UploadClient {
-    /// Sends an endpoint's form and reads the answer.
+    /// Sends an endpoint's form and decodes the response.
     ///
     /// ```swift
     /// let pet = try await client.upload(AddPet(name: "초코", photos: photos))
     /// ```
     ///
     /// - Parameters:
-    ///   - endpoint: What is sent, and where.
-    ///   - progress: Told how far the upload is, as by ``upload(_:to:method:headerFields:progress:)``.
-    /// - Throws: As that, and what the endpoint's own ``UploadEndpoint/form()`` and ``UploadEndpoint/decode(_:)``
-    ///   throw, unchanged.
+    ///   - endpoint: The endpoint.
+    ///   - progress: Called with the progress, as by ``upload(_:to:method:headerFields:progress:)``.
+    /// - Throws: What that method throws; the errors of the endpoint's ``UploadEndpoint/form()`` and
+    ///   ``UploadEndpoint/decode(_:)``, unchanged.
     @discardableResult
     public func upload<Endpoint: UploadEndpoint>(
         _ endpoint: Endpoint, progress: (@Sendable (UploadProgress) -> Void)? = nil
     ) async throws -> Endpoint.Response {
-        let response = try await perform(telling: Self.steps(to: progress)) { try UploadOrder(endpoint) }
+        let response = try await perform(progress: progress) { try UploadJob(endpoint) }
         return try endpoint.decode(response)
     }
 
-    /// Sends an endpoint's form, and tells every step of it while it goes on. The answer comes with
-    /// ``UploadEvent/done(_:)``, for ``UploadEndpoint/decode(_:)`` to read.
+    /// Sends an endpoint's form, and reports every event of the upload. Decode the response of
+    /// ``UploadEvent/done(_:)`` with ``UploadEndpoint/decode(_:)``.
     public func events<Endpoint: UploadEndpoint>(of endpoint: Endpoint) -> UploadEvents {
-        UploadEvents { key, tell in try await perform(under: key, telling: tell) { try UploadOrder(endpoint) } }
+        UploadEvents { key, events in try await perform(under: key, reportingTo: events) { try UploadJob(endpoint) } }
     }
 }
 
-extension UploadOrder {
+extension UploadJob {
     init(_ endpoint: some UploadEndpoint) throws {
         self.init(
             form: try endpoint.form(), url: try endpoint.url(), method: endpoint.method,
-            headerFields: endpoint.headerFields, acceptedStatuses: endpoint.acceptedStatuses)
-        acceptsEarlyAnswers = endpoint.acceptsEarlyAnswers
+            headerFields: endpoint.headerFields)
+        acceptedStatuses = endpoint.acceptedStatuses
+        acceptsEarlyResponses = endpoint.acceptsEarlyResponses
     }
 }

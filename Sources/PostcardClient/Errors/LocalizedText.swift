@@ -7,10 +7,11 @@ import FoundationEssentials
 package import Foundation
 #endif
 
-/// A sentence of a module's string catalog, `Resources/Localizable.xcstrings`: its key, and what its placeholders stand for.
+/// A sentence of a module's string catalog, `Resources/Localizable.xcstrings`: its key, and the values of its
+/// placeholders.
 ///
-/// The catalog is for the people who use an app: it names no addresses and gives no advice to developers. Logs get the
-/// English `message` of an error.
+/// The catalog is for the users of an app: it names no addresses and gives no advice to developers. Logs get the English
+/// `message` of an error.
 package struct LocalizedText: Sendable, Equatable {
     package let key: String
     package let arguments: [String]
@@ -24,13 +25,13 @@ package struct LocalizedText: Sendable, Equatable {
     /// The sentence in the user's language; `nil` if the bundle's catalog does not have it.
     package func localized(in bundle: Bundle) -> String? {
         let format = bundle.localizedString(forKey: key, value: nil, table: nil)
-        // A key that is not found is given back.
+        // A key that is not found is returned unchanged.
         return format == key ? nil : filling(format)
     }
     #endif
 
-    /// Fills the placeholders `%1$@` to `%9$@` of a format. One without an argument is left out, and `%%` is a percent
-    /// sign. An argument is not searched for placeholders, whatever a server wrote into it.
+    /// Fills the placeholders `%1$@` to `%9$@` of a format. A placeholder without an argument is left out, and `%%` is a
+    /// percent sign. Arguments, which may come from a server, are not searched for placeholders.
     package func filling(_ format: String) -> String {
         var text = ""
         var rest = Substring(format)
@@ -77,7 +78,7 @@ extension UploadError {
     /// What to do, for the user.
     var localizedAdvice: LocalizedText {
         // Whether the upload may have arrived matters more than why it failed.
-        if delivery == .answerLost { return LocalizedText(key: "UploadError.advice.answer-lost") }
+        if delivery == .responseLost { return LocalizedText(key: "UploadError.advice.response-lost") }
         if code == .form, let formError { return formError.localizedAdvice }
         guard code == .refused, let status = response?.status.code else {
             return LocalizedText(key: "UploadError.\(code).advice")
@@ -91,7 +92,7 @@ extension UploadError {
 }
 
 extension FormError {
-    /// What happened, for the user. Only errors of files are for users; all others are the developer's.
+    /// What happened, for the user. Only errors about files concern users; all others concern the developer.
     var localizedMessage: LocalizedText {
         guard isAboutFile, let path else { return LocalizedText(key: "FormError.other") }
         let name = path.split(separator: "/").last.map(String.init) ?? path

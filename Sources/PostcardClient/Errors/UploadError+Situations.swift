@@ -7,64 +7,64 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// One factory for each situation. Transports make the public ones; the others are the client's.
+/// One factory for each situation. The public ones are for transports.
 extension UploadError {
-    /// No connection came about.
+    /// No connection could be made.
     public static func connectionFailed(
-        to url: URL, _ reason: String, underlying: (any Error)? = nil
+        to url: URL, _ reason: String, underlyingError: (any Error)? = nil
     ) -> UploadError {
-        UploadError(.connectionFailed, "No connection to \(url.address): \(reason)", underlying: underlying)
+        UploadError(.connectionFailed, "No connection to \(url.address): \(reason)", underlyingError: underlyingError)
     }
 
-    /// The connection broke before the whole response had come.
+    /// The connection broke before the whole response was received.
     public static func connectionLost(
-        to url: URL, _ reason: String, underlying: (any Error)? = nil
+        to url: URL, _ reason: String, underlyingError: (any Error)? = nil
     ) -> UploadError {
         UploadError(
-            .connectionLost, "The connection to \(url.address) broke before the whole answer had come: \(reason)",
-            underlying: underlying)
+            .connectionLost, "The connection to \(url.address) broke before the whole response was received: \(reason)",
+            underlyingError: underlyingError)
     }
 
     /// The server's certificate or its encryption was not accepted.
-    public static func tls(with url: URL, _ reason: String, underlying: (any Error)? = nil) -> UploadError {
-        UploadError(.tls, "No secure connection to \(url.address): \(reason)", underlying: underlying)
+    public static func tls(with url: URL, _ reason: String, underlyingError: (any Error)? = nil) -> UploadError {
+        UploadError(.tls, "No secure connection to \(url.address): \(reason)", underlyingError: underlyingError)
     }
 
     /// Time ran out while waiting for something.
     ///
     /// - Parameters:
-    ///   - url: Where the request goes.
+    ///   - url: The URL of the request.
     ///   - phase: What was waited for.
-    ///   - time: How long nothing had moved, where that is known.
-    ///   - underlying: What the error is made from.
+    ///   - time: How long no byte had moved, if that is known.
+    ///   - underlyingError: The error of the layer below.
     public static func timedOut(
-        _ url: URL, _ phase: Phase, after time: Duration?, underlying: (any Error)? = nil
+        _ url: URL, _ phase: Phase, after time: Duration?, underlyingError: (any Error)? = nil
     ) -> UploadError {
         let seconds = time?.inSeconds ?? "the time allowed"
         let message =
             switch phase {
-            case .connecting: "No connection to \(url.address) came about within \(seconds)"
-            case .sending: "Nothing more of the form went to \(url.address) for \(seconds)"
-            case .waiting: "\(url.address) took the whole form and did not answer for \(seconds)"
-            case .receiving: "\(url.address) began to answer and sent nothing more for \(seconds)"
+            case .connecting: "No connection to \(url.address) could be made within \(seconds)"
+            case .sending: "Nothing more of the form could be sent to \(url.address) for \(seconds)"
+            case .waiting: "\(url.address) received the whole form and did not respond for \(seconds)"
+            case .receiving: "\(url.address) began to respond and sent nothing more for \(seconds)"
             }
         let code: Code = phase == .connecting ? .connectTimedOut : .timedOut
-        return UploadError(code, message, phase: phase, underlying: underlying)
+        return UploadError(code, message, phase: phase, underlyingError: underlyingError)
     }
 
-    /// The time for the answer is over, though bytes of it may still move.
-    static func answerTimedOut(_ url: URL, _ phase: Phase, after time: Duration) -> UploadError {
+    /// The time for the response is over, though bytes of it may still arrive.
+    static func responseTimedOut(_ url: URL, _ phase: Phase, after time: Duration) -> UploadError {
         let message =
             phase == .receiving
-            ? "\(url.address) began to answer and did not finish within \(time.inSeconds)"
-            : "\(url.address) did not answer within \(time.inSeconds) after the end of the form"
+            ? "\(url.address) began to respond and did not finish within \(time.inSeconds)"
+            : "\(url.address) did not respond within \(time.inSeconds) after the end of the form"
         return UploadError(.timedOut, message, phase: phase)
     }
 
     /// The time for the upload as a whole is over.
     ///
     /// - Parameters:
-    ///   - url: Where the request goes.
+    ///   - url: The URL of the request.
     ///   - phase: What was waited for.
     ///   - time: How long the upload was allowed to take.
     static func deadlinePassed(_ url: URL, _ phase: Phase, after time: Duration) -> UploadError {
@@ -72,11 +72,11 @@ extension UploadError {
             switch phase {
             case .connecting: "there was no connection yet"
             case .sending: "a part of the form was still to be sent"
-            case .waiting: "the whole form was sent, and the server had not answered"
-            case .receiving: "the answer had begun to come"
+            case .waiting: "the whole form was sent, and the server had not responded"
+            case .receiving: "the response had begun to arrive"
             }
         return UploadError(
-            .deadlinePassed, "The upload to \(url.address) was not over after \(time.inSeconds): \(waiting)",
+            .deadlinePassed, "The upload to \(url.address) was not finished after \(time.inSeconds): \(waiting)",
             phase: phase)
     }
 
@@ -84,8 +84,8 @@ extension UploadError {
     static func deadlinePassed(_ url: URL, after time: Duration, lastError: UploadError?) -> UploadError {
         let reason = lastError.map { ". The last attempt failed: \($0.message)" } ?? ""
         var error = UploadError(
-            .deadlinePassed, "The upload to \(url.address) cannot be over after \(time.inSeconds)\(reason)",
-            response: lastError?.response, underlying: lastError)
+            .deadlinePassed, "The upload to \(url.address) cannot finish within \(time.inSeconds)\(reason)",
+            response: lastError?.response, underlyingError: lastError)
         error.delivery = lastError?.delivery ?? .neverArrived
         error.attempts = lastError?.attempts ?? 1
         return error
@@ -94,7 +94,8 @@ extension UploadError {
     /// The body of a response is larger than ``UploadRequest/maximumResponseBytes``.
     public static func responseTooLarge(from url: URL, limit: Int) -> UploadError {
         UploadError(
-            .responseTooLarge, "The answer of \(url.address) is larger than \(limit) bytes. The form may have arrived.")
+            .responseTooLarge,
+            "The response of \(url.address) is larger than \(limit) bytes. The form may have arrived.")
     }
 
     static func invalidURL(_ url: URL, _ reason: String) -> UploadError {
@@ -102,34 +103,35 @@ extension UploadError {
     }
 
     static func form(_ error: FormError) -> UploadError {
-        UploadError(.form, error.message, underlying: error)
+        UploadError(.form, error.message, underlyingError: error)
     }
 
     package static func brokenRule(_ problem: FormProblem) -> UploadError {
-        UploadError(.brokenRule, "\(problem.message) \(problem.fix)", underlying: problem)
+        UploadError(.brokenRule, "\(problem.message) \(problem.fix)", underlyingError: problem)
     }
 
     package static func refused(_ response: UploadResponse, by url: URL) -> UploadError {
-        var message = "\(url.address) answered \(response.statusText)"
+        var message = "\(url.address) responded with \(response.statusText)"
         if let reason = response.reason {
             message += ": \(reason)"
         }
         return UploadError(.refused, message, response: response)
     }
 
-    /// The server said that it has the form before the whole form was sent.
+    /// The server responded with success before the whole form was sent.
     ///
-    /// - Parameter total: How many bytes the form has, if that is known.
-    package static func answeredEarly(_ response: UploadResponse, by url: URL, of total: Int64?) -> UploadError {
+    /// - Parameter total: The number of bytes of the form, if it is known.
+    package static func earlyResponse(_ response: UploadResponse, by url: URL, of total: Int64?) -> UploadError {
         let sent = "\(response.bytesSent)" + (total.map { " of \($0)" } ?? "") + " bytes were sent"
         return UploadError(
-            .answeredEarly,
-            "\(url.address) answered \(response.statusText) before it had the whole form: \(sent). Check that this address "
-                + "receives forms, and send it again. If the server is meant to answer early, accept early answers.",
+            .earlyResponse,
+            "\(url.address) responded with \(response.statusText) before it had the whole form: \(sent). Check that this "
+                + "address receives forms, and send it again. If the server is meant to respond early, accept early "
+                + "responses.",
             response: response)
     }
 
-    /// The server says that it has more of the form than it can have.
+    /// The server claims to have more of the form than was sent.
     static func impossibleOffset(
         _ offset: Int64, _ response: UploadResponse, by url: URL, sent: Int64
     ) -> UploadError {
@@ -139,21 +141,21 @@ extension UploadError {
                 + "starts over when it is sent again.", response: response)
     }
 
-    /// The server points to another place, where nobody is to go.
+    /// The server redirects to another place, and that is not followed.
     static func refused(
-        _ response: UploadResponse, by url: URL, pointingTo location: String, _ reason: String
+        _ response: UploadResponse, by url: URL, redirectingTo location: String, _ reason: String
     ) -> UploadError {
-        let message = "\(url.address) answered \(response.statusText) and points to \(location). \(reason)"
+        let message = "\(url.address) responded with \(response.statusText) and redirects to \(location). \(reason)"
         return UploadError(.refused, message, response: response)
     }
 
     static func decoding(_ response: UploadResponse, as type: String, _ error: any Error) -> UploadError {
         let contentType = response.headerFields[.contentType] ?? "no Content-Type"
-        let came = "\(response.statusText), \(contentType), \(response.body.count) bytes"
+        let received = "\(response.statusText), \(contentType), \(response.body.count) bytes"
         return UploadError(
             .decoding,
-            "The answer (\(came)) cannot be read as \(type): \(reason(of: error)). It begins: \(response.beginning)",
-            response: response, underlying: error)
+            "The response (\(received)) cannot be read as \(type): \(reason(of: error)). It begins: \(response.beginning)",
+            response: response, underlyingError: error)
     }
 
     private static func reason(of error: any Error) -> String {
@@ -163,15 +165,16 @@ extension UploadError {
         case .keyNotFound(let key, let found):
             return "there is no \(path(found.codingPath + [key]))"
         case .typeMismatch(let type, let found):
-            return "\(path(found.codingPath)) is no \(type)"
+            return "\(path(found.codingPath)) is not of type \(type)"
         case .valueNotFound(let type, let found):
-            return "\(path(found.codingPath)) is null and no \(type)"
+            return "\(path(found.codingPath)) is null and not of type \(type)"
         case .dataCorrupted(let found):
             context = found
         @unknown default:
             return "\(error)"
         }
-        return context.codingPath.isEmpty ? "it is no JSON" : "\(path(context.codingPath)): \(context.debugDescription)"
+        return context.codingPath.isEmpty
+            ? "it is not JSON" : "\(path(context.codingPath)): \(context.debugDescription)"
     }
 
     private static func path(_ keys: [any CodingKey]) -> String {

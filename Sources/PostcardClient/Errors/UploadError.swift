@@ -1,3 +1,4 @@
+import HTTPTypes
 public import PostcardForm
 
 #if canImport(FoundationEssentials)
@@ -6,7 +7,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Why an upload failed, in words for the person who reads them.
+/// Why an upload failed.
 ///
 /// ```swift
 /// do {
@@ -16,7 +17,7 @@ public import Foundation
 /// }
 /// ```
 public struct UploadError: Error, Sendable, CustomStringConvertible {
-    /// What kind of failure it is; stable across versions.
+    /// The kind of failure; stable across versions.
     public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
         /// The kind as a word, such as `connection-lost`, for logs and for programs that read them.
         public let rawValue: String
@@ -26,99 +27,100 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
             self.rawValue = rawValue
         }
 
-        /// The URL is not one that a form can be sent to.
+        /// No form can be sent to the URL.
         public static let invalidURL = Code(rawValue: "invalid-url")
         /// The form cannot be read; ``UploadError/formError`` says why.
         public static let form = Code(rawValue: "form")
-        /// The form breaks one of the client's rules: nothing was sent. ``UploadError/underlying`` is the `FormProblem`.
+        /// The form breaks one of the client's rules: nothing was sent. ``UploadError/underlyingError`` is the
+        /// `FormProblem`.
         public static let brokenRule = Code(rawValue: "broken-rule")
-        /// No connection came about: nothing was sent.
+        /// No connection could be made: nothing was sent.
         public static let connectionFailed = Code(rawValue: "connection-failed")
-        /// The connection broke before the whole response had come. What was sent may have arrived.
+        /// The connection broke before the whole response was received. What was sent may have arrived.
         public static let connectionLost = Code(rawValue: "connection-lost")
-        /// No byte moved for as long as ``UploadClient/idleTimeout`` allows, or the answer took longer than
-        /// ``UploadClient/answerTimeout`` allows; ``UploadError/phase`` says what was waited for.
+        /// No byte moved for ``UploadTimeouts/idle``, or the response took longer than ``UploadTimeouts/response``;
+        /// ``UploadError/phase`` says what was waited for.
         public static let timedOut = Code(rawValue: "timed-out")
-        /// No connection came about in the time allowed: nothing was sent.
+        /// Connecting took longer than ``UploadTimeouts/connect``: nothing was sent.
         public static let connectTimedOut = Code(rawValue: "connect-timed-out")
-        /// The upload took longer than ``UploadClient/totalTimeout`` allows.
+        /// The upload took longer than ``UploadTimeouts/total``.
         public static let deadlinePassed = Code(rawValue: "deadline-passed")
         /// The server's identity or its encryption was not accepted: nothing was sent.
         public static let tls = Code(rawValue: "tls")
-        /// The server answered with a status that is not one of those accepted, nor a redirect that is followed;
-        /// ``UploadError/response`` holds the answer.
+        /// The server responded with a status that is neither accepted nor a redirect that is followed;
+        /// ``UploadError/response`` is the response.
         public static let refused = Code(rawValue: "refused")
-        /// The server answered with success before the whole form was sent, so that it cannot have it;
-        /// ``UploadError/response`` holds the answer. See ``UploadClient/acceptsEarlyAnswers``.
-        public static let answeredEarly = Code(rawValue: "answered-early")
-        /// The response's body is larger than allowed.
+        /// The server responded with success before the whole form was sent, so it cannot have it;
+        /// ``UploadError/response`` is the response. See ``ResponseOptions/acceptsEarly``.
+        public static let earlyResponse = Code(rawValue: "early-response")
+        /// The response body is larger than ``ResponseOptions/maximumBytes``.
         public static let responseTooLarge = Code(rawValue: "response-too-large")
-        /// The server accepted the form and has something else than was sent: ``UploadClient/verification`` found it.
-        /// ``UploadError/response`` holds the answer.
+        /// The server accepted the form, but received something else than was sent, as
+        /// ``ResponseOptions/verification`` found. ``UploadError/response`` is the response.
         public static let altered = Code(rawValue: "altered")
-        /// The response is not the JSON that was expected; ``UploadError/response`` holds it.
+        /// The response is not the expected JSON; ``UploadError/response`` is the response.
         public static let decoding = Code(rawValue: "decoding")
 
         public var description: String { rawValue }
     }
 
-    /// What the upload was waiting for when its time ran out.
+    /// What the upload was waiting for when it timed out.
     public enum Phase: String, Sendable, Hashable {
         /// The connection.
         case connecting
         /// The connection to take more of the body.
         case sending
-        /// The response, the whole body having been sent.
+        /// The response, after the whole body was sent.
         case waiting
         /// The rest of the response.
         case receiving
     }
 
-    /// What kind of failure it is.
+    /// The kind of failure.
     public let code: Code
 
     /// What happened, where, and what to do, in a sentence or two.
     public internal(set) var message: String
 
-    /// The server's answer, where there is one.
+    /// The server's response, if there is one.
     public let response: UploadResponse?
 
-    /// What the upload was waiting for, where its time ran out.
+    /// What the upload was waiting for, if it timed out.
     public let phase: Phase?
 
-    /// What the error was made from, where it comes from below.
-    public let underlying: (any Error)?
+    /// The error of the layer below, if there is one.
+    public let underlyingError: (any Error)?
 
-    /// The number of attempts made, this one included.
+    /// The number of attempts made, including this one.
     public internal(set) var attempts = 1
 
-    /// What is known of the form's whereabouts: whether it never arrived, was refused, or may have been taken.
+    /// Whether the form may have arrived, and with it whether it is safe to send it again.
     public internal(set) var delivery: Delivery
 
-    /// Whether it comes from another origin than the caller's, to which a redirect has led.
+    /// Whether it comes from another origin than the caller's, after a redirect.
     var hasLeftOrigin = false
 
     init(
         _ code: Code, _ message: String, response: UploadResponse? = nil, phase: Phase? = nil,
-        underlying: (any Error)? = nil
+        underlyingError: (any Error)? = nil
     ) {
         self.code = code
         self.message = message
         self.response = response
         self.phase = phase
-        self.underlying = underlying
+        self.underlyingError = underlyingError
         delivery = code.usualDelivery
     }
 
     /// What is wrong with the form, for the code ``Code/form``.
-    public var formError: FormError? { underlying as? FormError }
+    public var formError: FormError? { underlyingError as? FormError }
 
-    /// What the server says is wrong, where it says so as RFC 9457 has it.
+    /// What the server says is wrong, if it says so as RFC 9457 specifies.
     public var problem: ProblemDetails? { response?.problem }
 
     public var description: String { message }
 
-    /// The same error with one more sentence.
+    /// The same error with another sentence in its message.
     func adding(_ sentence: String) -> UploadError {
         var error = self
         error.message += message.last == "." ? " \(sentence)" : ". \(sentence)"
@@ -127,11 +129,54 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
 }
 
 extension UploadError: LocalizedError {
-    /// What happened, for the person who uses the app: in English or Korean on Apple platforms, without addresses and
-    /// technical details; the same as ``message`` elsewhere. This is what `localizedDescription` returns.
+    /// What happened, for the user of the app: in English or Korean on Apple platforms, without addresses and technical
+    /// details; the same as ``message`` elsewhere. This is what `localizedDescription` returns.
     public var errorDescription: String? { localizedMessage.localized ?? message }
 
-    /// What to do, for the person who uses the app: in English or Korean on Apple platforms; the same as ``advice``
-    /// elsewhere.
+    /// What to do, for the user of the app: in English or Korean on Apple platforms; the same as ``advice`` elsewhere.
     public var recoverySuggestion: String? { localizedAdvice.localized ?? advice }
+}
+
+extension UploadError {
+    /// Whether the form may have arrived.
+    public enum Delivery: String, Sendable, Hashable {
+        /// No server has the whole form: it is safe to send it again.
+        case neverArrived = "never-arrived"
+        /// A server has refused the form: it is safe to send it again, and useless unless the reason passes.
+        case refused
+        /// The whole form was sent, in this attempt or an earlier one, and what became of it is not known: there was no
+        /// response, or one of 500, 502 or 504, which says that the server or a proxy does not know either. Sending it
+        /// again may store it twice, unless the server honors the `Idempotency-Key`.
+        case responseLost = "response-lost"
+        /// A server has accepted the form, and something failed after that. It must not be sent again.
+        case accepted
+    }
+
+    /// Whether the server is still processing the same form, whose first response was lost
+    /// (draft-ietf-httpapi-idempotency-key-header).
+    var isStillInProgress: Bool {
+        delivery == .responseLost && response?.status.code == 409
+    }
+}
+
+extension UploadResponse {
+    /// What a refusal says about the form that was sent.
+    func delivery(of body: UploadBody?) -> UploadError.Delivery {
+        guard [500, 502, 504].contains(status.code) else { return .refused }
+        // A body that was not sent to its end is not a form to any server.
+        return body?.contentLength.map { bytesSent < $0 } ?? false ? .refused : .responseLost
+    }
+}
+
+extension UploadError.Code {
+    /// What a failure says by itself. Where a lost connection may mean several things, this is the worst of them; code
+    /// that knows whether the whole form was sent changes it.
+    var usualDelivery: UploadError.Delivery {
+        switch self {
+        case .refused: .refused
+        case .connectionLost, .timedOut, .deadlinePassed, .responseTooLarge: .responseLost
+        case .altered, .decoding: .accepted
+        default: .neverArrived
+        }
+    }
 }

@@ -1,23 +1,30 @@
 import HTTPTypes
+import Synchronization
 
-/// Sends a token with every upload (RFC 6750 §2.1), and gets another when the server answers 401.
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Sends a token with every upload (RFC 6750 §2.1), and gets a new one when the server responds with 401.
 ///
 /// ```swift
 /// var client = UploadClient()
 /// client.interceptors = [BearerTokenInterceptor(token: saved) { expired in try await account.newToken() }]
 /// ```
 ///
-/// However many uploads wait for a token, one is got for all of them. An upload whose new token is refused as well ends
-/// with that refusal.
+/// All uploads waiting for a token share a single refresh. An upload whose new token is refused as well fails with that
+/// refusal.
 public final class BearerTokenInterceptor: UploadInterceptor {
     private let tokens: TokenRefresh
 
-    /// Makes an interceptor; give the same one to all clients that use the token.
+    /// Makes an interceptor. All clients that use the token must share it.
     ///
     /// - Parameters:
-    ///   - token: The token to begin with; where there is none, the first upload gets one.
-    ///   - refresh: Gets a token in place of one that the server refused, of none if there was none. What it throws
-    ///     ends the uploads that wait for the token. It is cancelled when none of them waits any longer.
+    ///   - token: The first token. Defaults to `nil`: the first upload gets one.
+    ///   - refresh: Gets a new token to replace the one that the server refused, which is `nil` if there was none. An
+    ///     error that it throws fails the uploads waiting for the token. It is cancelled when no upload waits any longer.
     public init(token: String? = nil, refresh: @escaping @Sendable (_ refused: String?) async throws -> String) {
         tokens = TokenRefresh(token, refresh)
     }
@@ -27,7 +34,7 @@ public final class BearerTokenInterceptor: UploadInterceptor {
     }
 
     public func decide(after error: UploadError, of attempt: UploadAttempt) async throws -> UploadDecision {
-        // Two refusals in a row: a fresh token does not help.
+        // After two refusals in a row, another token does not help.
         guard error.response?.status.code == 401, attempt.earlierErrors.last?.response?.status.code != 401 else {
             return .passOn
         }
@@ -38,5 +45,111 @@ public final class BearerTokenInterceptor: UploadInterceptor {
 
     private static func credentials(_ token: String) -> String {
         "Bearer \(token)"
+    }
+}
+
+/// A token, and at most one task that gets a new one, for any number of waiting uploads.
+final class TokenRefresh: Sendable {
+    private let refresh: @Sendable (String?) async throws -> String
+    private let state: Mutex<State>
+
+    private typealias Continuation = CheckedContinuation<String, any Error>
+
+    private struct State {
+        var token: String?
+        var refreshing: Refreshing?
+        /// The waits that were cancelled before they began.
+        var gone: Set<UUID> = []
+
+        /// The token, unless it was refused or is being refreshed.
+        func token(unless isRefused: (String) -> Bool) -> String? {
+            guard refreshing == nil, let token, !isRefused(token) else { return nil }
+            return token
+        }
+    }
+
+    /// A task that gets a token, and the waits for it.
+    private struct Refreshing {
+        let id: UUID
+        var task: Task<Void, Never>?
+        var waiting: [UUID: Continuation] = [:]
+    }
+
+    init(_ token: String?, _ refresh: @escaping @Sendable (String?) async throws -> String) {
+        self.refresh = refresh
+        state = Mutex(State(token: token))
+    }
+
+    /// The token, waiting for the next one if there is none or it is being refreshed.
+    func token() async throws -> String {
+        try await token { _ in false }
+    }
+
+    /// Gets a new token, unless the refused one was already replaced.
+    ///
+    /// - Parameter isRefused: Whether a token is the one that was refused.
+    func replace(where isRefused: (String) -> Bool) async throws {
+        _ = try await token(unless: isRefused)
+    }
+
+    private func token(unless isRefused: (String) -> Bool) async throws -> String {
+        if let token = state.withLock({ $0.token(unless: isRefused) }) { return token }
+        let id = UUID()
+        defer { state.withLock { _ = $0.gone.remove(id) } }
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { wait(as: id, unless: isRefused, $0) }
+        } onCancel: {
+            leave(id)
+        }
+    }
+
+    /// Waits for the task that gets a token, starting it if needed.
+    private func wait(as id: UUID, unless isRefused: (String) -> Bool, _ continuation: Continuation) {
+        let result = state.withLock { state -> Result<String, any Error>? in
+            if state.gone.contains(id) { return .failure(CancellationError()) }
+            // Refreshed since the last check.
+            if let token = state.token(unless: isRefused) { return .success(token) }
+            if state.refreshing == nil {
+                let refreshing = UUID()
+                state.refreshing = Refreshing(id: refreshing)
+                let refused = state.token
+                state.refreshing?.task = Task { await self.run(refreshing, insteadOf: refused) }
+            }
+            state.refreshing?.waiting[id] = continuation
+            return nil
+        }
+        if let result { continuation.resume(with: result) }
+    }
+
+    /// Cancels a wait, and with the last wait the task.
+    private func leave(_ id: UUID) {
+        let (continuation, task) = state.withLock { state -> (Continuation?, Task<Void, Never>?) in
+            guard let continuation = state.refreshing?.waiting.removeValue(forKey: id) else {
+                state.gone.insert(id)
+                return (nil, nil)
+            }
+            guard state.refreshing?.waiting.isEmpty == true else { return (continuation, nil) }
+            defer { state.refreshing = nil }
+            return (continuation, state.refreshing?.task)
+        }
+        task?.cancel()
+        continuation?.resume(throwing: CancellationError())
+    }
+
+    private func run(_ id: UUID, insteadOf refused: String?) async {
+        let result: Result<String, any Error>
+        do {
+            result = .success(try await refresh(refused))
+        } catch {
+            result = .failure(error)
+        }
+        let waiting = state.withLock { state -> [UUID: Continuation] in
+            // Cancelled in the meantime, and perhaps started again.
+            guard state.refreshing?.id == id else { return [:] }
+            if case .success(let token) = result { state.token = token }
+            defer { state.refreshing = nil }
+            return state.refreshing?.waiting ?? [:]
+        }
+        for continuation in waiting.values { continuation.resume(with: result) }
     }
 }

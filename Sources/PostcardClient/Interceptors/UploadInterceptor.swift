@@ -1,4 +1,4 @@
-/// What an app adds to every upload: a credential, a signature, a decision on what to do after a failure.
+/// Adapts every upload of an app: adds a credential or a signature, or decides what to do after a failure.
 ///
 /// ```swift
 /// struct APIKey: UploadInterceptor {
@@ -13,33 +13,33 @@
 /// client.interceptors = [APIKey(key: key)]
 /// ```
 ///
-/// An upload that goes on after a cut (``ResumptionPolicy``) takes several requests: interceptors adapt the one that the
-/// caller asked for, and all of them carry its header fields. A signature of the method or the path does not fit them.
+/// A resumable upload (``ResumptionPolicy``) makes several requests: interceptors adapt the one that the caller made, and
+/// all of them have its header fields. A signature of the method or the path does not fit them.
 ///
-/// An interceptor may take its time and has to heed the cancellation of its task, by which an upload ends that is
-/// cancelled or whose time is over.
+/// An interceptor may take long, and must react to the cancellation of its task when the upload is cancelled or its time
+/// is over.
 ///
-/// ``BearerTokenInterceptor`` is one for tokens that expire. Of a place on another origin to which a server redirects,
-/// interceptors are not asked, so that what they add stays with those for whom it is meant.
+/// ``BearerTokenInterceptor`` is one for tokens that expire. Interceptors are not called for another origin that a server
+/// redirects to, so that credentials are not sent there.
 public protocol UploadInterceptor: Sendable {
-    /// Changes a request before it is sent; called for every attempt, in the order of the client's interceptors, and
-    /// always with what the caller asked for.
+    /// Changes a request before it is sent. Called for every attempt, in the order of the client's interceptors, with the
+    /// request that the caller made.
     ///
     /// - Parameters:
-    ///   - request: The request. Another URL is set by making another request.
-    ///   - attempt: Which attempt it is, from 1.
-    /// - Throws: Whatever ends the upload; it is passed on unchanged.
+    ///   - request: The request. To change the URL, make another request.
+    ///   - attempt: The number of the attempt, from 1.
+    /// - Throws: Any error fails the upload with that error, unchanged.
     func adapt(_ request: inout UploadRequest, attempt: Int) async throws
 
-    /// Says what to do after a failed attempt. The first interceptor that does not pass on decides; where all do, the
-    /// client's retry policy does.
+    /// Decides what to do after a failed attempt. The first interceptor that does not pass on decides; if all pass on, the
+    /// client's retry policy decides.
     ///
-    /// Nobody is asked where the server has accepted the form: that is never sent again.
+    /// Not called if the server has accepted the form: that is never sent again.
     ///
     /// - Parameters:
-    ///   - error: What ended the attempt.
-    ///   - attempt: What was sent, and what happened before.
-    /// - Throws: Whatever is to end the upload instead of the error; it is passed on unchanged.
+    ///   - error: The error that the attempt failed with.
+    ///   - attempt: The attempt, and the errors before it.
+    /// - Throws: Any error fails the upload with that error, unchanged.
     func decide(after error: UploadError, of attempt: UploadAttempt) async throws -> UploadDecision
 }
 
@@ -51,26 +51,26 @@ extension UploadInterceptor {
     public func decide(after error: UploadError, of attempt: UploadAttempt) async throws -> UploadDecision { .passOn }
 }
 
-/// What an interceptor wants done after a failure.
+/// What to do after a failure.
 public enum UploadDecision: Sendable, Hashable {
-    /// Whoever comes next decides.
+    /// The next interceptor decides, or the retry policy.
     case passOn
-    /// The form is sent again after a while, with ``UploadInterceptor/adapt(_:attempt:)`` called anew. How often is
-    /// limited by ``UploadClient/maximumInterceptorRetries``, and a form that holds a stream which can be read only
-    /// once is not sent again.
+    /// The form is sent again after a delay, and ``UploadInterceptor/adapt(_:attempt:)`` is called again. The number of
+    /// such retries is limited by ``RetryPolicy/maximumInterceptorRetries``, and a form with a stream that can be read
+    /// only once is not sent again.
     case retry(after: Duration)
-    /// The error is thrown; nothing is tried again.
+    /// The upload fails with the error.
     case giveUp
 }
 
 /// A failed attempt, as an interceptor sees it.
 public struct UploadAttempt: Sendable {
-    /// What was sent: the request as the interceptors adapted it.
+    /// The request, as the interceptors adapted it.
     public let request: UploadRequest
 
-    /// Which attempt of the upload it is, from 1.
+    /// The number of the attempt, from 1.
     public let number: Int
 
-    /// What ended the attempts before, in order.
+    /// The errors of the attempts before it, in order.
     public let earlierErrors: [UploadError]
 }

@@ -8,20 +8,20 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What is logged of an upload: never the value of a field, and of header fields only values that are no secrets.
+/// The log of an upload: never the value of a field, and of header fields only values that are not secret.
 struct UploadLog: Sendable {
     private let logger: Logger?
 
     /// - Parameters:
-    ///   - logger: Where the lines go, if anywhere.
-    ///   - id: By which the lines of one upload belong together.
+    ///   - logger: The logger; `nil` logs nothing.
+    ///   - id: The `upload-id` of all lines.
     init(_ logger: Logger?, id: @autoclosure () -> String) {
         var logger = logger
         logger?[metadataKey: "upload-id"] = "\(id())"
         self.logger = logger
     }
 
-    /// - Parameter isSecret: Whether whoever knows the request's path could change what the server has.
+    /// - Parameter isSecret: Whether the path is secret, because knowing it is enough to change what the server has.
     func sending(_ request: UploadRequest, attempt: Int, isSecret: Bool = false) {
         guard let logger, logger.logLevel <= .debug else { return }
         let url = isSecret ? "\(request.url.scheme ?? "")://\(request.url.address)/…" : request.url.withoutSecrets
@@ -35,16 +35,16 @@ struct UploadLog: Sendable {
             ])
     }
 
-    func answered(_ response: UploadResponse) {
+    func responded(_ response: UploadResponse) {
         logger?.debug(
-            "The server answered",
+            "The server responded",
             metadata: [
                 "status": "\(response.status.code)", "bytes-sent": "\(response.bytesSent)",
                 "header-fields": .array(response.headerFields.map { "\($0.withoutSecrets)" }),
             ])
     }
 
-    /// The message is not logged: it may hold what the server quotes from the form.
+    /// The message is not logged: it may contain what the server quotes from the form.
     func failed(_ error: UploadError) {
         var metadata: Logger.Metadata = [
             "attempt": "\(error.attempts)", "code": "\(error.code)", "delivery": "\(error.delivery.rawValue)",
@@ -60,14 +60,14 @@ struct UploadLog: Sendable {
 }
 
 extension URL {
-    /// Scheme, host, port and path: user names, passwords and queries are left out.
+    /// Scheme, host, port and path, without user name, password and query.
     fileprivate var withoutSecrets: String {
         "\(scheme ?? "")://\(address)\(path(percentEncoded: true))"
     }
 }
 
 extension HTTPField {
-    /// The field as a log may show it. Names of secrets cannot be listed, those that hold none can.
+    /// The field as it is logged: with its value only if its name is known to contain no secrets.
     fileprivate var withoutSecrets: String {
         "\(name): \(Self.open.contains(name.canonicalName) ? value : "…")"
     }

@@ -3,26 +3,25 @@ public import HTTPTypes
 public import PostcardForm
 
 extension UploadClient {
-    /// Sends a form and keeps a `Foundation.Progress` up to date, such as a progress bar of UIKit or AppKit observes.
+    /// Sends a form and updates a `Foundation.Progress`, such as one observed by a progress bar of UIKit or AppKit.
     ///
     /// ```swift
     /// bar.observedProgress = progress
     /// let response = try await client.upload(form, to: url, reportingTo: progress)
     /// ```
     ///
-    /// Each part of the form becomes a child, in the form's order, whose unit is the byte. `progress` counts their
-    /// content, and one unit more for the server's answer; it carries the throughput in bytes a second and the time that
-    /// is left. Cancelling it cancels the upload. It never falls: while a retry sends again what was sent, it stands
-    /// still.
+    /// Each part of the form becomes a child, in order, counted in bytes. `progress` counts their content, and one more
+    /// unit for the server's response; it has the throughput in bytes per second and the remaining time. Cancelling it
+    /// cancels the upload. It never falls: while a retry sends bytes again, it does not change.
     ///
     /// - Parameters:
     ///   - form: The form.
-    ///   - url: Where it goes, `http` or `https`.
-    ///   - method: POST unless given.
+    ///   - url: Where it is sent, `http` or `https`.
+    ///   - method: The request's method. Defaults to POST.
     ///   - headerFields: Further header fields.
-    ///   - progress: One of its own for each upload, which may be the child of another.
-    /// - Returns: The answer, whose status is one of ``acceptedStatuses``.
-    /// - Throws: What ``upload(_:to:method:headerFields:progress:)`` throws; `CancellationError` where the progress is
+    ///   - progress: A progress for this upload alone, which may be the child of another.
+    /// - Returns: The response, whose status is one of ``ResponseOptions/acceptedStatuses``.
+    /// - Throws: What ``upload(_:to:method:headerFields:progress:)`` throws; `CancellationError` if the progress is
     ///   cancelled.
     @discardableResult
     public func upload(
@@ -48,5 +47,60 @@ extension UploadClient {
         } onCancel: {
             task.cancel()
         }
+    }
+}
+
+/// A progress with a child for each part of a form, counted in bytes, and one unit for the server's response: a finished
+/// progress cannot be cancelled, but an upload waiting for its response can.
+private struct ProgressTree {
+    private let root: Progress
+    private var children: [Progress]?
+
+    init(_ root: Progress) {
+        self.root = root
+        root.kind = .file
+    }
+
+    /// Updates the tree. The children are made at the first step, which knows the parts.
+    mutating func note(_ progress: UploadProgress) {
+        let parts = progress.parts
+        for (child, part) in zip(children ?? addChildren(for: parts), parts) { update(child, with: part) }
+        root.setUserInfoObject(progress.bytesPerSecond.map { Int(clamping: Int64($0)) }, forKey: .throughputKey)
+        root.setUserInfoObject(progress.timeRemaining.map { $0 / .seconds(1) }, forKey: .estimatedTimeRemainingKey)
+    }
+
+    /// Finishes the tree. The server may have responded before the whole form was sent, so the children are finished too.
+    func finish() {
+        for child in children ?? [] where !child.isFinished {
+            child.totalUnitCount = max(child.totalUnitCount, child.completedUnitCount, 1)
+            child.completedUnitCount = child.totalUnitCount
+        }
+        root.completedUnitCount = root.totalUnitCount
+    }
+
+    private mutating func addChildren(for parts: [UploadProgress.Part]) -> [Progress] {
+        let pending = parts.map { units(of: $0) ?? 1 }
+        root.totalUnitCount = pending.reduce(1, +)
+        let added = zip(parts, pending).map { part, pending in
+            let child = Progress(totalUnitCount: units(of: part) ?? -1)
+            child.kind = .file
+            root.addChild(child, withPendingUnitCount: pending)
+            return child
+        }
+        children = added
+        return added
+    }
+
+    /// Never reduces the progress: bytes that a retry sends again count once.
+    private func update(_ child: Progress, with part: UploadProgress.Part) {
+        guard !child.isFinished else { return }
+        if let units = units(of: part), child.totalUnitCount != units { child.totalUnitCount = units }
+        let sent = part.totalBytes == 0 && part.hasBegun ? 1 : part.bytesSent
+        if sent > child.completedUnitCount { child.completedUnitCount = sent }
+    }
+
+    /// A part without content counts as one byte: a progress without units never finishes.
+    private func units(of part: UploadProgress.Part) -> Int64? {
+        part.totalBytes.map { max($0, 1) }
     }
 }

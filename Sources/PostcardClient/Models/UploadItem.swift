@@ -4,7 +4,7 @@ public import HTTPTypes
 public import Observation
 public import PostcardForm
 
-/// One upload as a row of a list shows it.
+/// One upload, for a row of a list.
 ///
 /// ```swift
 /// struct Row: View {
@@ -17,34 +17,34 @@ public import PostcardForm
 /// }
 /// ```
 ///
-/// An item that nobody holds any more cancels its upload.
+/// An item cancels its upload when it is deallocated.
 @Observable @MainActor
 public final class UploadItem: Identifiable {
-    /// By which a list tells it from others.
+    /// The identity of the item in a list.
     public nonisolated let id = UUID()
 
-    /// What it is called on the screen.
+    /// The name on the screen.
     public let name: String
 
-    /// How it stands.
+    /// The state of the upload.
     public private(set) var state = State.waiting
 
-    /// How far the present attempt is; `nil` before its first byte.
+    /// The progress of the current attempt; `nil` before its first byte.
     public private(set) var progress: UploadProgress?
 
-    /// How an upload stands.
+    /// The state of an upload.
     public enum State: Sendable {
-        /// It has not begun, or waits for its turn.
+        /// It has not started, or waits for others to end.
         case waiting
-        /// The form's files are looked at.
+        /// The form's files are checked.
         case preparing
-        /// There is no network; it goes on when there is one.
+        /// There is no network; the upload continues when there is one.
         case waitingForNetwork
         /// The form is being sent.
         case sending
-        /// The whole form has been sent, and the server has not answered yet.
-        case awaitingAnswer
-        /// An attempt failed, and the next one comes after a while.
+        /// The whole form was sent, and the server has not responded yet.
+        case awaitingResponse
+        /// An attempt failed; the next one starts after a delay.
         case retrying(UploadRetry)
         /// The server has accepted the form.
         case done(UploadResponse)
@@ -56,18 +56,18 @@ public final class UploadItem: Identifiable {
 
     @ObservationIgnored private let events: UploadEvents
     @ObservationIgnored private var task: Task<Void, Never>?
-    /// Says whose turn it is, where the item is one of a list's.
+    /// Decides when the item starts, if it belongs to a list.
     @ObservationIgnored weak var list: UploadList?
 
     /// Makes an item, which waits until ``start()`` is called.
     ///
     /// - Parameters:
     ///   - form: The form.
-    ///   - url: Where it goes, `http` or `https`.
-    ///   - name: What it is called on the screen; the name of the form's first file unless given.
-    ///   - client: Who sends it.
-    ///   - headerFields: Further header fields. An `Idempotency-Key` is set unless there is one, so that a server
-    ///     can tell that a retry is the same upload.
+    ///   - url: Where it is sent, `http` or `https`.
+    ///   - name: The name on the screen. Defaults to the name of the form's first file.
+    ///   - client: The client that sends it.
+    ///   - headerFields: Further header fields. An `Idempotency-Key` is added if there is none, so that a server can tell
+    ///     that a retry is the same upload.
     public convenience init(
         _ form: MultipartForm, to url: URL, name: String? = nil, client: UploadClient = UploadClient(),
         headerFields: HTTPFields = HTTPFields()
@@ -80,9 +80,9 @@ public final class UploadItem: Identifiable {
     /// Makes an item of an upload's events, which waits until ``start()`` is called.
     ///
     /// - Parameters:
-    ///   - events: The upload; ``retry()`` iterates over them anew, with the same `Idempotency-Key`, so that a server
-    ///     can tell that it is the same upload.
-    ///   - name: What it is called on the screen.
+    ///   - events: The upload. ``retry()`` iterates over them again, with the same `Idempotency-Key`, so that a server can
+    ///     tell that it is the same upload.
+    ///   - name: The name on the screen.
     public init(_ events: UploadEvents, name: String) {
         self.events = events.under(IdempotencyKey())
         self.name = name
@@ -92,19 +92,19 @@ public final class UploadItem: Identifiable {
         task?.cancel()
     }
 
-    /// The share of the body that was sent, from 0 to 1; `nil` where its length is not known.
+    /// The fraction of the body sent, from 0 to 1; `nil` if its length is not known.
     public var fraction: Double? {
         if case .done = state { return 1 }
         return progress.map(\.fraction) ?? 0
     }
 
-    /// How fast it goes; `nil` where it does not, or that cannot be told yet.
+    /// The current speed; `nil` if nothing is being sent, or too little to measure it.
     public var bytesPerSecond: Double? { isSending ? progress?.bytesPerSecond : nil }
 
-    /// How long the rest takes at that speed, the server's answer not counted; `nil` where that cannot be told.
+    /// How long the rest will take at that speed, without the server's response; `nil` if that is not known.
     public var timeRemaining: Duration? { isSending ? progress?.timeRemaining : nil }
 
-    /// Why it failed, or why it is tried again.
+    /// Why the upload failed, or why it is tried again.
     public var error: (any Error)? {
         switch state {
         case .failed(let error): error
@@ -113,22 +113,22 @@ public final class UploadItem: Identifiable {
         }
     }
 
-    /// Whether it has ended, well or not.
+    /// Whether the upload has ended, successfully or not.
     public var isOver: Bool {
         switch state {
         case .done, .failed, .cancelled: true
-        case .waiting, .preparing, .waitingForNetwork, .sending, .awaitingAnswer, .retrying: false
+        case .waiting, .preparing, .waitingForNetwork, .sending, .awaitingResponse, .retrying: false
         }
     }
 
-    /// Whether it has begun and has not ended.
+    /// Whether the upload has started and not ended.
     var isRunning: Bool { task != nil }
 
     private var isSending: Bool {
         if case .sending = state { true } else { false }
     }
 
-    /// Begins it, unless it has begun.
+    /// Starts the upload, unless it has started.
     public func start() {
         guard case .waiting = state, task == nil else { return }
         state = .preparing
@@ -142,26 +142,26 @@ public final class UploadItem: Identifiable {
         }
     }
 
-    /// Ends it. One that is over stays what it is.
+    /// Cancels the upload. Does nothing if it is over.
     public func cancel() {
         if let task { return task.cancel() }
         if case .waiting = state { state = .cancelled }
     }
 
-    /// Sends it again, where it failed or was cancelled. What the server has accepted is never sent again.
+    /// Sends the form again if it failed or was cancelled. A form that the server has accepted is never sent again.
     public func retry() {
         switch state {
         case .failed(let error):
             if (error as? UploadError)?.delivery == .accepted { return }
         case .cancelled: break
-        case .waiting, .preparing, .waitingForNetwork, .sending, .awaitingAnswer, .retrying, .done: return
+        case .waiting, .preparing, .waitingForNetwork, .sending, .awaitingResponse, .retrying, .done: return
         }
         state = .waiting
         progress = nil
         if let list { list.fill() } else { start() }
     }
 
-    /// Waits until it has ended, well or not; of one that has not begun, it returns at once.
+    /// Waits until the upload has ended, successfully or not. Returns at once if it has not started.
     public func finish() async {
         await task?.value
     }
@@ -172,7 +172,7 @@ public final class UploadItem: Identifiable {
         case .preparing: state = .preparing
         case .waitingForNetwork: state = .waitingForNetwork
         case .sending: state = .sending
-        case .awaitingAnswer: state = .awaitingAnswer
+        case .awaitingResponse: state = .awaitingResponse
         case .retrying(let retry): state = .retrying(retry)
         case .done(let response): state = .done(response)
         }

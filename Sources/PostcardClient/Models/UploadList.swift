@@ -4,7 +4,7 @@ public import HTTPTypes
 public import Observation
 public import PostcardForm
 
-/// The uploads that a screen shows, a few of them under way at a time.
+/// The uploads of a screen, a few of them running at a time.
 ///
 /// ```swift
 /// @State private var uploads = UploadList()
@@ -13,35 +13,36 @@ public import PostcardForm
 ///     .onChange(of: photos) { for photo in photos { uploads.add(form(of: photo), to: url) } }
 /// ```
 ///
-/// A list that nobody holds any more lets go of its items, and with them of their uploads.
+/// A list releases its items when it is deallocated, which cancels their uploads.
 @Observable @MainActor
 public final class UploadList {
     /// The uploads, in the order in which they were added.
     public private(set) var items: [UploadItem] = []
 
-    /// Who sends them.
+    /// The client that sends the forms.
     public let client: UploadClient
 
-    /// The most uploads at a time.
+    /// The maximum number of uploads at a time.
     public let concurrency: Int
 
     /// Makes an empty list.
     ///
     /// - Parameters:
-    ///   - client: Who sends the forms.
-    ///   - concurrency: The most uploads at a time, 3 unless given: on a phone's network more are seldom faster.
+    ///   - client: The client that sends the forms.
+    ///   - concurrency: The maximum number of uploads at a time. Defaults to 3; on a phone's network more are seldom
+    ///     faster.
     public init(client: UploadClient = UploadClient(), concurrency: Int = 3) {
         self.client = client
         self.concurrency = max(concurrency, 1)
     }
 
-    /// Adds an upload, which begins when its turn has come.
+    /// Adds an upload, which starts when fewer than ``concurrency`` are running.
     ///
     /// - Parameters:
     ///   - form: The form.
-    ///   - url: Where it goes, `http` or `https`.
-    ///   - name: What it is called on the screen; the name of the form's first file unless given.
-    ///   - headerFields: Further header fields. An `Idempotency-Key` is set unless there is one.
+    ///   - url: Where it is sent, `http` or `https`.
+    ///   - name: The name on the screen. Defaults to the name of the form's first file.
+    ///   - headerFields: Further header fields. An `Idempotency-Key` is added if there is none.
     @discardableResult
     public func add(
         _ form: MultipartForm, to url: URL, name: String? = nil, headerFields: HTTPFields = HTTPFields()
@@ -53,33 +54,33 @@ public final class UploadList {
         return item
     }
 
-    /// The share of all that was sent, each upload counting the same, from 0 to 1. Those that failed or were cancelled
-    /// count with what they had sent.
+    /// The fraction of all uploads sent, from 0 to 1; each upload counts the same. Failed and cancelled ones count with
+    /// what they had sent.
     public var fraction: Double {
         guard !items.isEmpty else { return 0 }
         return items.reduce(0) { $0 + ($1.fraction ?? 0) } / Double(items.count)
     }
 
-    /// How fast the uploads go together.
+    /// The current speed of all uploads together.
     public var bytesPerSecond: Double {
         items.reduce(0) { $0 + ($1.bytesPerSecond ?? 0) }
     }
 
-    /// Ends all uploads that are not over.
+    /// Cancels all uploads that are not over.
     public func cancelAll() {
-        // Those that wait first: otherwise they would get the turn of those that end.
+        // First those that wait: otherwise they would start when others end.
         for item in items where !item.isRunning { item.cancel() }
         for item in items { item.cancel() }
     }
 
-    /// Sends again what failed; what was cancelled stays cancelled.
+    /// Sends failed forms again, but not cancelled ones.
     public func retryFailed() {
         for item in items {
             if case .failed = item.state { item.retry() }
         }
     }
 
-    /// Takes an upload off the list; one under way is cancelled.
+    /// Removes an upload from the list, and cancels it.
     public func remove(_ item: UploadItem) {
         guard let index = items.firstIndex(where: { $0.id == item.id }) else { return }
         items.remove(at: index)
@@ -88,12 +89,12 @@ public final class UploadList {
         fill()
     }
 
-    /// Takes off the list what the server has accepted.
+    /// Removes the uploads that the server has accepted.
     public func removeDone() {
         items.removeAll { if case .done = $0.state { true } else { false } }
     }
 
-    /// Waits until all uploads have ended, those added meanwhile included.
+    /// Waits until all uploads have ended, including those added meanwhile.
     public func finish() async {
         while true {
             fill()
@@ -102,7 +103,7 @@ public final class UploadList {
         }
     }
 
-    /// Begins those that wait, as far as there is room.
+    /// Starts waiting uploads, up to ``concurrency``.
     func fill() {
         var room = concurrency - items.count(where: \.isRunning)
         for item in items where room > 0 && !item.isRunning {

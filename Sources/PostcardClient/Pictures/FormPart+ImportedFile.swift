@@ -55,7 +55,7 @@ extension FormPart {
         } catch is CancellationError {
             throw CancellationError()
         } catch {
-            throw PictureError.notLoadable("The file \(url.lastPathComponent)", underlying: error)
+            throw PictureError.notLoadable("The file \(url.lastPathComponent)", underlyingError: error)
         }
         self.init(
             name: name, filename: filename ?? PictureName.imported(url.lastPathComponent, as: copy.lastPathComponent),

@@ -50,7 +50,9 @@ extension NSItemProvider {
                 result.finish(
                     Result {
                         if progress?.isCancelled == true { throw CancellationError() }
-                        guard let file else { throw PictureError.notLoadable("The item's file", underlying: error) }
+                        guard let file else {
+                            throw PictureError.notLoadable("The item's file", underlyingError: error)
+                        }
                         return try .loaded(
                             file, named: name, suggestedName: suggestedName, type: type, to: folder, metadata: metadata)
                     })

@@ -52,7 +52,7 @@ extension PHAsset {
         do {
             file = try ReceivedFile(at: LoadedFile.place(in: folder, for: pictureName.filename))
         } catch {
-            throw PictureError.notLoadable("The photo library's file", underlying: error)
+            throw PictureError.notLoadable("The photo library's file", underlyingError: error)
         }
         try await resource.write(to: file, downloading: downloads, reportingTo: progress)
         return FormPart(
@@ -93,7 +93,7 @@ extension PHAssetResource {
             throw CancellationError()
         } catch {
             file.discard()
-            throw PictureError.notLoadable("The photo library's file", underlying: error)
+            throw PictureError.notLoadable("The photo library's file", underlyingError: error)
         }
         progress.completedUnitCount = 1000
     }

@@ -44,7 +44,7 @@ extension FormPart {
                 content: .file(try LoadedFile.copy(file, to: folder)),
                 metadata: type.kind == .image || type.kind == .movie ? metadata : .asIs)
         } catch {
-            throw .notLoadable("The item's file", underlying: error)
+            throw .notLoadable("The item's file", underlyingError: error)
         }
     }
 }

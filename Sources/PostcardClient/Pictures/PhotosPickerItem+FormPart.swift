@@ -32,7 +32,7 @@ extension PhotosPickerItem {
         named name: String, metadata: MetadataPolicy = .withoutLocation, in folder: URL? = nil
     ) async throws -> FormPart {
         guard let picked = try await loadTransferable(type: PickedFile.self) else {
-            throw PictureError.notLoadable("The picked item", underlying: nil)
+            throw PictureError.notLoadable("The picked item", underlyingError: nil)
         }
         var file = picked.url
         if let folder {

@@ -6,7 +6,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A picture or a file could not be made into a part of a form.
+/// Why a picture or a file could not be made into a part of a form.
 public struct PictureError: Error, Sendable, CustomStringConvertible {
     /// The kind of failure; stable across versions.
     public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
@@ -22,7 +22,7 @@ public struct PictureError: Error, Sendable, CustomStringConvertible {
         public static let notEncodable = Code(rawValue: "not-encodable")
         /// The item offers no file: it is a link or a folder, for example.
         public static let noFile = Code(rawValue: "no-file")
-        /// Loading the item's file failed; ``PictureError/underlying`` is the system's error.
+        /// Loading the item's file failed; ``PictureError/underlyingError`` is the system's error.
         public static let notLoadable = Code(rawValue: "not-loadable")
         /// The item of the photo library has no file of the version and component that were asked for.
         public static let noSuchVersion = Code(rawValue: "no-such-version")
@@ -33,45 +33,49 @@ public struct PictureError: Error, Sendable, CustomStringConvertible {
     /// The kind of failure.
     public let code: Code
 
-    /// What happened and what to do.
+    /// What happened.
     public let message: String
 
+    /// What to do.
+    public let advice: String?
+
     /// The system's error, if there is one.
-    public let underlying: (any Error)?
+    public let underlyingError: (any Error)?
 
-    public var description: String { message }
+    public var description: String { advice.map { "\(message) \($0)" } ?? message }
 
-    private init(_ code: Code, _ message: String, underlying: (any Error)? = nil) {
+    private init(_ code: Code, _ message: String, advice: String, underlyingError: (any Error)? = nil) {
         self.code = code
         self.message = message
-        self.underlying = underlying
+        self.advice = advice
+        self.underlyingError = underlyingError
     }
 
     static func notEncodable(_ encoding: PictureEncoding) -> PictureError {
         PictureError(
             .notEncodable,
-            "The picture cannot be encoded as \(encoding.contentType): it has no pixels, or too many. "
-                + "Check that it was loaded.")
+            "The picture cannot be encoded as \(encoding.contentType): it has no pixels, or too many.",
+            advice: "Check that it was loaded.")
     }
 
     static func noFile(offered identifiers: [String]) -> PictureError {
         let list = identifiers.isEmpty ? "nothing" : identifiers.joined(separator: ", ")
         return PictureError(
-            .noFile, "The item offers no file, only \(list). Ask it for its text, link or image instead.")
+            .noFile, "The item offers no file, only \(list).", advice: "Load its text, link or image instead.")
     }
 
-    static func notLoadable(_ what: String, underlying: (any Error)?) -> PictureError {
-        let reason = underlying.map { ": \($0)" } ?? ""
+    static func notLoadable(_ what: String, underlyingError: (any Error)?) -> PictureError {
+        let reason = underlyingError.map { ": \($0)" } ?? ""
         return PictureError(
-            .notLoadable, "\(what) could not be loaded\(reason). Check the network and the free space, and try again.",
-            underlying: underlying)
+            .notLoadable, "\(what) could not be loaded\(reason).",
+            advice: "Check the network and the free space, and try again.", underlyingError: underlyingError)
     }
 
     static func noSuchVersion(_ version: PhotoVersion, _ component: PhotoComponent) -> PictureError {
         PictureError(
             .noSuchVersion,
-            "The photo library has no file for the \(version) version of this item (\(component)). "
-                + "Ask for another version.")
+            "The photo library has no file for the \(version) version of this item (\(component)).",
+            advice: "Request another version.")
     }
 }
 
@@ -79,6 +83,6 @@ extension PictureError: LocalizedError {
     /// What happened, in the user's language on Apple platforms; the same as ``message`` elsewhere.
     public var errorDescription: String? { localizedMessage.localized ?? message }
 
-    /// What to do, in the user's language on Apple platforms; `nil` elsewhere.
-    public var recoverySuggestion: String? { localizedAdvice.localized }
+    /// What to do, in the user's language on Apple platforms; the same as ``advice`` elsewhere.
+    public var recoverySuggestion: String? { localizedAdvice.localized ?? advice }
 }

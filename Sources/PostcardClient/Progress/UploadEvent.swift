@@ -4,29 +4,29 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// A step of an upload, as ``UploadClient/events(of:to:method:headerFields:)`` tells it.
+/// An event of an upload, from ``UploadClient/events(of:to:method:headerFields:)``.
 ///
-/// An upload that succeeds is told as `preparing`, any number of the others, and `done`. One that fails ends with
-/// the error that is thrown.
+/// A successful upload begins with `preparing` and ends with `done`, with any number of other events between them. A
+/// failed one ends with the error that is thrown.
 public enum UploadEvent: Sendable {
-    /// The form's files are looked at, and nothing is sent yet. Told once, first.
+    /// The form's files are checked, and nothing is sent yet. Always the first event.
     case preparing
-    /// There is no network; the upload goes on by itself when there is one.
+    /// There is no network; the upload continues when there is one.
     case waitingForNetwork
-    /// The form is being sent. Told no more often than ``UploadClient/progressInterval`` says, but always at an
-    /// attempt's first step, at the end of each part, and when all has been sent.
+    /// The form is being sent. Reported at most once per ``ReportingOptions/progressInterval``, but always at an
+    /// attempt's first step, at the end of each part, and when everything was sent.
     case sending(UploadProgress)
-    /// The whole form has been sent and the server has not answered yet.
-    case awaitingAnswer(UploadProgress)
-    /// An attempt failed; the next one is made after a while.
+    /// The whole form was sent, and the server has not responded yet.
+    case awaitingResponse(UploadProgress)
+    /// An attempt failed; the next one starts after a delay.
     case retrying(UploadRetry)
-    /// The server has accepted the form. Told last.
+    /// The server has accepted the form. Always the last event.
     case done(UploadResponse)
 
-    /// How far the upload is, for the two events that say so.
+    /// The progress of the upload, for the two events that have it.
     public var progress: UploadProgress? {
         switch self {
-        case .sending(let progress), .awaitingAnswer(let progress): progress
+        case .sending(let progress), .awaitingResponse(let progress): progress
         case .preparing, .waitingForNetwork, .retrying, .done: nil
         }
     }
@@ -34,16 +34,16 @@ public enum UploadEvent: Sendable {
 
 /// Why an upload is tried again, and when.
 public struct UploadRetry: Sendable {
-    /// What ended the attempt before.
+    /// The error that the last attempt failed with.
     public let error: UploadError
 
-    /// Which attempt comes next, from 2.
+    /// The number of the next attempt, from 2.
     public let nextAttempt: Int
 
-    /// How long the upload waits before it.
+    /// The delay before it.
     public let delay: Duration
 
-    /// When that is, by this machine's clock.
+    /// When it starts, by this machine's clock.
     public let date: Date
 
     init(after error: UploadError, nextAttempt: Int, delay: Duration) {

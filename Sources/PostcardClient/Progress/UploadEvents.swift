@@ -1,4 +1,6 @@
-/// The steps of an upload, told while it goes on.
+import Synchronization
+
+/// The events of an upload, as they happen.
 ///
 /// ```swift
 /// for try await event in client.events(of: form, to: url) {
@@ -11,16 +13,14 @@
 /// }
 /// ```
 ///
-/// Every iteration is an upload of its own: it begins with the first event that is asked for. Whoever leaves the loop
-/// before its end cancels the upload, and so does the cancellation of the task that iterates. A reader that is slower
-/// than the upload misses progress that is out of date, and nothing else.
+/// Each iteration is an upload of its own, which starts when the first event is requested. Leaving the loop early
+/// cancels the upload, and so does cancelling the task that iterates. A loop slower than the upload misses outdated
+/// progress, and nothing else.
 public struct UploadEvents: AsyncSequence, Sendable {
     public typealias Element = UploadEvent
 
-    /// Does an upload under a key of its own, or the given one, and tells of every step but `done`.
-    typealias Upload =
-        @Sendable (_ key: IdempotencyKey?, _ tell: @escaping @Sendable (UploadEvent) -> Void) async throws ->
-        UploadResponse
+    /// Performs an upload with the given key, or one of its own, and puts all events except `done` into a queue.
+    typealias Upload = @Sendable (_ key: IdempotencyKey?, _ events: UploadEventQueue) async throws -> UploadResponse
 
     private let upload: Upload
     private var key: IdempotencyKey?
@@ -29,8 +29,8 @@ public struct UploadEvents: AsyncSequence, Sendable {
         self.upload = upload
     }
 
-    /// The same steps, where every iteration is the same upload to a server that heeds an `Idempotency-Key`. A key that
-    /// the request has of its own stays.
+    /// The same events, with one `Idempotency-Key` for all iterations, so that a server that honors it can tell that
+    /// they are the same upload. A key in the request's own header fields takes precedence.
     func under(_ key: IdempotencyKey) -> UploadEvents {
         var events = self
         events.key = key
@@ -41,22 +41,22 @@ public struct UploadEvents: AsyncSequence, Sendable {
         Iterator { [upload, key] in try await upload(key, $0) }
     }
 
-    /// One upload under way.
+    /// One upload in progress.
     public struct Iterator: AsyncIteratorProtocol {
         private let run: Run
 
-        init(_ upload: @escaping @Sendable (@escaping @Sendable (UploadEvent) -> Void) async throws -> UploadResponse) {
+        fileprivate init(_ upload: @escaping Run.Upload) {
             run = Run(upload)
         }
 
-        /// The next step; `nil` behind `done`.
+        /// The next event; `nil` after `done`.
         ///
         /// - Throws: What ``UploadClient/upload(_:to:method:headerFields:progress:)`` throws.
         public mutating func next() async throws -> UploadEvent? {
             try await run.next()
         }
 
-        /// The next step; `nil` behind `done`.
+        /// The next event; `nil` after `done`.
         ///
         /// - Throws: What ``UploadClient/upload(_:to:method:headerFields:progress:)`` throws.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws -> UploadEvent? {
@@ -64,13 +64,15 @@ public struct UploadEvents: AsyncSequence, Sendable {
         }
     }
 
-    /// Begins an upload when it is first asked for a step, and ends it when nobody asks any more.
-    private final class Run {
-        private let upload: @Sendable (@escaping @Sendable (UploadEvent) -> Void) async throws -> UploadResponse
+    /// Starts an upload when the first event is requested, and cancels it when no one can request another.
+    fileprivate final class Run {
+        typealias Upload = @Sendable (UploadEventQueue) async throws -> UploadResponse
+
+        private let upload: Upload
         private let queue = UploadEventQueue()
         private var task: Task<Void, Never>?
 
-        init(_ upload: @escaping @Sendable (@escaping @Sendable (UploadEvent) -> Void) async throws -> UploadResponse) {
+        init(_ upload: @escaping Upload) {
             self.upload = upload
         }
 
@@ -90,16 +92,96 @@ public struct UploadEvents: AsyncSequence, Sendable {
 
         private func start() -> Task<Void, Never> {
             if let task { return task }
-            let begun = Task { [upload, queue] in
+            let started = Task { [upload, queue] in
                 do {
-                    queue.put(.done(try await upload(queue.put)))
-                    queue.end(nil)
+                    queue.put(.done(try await upload(queue)))
+                    queue.finish()
                 } catch {
-                    queue.end(error)
+                    queue.finish(throwing: error)
                 }
             }
-            task = begun
-            return begun
+            task = started
+            return started
+        }
+    }
+}
+
+/// The events of an upload that were not received yet: one task at a time puts them in, one takes them out.
+///
+/// Progress replaces earlier progress that was not received yet, except milestones such as the end of a part. All other
+/// events are kept; there are a few for each attempt.
+final class UploadEventQueue: Sendable {
+    private let state = Mutex(State())
+
+    private struct State {
+        var events: [UploadEvent] = []
+        /// Whether the last event may be replaced by the next progress.
+        var isLastReplaceable = false
+        var end: End?
+        var waiting: CheckedContinuation<UploadEvent?, any Error>?
+    }
+
+    private enum End {
+        case finished
+        case failed(any Error)
+    }
+
+    /// Adds an event.
+    ///
+    /// - Parameter isReplaceable: Whether later progress makes it worthless.
+    func put(_ event: UploadEvent, isReplaceable: Bool = false) {
+        let waiting = state.withLock { state -> CheckedContinuation<UploadEvent?, any Error>? in
+            if let waiting = state.waiting.take() { return waiting }
+            if case .sending = event, state.isLastReplaceable, !state.events.isEmpty {
+                state.events[state.events.count - 1] = event
+            } else {
+                state.events.append(event)
+            }
+            state.isLastReplaceable = isReplaceable
+            return nil
+        }
+        waiting?.resume(returning: event)
+    }
+
+    /// Says that there are no more events.
+    ///
+    /// - Parameter error: What the upload failed with; `nil` if it succeeded.
+    func finish(throwing error: (any Error)? = nil) {
+        let waiting = state.withLock { state in
+            let waiting = state.waiting.take()
+            // An error is thrown once: to the task that waits, or to the next that asks.
+            state.end = waiting == nil ? error.map { .failed($0) } ?? .finished : .finished
+            return waiting
+        }
+        guard let waiting else { return }
+        if let error { waiting.resume(throwing: error) } else { waiting.resume(returning: nil) }
+    }
+
+    /// Takes the next event, waiting for it; `nil` after the last one.
+    ///
+    /// - Throws: What the upload failed with, once; after that there are no more events.
+    func next() async throws -> UploadEvent? {
+        try await withCheckedThrowingContinuation { continuation in
+            let result = state.withLock { state -> Result<UploadEvent?, any Error>? in
+                if !state.events.isEmpty { return .success(state.events.removeFirst()) }
+                switch state.end {
+                case .failed(let error):
+                    state.end = .finished
+                    return .failure(error)
+                case .finished: return .success(nil)
+                case nil:
+                    state.waiting = continuation
+                    return nil
+                }
+            }
+            if let result { continuation.resume(with: result) }
+        }
+    }
+
+    /// Calls a closure with all progress until the upload has ended, outside of any lock.
+    func deliver(to progress: @Sendable (UploadProgress) -> Void) async {
+        while let event = try? await next() {
+            if case .sending(let step) = event { progress(step) }
         }
     }
 }

@@ -2,43 +2,44 @@ import PostcardForm
 
 /// How far an upload is: as a whole, and part by part.
 ///
-/// Within an attempt the numbers never fall. The bytes are those of the body, and "sent" means handed to the
-/// connection: what the system still holds in its buffers counts as sent.
+/// Within an attempt the numbers never fall. The bytes are those of the body. "Sent" means handed to the connection:
+/// bytes in the system's buffers count as sent.
 public struct UploadProgress: Sendable {
-    /// Which attempt it is, from 1. A retry begins at 0 bytes again, unless it goes on where the one before was cut.
+    /// The number of the attempt, from 1. A retry begins at 0 bytes again, unless it resumes the attempt before.
     public let attempt: Int
 
-    /// The number of the body's bytes sent, the form's own framing included.
-    public var bytesSent: Int64 { body.bytesSent }
+    /// The number of bytes of the body sent, the form's delimiters and headers included.
+    public let bytesSent: Int64
 
-    /// The number of bytes of the whole body; `nil` where it holds a stream whose length is not known beforehand
-    /// and has not come to its end.
+    /// The number of bytes of the whole body; `nil` until the end of a stream of unknown length was read.
     public let totalBytes: Int64?
 
-    /// How fast it went during the last three seconds; `nil` at the beginning, when that cannot be told.
+    /// The average speed over the last three seconds, in bytes per second; `nil` at the beginning.
     public let bytesPerSecond: Double?
 
-    /// How long the rest takes at that speed; `nil` where the speed or the length of the body is not known, and where it
-    /// would be more than a year. The time that the server takes to answer comes on top.
+    /// How long the rest will take at that speed; `nil` if the speed or the length is not known, or if it is more than a
+    /// year. The time that the server takes to respond is not included.
     public let timeRemaining: Duration?
 
-    private let body: BodyProgress
-    private let layout: FormLayout
+    private let layouts: [PartLayout]
+
+    /// Where the content of each part is in the body, as far as that is known by now.
+    let contentRanges: [Range<Int64>]
 
     /// How far one part is.
     public struct Part: Sendable, Hashable {
         /// The name of the form's field.
         public let name: String
-        /// The name of the file, where it is one.
+        /// The name of the file; `nil` for a text field.
         public let filename: String?
-        /// The number of bytes of its content that were sent.
+        /// The number of bytes of its content sent.
         public let bytesSent: Int64
-        /// The number of bytes of its content; `nil` for a stream of unknown length that has not come to its end.
+        /// The number of bytes of its content; `nil` until the end of a stream of unknown length was read.
         public let totalBytes: Int64?
-        /// Whether its first byte has had its turn.
+        /// Whether everything before its first byte was sent.
         public let hasBegun: Bool
 
-        /// The share that was sent, from 0 to 1; `nil` where ``totalBytes`` is.
+        /// The fraction sent, from 0 to 1; `nil` if ``totalBytes`` is `nil`.
         public var fraction: Double? {
             guard let totalBytes else { return nil }
             guard totalBytes > 0 else { return hasBegun ? 1 : 0 }
@@ -46,32 +47,90 @@ public struct UploadProgress: Sendable {
         }
     }
 
-    init(attempt: Int, body: BodyProgress, of layout: FormLayout, meter: SpeedMeter = SpeedMeter()) {
+    init(
+        attempt: Int, bytesSent: Int64, totalBytes: Int64?, parts: [PartLayout], contentRanges: [Range<Int64>],
+        meter: SpeedMeter = SpeedMeter()
+    ) {
         self.attempt = attempt
-        self.body = body
-        self.layout = layout
-        totalBytes = layout.contentLength ?? (body.isWhole ? body.bytesSent : nil)
+        self.bytesSent = bytesSent
+        // Of a stream the length is known as soon as it was read, which may be before it was sent.
+        let isKnown = parts.allSatisfy { $0.contentLength != nil } || totalBytes.map { bytesSent >= $0 } ?? false
+        self.totalBytes = isKnown ? totalBytes : nil
+        layouts = parts
+        self.contentRanges = contentRanges
         bytesPerSecond = meter.bytesPerSecond
-        timeRemaining = totalBytes.flatMap { meter.timeRemaining(for: max($0 - body.bytesSent, 0)) }
+        timeRemaining = self.totalBytes.flatMap { meter.timeRemaining(for: max($0 - bytesSent, 0)) }
     }
 
-    /// The share of the body that was sent, from 0 to 1; `nil` where its length is not known.
+    /// The fraction of the body sent, from 0 to 1; `nil` if its length is not known.
     public var fraction: Double? {
         guard let totalBytes, totalBytes > 0 else { return nil }
         return Double(bytesSent) / Double(totalBytes)
     }
 
-    /// Every part of the form, in order. It is worked out when asked for.
+    /// The progress of every part of the form, in order. It is computed at each call.
     public var parts: [Part] {
-        layout.parts.enumerated().map { index, part in
-            let range = index < body.contentRanges.count ? body.contentRanges[index] : nil
-            let hasBegun = range.map { $0.lowerBound <= bytesSent } ?? false
-            let hasEnded = body.hasEnded(index, in: layout)
+        layouts.enumerated().map { index, part in
+            let range = index < contentRanges.count ? contentRanges[index] : nil
             return Part(
                 name: part.name, filename: part.filename,
                 bytesSent: range.map { min(max(bytesSent - $0.lowerBound, 0), $0.upperBound - $0.lowerBound) } ?? 0,
-                totalBytes: part.contentLength ?? (hasEnded ? range.map { $0.upperBound - $0.lowerBound } : nil),
-                hasBegun: hasBegun)
+                totalBytes: part.contentLength ?? (hasEnded(index) ? range.map { $0.upperBound - $0.lowerBound } : nil),
+                hasBegun: range.map { $0.lowerBound <= bytesSent } ?? false)
         }
+    }
+
+    /// Whether the content of a part was sent to its end. That of a stream of unknown length ends where the next part
+    /// begins.
+    func hasEnded(_ index: Int) -> Bool {
+        guard index < contentRanges.count, contentRanges[index].upperBound <= bytesSent else { return false }
+        return layouts[index].contentLength != nil || index + 1 < contentRanges.count
+            || totalBytes.map { bytesSent >= $0 } ?? false
+    }
+}
+
+/// Measures the average speed of the last few seconds.
+package struct SpeedMeter: Sendable {
+    private var samples: [Sample] = []
+
+    private struct Sample {
+        var time: ContinuousClock.Instant
+        var bytes: Int64
+    }
+
+    /// Long enough to even out a connection's bursts, short enough to show a change of the network.
+    private static let window = Duration.seconds(3)
+
+    /// Samples closer together than this are merged, which limits memory and costs no precision.
+    private static let spacing = Duration.milliseconds(100)
+
+    package init() {}
+
+    /// - Parameters:
+    ///   - bytes: How many bytes were sent in total.
+    ///   - time: When; not before the previous sample.
+    package mutating func add(_ bytes: Int64, at time: ContinuousClock.Instant) {
+        let sample = Sample(time: time, bytes: bytes)
+        if samples.count >= 2, time - samples[samples.count - 2].time < Self.spacing {
+            samples[samples.count - 1] = sample
+        } else {
+            samples.append(sample)
+        }
+        while samples.count > 2, time - samples[1].time > Self.window { samples.removeFirst() }
+    }
+
+    /// `nil` until there are two samples.
+    package var bytesPerSecond: Double? {
+        guard let first = samples.first, let last = samples.last else { return nil }
+        let seconds = (last.time - first.time) / Duration.seconds(1)
+        return seconds > 0.01 ? Double(last.bytes - first.bytes) / seconds : nil
+    }
+
+    /// How long a number of bytes takes at this speed; `nil` if there is no speed, or it would take more than a year.
+    func timeRemaining(for bytes: Int64) -> Duration? {
+        if bytes == 0 { return .zero }
+        guard let bytesPerSecond, bytesPerSecond > 0 else { return nil }
+        let seconds = Double(bytes) / bytesPerSecond
+        return seconds < 31_536_000 ? .seconds(seconds) : nil
     }
 }

@@ -1,60 +1,114 @@
 package import PostcardResumption
+import Synchronization
 
-/// Whether and how an upload that was cut goes on where it stopped.
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// How an interrupted upload resumes.
 ///
 /// ```swift
 /// var client = UploadClient()
 /// client.resumption = ResumptionPolicy()
 /// ```
 ///
-/// Where the server speaks "Resumable Uploads for HTTP" (draft-ietf-httpbis-resumable-upload), it keeps what it has of
-/// a form when the connection breaks, says how much that is, and takes the rest. An OPTIONS request asks whether it
-/// does, once for each address within an hour; a server that does not gets an ordinary upload. So do forms
-/// that hold a stream which can be read only once or has no known length.
+/// A server that supports "Resumable Uploads for HTTP" (draft-ietf-httpbis-resumable-upload) keeps what it has of a form
+/// when the connection breaks, says how much that is, and accepts the rest. An OPTIONS request finds out whether it
+/// does, at most once an hour for each address. A server that does not gets an ordinary upload, and so does a form with
+/// a stream that can be read only once or has no known length.
 ///
-/// An upload that goes on is another attempt, with the same `Idempotency-Key`, and its progress goes on too. A file
-/// of the form that has changed in the meantime ends it before another byte is sent. Interceptors adapt the request that
-/// the caller asked for; what they add to its header fields goes with every request of the upload.
+/// A resumed upload is another attempt, with the same `Idempotency-Key`, and its progress continues. If a file of the
+/// form has changed in the meantime, the upload fails before another byte is sent. Interceptors adapt the request that
+/// the caller made; the header fields that they add are sent with every request of the upload.
 public struct ResumptionPolicy: Sendable {
-    /// Whether, when and how often a cut upload goes on. It takes the place of the client's own policy once the server
-    /// is known to resume, and counts only attempts in a row that brought the upload no further.
-    public var retryPolicy: RetryPolicy
+    /// When and how often an interrupted upload resumes. It replaces the client's own policy once the server is known to
+    /// support resumption, and counts only attempts in a row that made no progress.
+    public var retry: RetryPolicy
 
-    /// The smallest body, in bytes, that is worth the two further requests: 1 MiB unless set. Smaller ones are
-    /// ordinary uploads.
+    /// The smallest body, in bytes, that is worth the two further requests. Defaults to 1 MiB. Smaller ones are ordinary
+    /// uploads.
     public var minimumBytes: Int64
 
-    /// Whether the server is told to throw away what it has when the upload's task is cancelled; that takes five seconds
-    /// at the most. Unless set, nothing is sent, and the server keeps it until it expires.
+    /// Whether the server is asked to delete what it has when the upload's task is cancelled, which takes at most five
+    /// seconds. Defaults to `false`: nothing is sent, and the server keeps it until it expires.
     public var deletesCancelledUploads: Bool
 
-    /// How many answers in a row may reject what is sent (409, 404, 410) before the upload fails. Defaults to 5.
+    /// How many responses in a row may reject what is sent (409, 404, 410) before the upload fails. Defaults to 5.
     ///
-    /// Such an answer means that the server has lost what it had, or has another offset than it said. The upload then
-    /// asks for the offset and goes on at once. What the server says about its offset meanwhile is no progress; only an
-    /// accepted request is, or one that was cut.
+    /// Such a response means that the server has lost what it had, or has another offset than it said. The upload then
+    /// asks for the offset and resumes at once. An offset that the server reports meanwhile is not progress; only an
+    /// accepted request is, or one that was interrupted.
     public var maximumRejections = 5
 
-    /// The texts of the draft that are spoken, the one that is tried first first. The last text's header fields are
-    /// those of the standard to be.
+    /// The supported revisions of the draft, most preferred first. The header fields of the last revision are those of
+    /// the future standard.
     package var versions: [ResumptionVersion] = [.interop8, .interop6]
 
-    /// What servers have said; copies of the policy share it.
+    /// What servers have offered; copies of the policy share it.
     let offers = ResumptionOffers()
 
     /// Makes a policy.
     ///
     /// - Parameters:
-    ///   - retryPolicy: Whether, when and how often a cut upload goes on; up to ten attempts in a row that bring it
-    ///     no further unless given.
-    ///   - minimumBytes: The smallest body that is worth it.
-    ///   - deletesCancelledUploads: Whether the server is told when the task is cancelled.
+    ///   - retry: When and how often an interrupted upload resumes. Defaults to up to ten attempts in a row without
+    ///     progress.
+    ///   - minimumBytes: The smallest body that is resumed, in bytes. Defaults to 1 MiB.
+    ///   - deletesCancelledUploads: Whether the server is asked to delete a cancelled upload. Defaults to `false`.
     public init(
-        retryPolicy: RetryPolicy = RetryPolicy(maximumAttempts: 10), minimumBytes: Int64 = 1 << 20,
+        retry: RetryPolicy = RetryPolicy(maximumAttempts: 10), minimumBytes: Int64 = 1 << 20,
         deletesCancelledUploads: Bool = false
     ) {
-        self.retryPolicy = retryPolicy
+        self.retry = retry
         self.minimumBytes = minimumBytes
         self.deletesCancelledUploads = deletesCancelledUploads
+    }
+}
+
+/// How a server supports resumable uploads.
+struct ResumptionOffer: Sendable, Hashable {
+    let version: ResumptionVersion
+    let limits: UploadLimits
+
+    /// Whether an upload of this many bytes can be resumed.
+    func accepts(_ length: Int64) -> Bool {
+        length >= limits.minimumBytes ?? 0 && length <= limits.maximumBytes ?? .max
+    }
+}
+
+/// What servers have offered, so that they are not asked before every form.
+final class ResumptionOffers: Sendable {
+    /// How soon a change of the server is noticed.
+    private static let lifetime = Duration.seconds(3600)
+
+    /// Limits the memory; a server that is forgotten is asked again.
+    private static let maximumCount = 1000
+
+    private struct Entry {
+        /// `nil` if the server does not support resumption.
+        let offer: ResumptionOffer?
+        let time: ContinuousClock.Instant
+    }
+
+    private let entries = Mutex<[String: Entry]>([:])
+
+    /// What is known about an address; `nil` if it must be asked, and `.some(nil)` if it does not support resumption.
+    func known(for url: URL) -> ResumptionOffer?? {
+        entries.withLock { entries in
+            guard let entry = entries[Self.key(url)], .now - entry.time < Self.lifetime else { return nil }
+            return .some(entry.offer)
+        }
+    }
+
+    func note(_ offer: ResumptionOffer?, for url: URL) {
+        entries.withLock { entries in
+            if entries.count >= Self.maximumCount { entries.removeAll() }
+            entries[Self.key(url)] = Entry(offer: offer, time: .now)
+        }
+    }
+
+    private static func key(_ url: URL) -> String {
+        "\(url.scheme?.lowercased() ?? "")://\(url.address.lowercased())\(url.path(percentEncoded: true))"
     }
 }

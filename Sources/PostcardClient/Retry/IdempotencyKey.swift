@@ -6,16 +6,17 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// By which a server can tell that several requests are one (draft-ietf-httpapi-idempotency-key-header).
+/// A key by which a server can tell that several requests are the same upload
+/// (draft-ietf-httpapi-idempotency-key-header).
 struct IdempotencyKey: Sendable {
-    /// A string of a structured field (RFC 9651 §3.3.3), which stands in quotes.
+    /// A string of a structured field (RFC 9651 §3.3.3), in quotes.
     private let fieldValue: String
 
     init(_ id: UUID = UUID()) {
         fieldValue = "\"\(id.uuidString)\""
     }
 
-    /// Puts it among the header fields of a request, unless they have one.
+    /// Adds it to the header fields of a request, unless they have one.
     func add(to fields: inout HTTPFields) {
         if fields.idempotencyKey == nil { fields.idempotencyKey = fieldValue }
     }

@@ -8,13 +8,11 @@ package import Foundation
 #endif
 
 extension UploadResponse {
-    /// A number that everything can be reckoned with.
+    /// Small enough for every calculation.
     private static let longestRetryAfter: Int64 = 999_999_999
 
-    /// How long the server asks to wait (RFC 9110 §10.2.3): seconds, or a date, which is counted from the
-    /// response's own `Date` where it has one, because clocks differ.
-    ///
-    /// Seconds without end count as many years.
+    /// How long the server asks to wait (RFC 9110 §10.2.3): seconds, or a date, which is compared with the response's own
+    /// `Date` if it has one, because clocks differ. Too many seconds count as many years.
     ///
     /// - Parameter now: The time by this machine's clock.
     package func retryAfter(now: Date = Date()) -> Duration? {
@@ -29,7 +27,7 @@ extension UploadResponse {
 }
 
 extension Date {
-    /// Reads an HTTP-date in each of the three formats that RFC 9110 §5.6.7 has a recipient accept.
+    /// Reads an HTTP-date in any of the three formats that RFC 9110 §5.6.7 requires recipients to accept.
     init?(httpDate text: String) {
         let words = text.split { " ,:-".contains($0) }
         guard words.count >= 7 else { return nil }
@@ -41,7 +39,7 @@ extension Date {
         guard numbers.count == 3, let day = Int(day), let writtenYear = Int(year), (0...9999).contains(writtenYear),
             let month = Date.months.firstIndex(of: String(month))
         else { return nil }
-        // Of two digits, those more than 50 years ahead are of the century before.
+        // A year of two digits that is more than 50 years ahead belongs to the century before.
         let fullYear = year.count == 2 ? writtenYear + (writtenYear >= 77 ? 1900 : 2000) : writtenYear
         var calendar = Calendar(identifier: .gregorian)
         calendar.timeZone = .gmt

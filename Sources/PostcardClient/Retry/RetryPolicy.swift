@@ -3,50 +3,54 @@ import HTTPTypes
 /// Whether and when a failed upload is tried again.
 ///
 /// ```swift
-/// let client = UploadClient(retryPolicy: RetryPolicy(maximumAttempts: 4))
+/// let client = UploadClient(retry: RetryPolicy(maximumAttempts: 4))
 /// ```
 ///
-/// Only what may pass is tried again: a connection that failed, broke or stood still, and the statuses named
-/// here. All attempts carry one `Idempotency-Key`, by which a server can tell that they are one upload. Without
-/// a server that heeds it, a retry after a lost answer may store the form twice.
+/// Only failures that may pass are tried again: a connection that failed, broke or timed out, and the statuses listed
+/// here. All attempts have the same `Idempotency-Key`, by which a server can tell that they are one upload. If the
+/// server does not honor it, a retry after a lost response may store the form twice.
 public struct RetryPolicy: Sendable, Hashable {
-    /// The most attempts, the first included; 1 means that nothing is tried again.
+    /// The maximum number of attempts, including the first. 1 means that nothing is tried again.
     public var maximumAttempts: Int
 
-    /// The statuses that may pass: the server was busy, slow, or not there (RFC 9110 §15.5.9 and §15.6, RFC 6585
-    /// §4, RFC 8470 §5.2).
+    /// The statuses that are tried again, because the server was busy, slow or unavailable (RFC 9110 §15.5.9 and §15.6,
+    /// RFC 6585 §4, RFC 8470 §5.2). Defaults to 408, 425, 429, 500, 502, 503 and 504.
     public var statuses: Set<Int>
 
-    /// Whether a connection that failed, broke or timed out is tried again.
+    /// Whether a connection that failed, broke or timed out is tried again. Defaults to `true`.
     public var retriesConnectionFailures: Bool
 
-    /// The longest wait before the second attempt; it doubles with each one more.
+    /// The maximum delay before the second attempt, which doubles with each further attempt. Defaults to 0.5 seconds.
     public var firstDelay: Duration
 
-    /// The longest wait that the doubling leads to.
+    /// The limit of the doubling. Defaults to 30 seconds.
     public var maximumDelay: Duration
 
-    /// The share of the wait that chance decides, from 0 to 1, so that many clients do not come back at once.
+    /// The random fraction of the delay, from 0 to 1, so that many clients do not come back at once. Defaults to 0.5.
     public var jitter: Double
 
-    /// The longest wait that a server's `Retry-After` may ask for. One that asks for more gets this one.
+    /// The limit of a server's `Retry-After`, which is used instead of a longer one. Defaults to 120 seconds.
     public var maximumRetryAfter: Duration
 
-    /// How long after the upload's beginning another attempt may begin at the latest; whenever it is due unless set. An
-    /// attempt under way is not cut short: that is what ``UploadClient/totalTimeout`` does.
+    /// How long after the start of the upload another attempt may start. Defaults to `nil`, no limit. A running attempt is
+    /// not cancelled: ``UploadTimeouts/total`` does that.
     public var deadline: Duration?
 
-    /// Makes a policy. The defaults wait 0.25 to 0.5 seconds, then 0.5 to 1, and so on to half a minute.
+    /// How often interceptors may have one upload tried again, in addition to the attempts of the policy. Defaults to 5.
+    /// Of a ``ResumptionPolicy``'s retries it is not used: that of the client is.
+    public var maximumInterceptorRetries = 5
+
+    /// Makes a policy. The defaults wait 0.25 to 0.5 seconds, then 0.5 to 1, and so on up to half a minute.
     ///
     /// - Parameters:
-    ///   - maximumAttempts: The most attempts, the first included.
-    ///   - statuses: The statuses that may pass.
+    ///   - maximumAttempts: The maximum number of attempts, including the first.
+    ///   - statuses: The statuses that are tried again.
     ///   - retriesConnectionFailures: Whether a connection that failed, broke or timed out is tried again.
-    ///   - firstDelay: The longest wait before the second attempt.
-    ///   - maximumDelay: The longest wait that the doubling leads to.
-    ///   - jitter: The share of the wait that chance decides.
-    ///   - maximumRetryAfter: The longest wait that a server may ask for.
-    ///   - deadline: How long after the upload's beginning another attempt may begin.
+    ///   - firstDelay: The maximum delay before the second attempt.
+    ///   - maximumDelay: The limit of the doubling.
+    ///   - jitter: The random fraction of the delay.
+    ///   - maximumRetryAfter: The limit of a server's `Retry-After`.
+    ///   - deadline: How long after the start of the upload another attempt may start.
     public init(
         maximumAttempts: Int, statuses: Set<Int> = [408, 425, 429, 500, 502, 503, 504],
         retriesConnectionFailures: Bool = true, firstDelay: Duration = .milliseconds(500),
@@ -81,9 +85,9 @@ public struct RetryPolicy: Sendable, Hashable {
     /// How long to wait before the next attempt.
     ///
     /// - Parameters:
-    ///   - attempt: The attempt that failed, from 1.
-    ///   - retryAfter: What the server asked for.
-    ///   - generator: Where chance comes from.
+    ///   - attempt: The number of the failed attempt, from 1.
+    ///   - retryAfter: The delay that the server asked for.
+    ///   - generator: The source of chance.
     package func delay(
         after attempt: Int, retryAfter: Duration?, using generator: inout some RandomNumberGenerator
     ) -> Duration {

@@ -1,5 +1,5 @@
 public import HTTPTypes
-public import PostcardForm
+import PostcardForm
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -7,16 +7,16 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// One request as a transport sends it.
+/// A request for a transport to send.
 public struct UploadRequest: Sendable {
-    /// Where it goes: `http` or `https`, with a host, and without the user name and password that were given in it.
+    /// The URL: `http` or `https`, with a host, and without a user name and password.
     public let url: URL
 
-    /// Its method.
+    /// The method.
     public let method: HTTPRequest.Method
 
-    /// Its header fields, the body's `Content-Type` included, which stays whatever is set. `Host`, `Content-Length` and
-    /// `Transfer-Encoding` are the transport's own to set.
+    /// The header fields, with the `Content-Type` of the body, which cannot be changed. The transport sets `Host`,
+    /// `Content-Length` and `Transfer-Encoding`.
     public var headerFields: HTTPFields {
         get { fields }
         set { fields = Self.fitting(newValue, body) }
@@ -24,34 +24,34 @@ public struct UploadRequest: Sendable {
 
     private var fields: HTTPFields
 
-    /// The networks that it may use. Transports on platforms that do not distinguish networks ignore it.
+    /// The networks that the request may use. Transports on platforms that do not distinguish networks ignore it.
     public var networks = AllowedNetworks.all
 
-    /// Its body, of which a transport makes a reader; `nil` for a request without one, such as the GET to which a
-    /// 303 (See Other) points.
-    public let body: FormLayout?
+    /// The body; `nil` for a request without one, such as the GET after a 303 (See Other).
+    public let body: UploadBody?
 
-    /// The most bytes of a response's body; more are ``UploadError/Code/responseTooLarge``.
+    /// The maximum size of the response body, in bytes. A larger one is an error with the code
+    /// ``UploadError/Code/responseTooLarge``.
     public let maximumResponseBytes: Int
 
     /// Makes a request.
     ///
     /// - Parameters:
-    ///   - url: Where it goes. A user name and password in it become an `Authorization` of Basic (RFC 7617), unless the
-    ///     header fields have one, whatever the transport would make of them.
-    ///   - method: Its method.
-    ///   - headerFields: Its header fields. Those that the form decides are set, whatever is given: its
-    ///     `Content-Type` comes from the body, so that the two cannot disagree on the boundary.
-    ///   - body: Its body; `nil` for a request without one, which then has no `Content-Type` either.
-    ///   - maximumResponseBytes: The most bytes of a response's body.
+    ///   - url: The URL. A user name and password in it become a Basic `Authorization` (RFC 7617), unless the header
+    ///     fields have an `Authorization`.
+    ///   - method: The method.
+    ///   - headerFields: The header fields. A `Content-Type` among them is ignored: that of the body is used, so that the
+    ///     two cannot disagree on the boundary.
+    ///   - body: The body; `nil` for a request without one, which has no `Content-Type` either.
+    ///   - maximumResponseBytes: The maximum size of the response body, in bytes.
     /// - Throws: ``UploadError`` with the code ``UploadError/Code/invalidURL``.
     public init(
-        url: URL, method: HTTPRequest.Method, headerFields: HTTPFields, body: FormLayout?, maximumResponseBytes: Int
+        url: URL, method: HTTPRequest.Method, headerFields: HTTPFields, body: UploadBody?, maximumResponseBytes: Int
     ) throws(UploadError) {
         guard let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https" else {
             throw .invalidURL(url, "it must begin with http:// or https://")
         }
-        guard let host = url.host(), !host.isEmpty else { throw .invalidURL(url, "it names no host") }
+        guard let host = url.host(), !host.isEmpty else { throw .invalidURL(url, "it has no host") }
         if let port = url.port, !(1...65535).contains(port) { throw .invalidURL(url, "there is no port \(port)") }
         self.url = url.withoutCredentials
         self.method = method
@@ -65,7 +65,7 @@ public struct UploadRequest: Sendable {
     }
 
     /// Header fields that do not contradict the body.
-    private static func fitting(_ headerFields: HTTPFields, _ body: FormLayout?) -> HTTPFields {
+    private static func fitting(_ headerFields: HTTPFields, _ body: UploadBody?) -> HTTPFields {
         var fields = headerFields
         for name in [HTTPField.Name.contentLength, .transferEncoding] { fields[name] = nil }
         fields[.contentType] = body?.contentType
@@ -89,7 +89,7 @@ extension URL {
         return "Basic \(Data(credentials.utf8).base64EncodedString())"
     }
 
-    /// The host and port that a connection goes to, for messages.
+    /// The host and port, for messages.
     var address: String {
         let host = host() ?? ""
         let name = host.contains(":") ? "[\(host)]" : host

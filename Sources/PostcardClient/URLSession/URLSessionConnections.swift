@@ -1,6 +1,7 @@
 import Dispatch
 import HTTPTypes
 import PostcardForm
+import Synchronization
 
 #if canImport(FoundationNetworking)
 import Foundation
@@ -9,17 +10,16 @@ import FoundationNetworking
 package import Foundation
 #endif
 
-/// A session, ended when nobody holds it any more: a session keeps its delegate and its threads alive until it
-/// is told to end.
+/// A session, which ends when it is no longer used: a session keeps its delegate and its threads alive until it is
+/// invalidated.
 final class URLSessionConnections: Sendable {
     private let session: URLSession
     private let uploads = URLSessionUploads()
     /// The protocols that the configuration has beside the system's own. A session does not count the bytes that these send.
     private let addedProtocols: [URLProtocol.Type]
 
-    /// Where the session is called. On Linux its methods wait for the queue that all sessions share, and with it
-    /// for the streams of other forms; a thread of Swift's own, of which there are few and which the streams
-    /// need, must not do that.
+    /// The queue on which the session is called. On Linux its methods wait for the queue that all sessions share, and so
+    /// for the streams of other forms. Swift's own threads must not do that: there are few, and the streams need them.
     private let calls = DispatchQueue(label: "Postcard URLSession")
 
     init(_ configuration: URLSessionConfiguration) {
@@ -35,12 +35,12 @@ final class URLSessionConnections: Sendable {
         calls.async { session.finishTasksAndInvalidate() }
     }
 
-    /// Begins to carry an upload, unless it has been given up in the meantime.
+    /// Starts an upload, unless it was cancelled in the meantime.
     func start(_ upload: URLSessionUpload) {
         calls.async { [self] in
             let task = task(for: upload)
             uploads.add(upload, for: task)
-            if upload.isCarried(by: task, countingBytes: !addedProtocols.contains { $0.canInit(with: task) }) {
+            if upload.accept(task, countingBytes: !addedProtocols.contains { $0.canInit(with: task) }) {
                 task.resume()
             } else {
                 uploads.remove(task)
@@ -51,14 +51,88 @@ final class URLSessionConnections: Sendable {
 
     private func task(for upload: URLSessionUpload) -> URLSessionTask {
         let request = URLRequest(upload.request)
-        if let content = upload.content { return session.uploadTask(with: request, from: content.bytes) }
+        if let content = upload.content { return session.uploadTask(with: request, from: content) }
         return upload.request.body == nil
             ? session.dataTask(with: request) : session.uploadTask(withStreamedRequest: request)
     }
 
-    /// Closes the connection of an upload.
+    /// Cancels a task, which closes its connection.
     func cancel(_ task: URLSessionTask) {
         calls.async { task.cancel() }
+    }
+}
+
+/// The delegate of a session, which passes the events of each task to its upload.
+private final class URLSessionUploads: NSObject, URLSessionDataDelegate {
+    private let uploads = Mutex<[Int: URLSessionUpload]>([:])
+
+    func add(_ upload: URLSessionUpload, for task: URLSessionTask) {
+        uploads.withLock { $0[task.taskIdentifier] = upload }
+    }
+
+    @discardableResult
+    func remove(_ task: URLSessionTask) -> URLSessionUpload? {
+        uploads.withLock { $0.removeValue(forKey: task.taskIdentifier) }
+    }
+
+    private func upload(of task: URLSessionTask) -> URLSessionUpload? {
+        uploads.withLock { $0[task.taskIdentifier] }
+    }
+
+    #if !canImport(FoundationNetworking)
+    func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {
+        upload(of: task)?.waitForNetwork()
+    }
+    #endif
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask,
+        needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
+    ) {
+        completionHandler(upload(of: task)?.makeBodyStream())
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
+        totalBytesExpectedToSend: Int64
+    ) {
+        upload(of: task)?.sent(totalBytesSent)
+    }
+
+    // The transport does not follow redirects: the redirect is the response.
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) {
+        completionHandler(nil)
+    }
+
+    #if canImport(FoundationNetworking)
+    // URLSession on Linux never ends a task whose challenge is not met. It asks after the response was read to its end,
+    // so that response is the result, and the challenge is cancelled.
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) {
+        remove(task)?.complete(task.response as? HTTPURLResponse, nil, bytesSent: task.countOfBytesSent)
+        completionHandler(.cancelAuthenticationChallenge, nil)
+    }
+    #endif
+
+    func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+        completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+    ) {
+        upload(of: dataTask)?.receive(response)
+        completionHandler(.allow)
+    }
+
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        upload(of: dataTask)?.receive(data)
+    }
+
+    func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        remove(task)?.complete(task.response as? HTTPURLResponse, error, bytesSent: task.countOfBytesSent)
     }
 }
 
@@ -69,12 +143,12 @@ extension URLRequest {
         httpShouldHandleCookies = false
         for field in request.headerFields { addValue(field.value, forHTTPHeaderField: field.name.rawName) }
         #if canImport(FoundationNetworking)
-        // libcurl would ask for a 100 (Continue) before a body in chunks and wait a second for it. A blank value
-        // takes the field out; an empty one would be sent, and be refused by some servers.
+        // libcurl would ask for a 100 (Continue) before a body in chunks and wait a second for it. A blank value removes
+        // the field; an empty one would be sent, and some servers refuse it.
         if value(forHTTPHeaderField: "Expect") == nil { setValue(" ", forHTTPHeaderField: "Expect") }
-        // On a kept connection that breaks, libcurl begins a request anew, without a body to send. What goes before an
-        // upload leaves it none.
-        if request.body.map({ $0.isSlice && $0.contentLength == 0 }) ?? true {
+        // If a reused connection breaks, libcurl starts the request over, without a body to send. So the requests before an
+        // upload leave no connection to reuse.
+        if request.body.map({ $0.layout.isSlice && $0.contentLength == 0 }) ?? true {
             setValue("close", forHTTPHeaderField: "Connection")
         }
         #else
@@ -86,7 +160,7 @@ extension URLRequest {
 
 #if !canImport(FoundationNetworking)
 extension URLRequest {
-    /// Keeps the request off the networks that it may not use.
+    /// Keeps the request off networks that it may not use.
     package mutating func allow(_ networks: AllowedNetworks) {
         allowsCellularAccess = networks.cellular
         allowsExpensiveNetworkAccess = networks.expensive

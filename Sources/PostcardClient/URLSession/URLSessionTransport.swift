@@ -1,5 +1,4 @@
 public import HTTPTypes
-import PostcardForm
 
 #if canImport(FoundationNetworking)
 import Foundation
@@ -8,32 +7,32 @@ public import FoundationNetworking
 public import Foundation
 #endif
 
-/// Carries uploads by URLSession.
+/// Sends uploads with URLSession.
 ///
-/// It has a session of its own, without cookies and caches, which its copies share and which ends with the last
-/// of them. The form is streamed, on Apple platforms with a `Content-Length` where the form's length is known. URLSession on
-/// Linux ignores the length of a stream: there, a form of known length up to 1 MiB is read into memory and sent with its
-/// `Content-Length`, and a larger one is sent in chunks, which some servers refuse with 411 or take for an empty form. Use
-/// `AsyncHTTPTransport` for those: it names every length that is known.
+/// It has a session of its own, without cookies and caches, which its copies share and which ends with the last of them.
+/// The form is streamed, on Apple platforms with a `Content-Length` if the form's length is known. URLSession on Linux
+/// ignores the length of a stream: there, a form of known length up to 1 MiB is read into memory and sent with its
+/// `Content-Length`, and a larger one is sent in chunks, which some servers refuse with 411 or read as an empty form. Use
+/// `AsyncHTTPTransport` for those servers: it sends every length that is known.
 ///
-/// On Linux all sessions of a program share one queue, and a form's own stream is waited for on it: while such a
-/// stream has nothing to give, other transfers of URLSession wait too. And URLSession there keeps a processor busy
-/// while it awaits an answer. `AsyncHTTPTransport` does neither.
+/// On Linux all sessions of a program share one queue, on which a form's own stream is waited for: while such a stream
+/// has no bytes ready, other transfers of URLSession wait too. URLSession there also keeps a processor busy while it waits
+/// for a response. `AsyncHTTPTransport` does neither.
 public struct URLSessionTransport: UploadTransport {
     private let connections: URLSessionConnections
 
-    /// What the configuration's `httpAdditionalHeaders` were.
+    /// The `httpAdditionalHeaders` of the configuration.
     public let defaultHeaderFields: HTTPFields
 
-    /// The most bytes of a form that is read into memory to be sent with its length. Only Linux needs it.
+    /// The largest form that is read into memory to be sent with its length, in bytes. Only Linux needs it.
     private let maximumBytesInMemory: Int
 
     /// Makes a transport.
     ///
     /// - Parameters:
-    ///   - configuration: The session's; later changes of it do nothing. Timeouts are ``UploadClient/idleTimeout``'s
-    ///     business: the configuration's own can only shorten it. Its `httpAdditionalHeaders` become
-    ///     ``defaultHeaderFields``: the session would send them to every origin to which a redirect leads.
+    ///   - configuration: The configuration of the session, which is copied. Its timeouts can only shorten those of
+    ///     ``UploadClient/timeouts``. Its `httpAdditionalHeaders` become ``defaultHeaderFields``: the session would send
+    ///     them to every origin that a redirect leads to.
     ///   - maximumBytesInMemory: On Linux, the largest form of known length, in bytes, that is read into memory and sent
     ///     with its `Content-Length`. Defaults to 1 MiB. Apple platforms stream every form.
     public init(
@@ -47,11 +46,10 @@ public struct URLSessionTransport: UploadTransport {
         self.maximumBytesInMemory = maximumBytesInMemory
     }
 
-    /// A configuration without cookies, caches and stored credentials, and with timeouts so long that the
-    /// client's come first.
+    /// A configuration without cookies, caches and stored credentials, with timeouts longer than those of a client.
     ///
-    /// Without a network an upload fails at once. On Apple platforms one whose configuration has
-    /// `waitsForConnectivity` set reports ``TransportEvent/waitingForNetwork`` and waits.
+    /// Without a network an upload fails at once. On Apple platforms, if the configuration has `waitsForConnectivity`
+    /// set, it reports ``TransportEvent/waitingForNetwork`` and waits.
     public static func configuration() -> URLSessionConfiguration {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.httpCookieStorage = nil
@@ -69,7 +67,7 @@ public struct URLSessionTransport: UploadTransport {
         _ request: UploadRequest, reporting report: @escaping @Sendable (TransportEvent) -> Void
     ) async throws -> UploadResponse {
         let upload = URLSessionUpload(
-            request, try await content(of: request, reporting: report), on: connections, reporting: report)
+            request, content: try await content(of: request, reporting: report), on: connections, reporting: report)
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { upload.start($0) }
         } onCancel: {
@@ -77,12 +75,12 @@ public struct URLSessionTransport: UploadTransport {
         }
     }
 
-    /// The body's bytes where they are sent from memory.
+    /// The bytes of the body, if they are sent from memory.
     ///
-    /// - Throws: What the form's reader throws.
+    /// - Throws: What the body's reader throws.
     private func content(
         of request: UploadRequest, reporting report: @Sendable (TransportEvent) -> Void
-    ) async throws -> URLSessionUpload.Content? {
+    ) async throws -> Data? {
         #if canImport(FoundationNetworking)
         guard let body = request.body, let length = body.contentLength, length <= maximumBytesInMemory else {
             return nil
@@ -91,14 +89,14 @@ public struct URLSessionTransport: UploadTransport {
         var bytes = Data(count: Int(length))
         var count = 0
         while count < bytes.count {
-            // What the form's streams and its rate take is no standstill.
-            if reader.needsPreparation { report(.sent(BodyProgress(bytesSent: 0, contentRanges: []))) }
+            // Waiting for the form's streams and the rate limit is not idle time.
+            if reader.needsPreparation { report(.sent(bytes: 0)) }
             guard try await reader.prepare() else { break }
             count += try bytes.withUnsafeMutableBytes {
                 try reader.read(into: UnsafeMutableRawBufferPointer(rebasing: $0[count...]))
             }
         }
-        return URLSessionUpload.Content(bytes: bytes, contentRanges: reader.contentRanges)
+        return bytes
         #else
         return nil
         #endif
@@ -106,7 +104,7 @@ public struct URLSessionTransport: UploadTransport {
 }
 
 extension HTTPFields {
-    /// The header fields of a session's configuration. A name or value that cannot be one is left out.
+    /// The header fields of a session's configuration, without invalid names and values.
     fileprivate init(_ additionalHeaders: [AnyHashable: Any]) {
         self.init()
         for (name, value) in additionalHeaders {

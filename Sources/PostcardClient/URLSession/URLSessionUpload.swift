@@ -1,5 +1,4 @@
 package import HTTPTypes
-import PostcardForm
 import Synchronization
 
 #if canImport(FoundationNetworking)
@@ -9,30 +8,24 @@ package import FoundationNetworking
 package import Foundation
 #endif
 
-/// One request of a session: its body going out, its response coming in.
+/// One request of a session.
 final class URLSessionUpload: Sendable {
     let request: UploadRequest
-    /// The body where it is sent from memory.
-    let content: Content?
+    /// The body, if it is sent from memory.
+    let content: Data?
     private let connections: URLSessionConnections
     private let report: @Sendable (TransportEvent) -> Void
     private let state: Mutex<State>
 
-    struct Content {
-        let bytes: Data
-        /// Where the content of each part is in it.
-        let contentRanges: [Range<Int64>]
-    }
-
     private struct State {
-        /// The body under way, once URLSession has asked for it.
-        var reader: BlockingFormReader?
+        /// The reader of the body, once URLSession has asked for it.
+        var reader: BlockingBodyReader?
         var task: URLSessionTask?
         var continuation: CheckedContinuation<UploadResponse, any Error>?
-        /// Why the upload was given up, where that was not URLSession's decision.
+        /// Why the upload was cancelled, if URLSession did not decide it.
         var cause: (any Error)?
         var received = Data()
-        /// The head of the answer.
+        /// The head of the response.
         var response: HTTPURLResponse?
         var bytesSent: Int64 = 0
         /// Whether the session counts the bytes of the body that it sends.
@@ -42,7 +35,7 @@ final class URLSessionUpload: Sendable {
     }
 
     init(
-        _ request: UploadRequest, _ content: Content?, on connections: URLSessionConnections,
+        _ request: UploadRequest, content: Data?, on connections: URLSessionConnections,
         reporting report: @escaping @Sendable (TransportEvent) -> Void
     ) {
         self.request = request
@@ -52,17 +45,17 @@ final class URLSessionUpload: Sendable {
         state = Mutex(State())
     }
 
-    /// Begins, and resumes the continuation once when it is all over.
+    /// Starts the upload, and resumes the continuation once when it is over.
     func start(_ continuation: CheckedContinuation<UploadResponse, any Error>) {
         state.withLock { $0.continuation = continuation }
         connections.start(self)
     }
 
-    /// Takes the task that is to carry the upload.
+    /// Accepts the task that performs the upload.
     ///
     /// - Parameter countsBytes: Whether the session counts the bytes of the body that the task sends.
-    /// - Returns: Whether the upload is still wanted.
-    func isCarried(by task: URLSessionTask, countingBytes countsBytes: Bool) -> Bool {
+    /// - Returns: `false` if the upload was cancelled.
+    func accept(_ task: URLSessionTask, countingBytes countsBytes: Bool) -> Bool {
         state.withLock { state in
             guard state.cause == nil else { return false }
             state.task = task
@@ -71,7 +64,7 @@ final class URLSessionUpload: Sendable {
         }
     }
 
-    /// Gives the upload up and closes its connection; the first cause is the one that is thrown.
+    /// Cancels the upload and closes its connection. The first cause is thrown.
     func cancel(_ cause: any Error) {
         let (task, reader) = state.withLock { state in
             if state.cause == nil { state.cause = cause }
@@ -83,13 +76,13 @@ final class URLSessionUpload: Sendable {
 
     /// The body for URLSession to read, from its beginning.
     ///
-    /// There is one only once: URLSession sends a request again whose answer was lost on a kept connection. The
-    /// form may have been stored by then, and whether it is sent again is the retry policy's to say.
+    /// There is only one: URLSession sends a request again whose response was lost on a reused connection. The form may
+    /// have been stored by then, and the retry policy decides whether it is sent again.
     func makeBodyStream() -> InputStream? {
         do {
             let reader = try takeReader()
             #if canImport(FoundationNetworking)
-            return FormInputStream(reader)
+            return BodyInputStream(reader)
             #else
             return BoundBodyStream.make(reader) { [weak self] close in
                 guard let self else { return close() }
@@ -99,9 +92,9 @@ final class URLSessionUpload: Sendable {
         } catch {
             cancel(error)
             #if canImport(FoundationNetworking)
-            // Without a body libcurl would send an empty one. A body in memory can have no stream in its place: what libcurl
-            // sends of it is less than the head promises, until the connection is closed.
-            return content == nil ? FormInputStream(nil) : nil
+            // Without a body libcurl would send an empty one. A body in memory cannot be replaced by a stream: libcurl
+            // sends less of it than the head promises, until the connection is closed.
+            return content == nil ? BodyInputStream(nil) : nil
             #else
             return nil
             #endif
@@ -110,13 +103,13 @@ final class URLSessionUpload: Sendable {
 
     /// The reader of the body.
     ///
-    /// - Throws: `FormError` where the body cannot be read; ``UploadError`` where it has been taken before.
-    private func takeReader() throws -> BlockingFormReader {
+    /// - Throws: `FormError` if the body cannot be read; ``UploadError`` if it was read before.
+    private func takeReader() throws -> BlockingBodyReader {
         if content != nil || state.withLock({ $0.reader != nil }) {
             throw UploadError.connectionLost(to: request.url, "the server closed it")
         }
         guard let body = request.body else { throw CancellationError() }
-        let reader = try BlockingFormReader(body)
+        let reader = try BlockingBodyReader(body)
         state.withLock { state in
             state.reader = reader
             if state.cause != nil { reader.cancel() }
@@ -129,33 +122,24 @@ final class URLSessionUpload: Sendable {
     }
 
     func sent(_ bytesSent: Int64) {
-        let state = state.withLock { state in
+        let bytes = state.withLock { state -> Int64 in
             state.bytesSent = max(state.bytesSent, bytesSent)
-            return state
+            // Before URLSession has asked for the body, nothing of it can have been sent.
+            if let content { return min(state.bytesSent, Int64(content.count)) }
+            return state.reader == nil ? 0 : state.bytesSent
         }
-        report(.sent(progress(state) ?? BodyProgress(bytesSent: 0, contentRanges: [])))
-    }
-
-    /// How far the body is; `nil` where nothing of it was asked for.
-    private func progress(_ state: State) -> BodyProgress? {
-        if let content {
-            let isWhole = state.bytesSent >= content.bytes.count
-            return BodyProgress(
-                bytesSent: min(state.bytesSent, Int64(content.bytes.count)), contentRanges: content.contentRanges,
-                isWhole: isWhole)
-        }
-        return state.reader?.progress(at: state.bytesSent)
+        report(.sent(bytes: bytes))
     }
 
     func receive(_ response: URLResponse) {
         state.withLock { $0.response = response as? HTTPURLResponse }
         report(.received(bytes: 0))
-        endIfAnsweredEarly()
+        endAfterEarlyResponse()
     }
 
-    /// Ends the upload where a success has come whole before the body was sent. URLSession on Linux would send the rest of
-    /// it to a server that need not read it; elsewhere it ends by itself.
-    private func endIfAnsweredEarly() {
+    /// Ends the upload if a whole successful response was received before the body was sent. URLSession on Linux would send
+    /// the rest of it to a server that need not read it; elsewhere it ends by itself.
+    private func endAfterEarlyResponse() {
         #if canImport(FoundationNetworking)
         let state = state.withLock { $0 }
         guard isEarlySuccess(state) else { return }
@@ -164,13 +148,13 @@ final class URLSessionUpload: Sendable {
         #endif
     }
 
-    /// Whether a success has come whole, and some of the body was not sent.
+    /// Whether a whole successful response was received, and some of the body was not sent.
     private func isEarlySuccess(_ state: State) -> Bool {
         guard state.countsBytes, let body = request.body, let response = state.response,
             (200..<300).contains(response.statusCode),
             response.statusCode == 204 || response.expectedContentLength == Int64(state.received.count)
         else { return false }
-        return state.bytesSent != body.contentLength && progress(state)?.isWhole != true
+        return body.knownLength.map { state.bytesSent < $0 } ?? true
     }
 
     func receive(_ data: Data) {
@@ -183,16 +167,16 @@ final class URLSessionUpload: Sendable {
             cancel(UploadError.responseTooLarge(from: request.url, limit: request.maximumResponseBytes))
         } else {
             report(.received(bytes: count))
-            endIfAnsweredEarly()
+            endAfterEarlyResponse()
         }
     }
 
     /// Ends the upload with the response, or with the reason why there is none.
     ///
-    /// - Parameter bytesSent: How many bytes of the body the session says to have sent.
+    /// - Parameter bytesSent: How many bytes of the body the session says it has sent.
     func complete(_ response: HTTPURLResponse?, _ error: (any Error)?, bytesSent: Int64) {
-        // Reported before the response is given back, so that one is seen to be early. Whether one is early is not known if
-        // the session does not count.
+        // Reported before the response is returned, so that an early one is recognized. If the session does not count, it
+        // is not known which are early.
         if response != nil, request.body != nil, state.withLock({ $0.countsBytes }) { sent(bytesSent) }
         let (state, continuation) = state.withLock { state in
             defer { state.continuation = nil }
@@ -203,10 +187,10 @@ final class URLSessionUpload: Sendable {
         if let cause = state.cause ?? state.reader.flatMap(readFailure) {
             continuation?.resume(throwing: cause)
         } else if let response, error != nil, response.statusCode >= 400 {
-            // A refusal is one, though its words were cut off when the server closed the connection on the body.
+            // A refusal counts even if its body was cut off when the server closed the connection on the request.
             continuation?.resume(returning: UploadResponse(response, body: state.received))
         } else if let response, error != nil, isEarlySuccess(state) {
-            // So is a success that came whole, though the connection was closed on the body.
+            // So does a whole success.
             continuation?.resume(returning: UploadResponse(response, body: state.received))
         } else if let error {
             continuation?.resume(throwing: UploadError(error, of: request.url, bytesSent: state.bytesSent))
@@ -218,9 +202,9 @@ final class URLSessionUpload: Sendable {
     }
 
     #if !canImport(FoundationNetworking)
-    /// Gives up an upload whose body cannot be read to its end. The stream is closed when all is over and not
-    /// before: URLSession would take its end for the body's.
-    private func endAfterFailure(of reader: BlockingFormReader, closing close: @escaping @Sendable () -> Void) {
+    /// Cancels an upload whose body cannot be read to its end. The stream is closed when the upload is over and not
+    /// before: URLSession would take its end for that of the body.
+    private func endAfterFailure(of reader: BlockingBodyReader, closing close: @escaping @Sendable () -> Void) {
         let isOver = state.withLock { state in
             if state.continuation != nil { state.closeBody = close }
             return state.continuation == nil
@@ -230,8 +214,8 @@ final class URLSessionUpload: Sendable {
     }
     #endif
 
-    /// What kept the body from being read; that it was given up is nothing of the kind.
-    private func readFailure(of reader: BlockingFormReader) -> (any Error)? {
+    /// Why the body could not be read, unless reading was cancelled.
+    private func readFailure(of reader: BlockingBodyReader) -> (any Error)? {
         reader.failure.flatMap { $0 is CancellationError ? nil : $0 }
     }
 }

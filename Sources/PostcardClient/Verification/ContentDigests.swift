@@ -4,9 +4,9 @@ import Synchronization
 
 /// Hashes the content of each part while it is read to be sent.
 ///
-/// A reader that begins at the body's start begins the digests anew, as a retry does. One that begins at an offset
-/// goes on where the last one stopped. Of several readers only the latest counts.
-final class ContentDigests: BodyObserver {
+/// A reader that begins at the start of the body starts the digests over, as a retry does. One that begins at an offset
+/// continues where the last one stopped. Only the latest reader counts.
+final class ContentDigests: Sendable {
     private let parts: [PartLayout]
     private let state = Mutex(State())
 
@@ -28,16 +28,16 @@ final class ContentDigests: BodyObserver {
         case reading(Content)
         /// The body was read to its end.
         case ended
-        /// Bytes went out that no reader told of.
+        /// Some bytes were skipped.
         case interrupted
     }
 
-    /// - Parameter parts: The parts of the layout that is observed.
+    /// - Parameter parts: The parts of the form.
     init(of parts: [PartLayout]) {
         self.parts = parts
     }
 
-    /// What went out of each part; `nil` where the body did not go out whole.
+    /// The size and digest of each part; `nil` if the body was not read to its end.
     var sentParts: [SentPart]? {
         state.withLock { state in
             guard case .ended = state.progress else { return nil }
@@ -49,7 +49,11 @@ final class ContentDigests: BodyObserver {
         }
     }
 
-    func readerBegan(at offset: Int64) -> Int {
+    /// Records that a reader was made.
+    ///
+    /// - Parameter offset: Its first byte, counted from the start of the form.
+    /// - Returns: The number of the reader.
+    func beginReader(at offset: Int64) -> Int {
         state.withLock { state in
             let reader = state.reader + 1
             if offset == 0 { state = State() }
@@ -58,13 +62,21 @@ final class ContentDigests: BodyObserver {
         }
     }
 
-    func reader(_ reader: Int, handsOut bytes: UnsafeRawBufferPointer, ofPart partIndex: Int, at offset: Int64) {
+    /// Hashes bytes that were read.
+    ///
+    /// - Parameters:
+    ///   - bytes: The bytes.
+    ///   - partIndex: The index of the part that they belong to, from 0.
+    ///   - offset: Their offset in the part's content.
+    ///   - reader: The number of the reader.
+    func digest(_ bytes: UnsafeRawBufferPointer, ofPart partIndex: Int, at offset: Int64, from reader: Int) {
         state.withLock { state in
             if reader == state.reader { state.hash(bytes, ofPart: partIndex, at: offset) }
         }
     }
 
-    func readerEnded(_ reader: Int) {
+    /// Records that a reader has read the last byte of the form.
+    func endReader(_ reader: Int) {
         state.withLock { state in
             guard reader == state.reader else { return }
             state.finishParts(before: parts.count)
@@ -74,7 +86,7 @@ final class ContentDigests: BodyObserver {
 }
 
 extension ContentDigests.State {
-    /// Hashes what has not been yet: a reader may begin before the place where the last one stopped.
+    /// Hashes the bytes that were not hashed before: a reader may begin before the end of the last one.
     fileprivate mutating func hash(_ bytes: UnsafeRawBufferPointer, ofPart partIndex: Int, at offset: Int64) {
         guard partIndex >= finished.count else { return }
         finishParts(before: partIndex)

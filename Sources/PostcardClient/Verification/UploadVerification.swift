@@ -1,3 +1,4 @@
+import Crypto
 import PostcardForm
 
 #if canImport(FoundationEssentials)
@@ -10,47 +11,48 @@ import Foundation
 ///
 /// ```swift
 /// var client = UploadClient()
-/// client.verification = .record
+/// client.responses.verification = .record
 /// ```
 ///
-/// Each part is hashed with SHA-256 while it goes out. Where the server has something else, the upload ends with
-/// ``UploadError/Code/altered``, whose message names the files; it is not tried again, because the server has
-/// stored a form.
+/// Each part is hashed with SHA-256 while it is sent. If the server has received something else, the upload fails with
+/// ``UploadError/Code/altered``, whose message names the files. It is not tried again, because the server has stored a
+/// form.
 public struct UploadVerification: Sendable {
     private let differing: @Sendable ([SentPart], UploadResponse) throws -> [SentPart]
 
-    /// Makes a verification for servers whose answer says in a way of its own what came.
+    /// Makes a verification for servers that describe what they received in a format of their own.
     ///
     /// ```swift
-    /// client.verification = UploadVerification { parts, response in
-    ///     let answer = try response.decode(Answer.self)
-    ///     return parts.filter { $0.isFile && !answer.checksums.contains($0.sha256) }
+    /// client.responses.verification = UploadVerification { parts, response in
+    ///     let receipt = try response.decode(Receipt.self)
+    ///     return parts.filter { $0.isFile && !receipt.checksums.contains($0.sha256) }
     /// }
     /// ```
     ///
-    /// - Parameter differing: Finds the parts that the server does not have as they were sent. What it throws is
-    ///   the ``UploadError/underlying`` of the error with the code ``UploadError/Code/decoding`` that ends the upload.
+    /// - Parameter differing: Returns the parts that the server did not receive as they were sent. An error that it
+    ///   throws fails the upload with the code ``UploadError/Code/decoding``, as ``UploadError/underlyingError``.
     public init(
         findingDifferences differing: @escaping @Sendable ([SentPart], UploadResponse) throws -> [SentPart]
     ) {
         self.differing = differing
     }
 
-    /// The parts that a server does not have as they were sent, as an error's ``UploadError/underlying`` has them.
+    /// The parts that a server did not receive as they were sent: the ``UploadError/underlyingError`` of an error with
+    /// the code ``UploadError/Code/altered``.
     public struct Mismatch: Error, Sendable {
         /// The parts, in the form's order.
         public let parts: [SentPart]
     }
 
-    /// Holds an answer to the form that it is about.
+    /// Compares a response with the form that was sent.
     ///
-    /// - Throws: ``UploadError`` with the code ``UploadError/Code/altered``; with ``UploadError/Code/answeredEarly`` where
-    ///   the answer came before the whole form was sent; with ``UploadError/Code/decoding`` where the comparison fails: the
-    ///   server has the form all the same.
+    /// - Throws: ``UploadError`` with the code ``UploadError/Code/altered``; with ``UploadError/Code/earlyResponse`` if the
+    ///   response arrived before the whole form was sent; with ``UploadError/Code/decoding`` if they cannot be compared,
+    ///   although the server has the form.
     func verify(_ response: UploadResponse, to request: UploadRequest) throws {
-        guard let digests = request.body?.observer as? ContentDigests else { return }
+        guard let digests = request.body?.digests else { return }
         guard let parts = digests.sentParts else {
-            throw UploadError.answeredEarly(response, by: request.url, of: request.body?.contentLength)
+            throw UploadError.earlyResponse(response, by: request.url, of: request.body?.contentLength)
         }
         let differing: [SentPart]
         do {
@@ -58,9 +60,52 @@ public struct UploadVerification: Sendable {
         } catch let error as UploadError {
             throw error
         } catch {
-            throw UploadError.decoding(response, as: "what it has received", error)
+            throw UploadError.decoding(response, as: "a description of what was received", error)
         }
         if !differing.isEmpty { throw UploadError.altered(differing, response, by: request.url) }
+    }
+}
+
+extension UploadVerification {
+    /// Compares with the record that `postcard serve` responds with: the size and the SHA-256 of every file, and the
+    /// texts, in the order in which they were sent.
+    ///
+    /// A field with a type of its own, such as another charset, is not compared if the record shows that it is not
+    /// UTF-8. A response without such a record fails the upload with the code ``UploadError/Code/decoding``.
+    public static let record = UploadVerification { parts, response in
+        try response.decode(Record.self).differences(from: parts)
+    }
+
+    /// The part of the receiver's record that says which bytes it received.
+    private struct Record: Decodable {
+        struct Field: Decodable {
+            let value: String
+        }
+
+        struct File: Decodable {
+            let size: Int64
+            let sha256: String
+        }
+
+        let fields: [Field]
+        let files: [File]
+
+        /// Names are not compared: a receiver shows them as it reads them, without the path of a file and with escapes
+        /// undone.
+        func differences(from parts: [SentPart]) -> [SentPart] {
+            var fields = fields[...]
+            var files = files[...]
+            return parts.filter { part in
+                if part.isFile {
+                    guard let file = files.popFirst() else { return true }
+                    return file.size != part.size || file.sha256.lowercased() != part.sha256
+                }
+                guard let field = fields.popFirst() else { return true }
+                // Bytes that are not UTF-8 are U+FFFD in a record.
+                if !part.isText, field.value.unicodeScalars.contains("\u{FFFD}") { return false }
+                return SHA256.hash(data: Data(field.value.utf8)).hexadecimal != part.sha256
+            }
+        }
     }
 }
 
@@ -70,8 +115,40 @@ extension UploadError {
         let more = parts.count > 10 ? ", and \(parts.count - 10) more" : ""
         return UploadError(
             .altered,
-            "\(url.address) has not received as it was sent: \(names)\(more). "
-                + "It has stored the form; remove it there before sending it again.",
-            response: response, underlying: UploadVerification.Mismatch(parts: parts))
+            "\(url.address) did not receive as it was sent: \(names)\(more). "
+                + "It has stored the form: delete it there before sending it again.",
+            response: response, underlyingError: UploadVerification.Mismatch(parts: parts))
+    }
+}
+
+/// The content of a part as it was sent.
+public struct SentPart: Sendable, Hashable {
+    /// The index of the part in the form, from 0.
+    public let index: Int
+
+    /// The name of the form's field.
+    public let name: String
+
+    /// The name of the file; `nil` for a text field.
+    public let filename: String?
+
+    /// The number of bytes of its content.
+    public let size: Int64
+
+    /// The SHA-256 of its content, in lower-case hexadecimal.
+    public let sha256: String
+
+    /// Whether it is known to be text in UTF-8: a text without a type of its own.
+    let isText: Bool
+
+    /// Whether it is a file rather than a text field.
+    public var isFile: Bool { filename != nil }
+}
+
+extension SentPart: CustomStringConvertible {
+    /// Such as `the file "cat.jpg" (field "petImage", part 2)`; parts are counted from 1 for people.
+    public var description: String {
+        let field = "field \(name.debugDescription), part \(index + 1)"
+        return filename.map { "the file \($0.debugDescription) (\(field))" } ?? "the \(field)"
     }
 }

@@ -6,50 +6,45 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Where every byte of a form's body comes from, and at which offset it stands.
+/// The exact bytes of a form's body: where each one comes from, and at which offset it is.
 ///
 /// ```swift
 /// let layout = try form.layout()
 /// let reader = try layout.reader()
 /// ```
 ///
-/// Making a layout looks at the form's files (their size, their modification time, their first bytes) and
-/// copies none. From it come the exact length of the body, its bytes from any offset, as often as wanted.
-/// It holds the form's texts and bytes in memory, and of a file only its path.
+/// Making a layout reads the size, modification time and first bytes of each file, and copies no file. The layout
+/// gives the exact length of the body and its bytes from any offset, any number of times. It holds texts and bytes in
+/// memory, and only the path of a file.
 public struct FormLayout: Sendable {
     /// The value of the request's `Content-Type` header field.
     public private(set) var contentType: String
 
-    /// The number of bytes of the body; `nil` where a stream's length is not known.
+    /// The number of bytes of the body; `nil` if it has a stream of unknown length.
     public private(set) var contentLength: Int64?
 
     /// What is known of each part, in order.
     public let parts: [PartLayout]
 
-    /// Whether the bytes can be read more than once: false where a stream can be read only once.
+    /// Whether the bytes can be read more than once: `false` if a stream can be read only once.
     public let isReplayable: Bool
 
-    /// Holds back what readers made from here on hand out.
-    package var pace: (any BodyPace)?
-
-    /// Is told what readers made from here on hand out.
-    package var observer: (any BodyObserver)?
-
-    /// Which bytes of the whole body these are; all of them where it is `nil`.
+    /// Which bytes of the whole body these are; `nil` means all of them.
     private(set) var range: Range<Int64>?
 
-    /// The body, piece by piece; where there is a range, that from which it is cut.
+    /// The segments of the whole body, even if this layout is a slice of it.
     let segments: [Segment]
 
-    /// A piece of the body that comes from one place.
+    /// Consecutive bytes of the body that come from one source.
     struct Segment: Sendable {
-        /// Where it begins in the body; `nil` behind a stream of unknown length.
+        /// The offset of its first byte in the body; `nil` after a stream of unknown length.
         let offset: Int64?
         /// The number of its bytes; `nil` for a stream of unknown length.
         let length: Int64?
         let source: Source
 
-        /// Where its bytes come from. All but `framing` are the content of the part with that index.
+        /// Where its bytes come from. `framing` is the form's delimiters and headers; all others are the content of the
+        /// part with that index.
         enum Source: Sendable {
             case framing(Data)
             case memory(Data, partIndex: Int)
@@ -93,8 +88,8 @@ public struct FormLayout: Sendable {
     /// Makes a reader of the body's bytes.
     ///
     /// - Parameter offset: The first byte to read, counted from the start of the body.
-    /// - Throws: ``FormError`` with the code ``FormError/Code/offsetUnreachable`` where the offset lies outside
-    ///   the body, or behind or inside a stream of unknown length.
+    /// - Throws: ``FormError`` with the code ``FormError/Code/offsetUnreachable`` if the offset is outside the body, or
+    ///   inside or after a stream of unknown length.
     public func reader(from offset: Int64 = 0) throws(FormError) -> FormReader {
         try FormReader(self, from: offset)
     }
@@ -103,31 +98,46 @@ public struct FormLayout: Sendable {
 // MARK: - Parts of the body
 
 extension FormLayout {
-    /// Where its first byte stands in the whole body: 0 but for a ``slice(_:contentType:)``.
+    /// The offset of its first byte in the whole body: 0 except for a ``slice(_:contentType:)``.
     package var start: Int64 { range?.lowerBound ?? 0 }
 
-    /// Whether it is of some of the body's bytes.
+    /// Whether it is a slice of the body.
     package var isSlice: Bool { range != nil }
 
-    /// Some bytes of the body as a body of their own, as an upload that goes on has them. Offsets in it count from its
-    /// own first byte.
+    /// Whether its last byte is that of the whole body.
+    package var reachesEnd: Bool { range.map { $0.upperBound == wholeLength } ?? true }
+
+    /// The length of the whole body; `nil` if it has a stream of unknown length.
+    var wholeLength: Int64? {
+        segments.last.flatMap { last in last.offset.flatMap { $0 + (last.length ?? 0) } }
+    }
+
+    /// Where the content of each part is in the whole body; `nil` if it has a stream of unknown length.
+    package var contentRanges: [Range<Int64>]? {
+        var ranges: [Range<Int64>] = []
+        for segment in segments where segment.partIndex != nil {
+            guard let offset = segment.offset, let length = segment.length else { return nil }
+            ranges.append(offset..<offset + length)
+        }
+        return ranges
+    }
+
+    /// Some bytes of the body as a body of their own, such as those that a resumed upload still has to send. Offsets in
+    /// it count from its own first byte.
     ///
     /// - Parameters:
-    ///   - range: Which bytes, counted from the start of the body, whose length is known and which is whole.
-    ///   - contentType: What they are said to be; what the whole body is unless given.
+    ///   - range: Which bytes, counted from the start of the body. The body's length must be known, and it must not be a
+    ///     slice itself.
+    ///   - contentType: The value of `Content-Type`. Defaults to that of the whole body.
     package func slice(_ range: Range<Int64>, contentType: String? = nil) -> FormLayout {
         var slice = self
         slice.range = range
         slice.contentLength = Int64(range.count)
         slice.contentType = contentType ?? self.contentType
-        if range.isEmpty {
-            slice.pace = nil
-            slice.observer = nil
-        }
         return slice
     }
 
-    /// Throws where one of the form's files is no longer what it was when the form was laid out.
+    /// Throws if one of the form's files has changed since the layout was made.
     package func checkFiles() throws(FormError) {
         for segment in segments {
             if case .file(let file) = segment.source { _ = try file.open() }
@@ -139,7 +149,7 @@ extension FormLayout {
 public struct PartLayout: Sendable {
     /// The name of the form's field; empty for a part of a document.
     public let name: String
-    /// The name of the file, where it is one.
+    /// The name of the file; `nil` for a field without one.
     public let filename: String?
     /// The media type that its header names.
     public let contentType: MediaType?
@@ -155,9 +165,9 @@ public struct PartLayout: Sendable {
 }
 
 extension MultipartForm {
-    /// Looks at the form's files and lays out its body.
+    /// Checks the form's files and lays out its body.
     ///
-    /// - Throws: ``FormError`` where a file is missing, unreadable or no regular file, where a name holds a NUL, or where
+    /// - Throws: ``FormError`` if a file is missing, unreadable or not a regular file, if a name contains a NUL, or if
     ///   the boundary's delimiter occurs in a part in memory.
     public func layout() throws(FormError) -> FormLayout {
         try FormLayout(self)
@@ -165,7 +175,7 @@ extension MultipartForm {
 }
 
 extension FormLayout {
-    /// The content of a part, now that its file has been looked at.
+    /// The content of a part, after its file was checked.
     private struct Content {
         let source: Segment.Source
         let length: Int64?
@@ -197,7 +207,7 @@ extension FormLayout {
         }
     }
 
-    /// Puts the segments of a layout one behind the other.
+    /// Collects the segments of a layout in order.
     private struct Builder {
         let boundary: Boundary
         let lineBreaks: LineBreaks

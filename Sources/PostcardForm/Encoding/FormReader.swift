@@ -13,22 +13,21 @@ import Foundation
 /// }
 /// ```
 ///
-/// Only streams are ever waited for, and leave to go on where a client limits its rate: while ``needsPreparation``
-/// is false, ``read(into:)`` alone gives the next bytes, and a form without streams never needs ``prepare()``. The
-/// reader holds one open file at the most and one chunk of a stream. It belongs to one task at a time.
+/// Only streams need waiting: while ``needsPreparation`` is `false`, ``read(into:)`` alone gives the next bytes, and a
+/// form without streams never needs ``prepare()``. The reader holds at most one open file and one chunk of a stream. It
+/// belongs to one task at a time.
 public final class FormReader {
     /// The offset of the next byte, counted from the start of the body.
     public var position: Int64 { place - start }
 
-    /// Where the content of each part begun so far lies in the body; the last range may still grow.
+    /// Where the content of each part begun so far is in the body; the last range may still grow.
     ///
-    /// A reader that began at an offset names the parts before it as well.
+    /// A reader that began at an offset includes the parts before it.
     public var contentRanges: [Range<Int64>] {
         start == 0 ? ranges : ranges.map { $0.lowerBound - start..<$0.upperBound - start }
     }
 
-    /// As ``position`` and ``contentRanges``, but counted from the start of the whole body, where the layout is of a
-    /// part of it.
+    /// As ``position`` and ``contentRanges``, but counted from the start of the whole body if the layout is a slice.
     private var place: Int64
     private var ranges: [Range<Int64>] = []
 
@@ -36,14 +35,6 @@ public final class FormReader {
     private let start: Int64
     /// Where it ends, unless that is where the whole one does.
     private let end: Int64?
-
-    private let pace: (any BodyPace)?
-    /// How many bytes may be handed out, where there is a pace.
-    private var allowance = 0
-
-    private let observer: (any BodyObserver)?
-    /// By which the observer knows this reader.
-    private let number: Int
 
     private let segments: [FormLayout.Segment]
     private var nextSegment: Int
@@ -72,21 +63,16 @@ public final class FormReader {
     }
 
     init(_ layout: FormLayout, from offset: Int64) throws(FormError) {
-        pace = layout.pace
-        observer = layout.observer
         segments = layout.segments
         start = layout.start
-        let wholeEnd = layout.segments.last.flatMap { last in last.offset.flatMap { $0 + (last.length ?? 0) } }
-        end = layout.range.flatMap { $0.upperBound == wholeEnd ? nil : $0.upperBound }
+        end = layout.reachesEnd ? nil : layout.range?.upperBound
         place = start
         nextSegment = 0
         guard offset >= 0, offset <= layout.contentLength ?? .max else {
-            number = 0
             throw .offsetUnreachable(offset, "the body has \(layout.contentLength ?? 0) bytes")
         }
         let offset = start + offset
         place = offset
-        number = layout.observer?.readerBegan(at: offset) ?? 0
         for segment in segments {
             guard let begin = segment.offset, let length = segment.length else {
                 if offset == segment.offset { break }
@@ -101,17 +87,8 @@ public final class FormReader {
         }
     }
 
-    deinit {
-        if allowance > 0 { pace?.takeBack(allowance) }
-    }
-
-    /// Whether the next bytes are a stream's and none of them are at hand, or none may be handed out yet, so that
-    /// ``read(into:)`` would give 0.
+    /// Whether the next bytes come from a stream that has none ready, so that ``read(into:)`` would give 0.
     public var needsPreparation: Bool {
-        needsStream || (pace != nil && allowance == 0 && !isAtEnd)
-    }
-
-    private var needsStream: Bool {
         if hasReachedEnd { return false }
         return switch current {
         case .stream(let stream): stream.pending.isEmpty
@@ -122,11 +99,11 @@ public final class FormReader {
     }
 
     /// Whether the last byte of the body has been read, as far as that is known: the end of a stream is known only
-    /// when it has been waited for.
-    package var isAtEnd: Bool { hasReachedEnd || isAtEndOfWhole }
-
-    private var isAtEndOfWhole: Bool {
-        if case .none = current { nextSegment == segments.count } else { false }
+    /// after waiting for it.
+    package var isAtEnd: Bool {
+        if hasReachedEnd { return true }
+        if case .none = current { return nextSegment == segments.count }
+        return false
     }
 
     /// Whether the layout's body ends here, before the whole one.
@@ -134,20 +111,18 @@ public final class FormReader {
 
     /// Waits until there are bytes to read.
     ///
-    /// - Returns: False at the end of the body.
+    /// - Returns: `false` at the end of the body.
     /// - Throws: ``FormError``, or the stream's own error unchanged; from then on the same at every call.
     public func prepare() async throws -> Bool {
         do {
-            guard try await advanceToBytes() else { return false }
-            if let pace, allowance == 0 { allowance = try await pace.allowance() }
-            return true
+            return try await advanceToBytes()
         } catch {
             current = .failed(error)
             throw error
         }
     }
 
-    /// Waits until bytes are at hand; false at the end of the body.
+    /// Waits until bytes are ready; `false` at the end of the body.
     private func advanceToBytes() async throws -> Bool {
         while !hasReachedEnd {
             switch current {
@@ -166,18 +141,15 @@ public final class FormReader {
         return false
     }
 
-    /// Fills a buffer as far as that is possible without waiting.
+    /// Fills a buffer with the bytes that are ready.
     ///
-    /// - Parameter buffer: Where the bytes go.
-    /// - Returns: The number of bytes; 0 at the end of the body, and where ``needsPreparation`` is true.
-    /// - Throws: ``FormError`` where a file is gone, cannot be read, or is not what it was when the form was laid
-    ///   out; from then on the same at every call.
+    /// - Parameter buffer: Where the bytes are written.
+    /// - Returns: The number of bytes; 0 at the end of the body, and while ``needsPreparation`` is `true`.
+    /// - Throws: ``FormError`` if a file is gone, cannot be read, or has changed since the layout was made; from then on
+    ///   the same at every call.
     public func read(into buffer: UnsafeMutableRawBufferPointer) throws(FormError) -> Int {
         do throws(FormError) {
-            guard pace != nil else { return try fill(buffer) }
-            let count = try fill(UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(allowance)))
-            allowance -= count
-            return count
+            return try fill(buffer)
         } catch {
             current = .failed(error)
             throw error
@@ -188,29 +160,19 @@ public final class FormReader {
         let rest = end.map { Int(clamping: max($0 - place, 0)) } ?? .max
         let buffer = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(rest))
         var filled = 0
-        while filled < buffer.count, !needsStream {
+        while filled < buffer.count, !needsPreparation {
             if case .none = current {
                 guard nextSegment < segments.count else { break }
                 try enterNextSegment()
                 continue
             }
             let count = try readCurrent(into: UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]))
-            if let observer { tell(observer, of: UnsafeRawBufferPointer(rebasing: buffer[filled..<filled + count])) }
             filled += count
             advancePosition(by: count)
             // What is left of the buffer would shift every later read off the file's pages.
             if case .file = current, buffer.count - filled < Self.pageLength { break }
         }
         return filled
-    }
-
-    /// Tells of bytes that were read and not yet counted.
-    private func tell(_ observer: any BodyObserver, of bytes: UnsafeRawBufferPointer) {
-        if let partIndex = segments[nextSegment - 1].partIndex, !bytes.isEmpty {
-            let offset = place - ranges[partIndex].lowerBound
-            observer.reader(number, handsOut: bytes, ofPart: partIndex, at: offset)
-        }
-        if isAtEndOfWhole { observer.readerEnded(number) }
     }
 
     /// Reads from what is current, and leaves it where it has been read to its end.

@@ -60,7 +60,7 @@ extension TransferOutcome {
         }
         // No server responds before it has read anything: if the system reports 0 bytes, it has lost the count.
         if response.bytesSent > 0, response.bytesSent < upload.totalBytes, !mayBeRepetition {
-            self = .failed(.answeredEarly(response, by: upload.url, of: upload.totalBytes))
+            self = .failed(.earlyResponse(response, by: upload.url, of: upload.totalBytes))
             return
         }
         self = .accepted(

@@ -17,13 +17,15 @@ struct LocalSender {
     private let store: QueueStore
     private let client: UploadClient
     private let options: QueueOptions
+    private let time: QueueTime
     private let attempts = Attempts()
 
-    init(_ store: QueueStore, _ client: UploadClient, _ options: QueueOptions) {
+    init(_ store: QueueStore, _ client: UploadClient, _ options: QueueOptions, _ time: QueueTime) {
         self.store = store
         self.options = options
+        self.time = time
         var client = client
-        client.retryPolicy = .never
+        client.retry.maximumAttempts = 1
         client.resumption = options.resumption
         self.client = client
     }
@@ -79,12 +81,12 @@ struct LocalSender {
                 try cancelObsolete()
                 let hasMore = try sendNext(in: &group)
                 if options.endsWhenEmpty, isIdle, !hasMore { return }
-                let now = ContinuousClock.now
+                let now = time.instant()
                 if let next = try nextRound(now), alarm.map({ $0 <= now || next < $0 }) ?? true {
                     alarm = next
-                    group.addTask { [changes = store.changes] in
+                    group.addTask { [changes = store.changes, time] in
                         // A cancelled sleep must not end the group with an error.
-                        try? await Task.sleep(until: next, clock: .continuous)
+                        try? await time.sleep(next)
                         changes.notify()
                     }
                 }
@@ -102,7 +104,7 @@ struct LocalSender {
             let masks = NetworkPath.allowedMasks(on: options.networkPath())
             // On disk before anything is sent: the next attempt must know of this one, even after a power cut.
             let row = try store.database.write {
-                try $0.claimUpload(allowedBy: masks, excluding: attempts.active, at: Date())
+                try $0.claimUpload(allowedBy: masks, excluding: attempts.active, at: time.date())
             }
             guard let row else {
                 return try hasBegun || store.database.read { try !$0.isQueuePaused && $0.nextDue() != nil }
@@ -117,10 +119,11 @@ struct LocalSender {
         let id = row.upload.id
         let cancellation = attempts.begin(id)
         store.updates.notify()
-        group.addTask { [store, client, attempts, policy = options.retryPolicy] in
+        group.addTask { [store, client, attempts, time, policy = options.retryPolicy] in
             var failure: (any Error)?
             do {
-                let attempt = QueueAttempt(row: row, store: store, client: client, retryPolicy: policy)
+                let attempt = QueueAttempt(
+                    row: row, store: store, client: client, retryPolicy: policy, time: time)
                 try await attempt.run(until: cancellation)
             } catch {
                 failure = error
@@ -141,11 +144,21 @@ struct LocalSender {
     /// The longest wait between rounds, in seconds, because the system's clock may be changed in the meantime.
     private static let longestWait = 86_400.0
 
-    /// When to check again without a change: when an upload is due, or other processes may have changed something.
+    /// When the next round is due without a change: when an upload is due, or when other processes may have changed something.
     private func nextRound(_ now: ContinuousClock.Instant) throws -> ContinuousClock.Instant? {
+        let date = time.date()
         let due = try store.database.read { try $0.nextDue() }
-            .map { Duration.seconds(min(max(0, $0.timeIntervalSinceNow), Self.longestWait)) + .milliseconds(1) }
-        return [due, options.pollInterval].compactMap { $0 }.min().map { now + $0 }
+            .map { Duration.seconds(min(max(0, $0.timeIntervalSince(date)), Self.longestWait)) + .milliseconds(1) }
+        return [due, options.pollInterval].compactMap(\.self).min().map { now + $0 }
+    }
+}
+
+/// The clocks of a run: the calendar's, by which uploads are due, and a steady one to wait by. Tests pass their own.
+struct QueueTime: Sendable {
+    var date: @Sendable () -> Date = { Date() }
+    var instant: @Sendable () -> ContinuousClock.Instant = { .now }
+    var sleep: @Sendable (_ end: ContinuousClock.Instant) async throws -> Void = {
+        try await Task.sleep(until: $0, clock: .continuous)
     }
 }
 
@@ -155,6 +168,7 @@ struct QueueAttempt: Sendable {
     let store: QueueStore
     let client: UploadClient
     let retryPolicy: RetryPolicy
+    let time: QueueTime
 
     private var id: QueuedUpload.ID { row.upload.id }
 
@@ -190,7 +204,7 @@ struct QueueAttempt: Sendable {
             } catch {
                 guard (error as UploadQueueError).mayPass else { throw error }
             }
-            try await Task.sleep(for: .seconds(1), clock: .continuous)
+            try await time.sleep(time.instant() + .seconds(1))
         }
     }
 
@@ -211,12 +225,12 @@ struct QueueAttempt: Sendable {
         let upload = row.upload
         let database = store.database
         var client = client
-        client.networks = upload.conditions.networks
-        if mayBeRepetition { client.acceptsEarlyAnswers = true }
+        client.network.allowed = upload.conditions.networks
+        if mayBeRepetition { client.responses.acceptsEarly = true }
         return try await client.upload(
             try row.layout(in: store.directory), to: upload.url, method: upload.method,
             headerFields: row.headerFields, resuming: row.resource,
-            keepingResource: { resource in
+            savingResource: { resource in
                 try database.writeWithoutSync { try $0.noteResource(resource, of: upload.id) }
             }
         ) { progress in
@@ -236,7 +250,7 @@ struct QueueAttempt: Sendable {
 
     /// Records a failure: the upload is sent again later, or has failed.
     private func record(_ error: any Error) async throws {
-        let now = Date()
+        let now = time.date()
         let next: Date?
         var reason = "\(error)"
         // An error of the body's file occurs before anything is sent.

@@ -29,7 +29,7 @@ public struct QueueOptions: Sendable {
     public init(
         concurrency: Int = 3,
         retryPolicy: RetryPolicy = RetryPolicy(maximumAttempts: 1000, maximumDelay: .seconds(1800)),
-        resumption: ResumptionPolicy? = ResumptionPolicy(retryPolicy: RetryPolicy(maximumAttempts: 3)),
+        resumption: ResumptionPolicy? = ResumptionPolicy(retry: RetryPolicy(maximumAttempts: 3)),
         endsWhenEmpty: Bool = false, pollInterval: Duration? = .seconds(1),
         networkPath: (@Sendable () -> NetworkPath?)? = nil
     ) {

@@ -69,9 +69,13 @@ extension UploadQueue {
     /// - Throws: ``UploadQueueError`` with code ``UploadQueueError/Code/inUse`` if another process sends from the queue, and
     ///   with other codes if the database fails; `CancellationError` if the task is cancelled.
     public func run(_ client: UploadClient, options: QueueOptions = QueueOptions()) async throws {
+        try await run(client, options: options, time: QueueTime())
+    }
+
+    func run(_ client: UploadClient, options: QueueOptions, time: QueueTime) async throws {
         let lock = try store.directory.lock()
         defer { withExtendedLifetime(lock) {} }
-        try await LocalSender(store, client, options).run()
+        try await LocalSender(store, client, options, time).run()
     }
 
     /// Handles the events for which the system woke the app. Returns when all of them are settled and what follows is handed

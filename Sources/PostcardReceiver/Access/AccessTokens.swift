@@ -3,26 +3,27 @@ import HTTPTypes
 import Hummingbird
 import PostcardServer
 
-/// Who may use a receiver: whoever sends `Authorization: Bearer TOKEN` (RFC 6750 §2.1).
+/// The tokens of a receiver, which clients send as `Authorization: Bearer TOKEN` (RFC 6750 §2.1).
 ///
 /// ```swift
 /// receiver.tokens.posting = [token]
 /// receiver.tokens.reading = [other]
 /// ```
 ///
-/// Where no token is set for something, everybody may do it. Tokens are compared by their digests, all bytes of all
-/// of them, so that the time it takes tells nothing about them.
+/// Without tokens for posting or reading, every client may do it. All bytes of the digests of all tokens are compared, so
+/// that the time does not reveal anything about them.
 public struct AccessTokens: Sendable, Hashable {
-    /// The tokens by which forms may be posted.
+    /// The tokens for posting forms. Defaults to none: every client may.
     public var posting: Set<String> = []
 
-    /// The tokens by which records and files may be read and deleted, and the receiver watched.
+    /// The tokens for reading and deleting records and files, and for watching the receiver. Defaults to none: every client
+    /// may.
     public var reading: Set<String> = []
 
-    /// Everybody may do everything.
+    /// Makes a set without tokens: every client may do everything.
     public init() {}
 
-    /// What a request asks for.
+    /// What a request wants to do.
     enum Purpose {
         case posting
         case reading
@@ -32,11 +33,11 @@ public struct AccessTokens: Sendable, Hashable {
         purpose == .posting ? posting : reading
     }
 
-    /// Whether no token is wanted.
+    /// Whether a request needs no token.
     func isOpen(for purpose: Purpose) -> Bool { tokens(for: purpose).isEmpty }
 
     /// - Parameter authorization: The request's `Authorization`.
-    /// - Throws: The refusal, where the request may not do what it asks for.
+    /// - Throws: The refusal if a token is needed and this is not one.
     func check(_ authorization: String?, for purpose: Purpose) throws(UploadProblem) {
         let tokens = tokens(for: purpose)
         guard !tokens.isEmpty else { return }
@@ -60,30 +61,30 @@ public struct AccessTokens: Sendable, Hashable {
 
 extension UploadProblem {
     static let missingToken = unauthorized(
-        code: "token-missing", detail: "The receiver wants a token.", challenge: #"Bearer realm="postcard""#)
+        code: "token-missing", detail: "The receiver needs a token.", challenge: #"Bearer realm="postcard""#)
 
     static let wrongToken = unauthorized(
-        code: "token-wrong", detail: "The token is not one of the receiver's for this.",
+        code: "token-wrong", detail: "The receiver does not accept the token for this.",
         challenge: #"Bearer realm="postcard", error="invalid_token""#)
 
     private static func unauthorized(code: String, detail: String, challenge: String) -> UploadProblem {
         var problem = UploadProblem(
             status: 401, code: code, detail: detail,
-            fix: "Send Authorization: Bearer and the token that whoever runs the receiver gave you.")
+            fix: "Send Authorization: Bearer with a token from the operator of the receiver.")
         problem.challenge = challenge
         return problem
     }
 }
 
-/// Lets in who may come in. Whatever is not known to be for everybody wants a token, and where there are none it is not
-/// to be another site's page that asks.
+/// Refuses requests without the token they need. All paths but a few need one. If the receiver has none, it refuses
+/// requests from pages of other origins.
 struct AccessMiddleware<Context: RequestContext>: RouterMiddleware {
     let tokens: AccessTokens
     let origins: OriginPolicy
     let uploadPath: String
     let meter: UploadMeter
 
-    /// What shows nothing that was received.
+    /// Paths that show nothing of the uploads.
     private static var openPaths: Set<String> { ["/", "/health"] }
     private static var openFolder: String { "/assets/" }
 
@@ -111,7 +112,7 @@ struct AccessMiddleware<Context: RequestContext>: RouterMiddleware {
         return .reading
     }
 
-    /// The router takes slashes at the end and repeated ones as nothing.
+    /// The router ignores slashes at the end and repeated slashes.
     private static func isSame(_ path: String, _ other: String) -> Bool {
         path.split(separator: "/") == other.split(separator: "/")
     }

@@ -2,12 +2,12 @@ import HTTPTypes
 import Hummingbird
 import PostcardServer
 
-/// Refuses what a browser sends here under a name that is not this machine's, and what has no single name.
+/// Refuses requests whose `Host` is not a name of this machine, or is repeated.
 ///
-/// A page on the web can have its own name resolve to 127.0.0.1, and is then, to the browser, of the same origin as a
-/// receiver that listens there: it could read what was received. Its name in `Host` gives it away.
+/// A page on the web can let its own name resolve to 127.0.0.1. To the browser it then has the same origin as a receiver on
+/// this machine, and could read the uploads. The name in `Host` reveals it.
 struct HostMiddleware<Context: RequestContext>: RouterMiddleware {
-    /// The names by which the receiver may be called beside this machine's own, in lower case; `nil` for any name.
+    /// The names that requests may use besides this machine's own, in lower case; `nil` for any name.
     let allowed: Set<String>?
     let meter: UploadMeter
 
@@ -30,7 +30,7 @@ struct HostMiddleware<Context: RequestContext>: RouterMiddleware {
             guard Authority.isSame(authority, host, in: request.head.scheme ?? "https") else { throw .differentHosts }
         }
         guard let name = request.host else {
-            // A client of HTTP/1.0 may leave it out, and is no browser.
+            // A client of HTTP/1.0 may omit it, and is not a browser.
             guard UploadConnection.current?.isStream != true else { throw .missingHost }
             return
         }
@@ -40,7 +40,7 @@ struct HostMiddleware<Context: RequestContext>: RouterMiddleware {
     }
 }
 
-/// What a request calls its server: `:authority` or `Host` (RFC 9110 §7.2).
+/// The host and port that a request names: `:authority` or `Host` (RFC 9110 §7.2).
 enum Authority {
     /// The name or address of an authority, without port and brackets, in lower case.
     static func host(of authority: String) -> String {
@@ -49,7 +49,7 @@ enum Authority {
         return host.hasSuffix(".") ? String(host.dropLast()) : host
     }
 
-    /// Whether two name the same server. The scheme's own port may be left out (RFC 9110 §4.2.3).
+    /// Whether two authorities name the same server. The scheme's default port may be omitted (RFC 9110 §4.2.3).
     static func isSame(_ one: some StringProtocol, _ other: some StringProtocol, in scheme: String) -> Bool {
         normal(one, in: scheme) == normal(other, in: scheme)
     }
@@ -62,12 +62,12 @@ enum Authority {
 }
 
 extension Request {
-    /// What the request calls its server. Over HTTP/2 `:authority` goes before `host` (RFC 9113 §8.3.1).
+    /// The authority that the request names. Over HTTP/2 `:authority` takes precedence (RFC 9113 §8.3.1).
     var host: String? { head.authority ?? hostFields.first }
 
-    /// The request's `host` fields. The one of HTTP/1.1 is the authority by now.
+    /// The request's `host` fields. Hummingbird has moved the one of HTTP/1.1 to the authority.
     fileprivate var hostFields: [String] {
-        // The library has no name for a field that it wants to be an authority.
+        // HTTPTypes has no constant for this name, because it uses the authority.
         HTTPField.Name("Host").map { headers[values: $0] } ?? []
     }
 }
@@ -75,7 +75,7 @@ extension Request {
 extension UploadProblem {
     fileprivate static let hostNotAllowed = UploadProblem(
         status: .misdirectedRequest, code: "host-not-allowed",
-        detail: "The receiver listens to this machine alone, and the request's Host is another name.",
+        detail: "The receiver listens to this machine alone, and the request's Host is not a name of it.",
         fix: "Use localhost or 127.0.0.1, or start the receiver with --allow-host and the name.")
 
     fileprivate static let differentHosts = UploadProblem(
@@ -83,7 +83,7 @@ extension UploadProblem {
         fix: "Send :authority alone.")
 }
 
-/// The names and addresses by which a machine is reached only from itself.
+/// Names and addresses by which a machine can only be reached from itself.
 package enum LoopbackAddress {
     /// - Parameter host: A name or an address, IPv6 without brackets.
     package static func contains(_ host: some StringProtocol) -> Bool {

@@ -2,8 +2,8 @@ import HTTPTypes
 import Hummingbird
 import PostcardServer
 
-/// Lets the pages of named origins send requests and read the answers (CORS, as the Fetch standard has it). Browsers
-/// keep the answers from the pages of all others.
+/// Allows pages of the given origins to send requests and read the responses (CORS, in the Fetch standard). Browsers hide
+/// the responses from all other pages.
 struct OriginMiddleware<Context: RequestContext>: RouterMiddleware {
     let policy: OriginPolicy
 
@@ -31,7 +31,7 @@ struct OriginMiddleware<Context: RequestContext>: RouterMiddleware {
         [.accessControlAllowOrigin: origin, .accessControlExposeHeaders: "*", .vary: "Origin"]
     }
 
-    /// The answer to a browser that asks before it sends a request. The asterisk does not stand for `Authorization`.
+    /// The response to a preflight request. The asterisk does not include `Authorization`.
     private static func offer(to origin: String) -> HTTPFields {
         var fields = fields(for: origin)
         fields[.accessControlAllowMethods] = "*"
@@ -41,15 +41,15 @@ struct OriginMiddleware<Context: RequestContext>: RouterMiddleware {
     }
 }
 
-/// Which pages may have a browser send what changes something, where no token shows who sends it.
+/// Which pages may make a browser send requests that change something without a token.
 ///
-/// A browser sends such a request for any page on the web. It says in `Sec-Fetch-Site` whose page it was, or in
-/// `Origin` where that is missing: older browsers, and all of them over plain HTTP from another machine. A request
-/// with neither is no browser's.
+/// A browser sends such a request for any page on the web. Its `Sec-Fetch-Site` says whose page it was, or `Origin` if that
+/// is missing, as in older browsers, and in all browsers over plain HTTP from another machine. A request without both is
+/// not from a browser.
 struct OriginPolicy: Sendable {
-    /// The origins that may, in lower case, such as `https://app.example`.
+    /// The allowed origins, in lower case, such as `https://app.example`.
     let allowed: Set<String>
-    /// Whether the receiver's own connections are of TLS.
+    /// Whether the receiver's connections use TLS.
     let isSecure: Bool
 
     func allows(_ origin: String) -> Bool { allowed.contains(origin.lowercased()) }
@@ -59,7 +59,7 @@ struct OriginPolicy: Sendable {
         let origin = request.headers[.origin]
         if let origin, allows(origin) { return }
         if let name = HTTPField.Name("Sec-Fetch-Site"), let site = request.headers[name] {
-            // "none" is what a person did, such as with a bookmark.
+            // "none" is a request that the user made, such as by a bookmark.
             guard ["same-origin", "none"].contains(site) else { throw .originNotAllowed }
             return
         }
@@ -67,7 +67,7 @@ struct OriginPolicy: Sendable {
         guard isOwn(origin, of: request) else { throw .originNotAllowed }
     }
 
-    /// Whether an origin is the receiver's own. Behind a proxy that speaks TLS the receiver does not.
+    /// Whether an origin is the receiver's own. Behind a proxy with TLS the receiver itself has none.
     private func isOwn(_ origin: String, of request: Request) -> Bool {
         guard let host = request.host else { return false }
         return ["https", "http"].prefix(isSecure ? 1 : 2).contains { scheme in
@@ -80,6 +80,6 @@ struct OriginPolicy: Sendable {
 extension UploadProblem {
     fileprivate static let originNotAllowed = UploadProblem(
         status: 403, code: "origin-not-allowed",
-        detail: "A page of another origin than the receiver's own had the browser send the request.",
+        detail: "A page of another origin made the browser send the request.",
         fix: "Start the receiver with tokens, or with --allow-origin and the origin, such as https://app.example.")
 }

@@ -8,16 +8,16 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What was wrong with a request: what it was refused for, and whatever the doctor finds in what is kept of it.
+/// The problems of a request: why it was refused, and what PostcardDoctor finds in its recorded bytes.
 struct Diagnosis {
     private(set) var problems: [RequestDescription.Problem]
 
-    /// How much of the body is shown before a problem's byte, and behind it.
+    /// How many bytes of the body are shown before and after a problem's byte.
     private static let reach = 96
 
     init(of request: RecordedRequest) {
         let found = Self.explanation(of: request)
-        // What was not read is not missing.
+        // Bytes that were not read are not missing.
         let codes: Set<FormProblem.Code> =
             request.notes.body.isComplete
             ? [] : [.truncated, .missingCloseDelimiter, .truncatedPicture]
@@ -36,9 +36,9 @@ struct Diagnosis {
         if isFound != true { problems.insert(Self.problem(refusal, in: request), at: 0) }
     }
 
-    /// What the doctor makes of a form that was refused.
+    /// The explanation of a refused form.
     private static func explanation(of request: RecordedRequest) -> Explanation? {
-        // A piece of a form is none.
+        // An append has a piece of a form.
         guard request.method != "PATCH", case .refused = request.outcome, let bytes = request.notes.body.bytes?[...],
             !bytes.isEmpty
         else { return nil }

@@ -8,13 +8,12 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Keeps the requests that bring something, or come where forms are posted, whatever becomes of them.
-///
-/// It stands before everything that may refuse a request.
+/// Records requests that have a body or use the path of forms, whether or not they are refused. It runs before all
+/// middleware that may refuse a request.
 struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
     let inspector: RequestInspector
     let uploadPath: String
-    /// `http` or `https`, as curl is to use it.
+    /// The scheme for curl: `http` or `https`.
     let scheme: String
 
     func handle(
@@ -37,7 +36,7 @@ struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
         let body = ObservedBody(request.body, recorder: recorder)
         observed.body = RequestBody(asyncSequence: body)
         func keep(_ outcome: RecordedRequest.Outcome, keepsBody: Bool) {
-            // A piece of a form does not say whether it begins within a secret.
+            // An append may begin in the middle of a secret.
             let notes = recorder.notes(keepsBody: keepsBody && request.method != .patch)
             let kept = RecordedRequest(
                 request, scheme: scheme, received: received, duration: start.duration(to: .now), outcome: outcome,
@@ -60,8 +59,7 @@ struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
         }
     }
 
-    /// Keeps of the requests that ask for something only those that were not let in. What a deleted upload held is
-    /// forgotten.
+    /// Of other requests, records those that were refused access. Removes the recorded request of a deleted upload.
     private func recordingRefusals(
         _ request: Request, _ report: UploadReport, _ context: Context,
         _ next: @concurrent (Request, Context) async throws -> Response
@@ -79,17 +77,17 @@ struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
         }
     }
 
-    /// Whether the rest of a body comes by itself, and is no more than would be kept.
+    /// Whether the client sends the rest of the body in any case, and no more than would be recorded.
     private func isShort(_ request: Request) -> Bool {
         guard request.headers[.expect] == nil, let length = request.headers[.contentLength] else { return false }
         return Int(length).map { $0 <= inspector.options.maximumEndBytes } ?? false
     }
 
-    /// A form that was posted to a wrong path is worth a look too.
+    /// Forms that were posted to a wrong path are recorded too.
     private func isRecorded(_ request: Request) -> Bool {
         switch request.method {
         case .post, .put, .patch: true
-        // Where records are listed too, or the page lies, these are other requests.
+        // At the path of records or of the page, these requests have another purpose.
         case .get,
             .head where [UploadRecord.readingPath, "/"].contains(uploadPath):
             false
@@ -99,16 +97,15 @@ struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
 }
 
 extension UploadProblem {
-    /// Whether it is about what was sent, and not about who sent it, when, or how slowly.
+    /// Whether it is about the form, and not about the client or its connection.
     fileprivate var isOfTheForm: Bool { [400, 404, 405, 415, 422].contains(status.code) }
 }
 
-/// A request's body that tells a recorder what goes by, and of which the rest can be read when its reader is done.
+/// A request's body that passes its bytes to a recorder, and whose rest can be read after its reader.
 struct ObservedBody: AsyncSequence, Sendable {
-    /// The body can be read once. Whoever reads on gets the same iterator.
+    /// The body can be read once, so all readers share one iterator.
     ///
-    /// Unchecked: a request is answered by one task, and it reads the body first where the form is received, and then,
-    /// when that has returned, where the request is kept.
+    /// Unchecked: one task handles a request. It first reads the body to receive the form, and then to record the rest.
     fileprivate final class Reader: @unchecked Sendable {
         private var iterator: RequestBody.AsyncIterator?
         private let body: RequestBody
@@ -156,11 +153,11 @@ struct ObservedBody: AsyncSequence, Sendable {
         AsyncIterator(reader: reader, recorder: recorder)
     }
 
-    /// Reads on after a refusal, as far as it would be kept: most refused bodies are short and here already, and what
-    /// is wrong with a body is best said of all of it.
+    /// Reads the rest after a refusal, as far as it would be recorded: most refused bodies are short and have arrived
+    /// already, and a whole body is easier to explain.
     func readRest() async {
         let iterator = makeAsyncIterator()
-        // A body that breaks off is kept as far as it came.
+        // A body that breaks off is recorded as far as it arrived.
         while recorder.hasRoom, let chunk = try? await iterator.next() { _ = chunk }
     }
 }

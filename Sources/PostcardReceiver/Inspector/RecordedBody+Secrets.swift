@@ -1,13 +1,13 @@
 import Foundation
 
 extension RecordedBody {
-    /// The body without the secrets in it. Those of a form are overwritten, so that every offset stays right.
+    /// The body without its secrets. Those of a form are overwritten, so that all offsets stay valid.
     ///
-    /// Refused bodies are mostly malformed, so this judges what lines look like and relies on nothing else.
+    /// Refused bodies are mostly malformed, so this only looks at lines.
     ///
     /// - Parameter lastBeginsInSecret: Whether the last bytes begin, or may begin, within a part that is a secret.
     func hidingSecrets(lastBeginsInSecret: Bool) -> RecordedBody {
-        // Where they meet, a line may begin in the one and end in the other.
+        // A line may begin in the first part and end in the last.
         var kept = bytes.map { [$0] } ?? [first, last]
         let delimiter = Self.delimiter(in: kept[0])
         if delimiter == nil, kept.contains(where: { SecretScan.speaksOfSecrets($0[...]) }) {
@@ -21,7 +21,7 @@ extension RecordedBody {
             isComplete: isComplete, hidesSecrets: scan.hasErased)
     }
 
-    /// The body's first line that begins as delimiters do, without padding.
+    /// The first line that begins like a delimiter, without padding.
     private static func delimiter(in bytes: [UInt8]) -> [UInt8]? {
         var position = 0
         while position < bytes.count {
@@ -36,7 +36,7 @@ extension RecordedBody {
     }
 }
 
-/// Goes through the lines of a form, well formed or not, and overwrites what is a secret.
+/// Goes through the lines of a form, well formed or not, and overwrites secrets.
 struct SecretScan {
     private enum Place {
         case header(isSecret: Bool)
@@ -51,7 +51,7 @@ struct SecretScan {
     }
 
     mutating func erase(in bytes: inout [UInt8], beginsInSecret: Bool) {
-        // A first delimiter may be missing: what then looks like a header is one.
+        // The first delimiter may be missing, so lines that look like a header are one.
         var place = beginsInSecret ? Place.content(from: 0, isSecret: true) : .header(isSecret: false)
         var (position, previous) = (0, 0..<0)
         while position < bytes.count {
@@ -74,7 +74,7 @@ struct SecretScan {
         }
     }
 
-    /// Whether a part begins that is not behind the form's delimiter: boundaries may differ.
+    /// Whether a part begins without the form's delimiter before it: boundaries may differ.
     private func beginsPart(_ line: Range<Int>, after previous: Range<Int>, in bytes: [UInt8]) -> Bool {
         bytes[previous].starts(with: Array("--".utf8))
             && String(decoding: bytes[line.prefix(20)], as: UTF8.self).lowercased().hasPrefix("content-disposition")
@@ -88,13 +88,13 @@ struct SecretScan {
         if let colon, Secrets.isSecret(field) {
             overwrite((colon + 1)..<line.upperBound, of: &bytes)
         } else if isSecret, colon == nil || !field.lowercased().hasPrefix("content-") {
-            // The blank line behind the header is missing, and this is the content.
+            // The blank line after the header is missing, and this is the content.
             overwrite(line, of: &bytes)
         }
         return isSecret || isNamedSecret
     }
 
-    /// Whether a header's line names the part as secrets are named. Whether it does so well does not matter.
+    /// Whether a header's line has the name of a secret, well formed or not.
     private static func namesSecret(_ line: ArraySlice<UInt8>) -> Bool {
         let key = Array("name".utf8)
         var count = 0
@@ -117,7 +117,7 @@ struct SecretScan {
         return false
     }
 
-    /// A line with more names than this hides something, or wants to keep the receiver busy.
+    /// A line with more names than this is masked, because checking them would keep the receiver busy.
     private static let mostNames = 16
 
     private mutating func eraseContent(_ content: Range<Int>, of bytes: inout [UInt8], isSecret: Bool) {
@@ -147,7 +147,7 @@ struct SecretScan {
     }
 }
 
-// MARK: - What is no form
+// MARK: - Other bodies
 
 extension SecretScan {
     static func isJSONWithSecrets(_ text: ArraySlice<UInt8>) -> Bool {
@@ -172,7 +172,7 @@ extension SecretScan {
         }
     }
 
-    /// What gives more values than this keeps the receiver busy, and is not worth a look.
+    /// A text with more values than this is masked, because checking them would keep the receiver busy.
     private static let mostValues = 10_000
     private static let longestName = 100
 

@@ -5,23 +5,23 @@ import PostcardServer
 struct RecordedBody: Sendable {
     /// The first bytes.
     let first: [UInt8]
-    /// The last bytes, as far as they are behind the first.
+    /// The last bytes, as far as they come after the first.
     let last: [UInt8]
     /// How many bytes were read.
     let length: Int64
     /// Whether the body was read to its end.
     let isComplete: Bool
-    /// Whether something else is shown in place of secrets.
+    /// Whether secrets were masked.
     var hidesSecrets = false
 
     static let none = RecordedBody(first: [], last: [], length: 0, isComplete: false)
 
     var lastOffset: Int64 { length - Int64(last.count) }
 
-    /// All bytes that were read, where none between the beginning and the end are missing.
+    /// All bytes that were read; `nil` if some between the beginning and the end are missing.
     var bytes: [UInt8]? { lastOffset == Int64(first.count) ? first + last : nil }
 
-    /// The kept bytes around an offset, with the offset of the first of them.
+    /// The recorded bytes around an offset, with the offset of the first of them.
     func bytes(around offset: Int64, reach: Int) -> (offset: Int64, bytes: ArraySlice<UInt8>)? {
         let kept: (offset: Int64, bytes: [UInt8])
         if let bytes {
@@ -41,18 +41,18 @@ struct RecordedBody: Sendable {
 }
 
 extension RecordedBody {
-    /// Keeps both ends of what goes by.
+    /// Records both ends of a body while it is read.
     struct Builder {
         private var first: [UInt8] = []
-        /// The newest chunks, uncopied where they are large, and never more of them than the end needs.
+        /// The last chunks, large ones without a copy, and no more than the end needs.
         private var recent = CircularBuffer<ByteBuffer>()
         private var recentBytes = 0
         private(set) var length: Int64 = 0
 
-        /// - Parameter maximumEndBytes: How much of each end may be kept now; it may become less from chunk to chunk.
+        /// - Parameter maximumEndBytes: How many bytes of each end may be kept; it may become less from chunk to chunk.
         mutating func take(_ chunk: ByteBuffer, maximumEndBytes: Int) {
             var chunk = chunk
-            // Once bytes were left out, more of them are no longer the beginning.
+            // Once bytes were left out, the next ones are not part of the beginning.
             let isBeginning = length == Int64(first.count)
             if first.count > 2 * maximumEndBytes { first = Array(first.prefix(maximumEndBytes)) }
             length += Int64(chunk.readableBytes)
@@ -77,7 +77,7 @@ extension RecordedBody {
                 recentBytes += chunk.readableBytes
                 return
             }
-            // Uncopied, the bytes that are to be kept would hold on to all that was read with them.
+            // Without a copy, the bytes would keep the memory of all that were read with them.
             recent.removeAll()
             recent.append(ByteBuffer(bytes: chunk.readableBytesView.suffix(maximumEndBytes)))
             recentBytes = maximumEndBytes
@@ -85,14 +85,14 @@ extension RecordedBody {
 
         private mutating func keep(_ chunk: ByteBuffer) {
             if var last = recent.popLast() {
-                let isTaken = last.takeIn(chunk)
+                let isTaken = last.appendIfSmall(chunk)
                 recent.append(last)
                 if isTaken { return }
             }
             recent.append(chunk.kept)
         }
 
-        /// A last chunk that is much longer than what may be kept of it is let go.
+        /// Shortens a last chunk that is much longer than what may be kept of it.
         private mutating func shrinkLast(to maximumEndBytes: Int) {
             guard recent.count == 1, let last = recent.first, last.readableBytes > 2 * maximumEndBytes else { return }
             recent[recent.startIndex] = ByteBuffer(bytes: last.readableBytesView.suffix(maximumEndBytes)).kept
@@ -105,7 +105,7 @@ extension RecordedBody {
                 first: first, last: Array(last.suffix(maximumEndBytes)), length: length, isComplete: isComplete)
         }
 
-        /// What is left where nothing of the content is to be kept.
+        /// The length alone, without content.
         func emptied(isComplete: Bool) -> RecordedBody {
             RecordedBody(first: [], last: [], length: length, isComplete: isComplete)
         }

@@ -9,17 +9,17 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A request that came, and what became of it.
+/// A request and what became of it.
 struct RecordedRequest: Sendable {
-    /// How it was answered.
+    /// What became of the request.
     enum Outcome: Sendable {
         case answered(status: Int, upload: UploadID?)
         case refused(UploadProblem)
-        /// The connection was gone before it could be answered.
+        /// The connection was closed before the response.
         case unanswered
     }
 
-    /// Counts the requests since the receiver was started, from 1.
+    /// Counts the requests since the start, from 1.
     var id = 0
     let received: Date
     let duration: Duration
@@ -46,7 +46,7 @@ struct RecordedRequest: Sendable {
         if case .answered(_, let upload) = outcome { upload } else { nil }
     }
 
-    /// How many bytes are kept.
+    /// How many bytes it takes in memory, approximately.
     var bytes: Int {
         notes.body.first.count + notes.body.last.count + method.utf8.count + path.utf8.count
             + notes.parts.reduce(0) { $0 + $1.bytes }
@@ -73,7 +73,7 @@ extension RecordedRequest {
 }
 
 extension RecordedRequest {
-    /// Describes what was no request as far as it looks like one.
+    /// Describes a malformed request, as far as it looks like one.
     init(_ refusal: EarlyRefusal, scheme: String) {
         let lines = String(decoding: refusal.bytes, as: UTF8.self).replacing("\r\n", with: "\n")
             .replacing("\r", with: "\n").split(separator: "\n", omittingEmptySubsequences: false)
@@ -91,14 +91,14 @@ extension RecordedRequest {
         var fields: [(name: String, value: String)] = []
         for line in lines {
             let isFolded = line.first == " " || line.first == "\t"
-            // A line that goes on with a secret is one, whatever it looks like.
+            // A line that continues a secret is part of it.
             let isSecret = isFolded && fields.last?.value == Secrets.mask
             fields.append(isSecret ? ("", Secrets.mask) : field(line))
         }
         return fields
     }
 
-    /// A line that is no header field is one without a value.
+    /// A line that is not a header field becomes one without a value.
     private static func field(_ line: Substring) -> (name: String, value: String) {
         let halves = line.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         let name = halves[0]
@@ -114,12 +114,12 @@ extension RecordedRequest {
     }
 }
 
-/// A part of a form that was read, described.
+/// The description of a form's part.
 struct RecordedPart: Sendable {
     let name: String
     let filename: String?
     let contentType: String?
-    /// Whether its name says that its content is a secret.
+    /// Whether its name is that of a secret.
     let isSecret: Bool
     /// The header fields in their order, secrets masked.
     let fields: [(name: String, value: String)]
@@ -127,7 +127,7 @@ struct RecordedPart: Sendable {
     let headerOffset: Int64
     let offset: Int64
     var size: Int64 = 0
-    /// The value of a text field that is short and no secret.
+    /// The value of a short text field that is not a secret.
     private(set) var text: String?
 
     init(_ header: PartHeader, contentOffset: Int64) {
@@ -146,7 +146,7 @@ struct RecordedPart: Sendable {
         text = isShown ? String(validating: value, as: UTF8.self) : Secrets.mask
     }
 
-    /// How many bytes the description has.
+    /// How many bytes it takes in memory, approximately.
     var bytes: Int {
         fields.reduce(name.utf8.count + (filename?.utf8.count ?? 0) + (text?.utf8.count ?? 0)) {
             $0 + $1.name.utf8.count + $1.value.utf8.count

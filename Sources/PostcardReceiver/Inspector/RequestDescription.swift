@@ -9,7 +9,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// All that is known of a request: what `GET /requests/ID` answers.
+/// Everything recorded about a request: the response to `GET /requests/ID`.
 struct RequestDescription: Encodable {
     let summary: RequestSummary
     let headers: [[String]]
@@ -36,7 +36,7 @@ struct RequestDescription: Encodable {
         /// What the offset counts from: `head` or `body`.
         let place: String
         let offset: Int64?
-        /// How many bytes are wrong from there on.
+        /// How many bytes are wrong, from the offset on.
         let length: Int
         let part: Int?
         let message: String
@@ -44,22 +44,22 @@ struct RequestDescription: Encodable {
         /// Why servers care.
         let reason: String?
         let swift: String?
-        /// The bytes around the offset, where they are kept.
+        /// The bytes around the offset, if they were recorded.
         let around: Bytes?
         /// How many places have the same problem, this one included.
         let count: Int
         /// The first of the other places.
         let also: [Place]
-        /// What only follows from it, by kind.
+        /// The problems that follow from it, by kind.
         let consequences: [Consequence]
-        /// How many more follow from it, of kinds that are not known.
+        /// How many other problems follow from it.
         let otherConsequences: Int
     }
 
-    /// Problems of one kind that only follow from another.
+    /// Problems of one kind that follow from another problem.
     struct Consequence: Encodable {
         let code: String
-        /// The first one's.
+        /// The message of the first one.
         let message: String
         let count: Int
         /// The first places.
@@ -87,7 +87,7 @@ struct RequestDescription: Encodable {
 
     struct Curl: Encodable {
         let line: String
-        /// Whether it sends the very same bytes.
+        /// Whether it sends exactly the same bytes.
         let exact: Bool
     }
 
@@ -127,10 +127,10 @@ struct RequestDescription: Encodable {
 }
 
 extension CurlCommand {
-    /// A body that is longer makes no line that anybody would paste.
+    /// A longer body would make the line too long to paste.
     private static let maximumExactBytes = 16 << 10
 
-    /// The command that repeats a request: its very bytes where they are few and known, else the form's parts.
+    /// The command that repeats a request: with its bytes if they are few and known, or else with the form's parts.
     init(_ request: RecordedRequest) {
         self.init(url: "\(request.scheme)://\(request.host)\(request.path)", method: request.method)
         fields = request.fields.filter { !Secrets.isSecret($0.name) }
@@ -164,9 +164,9 @@ struct RequestSummary: Encodable, Sendable {
     let received: Date
     let method: String
     let path: String
-    /// The status of the answer; `nil` where there was nobody left to be answered.
+    /// The status of the response; `nil` if the connection was closed before it.
     let status: Int?
-    /// What it was refused for.
+    /// The code of the refusal.
     let code: String?
     /// The identifier of the upload that it became.
     let upload: String?
@@ -189,12 +189,12 @@ struct RequestSummary: Encodable, Sendable {
     }
 }
 
-/// Answers requests for the requests that are kept.
+/// Responds to requests for the recorded requests.
 ///
-/// | request | answer |
+/// | request | response |
 /// | --- | --- |
 /// | `GET /requests` | `{"requests":[entry…]}`, newest first |
-/// | `GET /requests/ID` | the entry with header fields, parts, problems, the kept bytes and a line for curl |
+/// | `GET /requests/ID` | the entry with header fields, parts, problems, the recorded bytes and a line for curl |
 struct RequestReading: Sendable {
     let inspector: RequestInspector
     let budget: AnswerBudget
@@ -224,6 +224,6 @@ struct RequestReading: Sendable {
 
 extension UploadProblem {
     fileprivate static let requestNotFound = UploadProblem(
-        status: 404, code: "not-found", detail: "There is no such request, or it is no longer kept.",
-        fix: "GET /requests lists those that are kept.")
+        status: 404, code: "not-found", detail: "There is no such request, or it is no longer recorded.",
+        fix: "GET /requests lists the recorded requests.")
 }

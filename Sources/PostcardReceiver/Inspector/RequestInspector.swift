@@ -1,7 +1,7 @@
 import PostcardServer
 import Synchronization
 
-/// The last requests that came, newest last.
+/// Records the last requests, newest last.
 final class RequestInspector: Sendable {
     private struct State {
         var requests: [RecordedRequest] = []
@@ -19,7 +19,7 @@ final class RequestInspector: Sendable {
         self.live = live
     }
 
-    /// The bytes that are noted of each end of a body: fewer than asked for where many requests are under way.
+    /// How many bytes of each end of a body are recorded: fewer if many requests are in progress.
     var maximumEndBytes: Int {
         let ends = 2 * max(captures.load(ordering: .relaxed), 1)
         return min(options.maximumEndBytes, max(options.maximumBytes / ends, 1))
@@ -46,7 +46,7 @@ final class RequestInspector: Sendable {
         live.publish(.request(RequestSummary(kept)))
     }
 
-    /// Forgets the request of an upload that is deleted: what it held is to be gone.
+    /// Removes the request of a deleted upload: nothing of it may be left.
     func forget(_ upload: UploadID) {
         state.withLock { state in
             state.requests.removeAll { request in
@@ -57,7 +57,7 @@ final class RequestInspector: Sendable {
         }
     }
 
-    /// All that are kept, newest first.
+    /// All recorded requests, newest first.
     var requests: [RecordedRequest] { state.withLock { $0.requests.reversed() } }
 
     func request(_ id: Int) -> RecordedRequest? {
@@ -65,21 +65,21 @@ final class RequestInspector: Sendable {
     }
 }
 
-/// How much of the requests that came is kept to be looked at. It is kept in memory, and gone when the receiver ends.
+/// How much of the last requests is recorded. The record is in memory, and lost when the receiver ends.
 public struct InspectionOptions: Sendable, Hashable {
-    /// How many requests are kept: the last 200 unless set.
+    /// How many requests are recorded. Defaults to the last 200.
     public var maximumRequests = 200
 
-    /// How many bytes are kept of a refused body, of its beginning and of its end each: 64 KiB unless set.
+    /// How many bytes of the beginning of a refused body are recorded, and as many of its end. Defaults to 64 KiB.
     public var maximumEndBytes = 64 << 10
 
-    /// How many bytes all that is kept of bodies and headers may have together: 16 MiB unless set. Older requests
-    /// go when there are more.
+    /// The maximum size of all recorded bodies and headers together, in bytes. The oldest requests are removed first.
+    /// Defaults to 16 MiB.
     public var maximumBytes = 16 << 20
 
-    /// How many parts of a form are described: the first 200 unless set.
+    /// How many parts of a form are described. Defaults to the first 200.
     public var maximumParts = 200
 
-    /// The defaults.
+    /// Makes options with the default values.
     public init() {}
 }

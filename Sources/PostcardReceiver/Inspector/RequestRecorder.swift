@@ -4,7 +4,7 @@ import PostcardForm
 import PostcardServer
 import Synchronization
 
-/// What is noted of a request while it goes by.
+/// Records a request while it is received.
 final class RequestRecorder: FormObserver {
     private struct State {
         var body = RecordedBody.Builder()
@@ -18,17 +18,17 @@ final class RequestRecorder: FormObserver {
         var warningCounts: [FormProblem.Code: Int] = [:]
         /// How far the form was read.
         var readTo: Int64 = 0
-        /// Where the contents of secret parts are. The last one may go on.
+        /// Where the contents of secret parts are. The last one may not be complete.
         var secrets: [Range<Int64>] = []
         var isInSecret = false
 
-        /// Whether an offset is within a secret, or where no one knows.
+        /// Whether an offset is or may be within a secret.
         func maybeSecret(at offset: Int64) -> Bool {
             offset > readTo || secrets.contains { $0.contains(offset) || $0.upperBound == offset }
         }
     }
 
-    /// What was noted.
+    /// What was recorded.
     struct Notes {
         let body: RecordedBody
         let parts: [RecordedPart]
@@ -45,13 +45,13 @@ final class RequestRecorder: FormObserver {
     private let inspector: RequestInspector
     private let state = Mutex(State())
 
-    /// As long as a message is; longer texts are not repeated.
+    /// The length of a message; longer texts are not recorded.
     private static let maximumTextBytes = 1 << 10
-    /// One is shown in full, and of the others the first places.
+    /// The first one is shown in full, and the places of the next.
     private static let maximumWarningsOfAKind = FindingGroup.Places.maximum + 1
 
-    /// - Parameter inspector: Where the request will be kept. What is noted of all requests under way takes about as much
-    ///   memory together as what is kept there.
+    /// - Parameter inspector: Keeps the request. All requests in progress take about as much memory together as those that
+    ///   it has recorded.
     init(for inspector: RequestInspector) {
         options = inspector.options
         self.inspector = inspector
@@ -71,7 +71,7 @@ final class RequestRecorder: FormObserver {
         state.withLock { $0.isComplete = true }
     }
 
-    /// Whether more of the body could be kept than was read.
+    /// Whether more of the body could be recorded than was read.
     var hasRoom: Bool {
         let maximumEndBytes = inspector.maximumEndBytes
         return state.withLock { !$0.isComplete && $0.body.length < Int64(maximumEndBytes) }
@@ -118,7 +118,7 @@ final class RequestRecorder: FormObserver {
         }
     }
 
-    /// - Parameter keepsBody: Whether the content is to be kept, or its length alone.
+    /// - Parameter keepsBody: Whether the body is recorded, or only its length.
     func notes(keepsBody: Bool) -> Notes {
         let maximumEndBytes = inspector.maximumEndBytes
         return state.withLock { state in

@@ -1,51 +1,51 @@
 import Foundation
 import PostcardServer
 
-/// Decides what of a request is a secret, and masks it for those who look at requests.
+/// Masks the secrets of a request in logs and in the inspector.
 ///
-/// A name decides, of a header field, a parameter or a part of a form. It is read as words, so that `X-Api-Key`, `apiKey` and
-/// `api_key` are the same. In doubt a value is masked. What identifies something without letting anyone in stays visible,
-/// such as `Idempotency-Key`, `X-Request-Id` or `Sec-WebSocket-Key`.
+/// The name of a header field, parameter or part decides. It is split into words, so that `X-Api-Key`, `apiKey` and
+/// `api_key` are the same. In doubt a value is masked. Values that grant no access stay visible, such as
+/// `Idempotency-Key`, `X-Request-Id` or `Sec-WebSocket-Key`.
 enum Secrets {
     /// What replaces a secret.
     static let mask = "***"
 
-    /// Names that are asked about most.
+    /// The most frequent names.
     private static let harmlessNames: Set<String> = [
         "host", "user-agent", "accept", "accept-encoding", "accept-language", "connection", "content-type",
         "content-length", "content-disposition", "transfer-encoding", "expect", "origin", "date",
     ]
 
-    /// What makes a name a secret's wherever it occurs, also where words are not told apart.
+    /// Pieces of names that make a secret anywhere, even within a word.
     private static let secretPieces = [
         "authoriz", "authenticat", "token", "secret", "password", "passwd", "passwort", "passphrase", "passcode",
         "credential", "cookie", "session", "csrf", "xsrf", "jwt", "dpop", "signature", "apikey", "accesskey", "authkey",
         "privatekey", "signingkey", "encryptionkey", "subscriptionkey", "masterkey", "비밀번호", "암호",
     ].map { Array($0.utf8) }
 
-    /// What makes a name a secret's as a word of its own: `auth`, but not `author`.
+    /// Words of names that make a secret: `auth`, but not `author`.
     private static let secretWords = [
         "auth", "oauth", "bearer", "pass", "pwd", "pw", "psw", "pin", "otp", "totp", "psk", "sig", "sas", "hmac", "sid",
         "saml", "assertion", "cvc", "cvv",
     ].map { Array($0.utf8) }
 
-    /// Words before `key` that make it the name of a thing.
+    /// Words before `key` with which it is not a secret.
     private static let plainKeys: Set<String> = [
         "idempotency", "socket", "websocket", "cache", "surrogate", "sort", "partition", "primary", "foreign", "object",
         "public",
         "row", "group", "routing", "dedup", "deduplication", "translation",
     ]
-    /// Words behind `key` that say something about the key.
+    /// Words after `key` with which it is not a secret.
     private static let keyProperties: Set<String> = ["id", "name", "type", "size", "length", "count", "algorithm"]
 
-    /// Words before `code` that make it let someone in, unlike `zip`.
+    /// Words before `code` with which it is a secret, unlike `zip`.
     private static let secretCodes: Set<String> = [
         "access", "activation", "backup", "confirmation", "device", "invitation", "invite", "login", "recovery",
         "reset",
         "security", "sms", "unlock", "verification", "verify",
     ]
 
-    /// Whether the value of a header field, a parameter or a part lets someone in.
+    /// Whether the value of a header field, a parameter or a part may grant access.
     static func isSecret(_ name: some StringProtocol) -> Bool {
         let words = NameWords(name)
         if harmlessNames.contains(words.name) { return false }
@@ -70,13 +70,13 @@ enum Secrets {
     private static let key = Array("key".utf8)
     private static let code = Array("code".utf8)
 
-    /// The words of a name in lower case: what is between other characters than letters, or begins with a capital.
+    /// The words of a name in lower case. Characters other than letters separate words, and a capital begins one.
     ///
     /// It works on bytes, because the client decides how many names a request has.
     private struct NameWords {
         /// The name in lower case.
         let name: String
-        /// The words one after another, without what separates them.
+        /// The words without separators.
         private(set) var joined: [UInt8] = []
         private(set) var ranges: [Range<Int>] = []
 
@@ -118,7 +118,7 @@ enum Secrets {
 // MARK: - Texts
 
 extension Secrets {
-    /// A header field's value, masked if it is a secret, or where an address in it holds one.
+    /// A header field's value, masked if it is a secret, or if a URL in it has one.
     static func masked(_ value: String, of name: some StringProtocol) -> String {
         if isSecret(name) { return mask }
         return name.lowercased() == "host" ? masked(authority: value) : masked(path: value)
@@ -130,10 +130,10 @@ extension Secrets {
         return mask + authority[sign...]
     }
 
-    /// A path, an address, or a text that holds some: user information, values of secret parameters, and paths of
-    /// unfinished uploads are masked.
+    /// Masks user information, values of secret parameters, and paths of unfinished uploads in a path, a URL, or a text
+    /// with some.
     static func masked(path: String) -> String {
-        // Judging more than anyone would read is work that a stranger could make for the receiver.
+        // A longer text would keep the receiver busy.
         let mostBytes = 8 << 10
         guard path.utf8.count > mostBytes else { return masked(path, depth: 0) }
         return masked(String(decoding: path.utf8.prefix(mostBytes), as: UTF8.self), depth: 0) + mask
@@ -159,7 +159,7 @@ extension Secrets {
         character.isWhitespace || "?&#;,\"'<(".contains(character)
     }
 
-    /// A secret goes on to where it must end; of other values, more parameters may follow sooner.
+    /// A secret ends where it must; another value ends where another parameter may begin.
     private static func endOfValue(_ rest: Substring, isSecret: Bool) -> Substring.Index {
         if isSecret, rest.first == "\"" {
             return rest.dropFirst().firstIndex(of: "\"").map { rest.index(after: $0) } ?? rest.endIndex
@@ -169,10 +169,10 @@ extension Secrets {
         } ?? rest.endIndex
     }
 
-    /// The value of a parameter may be an address again, percent-encoded.
+    /// The value of a parameter may be a URL again, percent-encoded.
     private static func maskedAddress(_ value: Substring, depth: Int) -> String {
         let (mostDepth, mostBytes) = (3, 4096)
-        // Too much to judge is masked.
+        // A value that is too long to check is masked.
         guard value.utf8.count <= mostBytes || !value.utf8.contains(UInt8(ascii: "%")) else { return mask }
         guard value.contains("%"), let address = value.removingPercentEncoding, address != value else {
             return String(value)
@@ -181,7 +181,7 @@ extension Secrets {
         return masked(address, depth: depth + 1) == address ? String(value) : mask
     }
 
-    /// User information is whatever precedes the host (RFC 3986 §3.2.1).
+    /// User information precedes the host (RFC 3986 §3.2.1).
     private static func maskingUserInformation(_ text: String) -> String {
         var masked = ""
         var rest = text[...]
@@ -197,7 +197,7 @@ extension Secrets {
         return masked + rest
     }
 
-    /// Anyone who knows the address of an upload can resume or end it.
+    /// Anyone who knows the path of an unfinished upload can resume or discard it.
     private static func maskingResumption(_ path: String) -> String {
         path.split(separator: "/", omittingEmptySubsequences: false)
             .map { ResumptionID($0.prefix { $0 != "?" }) == nil ? $0 : mask[...] }.joined(separator: "/")

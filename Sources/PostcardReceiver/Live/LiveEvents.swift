@@ -11,7 +11,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Tells everybody who listens what happens, as it happens.
+/// Sends events to all listeners as they happen.
 final class LiveEvents: Sendable {
     private struct State {
         var listeners: [Int: AsyncStream<ByteBuffer>.Continuation] = [:]
@@ -20,9 +20,9 @@ final class LiveEvents: Sendable {
 
     /// A browser opens one for each of its tabs.
     private let maximumListeners: Int
-    /// One who is further behind is disconnected, and reads the lists anew when it is back.
+    /// A listener that is further behind is disconnected, and reads the lists again when it reconnects.
     private let maximumWaitingEvents: Int
-    /// Events wait in memory. One that is longer is told by a disconnection, too.
+    /// Events wait in memory. A longer one also disconnects the listeners.
     private static let maximumEventBytes = 256 << 10
     private let state = Mutex(State())
 
@@ -34,7 +34,7 @@ final class LiveEvents: Sendable {
     func publish(_ event: LiveEvent) {
         let listeners = state.withLock { $0.listeners }
         guard !listeners.isEmpty else { return }
-        // Not even made where it would be too long.
+        // Not encoded if it would be too long.
         let message = event.isLonger(than: Self.maximumEventBytes) ? nil : event.message
         for listener in listeners.values {
             guard let message, message.readableBytes <= Self.maximumEventBytes, case .enqueued = listener.yield(message)
@@ -45,8 +45,8 @@ final class LiveEvents: Sendable {
         }
     }
 
-    /// - Returns: What happens from now on, and where heartbeats can be put in between.
-    /// - Throws: ``UploadProblem`` where enough are listening.
+    /// - Returns: The events from now on, and the continuation to add heartbeats.
+    /// - Throws: ``UploadProblem`` if there are too many listeners.
     func listen() throws(UploadProblem) -> (
         events: AsyncStream<ByteBuffer>, continuation: AsyncStream<ByteBuffer>.Continuation
     ) {
@@ -69,26 +69,26 @@ final class LiveEvents: Sendable {
 extension UploadProblem {
     fileprivate static func tooManyListeners(maximum: Int) -> UploadProblem {
         var problem = UploadProblem(
-            status: 503, code: "too-many-listeners", detail: "\(maximum) are listening already.",
-            fix: "Close a page that shows this receiver, or ask for the list now and then.")
+            status: 503, code: "too-many-listeners", detail: "There are \(maximum) listeners already.",
+            fix: "Close a page that shows this receiver, or request the list from time to time.")
         problem.retryAfterSeconds = 30
         problem.limit = Limit(name: "maximumListeners", value: Int64(maximum))
         return problem
     }
 }
 
-/// Something that happened, as `GET /events` tells it.
+/// An event of `GET /events`.
 enum LiveEvent {
     /// A form was received: `uploaded`, and the record.
     case uploaded(UploadRecord)
     /// An upload was deleted: `deleted`, and its `id`.
     case deleted(UploadID)
-    /// A request came: `request`, and its entry in the list of requests.
+    /// A request was received: `request`, and its entry in the list of requests.
     case request(RequestSummary)
 
-    /// The event as a message of the stream; `nil` where it cannot be written.
+    /// The event as a message of the stream; `nil` if it cannot be encoded.
     var message: ByteBuffer? {
-        // JSON as it is encoded here has no line breaks, which would end the message.
+        // The JSON has no line breaks, which would end the message.
         switch self {
         case .uploaded(let record): return Self.message("uploaded", record.json())
         case .deleted(let id): return Self.message("deleted", try? JSONEncoder.forAnswers.encode(["id": id.text]))
@@ -96,7 +96,7 @@ enum LiveEvent {
         }
     }
 
-    /// Whether the message would be longer, as far as that can be told without making it.
+    /// Whether the message would be longer, as far as that is known without encoding it.
     func isLonger(than bytes: Int) -> Bool {
         if case .uploaded(let record) = self { record.expectedBytes > bytes } else { false }
     }
@@ -110,11 +110,12 @@ enum LiveEvent {
     }
 }
 
-/// Answers `GET /events`: server-sent events until the client goes or the receiver ends.
+/// Responds to `GET /events`: server-sent events until the client or the receiver closes the connection.
 struct EventStream: Sendable {
     let live: LiveEvents
 
-    /// Shorter than the time after which proxies give up on a silent answer, and how a client that is gone is noticed.
+    /// Shorter than the time after which proxies give up on a silent response. A heartbeat also detects a client that is
+    /// gone.
     private static let heartbeat = Duration.seconds(15)
 
     func response() throws(UploadProblem) -> Response {
@@ -124,7 +125,7 @@ struct EventStream: Sendable {
             headers: [.contentType: "text/event-stream", .cacheControl: "no-store", .xContentTypeOptions: "nosniff"],
             body: ResponseBody { writer in
                 defer { continuation.finish() }
-                // Whoever reads this is listening: what happens from here on is not missed.
+                // A client that has read this misses no event from here on.
                 try await writer.write(ByteBuffer(string: "retry: 2000\n: listening\n\n"))
                 try await withThrowingTaskGroup(of: Void.self) { tasks in
                     tasks.addTask {
@@ -141,7 +142,7 @@ struct EventStream: Sendable {
     }
 }
 
-/// Publishes what the upload routes received and deleted.
+/// Publishes the uploads that the routes received and deleted.
 struct LiveMiddleware<Context: RequestContext>: RouterMiddleware {
     let live: LiveEvents
 

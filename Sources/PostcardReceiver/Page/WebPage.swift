@@ -8,9 +8,9 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The page at `/` and what it needs, all of it in the program itself.
+/// The page at `/` and its files, all of them in the program.
 ///
-/// Without scripts it is a plain form. What others sent gets into it by scripts alone, as text.
+/// Without scripts it is a plain form. Only scripts add what clients sent to it, as text.
 struct WebPage: Sendable {
     /// What the page offers.
     struct Offer: Encodable, Sendable {
@@ -28,7 +28,7 @@ struct WebPage: Sendable {
         pages = Dictionary(uniqueKeysWithValues: PageLanguage.allCases.map { ($0, Self.page(in: $0, offer)) })
     }
 
-    /// The page in the language of who asks; `?lang=ko` asks for one.
+    /// The page in the language of the request: `?lang=`, or else `Accept-Language`.
     func response(to request: Request) -> Response {
         let language =
             request.uri.queryParameters["lang"].flatMap { PageLanguage(rawValue: String($0)) }
@@ -54,14 +54,14 @@ struct WebPage: Sendable {
             body: ResponseBody(byteBuffer: asset.bytes))
     }
 
-    /// Nothing from elsewhere, nothing written into the page itself; pictures that were just chosen are blobs.
+    /// Nothing from other origins and nothing inline. Pictures that the user has chosen are blobs.
     private static let policy =
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
         + "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
     private static let script = "text/javascript; charset=utf-8"
 
-    /// As buffers, which all answers share.
+    /// As buffers, which all responses share.
     private static let assets: [String: (type: String, bytes: ByteBuffer)] = [
         "page.css": ("text/css; charset=utf-8", PackageResources.page_css),
         "icon.svg": ("image/svg+xml", PackageResources.icon_svg),
@@ -91,7 +91,7 @@ struct WebPage: Sendable {
         values["uploadPath"] = escaped(offer.uploadPath)
         values["data"] = data(PageData(texts: texts, offer: offer))
         var page = ByteBuffer()
-        // Each placeholder {{name}} gives way to its value.
+        // Each placeholder {{name}} is replaced by its value.
         var rest = String(decoding: PackageResources.page_html, as: UTF8.self)[...]
         while let start = rest.firstRange(of: "{{"), let end = rest[start.upperBound...].firstRange(of: "}}") {
             page.writeSubstring(rest[..<start.lowerBound])
@@ -102,13 +102,13 @@ struct WebPage: Sendable {
         return page
     }
 
-    /// What the scripts are told.
+    /// The data for the scripts.
     private struct PageData: Encodable {
         let texts: [String: String]
         let offer: Offer
     }
 
-    /// JSON that holds nothing an HTML parser would see.
+    /// JSON without characters that have a meaning in HTML.
     private static func data(_ data: PageData) -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -121,15 +121,15 @@ struct WebPage: Sendable {
     }
 }
 
-/// A language that the page speaks.
+/// A language of the page.
 enum PageLanguage: String, CaseIterable {
     case english = "en"
     case korean = "ko"
 
-    /// The language that a client likes best of those there are (RFC 9110 §12.5.4); English where it likes none.
+    /// The language that the client prefers (RFC 9110 §12.5.4), or English.
     init(acceptLanguage: String?) {
         let ranges = (acceptLanguage ?? "").split(separator: ",").compactMap(Self.range)
-        // The first of two that are liked equally.
+        // The first of two with the same weight.
         let best = ranges.filter { $0.weight > 0 }.reduce(nil as (language: PageLanguage, weight: Double)?) {
             best, range in
             (best?.weight ?? 0) < range.weight ? range : best

@@ -12,84 +12,84 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A whole receiver: a server with routes for uploads, a page to try it with, `/health` and `/status`.
+/// The application that `postcard serve` runs: a server with upload routes, a page to try it with, `/health` and `/status`.
 ///
 /// ```swift
 /// let receiver = Receiver(directory: "received")
 /// try await receiver.run { url in print("listening on \(url)") }
 /// ```
 ///
-/// Beside the routes of ``Hummingbird/Router/addUploads(to:options:)`` it has:
+/// Besides the routes of ``Hummingbird/Router/addUploads(to:options:)`` it has:
 ///
-/// | request | answer |
+/// | request | response |
 /// | --- | --- |
-/// | `GET /` | the page, in English or Korean as `Accept-Language` or `?lang=` says |
+/// | `GET /` | the page, in English or Korean by `Accept-Language` or `?lang=` |
 /// | `GET /events` | server-sent events: `uploaded` with a record, `deleted` with its id, `request` with an entry |
 /// | `GET /requests` | the last requests, newest first, accepted or refused |
-/// | `GET /requests/ID` | one of them: header fields, parts, problems with the bytes around, a line for curl |
+/// | `GET /requests/ID` | one of them: header fields, parts, problems with the bytes around them, a line for curl |
 /// | `GET /health` | 200 `ok`; 503 with the reason while no form can be stored |
 /// | `GET /status` | counts of what was received and refused |
 ///
-/// Secrets are masked in what is kept of a request: header fields such as `Authorization`, parameters in addresses, and
-/// fields of forms such as `password`. Names decide, in doubt for masking. `Idempotency-Key` is not a secret.
+/// Recorded requests have their secrets masked, by name: header fields such as `Authorization`, parameters in URLs, and
+/// fields of forms such as `password`. `Idempotency-Key` is not a secret.
 public struct Receiver: Sendable {
-    /// Where the uploads are kept.
+    /// The directory that keeps the uploads.
     public var directory: FilePath
-    /// How many bytes of the directory's disk are left to others: 64 MiB unless set.
+    /// How many bytes of the directory's disk stay free for others. Defaults to 64 MiB.
     public var keptFreeBytes: Int64 = 64 << 20
-    /// The address to listen on: this machine only unless set.
+    /// The address to listen on. Defaults to `127.0.0.1`, which only this machine can reach.
     public var host = "127.0.0.1"
-    /// The port to listen on; 0 stands for a free one.
+    /// The port to listen on; 0 means any free one. Defaults to 8080.
     public var port = 8080
-    /// What is taken, where, and what else is offered.
+    /// What the upload routes accept, where, and what else they offer.
     public var uploads = UploadOptions()
-    /// Who may post and who may read: everybody who reaches the address unless set.
+    /// The tokens that clients need to post and to read. Defaults to none: every client that reaches the address may.
     public var tokens = AccessTokens()
-    /// By which names the receiver may be called beside this machine's own, where it listens to this machine alone and
-    /// lets in whoever has no token: none unless set. The name in a request's `Host` is looked at there, because a
-    /// page on the web can have its own name resolve to this machine (DNS rebinding).
-    public var allowedHosts: Set<String> = []
-    /// The origins whose pages may post here, delete, and read the answers, such as `https://app.example`. Defaults to
-    /// none.
+    /// Further host names that requests may use, besides this machine's own. Defaults to none.
     ///
-    /// Where no token is wanted for it, a request that changes something is refused if a page of another origin has the
-    /// browser send it: one with another `Sec-Fetch-Site` than `same-origin` and `none`, or without that field, one with
-    /// another `Origin` than the receiver's own. Requests without both are not a browser's.
+    /// The `Host` of requests is only checked if the receiver listens to this machine alone and does not need tokens:
+    /// a page on the web can let its own name resolve to this machine (DNS rebinding).
+    public var allowedHosts: Set<String> = []
+    /// The origins whose pages may post, delete, and read the responses, such as `https://app.example`. Defaults to none.
+    ///
+    /// A request that changes something without a token is refused if a page of another origin made the browser send it:
+    /// if its `Sec-Fetch-Site` is not `same-origin` or `none`, or without that field, if its `Origin` is not the
+    /// receiver's own. A request without both fields is not from a browser.
     public var allowedOrigins: Set<String> = []
-    /// How much of the requests is kept to be looked at on the page and by `GET /requests`; nothing where it is `nil`.
+    /// How much of the last requests is recorded for the page and `GET /requests`; `nil` records nothing.
     public var inspection: InspectionOptions? = InspectionOptions()
-    /// How a connection is kept, and how it ends.
+    /// The timeouts and limits of a connection.
     public var connections = ConnectionOptions()
-    /// The most connections at once; others wait until one of them is closed. One address can have the part of them
-    /// that ``UploadOptions/clientShare`` says, and further connections of it are closed. Defaults to `nil`: half as
-    /// many as the process can open files (`RLIMIT_NOFILE`), less 32, so that each leaves room for a file.
+    /// The maximum number of connections; others wait until one is closed. One address can have the part of them that
+    /// ``UploadOptions/clientShare`` allows, and further connections of it are closed. Defaults to `nil`: half as many as
+    /// the process can open files (`RLIMIT_NOFILE`), less 32, so that there is a file for each.
     public var maximumConnections: Int?
-    /// Where it is set connections are of TLS, and of HTTP/2 where the client can do that.
+    /// Secures connections with TLS, and allows HTTP/2. Defaults to `nil`: plain HTTP/1.1.
     public var certificate: ServerCertificate?
-    /// Told of every request in one line, at the level `info`, with its path and what became of it, never with names
-    /// or values of the form; and of the receiver's own failures.
+    /// Logs each request in one line at the level `info`, with its path and its result but no names or values of the form,
+    /// and the receiver's own failures.
     public var logger = Logger(label: "postcard.receiver")
 
-    /// Makes a receiver with the usual settings.
+    /// Makes a receiver with default settings.
     public init(directory: FilePath) {
         self.directory = directory
     }
 
-    /// Makes a receiver with the usual settings.
+    /// Makes a receiver with default settings.
     public init(directory: String) {
         self.init(directory: FilePath(directory))
     }
 
     /// Receives until the process gets SIGTERM or SIGINT, or the task is cancelled.
     ///
-    /// After the signal no new requests are accepted. Those in progress may finish for as long as
-    /// ``ConnectionOptions/shutdownTimeout`` says, then their connections are closed, and the call returns. A second signal
-    /// ends the process at once, as if the signal was not handled at all.
+    /// After the signal no new requests are accepted. Those in progress have ``ConnectionOptions/shutdownTimeout`` to
+    /// finish. Then their connections are closed, and the call returns. A second signal ends the process at once, as if it
+    /// were not handled.
     ///
     /// - Parameter onRunning: Called once connections are accepted, with the server's address, such as
     ///   `http://127.0.0.1:8080`.
-    /// - Throws: ``UploadStoreError`` where the directory cannot be used; ``ServerCertificateError`` where the
-    ///   certificate cannot; `Errno`, which says why, where the address cannot be listened on.
+    /// - Throws: ``UploadStoreError`` if the directory cannot be used, ``ServerCertificateError`` if the certificate cannot
+    ///   be used, and `Errno` if the receiver cannot listen on the address.
     public func run(onRunning: @escaping @Sendable (_ url: String) async -> Void = { _ in }) async throws {
         do {
             let application = try application(onRunning: onRunning)
@@ -99,9 +99,9 @@ public struct Receiver: Sendable {
         }
     }
 
-    /// The receiver as a Hummingbird application, for those who run services of their own beside it.
+    /// The receiver as a Hummingbird application, to run it with other services.
     ///
-    /// The directory is opened, and kept from others, for as long as the application lives. A graceful shutdown of the
+    /// The directory is open, and locked, as long as the application exists. A graceful shutdown of the
     /// `ServiceGroup` that runs it honors ``ConnectionOptions/shutdownTimeout``.
     public func application(
         onRunning: @escaping @Sendable (_ url: String) async -> Void = { _ in }
@@ -112,7 +112,7 @@ public struct Receiver: Sendable {
         let live = LiveEvents()
         let inspector = inspection.map { RequestInspector(options: $0, live: live) }
         router.add(middleware: RequestLog())
-        // Before all others, because it is to see what they refuse.
+        // Before the others, because it records the requests that they refuse.
         if let inspector {
             router.add(
                 middleware: InspectionMiddleware(inspector: inspector, uploadPath: uploads.path, scheme: scheme))
@@ -128,7 +128,7 @@ public struct Receiver: Sendable {
                 allowed: judgesHost ? Set(allowedHosts.map { $0.lowercased() }) : nil, meter: meter))
         router.add(
             middleware: AccessMiddleware(tokens: tokens, origins: origins, uploadPath: uploads.path, meter: meter))
-        // One table, because a path of the receiver's own may be where forms are posted.
+        // All routes together, because forms may be posted to one of the receiver's own paths.
         var routes = Routes<BasicRequestContext>()
         let budget = AnswerBudget(bytes: uploads.maximumAnswerBytes, clientShare: uploads.clientShare)
         routes.addUploads(to: store, options: uploads, meter: meter, budget: budget)
@@ -219,7 +219,7 @@ public struct Receiver: Sendable {
     }
 }
 
-/// Removes uploads that have expired, also where no request comes.
+/// Removes expired uploads even if there are no requests.
 struct ExpirySweep: Service {
     let store: LocalUploadStore
 
@@ -233,11 +233,11 @@ struct ExpirySweep: Service {
     }
 }
 
-/// What `GET /status` answers: how the receiver has fared since it was started.
+/// The response to `GET /status`: counts since the start.
 struct ReceiverStatus: Encodable {
     let started: Date
     let uploads: UploadMeter.Counts
-    /// The bytes that are free where uploads are kept; none where that cannot be said.
+    /// How many bytes are free on the directory's disk; `nil` if that cannot be read.
     let freeBytes: Int64?
 
     var response: Response {

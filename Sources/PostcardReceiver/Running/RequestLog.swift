@@ -3,15 +3,15 @@ import Hummingbird
 import Logging
 import PostcardServer
 
-/// The line that is logged of a request when it is answered.
+/// The log line of a request.
 struct RequestLine {
     let method: String
-    /// Without the query, which may hold secrets.
+    /// The path without the query, which may hold secrets.
     let path: String
     var status: Int?
-    /// What it was refused for.
+    /// The code of the refusal.
     var code: String?
-    /// The upload that it made or asked for again.
+    /// The upload that it made or repeated.
     var upload: UploadID?
     var duration = Duration.zero
 
@@ -28,7 +28,7 @@ struct RequestLine {
 
     private static let maximumCharacters = 200
 
-    /// A stranger's text as one that neither begins a new line nor moves a terminal's cursor.
+    /// Replaces characters that would begin a new line or move a terminal's cursor.
     private static func shown(_ text: String) -> String {
         let visible = text.unicodeScalars.prefix(maximumCharacters).map { scalar in
             scalar.isASCII && scalar.value > 0x20 && scalar.value != 0x7F ? Character(scalar) : "?"
@@ -48,9 +48,8 @@ extension RequestLine {
     }
 }
 
-/// Writes one line for each request.
-///
-/// It stands before everything else; beside its line only failures of the receiver's own are logged.
+/// Logs one line for each request. It is the first middleware. Besides these lines only the receiver's own failures are
+/// logged.
 struct RequestLog<Context: RequestContext>: RouterMiddleware {
     func handle(
         _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response

@@ -1,14 +1,14 @@
 import NIOSSL
 public import SystemPackage
 
-/// What a receiver shows to prove that it is the host that its clients look for.
+/// A certificate and its private key, for connections over TLS.
 public struct ServerCertificate: Sendable, Hashable {
-    /// A PEM file with the certificate and behind it those that lead to a root.
+    /// A PEM file with the certificate, followed by its intermediate certificates.
     public var chain: FilePath
     /// A PEM file with the certificate's private key.
     public var privateKey: FilePath
 
-    /// Names the files; they are read when the server starts.
+    /// Names the files. They are read when the server starts.
     public init(chain: FilePath, privateKey: FilePath) {
         self.chain = chain
         self.privateKey = privateKey
@@ -24,12 +24,12 @@ public struct ServerCertificate: Sendable, Hashable {
         let key = try reading(privateKey, "private key") { try NIOSSLPrivateKey(file: $0, format: .pem) }
         let configuration = TLSConfiguration.makeServerConfiguration(
             certificateChain: certificates, privateKey: .privateKey(key))
-        // A key that is another certificate's is found only where both are used.
+        // Only using both shows that the key belongs to another certificate.
         do {
             _ = try NIOSSLContext(configuration: configuration)
         } catch {
             throw ServerCertificateError(
-                message: "The private key in \(privateKey) is not that of the certificate in \(chain): \(error)")
+                message: "The private key in \(privateKey) does not belong to the certificate in \(chain): \(error)")
         }
         return configuration
     }
@@ -48,7 +48,7 @@ public struct ServerCertificate: Sendable, Hashable {
 
 /// Why a certificate or its key cannot be used.
 public struct ServerCertificateError: Error, Sendable, CustomStringConvertible {
-    /// What is wrong with which file, and what to do.
+    /// What is wrong with the file, and what to do.
     public let message: String
 
     public var description: String { message }

@@ -50,7 +50,7 @@ extension ServiceGroup {
         sigaddset(&signals, number)
         pthread_sigmask(SIG_UNBLOCK, &signals, nil)
         raise(number)
-        // Only reached if another thread has begun to handle the signal again.
+        // Only reached if another thread handles the signal again.
         _exit(128 + number)
     }
 }

@@ -5,8 +5,8 @@ import SystemPackage
 
 /// A program that is run once, in a process group of its own.
 ///
-/// Whatever is left of the group is killed as soon as the program itself has ended or its task is cancelled. A process
-/// that the program moved out of the group lives on, holds nothing of this process, and is not waited for.
+/// The rest of the group is killed when the program has ended or its task is cancelled. A process that the program moved
+/// out of the group lives on, has no descriptors of this process, and is not waited for.
 final class ChildProcess: Sendable {
     /// How a program ended.
     struct Ending: Sendable {
@@ -38,7 +38,7 @@ final class ChildProcess: Sendable {
         let child = ChildProcess()
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { waiter in
-                // It is blocked for as long as the program runs, so it must not be one of a pool.
+                // It is blocked while the program runs, so it must not be a thread of a pool.
                 Thread.detachNewThread { child.run(arguments, maximumOutputBytes, waiter) }
             }
         } onCancel: {
@@ -111,13 +111,13 @@ final class ChildProcess: Sendable {
             }
             return (nil, nil)
         }
-        // Not even a process that the system cannot end, such as one that waits for a lost disk, is waited for.
+        // The system cannot end some processes, such as one that waits for a lost disk. These are not waited for either.
         guard let waiter else { return }
         output?.close { _ in waiter.resume(throwing: CancellationError()) }
     }
 }
 
-/// The reading end of a pipe. What comes is read at once, so that the writer never waits, and its beginning is kept.
+/// The reading end of a pipe. It reads at once, so that the writer never waits, and keeps the beginning.
 ///
 /// Unchecked: sources of Dispatch may be used on any thread, and Linux does not declare it.
 private final class OutputPipe: @unchecked Sendable {
@@ -133,7 +133,7 @@ private final class OutputPipe: @unchecked Sendable {
     private let source: any DispatchSourceRead
     private let state = Mutex(State())
 
-    /// The pieces that are read before others have a turn.
+    /// How many pieces are read before others have a turn.
     private static let piecesAtATime = 16
 
     init(_ descriptor: FileDescriptor, maximumBytes: Int) {
@@ -162,12 +162,12 @@ private final class OutputPipe: @unchecked Sendable {
         source.activate()
     }
 
-    /// Reads what is in the pipe now, without waiting for its end, and closes it.
+    /// Reads the bytes in the pipe, without waiting for its end, and closes it.
     ///
     /// - Parameter onClosed: Called with the beginning of all that was read.
     func close(_ onClosed: @escaping @Sendable ([UInt8]) -> Void) {
         queue.async { [self] in
-            // A process that was left behind may go on writing; when enough was read, its output is of no interest.
+            // A process that was left behind may write more, so stop when enough was read.
             while state.withLock({ !$0.isClosed && $0.beginning.count < maximumBytes }),
                 let count = readPiece(), count > 0
             {}

@@ -12,15 +12,15 @@ import SystemPackage
 /// options.screen = { try await scanner.screen($0) }
 /// ```
 ///
-/// The program is started once for each file, with the file's path as its last argument. Its exit status is the
-/// verdict: 0 accepts the file, 1 refuses it for the reason that the first line of its output gives, and any other is
-/// a failure, after which the form is refused with 503. The program only reads the file: if it accepts a file that it
-/// removed or changed, the form is refused with 503 too.
+/// The program is started once for each file, with the file's path as its last argument. Its exit status is the verdict: 0
+/// accepts the file, and 1 refuses it for the reason in the first line of the output. After any other status the form is
+/// refused with 503. The program must only read the file: if it accepts a file that it removed or changed, the form is
+/// refused with 503 too.
 ///
 /// The program leads a process group of its own. Processes of this group that are left when it ends are killed. A process
 /// that it moved to another group or session lives on and is not waited for.
 public struct CommandScreening: Sendable, Hashable {
-    /// The program and its options, as one writes them in a shell.
+    /// The program and its options, as in a shell.
     public var command: String
 
     /// How long the program may take for a file. Defaults to 60 seconds. Then its process group is killed, and the form is
@@ -34,7 +34,7 @@ public struct CommandScreening: Sendable, Hashable {
 
     /// Runs the program. Cancelling the task kills it.
     ///
-    /// - Throws: ``ScreeningError`` where there is no verdict.
+    /// - Throws: ``ScreeningError`` if there is no verdict.
     public func screen(_ file: FinishedFile) async throws -> ScreeningVerdict {
         let files = TemporaryFiles()
         defer { files.remove() }
@@ -44,7 +44,7 @@ public struct CommandScreening: Sendable, Hashable {
         let ending = try await run(on: path)
         switch ending.status {
         case 0:
-            // What it was asked about would not be what is kept.
+            // The store would keep another file than the one that was checked.
             guard try await onFileThread({ FileState(path) }) == before else {
                 throw ScreeningError("The command accepted a file that it took away or changed.")
             }
@@ -81,14 +81,14 @@ public struct CommandScreening: Sendable, Hashable {
                 try await Task.sleep(for: timeLimit)
                 throw ScreeningError("The command took longer than \(timeLimit).")
             }
-            // Leaving the group cancels whichever is left.
+            // Leaving the group cancels the other task.
             defer { group.cancelAll() }
             guard let ending = try await group.next() else { throw CancellationError() }
             return ending
         }
     }
 
-    /// What of a file is not the same where it was replaced or written to.
+    /// Attributes of a file that differ if it was replaced or written to.
     private struct FileState: Equatable {
         private let number: UInt64?
         private let size: UInt64?
@@ -102,7 +102,7 @@ public struct CommandScreening: Sendable, Hashable {
         }
     }
 
-    /// More than a reason needs. The rest of the output is dropped.
+    /// Long enough for a reason. The rest of the output is dropped.
     private static let maximumOutputBytes = 4096
     private static let longestReason = 300
 
@@ -113,12 +113,12 @@ public struct CommandScreening: Sendable, Hashable {
     }
 }
 
-/// Why a screening came to no verdict.
+/// Why a screening has no verdict.
 public struct ScreeningError: Error, Sendable, CustomStringConvertible {
     /// What happened.
     public let message: String
 
-    /// For screenings of one's own.
+    /// Makes an error, for your own screening.
     public init(_ message: String) {
         self.message = message
     }

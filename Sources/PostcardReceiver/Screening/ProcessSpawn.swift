@@ -4,8 +4,8 @@ import SystemPackage
 
 /// Starts processes that inherit nothing but the standard descriptors.
 ///
-/// Foundation's `Process` does not serve here: its end is seen only when every process that was started by it, however
-/// indirectly, has ended, and its pipes are kept for longer than it runs.
+/// Foundation's `Process` reports the end of a program only when all processes that it started have ended too, and keeps
+/// its pipes open for longer.
 enum ProcessSpawn {
     /// Starts a program in a process group of its own, of which it is the leader. The call blocks.
     ///
@@ -27,11 +27,11 @@ enum ProcessSpawn {
         defer { posix_spawn_file_actions_destroy(&actions) }
         try check(posix_spawnattr_init(&attributes))
         defer { posix_spawnattr_destroy(&attributes) }
-        // The output comes first: in a server whose own standard input is closed it may have that number.
+        // The output first: in a server whose own standard input is closed it may have that number.
         try check(posix_spawn_file_actions_adddup2(&actions, output.rawValue, 1))
         try check(posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0))
         var flags = POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK
-        // Not all that libraries open is closed on exec: a command must not hold the server's sockets.
+        // Libraries do not close all their descriptors on exec, and a command must not hold the server's sockets.
         #if canImport(Darwin)
         flags |= POSIX_SPAWN_CLOEXEC_DEFAULT
         try check(posix_spawn_file_actions_addinherit_np(&actions, 2))
@@ -77,7 +77,7 @@ enum ProcessSpawn {
         if result != 0 { throw Errno(rawValue: result) }
     }
 
-    /// Strings as C has them: pointers, and a null pointer behind the last one.
+    /// C strings, with a null pointer after the last one.
     private struct CStrings {
         let pointers: [UnsafeMutablePointer<CChar>?]
 

@@ -10,7 +10,7 @@ import Foundation
 #endif
 
 extension Request {
-    /// Reads the request's form and makes a value of it.
+    /// Decodes the request's form.
     ///
     /// ```swift
     /// struct Pet: Decodable {
@@ -23,15 +23,15 @@ extension Request {
     /// }
     /// ```
     ///
-    /// Files that do not fit into memory are written to a temporary folder, and are gone when the request has been
-    /// answered, has failed, or its task was cancelled: move or copy what is to be kept. That is seen to by
-    /// ``HummingbirdCore/HTTPServerBuilder/uploads(options:)``, which the application has to run on for this.
+    /// Files that do not fit into memory are written to a temporary directory, which is removed after the response, an
+    /// error, or the cancellation of the task: move or copy the files you keep. This needs an application that runs on
+    /// ``HummingbirdCore/HTTPServerBuilder/uploads(options:)``.
     ///
     /// - Parameters:
-    ///   - type: What to make.
-    ///   - options: How much is taken, and how much of it is held in memory.
-    /// - Throws: ``UploadProblem`` where the form is broken, goes over a limit, or is not the value's: let it pass, and
-    ///   it becomes the answer. ``UploadStoreError`` where a file cannot be written.
+    ///   - type: The type to decode.
+    ///   - options: The limits of the form, and how much of it is held in memory.
+    /// - Throws: ``UploadProblem`` if the form is malformed, exceeds a limit, or does not match the type: let it through,
+    ///   and it becomes the response. ``UploadStoreError`` if a file cannot be written.
     public func decodeForm<Value: Decodable>(
         _ type: Value.Type, options: FormReadingOptions = FormReadingOptions()
     ) async throws -> Value {
@@ -49,9 +49,9 @@ extension Request {
     }
 }
 
-/// Gathers a form's parts, the smaller ones in memory.
+/// Collects the parts of a form, the smaller ones in memory.
 private struct FormCollector {
-    /// Where large files go; `nil` where nobody would remove them.
+    /// Where large files are written; `nil` on a server that would not remove them.
     let files: TemporaryFiles?
     let options: FormReadingOptions
     private(set) var form = ReceivedForm()
@@ -108,31 +108,31 @@ private struct FormCollector {
         guard let files else {
             throw UploadStoreError(
                 .unavailable,
-                "A file of the form does not fit into memory, and nobody would remove it from the disk. "
+                "A file of the form does not fit into memory, and this server would not remove it from the disk. "
                     + "Run the application with server: .uploads().")
         }
         return try await onFileThread { try files.make() }
     }
 }
 
-/// How a form is read that a handler takes whole.
+/// How a handler decodes a form.
 public struct FormReadingOptions: Sendable {
-    /// How much of everything is taken.
+    /// The limits of a form and its parts.
     public var limits = FormLimits()
 
-    /// Which fields and files may come; whatever is well formed unless set.
+    /// Which fields and files a form may have. Defaults to `nil`: any.
     public var rules: FormRules?
 
-    /// The bytes of all texts together, which are held in memory: 8 MiB unless set.
+    /// The maximum size of all text fields together, in bytes. They are held in memory. Defaults to 8 MiB.
     public var maximumTextBytes = 8 << 20
 
-    /// The bytes of files that are held in memory: 1 MiB for all files of the form unless set. A file that goes beyond
-    /// is written to disk.
+    /// How many bytes of all files together are held in memory. A file that exceeds it is written to disk. Defaults to
+    /// 1 MiB.
     public var maximumFileBytesInMemory = 1 << 20
 
-    /// How the fields become a value.
+    /// Decodes the value from the fields.
     public var decoder = FormDecoder()
 
-    /// The defaults.
+    /// Makes options with the default values.
     public init() {}
 }

@@ -3,7 +3,7 @@ public import Hummingbird
 public import PostcardForm
 
 extension Request {
-    /// The parts of the request's form, as they come in.
+    /// The parts of the request's form, as they arrive.
     ///
     /// ```swift
     /// router.post("pets") { request, context in
@@ -14,15 +14,15 @@ extension Request {
     /// }
     /// ```
     ///
-    /// Nothing is read ahead, and nothing is held but the piece at hand. A client that waits for `100 Continue` is
-    /// asked for its body by the first part that is asked for, where the application runs on
-    /// ``HummingbirdCore/HTTPServerBuilder/uploads(options:)``. The loop throws ``FormProblem`` where the form is broken
-    /// or goes over a limit; with ``ProblemMiddleware`` a handler can let it pass, and it becomes the answer.
+    /// Nothing is read ahead, and only the current piece is in memory. A client that waits for `100 Continue` gets it with
+    /// the first part that is requested, if the application runs on
+    /// ``HummingbirdCore/HTTPServerBuilder/uploads(options:)``. The loop throws ``FormProblem`` if the form is malformed or
+    /// exceeds a limit. With ``ProblemMiddleware`` a handler can let that error through, and it becomes the response.
     ///
     /// - Parameters:
-    ///   - limits: How much of everything to take.
-    ///   - rules: Which fields and files may come; whatever is well formed unless given.
-    /// - Throws: ``UploadProblem`` where the head alone shows that this is no form, or one that is too large.
+    ///   - limits: The limits of the form and its parts.
+    ///   - rules: Which fields and files the form may have. Defaults to `nil`: any.
+    /// - Throws: ``UploadProblem`` if the head shows that the body is not a form, or is too large.
     public func form(
         limits: FormLimits = FormLimits(), rules: FormRules? = nil
     ) throws(UploadProblem) -> FormParts<FormBody> {
@@ -34,9 +34,9 @@ extension Request {
         }
     }
 
-    /// Judges the request by its head alone, and gives its Content-Type.
+    /// Checks the head of the request and returns its Content-Type.
     func formContentType(limits: FormLimits) throws(UploadProblem) -> String {
-        // A length that no number holds is the decoder's to have judged: it is more than any limit.
+        // The HTTP decoder has checked that it is a number. One that does not fit exceeds any limit.
         if let length = headers[.contentLength],
             Int64(length).map({ $0 > limits.maximumBodyBytes }) ?? true
         {
@@ -47,10 +47,9 @@ extension Request {
         return headers[.contentType] ?? ""
     }
 
-    /// Waits for the first bytes of the body, because a request of which only the head is there is to cost nothing but
-    /// its connection.
+    /// Waits for the first bytes of the body, so that a request without any costs nothing but its connection.
     ///
-    /// - Returns: `nil` where the body is empty.
+    /// - Returns: `nil` if the body is empty.
     func beginning(of body: inout RequestBody.AsyncIterator) async throws -> ByteBuffer? {
         if expectsContinue { try await UploadConnection.current?.askForBody() }
         while let bytes = try await body.next(isolation: #isolation) {
@@ -59,12 +58,12 @@ extension Request {
         return nil
     }
 
-    /// Whether the client waits to be asked for its body (RFC 9110 §10.1.1).
+    /// Whether the client waits for `100 Continue` (RFC 9110 §10.1.1).
     var expectsContinue: Bool { headers[.expect]?.lowercased() == "100-continue" }
 }
 
-/// The body of a request that is read as a form: it asks a client that waits for that, and says as an
-/// ``UploadProblem`` why it broke off.
+/// The body of a request that is read as a form. It sends `100 Continue` to a client that waits for it, and throws an
+/// ``UploadProblem`` if the body breaks off.
 public struct FormBody: AsyncSequence, Sendable {
     private let body: RequestBody
     private let expectsContinue: Bool
@@ -89,7 +88,7 @@ public struct FormBody: AsyncSequence, Sendable {
             self.isAskedFor = isAskedFor
         }
 
-        /// - Throws: ``UploadProblem`` where the client stops, is too slow, or sends what is no HTTP.
+        /// - Throws: ``UploadProblem`` if the client stops, is too slow, or sends malformed HTTP.
         public mutating func next() async throws -> ByteBuffer? {
             if !isAskedFor {
                 isAskedFor = true

@@ -8,7 +8,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Files that somebody needs for a while, in a folder of their own that is made with the first of them.
+/// Temporary files in a directory of their own, which is made with the first file.
 package final class TemporaryFiles: Sendable {
     private struct Folder {
         let path: FilePath

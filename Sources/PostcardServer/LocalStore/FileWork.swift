@@ -2,18 +2,18 @@ import NIOPosix
 import PostcardFiles
 import Synchronization
 
-/// Threads that wait for the disk. They are more than processors, because uploads that are synced at the same time
-/// share what the disk does for it, and wait no longer together than one alone.
+/// Threads that wait for the disk. There are more than processors, because uploads that sync at the same time wait no
+/// longer together than one alone.
 private let fileThreads: NIOThreadPool = {
     let pool = NIOThreadPool(numberOfThreads: 16)
     pool.start()
     return pool
 }()
 
-/// Blocking work, such as writing to a disk, that runs on a thread made for it while its owner does something else.
+/// Blocking work, such as writing to a disk, that runs on a file thread while its owner does something else.
 ///
-/// The work begins at once and always runs to its end; ``value()`` waits for it, and may be called once. A `FileError`
-/// of the work becomes an ``UploadStoreError``, which is what the callers of a store handle.
+/// The work begins at once and always runs to its end. ``value()`` waits for it, and can be called once. A `FileError` of
+/// the work becomes an ``UploadStoreError``, which the callers of a store handle.
 final class FileWork<Value: Sendable>: Sendable {
     private enum State {
         case running
@@ -62,7 +62,7 @@ final class FileWork<Value: Sendable>: Sendable {
     }
 }
 
-/// Does blocking work off the threads that everything else runs on.
+/// Runs blocking work on a file thread.
 package func onFileThread<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
     try await FileWork(work).value()
 }

@@ -14,7 +14,7 @@ final class LocalFile: StoredFile {
     let path: FilePath
     private let descriptor: SystemPackage.FileDescriptor
 
-    /// Opens a regular file. Blocks, but never for long: see ``DurableFiles/openRegularFile(_:_:)``.
+    /// Opens a regular file. Blocks, but not for long: see ``DurableFiles/openRegularFile(_:_:)``.
     ///
     /// - Returns: `nil` if there is no file at the path.
     init?(_ path: FilePath) throws(FileError) {
@@ -67,11 +67,11 @@ final class LocalFile: StoredFile {
         }
     }
 
-    /// Small enough that memory for it is used again.
+    /// Small enough for the allocator to reuse its memory.
     static let pieceBytes = 64 << 10
 }
 
-/// A file without content, which takes no place in the directory.
+/// A file without content, which is not written to the directory.
 struct EmptyFile: StoredFile {
     let size: Int64 = 0
 

@@ -7,13 +7,13 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// An upload on its way into a ``LocalUploadStore``.
+/// An upload that a ``LocalUploadStore`` is storing.
 ///
-/// Bytes are gathered until there are 256 KiB of them, or fewer where many uploads are under way, and are then hashed
-/// and written by a thread for such work, while the next are gathered: at most twice as many wait at a time. A form
-/// smaller than that is written, synced and made a record in one go.
+/// Bytes are gathered up to 256 KiB, or less if many uploads are in progress. A file thread then hashes and writes them
+/// while the next ones are gathered, so at most twice as many wait. A smaller form is written, synced and committed in a
+/// single piece of work.
 public final class LocalUpload: PendingUpload {
-    /// Keeps the directory locked. Work on other threads does not hold it, because they let go of things later.
+    /// Keeps the directory locked. Work on file threads does not refer to the store, because it ends later.
     private let store: LocalUploadStore
     private let key: UploadKey?
     private let folder: SharedUploadDirectory
@@ -23,23 +23,23 @@ public final class LocalUpload: PendingUpload {
     private var gatheredFiles = 0
     private var writing: FileWork<Void>?
 
-    /// What is known of a file before its content has come.
+    /// What is known about a file before its content arrives.
     private struct FileHead {
         let name: String
         let filename: String
         let contentType: String
     }
 
-    /// Large enough that the change of threads costs nothing, small enough for many uploads at once.
+    /// Large enough to make the change of threads cheap, small enough for many uploads at once.
     private static let maximumBatchBytes = 256 << 10
     private static let minimumBatchBytes = 16 << 10
-    /// What all uploads together may gather, unless they are very many.
+    /// How many bytes all uploads together gather, unless there are very many.
     private static let sharedBytes = 8 << 20
 
-    /// Each file waits for the disk, and others wait for the thread.
+    /// Each file waits for the disk, so that a form of many files would keep a thread from others.
     private static let batchFiles = 32
 
-    /// - Parameter isKept: Whether anything is written. What has its record already is only compared with it.
+    /// - Parameter isKept: Whether anything is written. An upload whose key has a record is only compared with it.
     init(store: LocalUploadStore, key: UploadKey?, isKept: Bool) {
         self.store = store
         self.key = key
@@ -80,9 +80,9 @@ public final class LocalUpload: PendingUpload {
 
     private func gather(_ bytes: ByteBuffer) {
         if case .bytes(var last)? = steps.last {
-            // Taken out first, because a buffer that two hold is copied when it is written to.
+            // Removed first, because a buffer with two owners is copied when it is written to.
             steps.removeLast()
-            let isTaken = last.takeIn(bytes)
+            let isTaken = last.appendIfSmall(bytes)
             steps.append(.bytes(last))
             if isTaken { return }
         }
@@ -128,7 +128,7 @@ public final class LocalUpload: PendingUpload {
                 if let first = try await store.record(id) {
                     return CommittedUpload(try await answer(with: first, for: fields), isRepetition: true)
                 }
-                // Someone is deleting it.
+                // It is being deleted.
                 store.keys.forget(id, under: key.digest)
             }
         }
@@ -140,7 +140,7 @@ public final class LocalUpload: PendingUpload {
             store.keys.settle(key, with: record.id)
             return record
         } catch {
-            // Whoever makes the record instead is to find nothing of this one.
+            // Before the key is free for another upload.
             await discard()
             store.keys.settle(key, with: nil)
             throw error
@@ -161,7 +161,7 @@ public final class LocalUpload: PendingUpload {
         }
     }
 
-    /// Gives the record that the key already has, where this upload is the same once more.
+    /// Returns the record that the key already has, if this upload is the same.
     private func answer(with first: UploadRecord, for fields: [UploadRecord.Field]) async throws -> UploadRecord {
         let rest = takeSteps()
         let repeated = try await onFileThread { [folder, files] in
@@ -188,7 +188,7 @@ public final class LocalUpload: PendingUpload {
     }
 
     public func discard() async {
-        // What the last write failed of no longer matters.
+        // An error of the last write no longer matters.
         try? await finishWriting()
         steps.removeAll()
         try? await onFileThread { [folder] in try folder.use { folder in folder.remove() } }
@@ -209,8 +209,8 @@ public final class LocalUpload: PendingUpload {
     }
 }
 
-/// An upload's folder as its owner hands it from one piece of work to the next. The lock is never waited for,
-/// because there is one at a time.
+/// The directory of an upload, passed from one piece of work to the next. The lock is never contended, because there is
+/// one piece of work at a time.
 private final class SharedUploadDirectory: Sendable {
     private let folder: Mutex<UploadDirectory>
 
@@ -224,13 +224,13 @@ private final class SharedUploadDirectory: Sendable {
 }
 
 extension ByteBuffer {
-    /// A buffer holds on to the memory of all that was read with it; fewer bytes than these are copied out of it.
+    /// A buffer keeps the memory of all bytes that were read with it, so fewer bytes than these are copied.
     private static let smallBytes = 4 << 10
 
-    /// Whether the buffer is better copied than held on to.
+    /// Whether the buffer should be copied to be kept.
     private var isSmall: Bool { readableBytes < Self.smallBytes }
 
-    /// The same bytes to be held on to for longer than until the next are read.
+    /// The same bytes, for keeping longer than until the next ones are read.
     package var kept: ByteBuffer {
         guard isSmall else { return self }
         var room = ByteBufferAllocator().buffer(capacity: Self.smallBytes)
@@ -238,11 +238,11 @@ extension ByteBuffer {
         return room
     }
 
-    /// Takes in bytes that follow, where they are few and there is room for them: what comes byte by byte is not held
-    /// in a buffer for each of them. Nobody else should hold the buffer, or it is copied.
+    /// Appends the next bytes if they are few and there is room for them, so that bytes which arrive one by one do not
+    /// take a buffer each. The buffer is copied if it has another owner.
     ///
-    /// - Returns: Whether it took them.
-    package mutating func takeIn(_ next: ByteBuffer) -> Bool {
+    /// - Returns: Whether the bytes were appended.
+    package mutating func appendIfSmall(_ next: ByteBuffer) -> Bool {
         guard next.isSmall, writableBytes >= next.readableBytes else { return false }
         writeImmutableBuffer(next)
         return true

@@ -15,17 +15,17 @@ import Foundation
 /// let store = try LocalUploadStore(directory: "received")
 /// ```
 ///
-/// Each record has a folder, named with its identifier, that holds `record.json` and the files under names of the
-/// store's own: `0`, `1` and so on. An empty file has none. A record that was made under an ``UploadKey`` has an
-/// empty file `key-` with the key's digest beside them; the keys of all records are held in memory. What is being
-/// received lies in `.incoming` until every file and the record are on the disk; then one rename makes it appear.
+/// Each record has a folder, named after its identifier, with `record.json` and the files `0`, `1` and so on. An empty file
+/// is not written. A record that was made under an ``UploadKey`` also has an empty file, named `key-` and the key's digest.
+/// An upload that is being received is in `.incoming` until all files and the record are on the disk. Then a single rename
+/// makes it appear. Unfinished uploads are in `.unfinished`.
 ///
-/// The identifiers of all records are in memory too, so that a listing does not read the directory. Folders may be
-/// removed by hand while the store is open: such a record is left out of listings from then on. Folders that are put
-/// there by hand are listed once the store is opened again. If `.incoming` is removed, it is made again.
+/// The identifiers and keys of all records are in memory, so a listing does not read the directory. You can remove folders
+/// by hand while the store is open; their records are no longer listed. Folders that are added by hand are listed after
+/// the store is opened again. If `.incoming` is removed, the store makes it again.
 ///
-/// One store at a time may have a directory open, which a lock on `.lock` sees to. The memory that an upload takes
-/// does not depend on the size of its files: at most 1 MiB waits to be written, and less where there are many.
+/// Only one store at a time can open a directory, which a lock on `.lock` ensures. The memory for an upload does not depend
+/// on the size of its files: at most 1 MiB waits to be written, and less if there are many uploads.
 public final class LocalUploadStore: ResumableUploadStore {
     let directory: StoreDirectory
     private let lock: FileLock
@@ -34,23 +34,20 @@ public final class LocalUploadStore: ResumableUploadStore {
     let keys: KeyIndex
     let index: RecordIndex
     let names: SharedDirectorySync
-    /// How many uploads with files are under way, which share the memory for what waits to be written.
+    /// How many uploads with files are in progress. They share the memory for bytes that wait to be written.
     let uploadCount = Atomic<Int>(0)
     private let folderCount = Atomic<Int>(0)
-    /// What can be resumed.
     let unfinished: LocalUnfinishedUploads
 
-    /// Opens a directory, making it where there is none, and removes from it what a crash left half-written.
-    ///
-    /// The call blocks while it works on the disk.
+    /// Opens a directory, or makes it, and removes what a crash left incomplete. The call blocks.
     ///
     /// - Parameters:
-    ///   - directory: Where the uploads are kept.
-    ///   - keptFreeBytes: How many bytes of the disk are left to others: uploads are refused before they use them.
-    ///     64 MiB unless given.
-    ///   - logger: Told of what could not be removed; by identifiers alone.
-    /// - Throws: ``UploadStoreError`` with the code ``UploadStoreError/Code/inUse`` where another store has the
-    ///   directory open, and ``UploadStoreError/Code/unusableDirectory`` where it cannot be made or written to.
+    ///   - directory: The directory.
+    ///   - keptFreeBytes: How many bytes of the disk stay free for others. Uploads that would use them are refused.
+    ///     Defaults to 64 MiB.
+    ///   - logger: Logs what could not be removed or read, by identifiers alone.
+    /// - Throws: ``UploadStoreError`` with the code ``UploadStoreError/Code/inUse`` if another store has the directory
+    ///   open, and ``UploadStoreError/Code/unusableDirectory`` if it cannot be made or written to.
     public init(
         directory: FilePath, keptFreeBytes: Int64 = 64 << 20, logger: Logger = Logger(label: "postcard.store")
     ) throws(UploadStoreError) {
@@ -59,9 +56,9 @@ public final class LocalUploadStore: ResumableUploadStore {
         guard FilePath(path.string) == path else { throw .unusable(path, Errno.illegalByteSequence) }
         do {
             try DurableFiles.makeDirectories(directory.incoming)
-            // Here, because an upload that finds it made by another does not wait until its name is on the disk.
+            // Made here, so that no upload has to wait until its name is on the disk.
             try DurableFiles.makeDirectories(directory.unfinished)
-            // Whoever made it before may have had no time for this.
+            // An earlier start may have been killed before this.
             try DurableFiles.synchronizeDirectory(path)
             let file = try FileDescriptor.open(
                 directory.lock, .readWrite, options: [.create, .closeOnExec], permissions: [.ownerRead, .ownerWrite])
@@ -85,7 +82,7 @@ public final class LocalUploadStore: ResumableUploadStore {
         self.logger = logger
     }
 
-    /// Opens a directory by a path that is text, as the other initializer does.
+    /// Opens the directory at a path, with default options.
     public convenience init(directory: String) throws(UploadStoreError) {
         try self.init(directory: FilePath(directory))
     }
@@ -101,17 +98,17 @@ public final class LocalUploadStore: ResumableUploadStore {
                 guard let key = try StoreDirectory.key(ofRecordIn: directory.folder(of: id)) else { continue }
                 keys[key] = id
             } catch {
-                // A damaged record is no reason to receive nothing.
+                // A damaged record must not keep the store from receiving.
                 logger.error("Could not read a record's key", metadata: ["upload": "\(id)", "error": "\(error)"])
             }
         }
         return keys
     }
 
-    /// A name for a folder that is in nobody's way: what is incomplete is gone when the store is opened again.
+    /// A name in `.incoming`. Names need not survive a restart, which empties that directory.
     func nextFolderName() -> String { String(folderCount.add(1, ordering: .relaxed).newValue) }
 
-    /// Small forms find out that there is no room when they are written.
+    /// For small forms, room is checked when they are written.
     private static let smallBytes: Int64 = 1 << 20
 
     public func beginUpload(
@@ -124,10 +121,10 @@ public final class LocalUploadStore: ResumableUploadStore {
         return LocalUpload(store: self, key: key, isKept: isKept)
     }
 
-    /// Removes unfinished uploads that have expired, unless that was done a moment ago.
+    /// Removes unfinished uploads that have expired, at most once a minute.
     package func removeExpired() async { await unfinished.sweep() }
 
-    /// The bytes that are free where the uploads are kept.
+    /// How many bytes are free on the disk of the directory.
     package func freeBytes() async throws -> Int64 {
         try await onFileThread { [directory] in try DurableFiles.freeBytes(at: directory.path) }
     }
@@ -161,7 +158,7 @@ public final class LocalUploadStore: ResumableUploadStore {
         try await reading(id) { try $0.describedFile(index) }
     }
 
-    /// Reads a record's file. A record that someone removed by hand is found missing here.
+    /// Reads a record's file. If it was removed by hand, removes it from the listing.
     private func reading<Value: Sendable>(
         _ id: UploadID, _ body: @escaping @Sendable (StoredRecord) throws -> Value?
     ) async throws -> Value? {
@@ -176,7 +173,7 @@ public final class LocalUploadStore: ResumableUploadStore {
         try await onFileThread { [directory] in
             if let file = try LocalFile(directory.file(index, of: id)) { return file }
             guard let described = try directory.record(id, { try $0.describedFile(index) }) else { return nil }
-            // Only what has content has a file.
+            // An empty file is not written.
             guard described.size == 0 else {
                 throw UploadStoreError(.unavailable, "File \(index) of upload \(id) is gone from its folder.")
             }
@@ -184,9 +181,7 @@ public final class LocalUploadStore: ResumableUploadStore {
         }
     }
 
-    /// Checks that an upload could begin now.
-    ///
-    /// - Throws: ``UploadStoreError`` with the reason if it could not.
+    /// Checks that an upload could begin. Throws ``UploadStoreError`` if it could not.
     package func checkReadiness() async throws {
         try await onFileThread { [directory] in try directory.checkReadiness() }
     }
@@ -205,19 +200,19 @@ public final class LocalUploadStore: ResumableUploadStore {
         let isDeleted = try await onFileThread { [directory, logger, keys, names, index] in
             let doomed = directory.incoming.appending(id.text)
             do throws(FileError) {
-                // The rename is what deletes: a crash right behind it leaves something to sweep, never half a record.
+                // The rename deletes: a crash after it leaves files for the next start to remove, never half a record.
                 try directory.moveToIncoming(directory.folder(of: id), as: doomed)
             } catch  where error.errno == .noSuchFileOrDirectory {
                 index.remove(id)
                 return false
             }
             index.remove(id)
-            // Removed in any case: nothing else would take it away before the next start.
+            // Removed even if the next steps fail, because otherwise it would stay until the next start.
             defer { Self.remove(doomed, logger) }
             do {
                 if let key = try StoreDirectory.key(ofRecordIn: doomed) { keys.forget(id, under: key) }
             } catch {
-                // The record is gone from the listing in this case too.
+                // The record is no longer listed in this case too.
                 try names.synchronize()
                 throw error
             }

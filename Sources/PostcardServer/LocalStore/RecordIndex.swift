@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The identifiers of a store's records in memory, so that a page of a listing costs the same however many there are.
+/// The identifiers of a store's records in memory, so that the cost of a page does not depend on how many there are.
 final class RecordIndex: Sendable {
     /// Oldest first.
     private let sorted: Mutex<[UploadID]>
@@ -21,7 +21,7 @@ final class RecordIndex: Sendable {
 
     func insert(_ id: UploadID) {
         sorted.withLock { sorted in
-            // As a rule it is the newest.
+            // It is almost always the newest.
             let position = Self.position(of: id, in: sorted)
             if position == sorted.count || sorted[position] != id { sorted.insert(id, at: position) }
         }
@@ -46,29 +46,29 @@ final class RecordIndex: Sendable {
     }
 }
 
-/// Which record was made under which key, and which keys an upload is about to make one under.
+/// The records of keys, and the keys that an upload is making a record of.
 final class KeyIndex: Sendable {
     private enum Entry {
         case record(UploadID)
-        /// One upload makes the record; the others wait for it, in their order.
+        /// One upload makes the record, and the others wait for it, in order.
         case claimed(waiting: [CheckedContinuation<Claim, Never>])
     }
 
     enum Claim {
-        /// The record may be made, and ``KeyIndex/settle(_:with:)`` is to be called whatever becomes of it.
+        /// The caller makes the record, and calls ``KeyIndex/settle(_:with:)`` whether or not it succeeds.
         case granted
-        /// There is a record.
+        /// The key has a record.
         case taken(UploadID)
     }
 
     private let entries: Mutex<[String: Entry]>
 
-    /// - Parameter records: The records that were made under keys, by the keys' digests.
+    /// - Parameter records: The records by the digests of their keys.
     init(_ records: [String: UploadID]) {
         entries = Mutex(records.mapValues { .record($0) })
     }
 
-    /// The record that was made under a key.
+    /// The record of a key.
     func record(under key: UploadKey) -> UploadID? {
         entries.withLock { entries in
             guard case .record(let id)? = entries[key.digest] else { return nil }
@@ -76,7 +76,7 @@ final class KeyIndex: Sendable {
         }
     }
 
-    /// Asks to make the record of a key. Where another upload is about to, waits for what becomes of that.
+    /// Claims to make the record of a key. If another upload is making it, waits for that.
     func claim(_ key: UploadKey) async -> Claim {
         await withCheckedContinuation { continuation in
             let claim: Claim? = entries.withLock { entries in
@@ -95,9 +95,9 @@ final class KeyIndex: Sendable {
         }
     }
 
-    /// Says what became of a claim that was granted.
+    /// Ends a claim.
     ///
-    /// - Parameter id: The record; where there is none, the claim goes to the upload that has waited longest.
+    /// - Parameter id: The record; `nil` if the upload failed. The claim then goes to the one that has waited longest.
     func settle(_ key: UploadKey, with id: UploadID?) {
         let (resumed, claim): ([CheckedContinuation<Claim, Never>], Claim) = entries.withLock { entries in
             guard case .claimed(var waiting)? = entries[key.digest] else { return ([], .granted) }
@@ -116,7 +116,7 @@ final class KeyIndex: Sendable {
         for continuation in resumed { continuation.resume(returning: claim) }
     }
 
-    /// Forgets a record that is no more.
+    /// Removes a deleted record.
     func forget(_ id: UploadID, under digest: String) {
         entries.withLock { entries in
             if case .record(id)? = entries[digest] { entries[digest] = nil }

@@ -8,16 +8,16 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The directory of a ``LocalUploadStore``: what is where, and its free space.
+/// The directory of a ``LocalUploadStore``: its paths, and its free space.
 struct StoreDirectory: Sendable {
     let path: FilePath
 
-    /// How many bytes of the disk are left to others.
+    /// How many bytes of the disk stay free for others.
     var keptFreeBytes: Int64 = 0
 
-    /// - Parameter bytes: What is about to be written.
-    /// - Throws: ``UploadStoreError`` with the code ``UploadStoreError/Code/full`` where there is no room for it, and
-    ///   `FileError` where the disk cannot be asked.
+    /// - Parameter bytes: How many bytes are about to be written.
+    /// - Throws: ``UploadStoreError`` with the code ``UploadStoreError/Code/full`` if there is no room for them, and
+    ///   `FileError` if the free space cannot be read.
     func checkRoom(for bytes: Int64) throws {
         let free = try DurableFiles.freeBytes(at: path)
         guard bytes <= free, free - bytes >= keptFreeBytes else {
@@ -25,13 +25,13 @@ struct StoreDirectory: Sendable {
         }
     }
 
-    /// What is being received, or deleted.
+    /// Uploads that are being received or deleted.
     ///
-    /// It is emptied at the start, and so its names are never synced: a rename into it or out of it is durable once
-    /// the other directory is.
+    /// Opening the store empties it, so its names are never synced: a rename into it or out of it is durable once the
+    /// other directory is.
     var incoming: FilePath { path.appending(".incoming") }
 
-    /// Uploads that can be resumed.
+    /// Unfinished uploads.
     var unfinished: FilePath { path.appending(".unfinished") }
 
     var lock: FilePath { path.appending(".lock") }
@@ -44,12 +44,12 @@ struct StoreDirectory: Sendable {
 
     static func name(ofFile index: Int) -> String { String(index) }
 
-    /// The name of the empty file that says under which key a record was made.
+    /// The name of the empty file that names the key of a record.
     static func name(of key: UploadKey) -> String { keyPrefix + key.digest }
 
     private static let keyPrefix = "key-"
 
-    /// The digest of the key that the record in a folder was made under.
+    /// The digest of the key of the record in a folder.
     static func key(ofRecordIn folder: FilePath) throws(UploadStoreError) -> String? {
         do {
             return try FileManager.default.contentsOfDirectory(atPath: folder.string)
@@ -84,7 +84,7 @@ struct StoreDirectory: Sendable {
         }
     }
 
-    /// Makes a folder for what is being received, and ``incoming`` if someone has removed it.
+    /// Makes a folder in ``incoming``, and ``incoming`` itself if it was removed.
     func makeIncoming(_ folder: FilePath) throws(FileError) {
         do throws(FileError) {
             try DurableFiles.makeDirectory(folder)
@@ -94,7 +94,7 @@ struct StoreDirectory: Sendable {
         }
     }
 
-    /// Makes ``incoming`` if it is missing, but never the store's directory: another receiver may have made a new one.
+    /// Makes ``incoming`` if it is missing, but never the store's directory: another store may have made a new one.
     func makeIncoming() throws(FileError) {
         do throws(FileError) {
             try DurableFiles.makeDirectory(incoming)
@@ -104,7 +104,7 @@ struct StoreDirectory: Sendable {
         try DurableFiles.synchronizeDirectory(path)
     }
 
-    /// Renames a folder into ``incoming``, where it is out of sight.
+    /// Moves a folder into ``incoming``.
     func moveToIncoming(_ folder: FilePath, as name: FilePath) throws(FileError) {
         do throws(FileError) {
             try DurableFiles.move(folder, to: name)
@@ -121,19 +121,19 @@ struct StoreDirectory: Sendable {
     func checkReadiness() throws {
         try makeIncoming()
         try checkRoom(for: 0)
-        // What a disk refuses that became read-only, or a directory whose owner changed, shows only by trying.
+        // Only an attempt shows that the disk became read-only, or that the owner of the directory changed.
         let probe = incoming.appending("probe-\(UInt64.random(in: 0 ... .max))")
         try DurableFiles.makeDirectory(probe)
         try FileManager.default.removeItem(atPath: probe.string)
     }
 }
 
-/// Waits until the names in a directory are on the disk, once for all who ask while it waits for others.
+/// Waits until the names in a directory are on the disk. Callers that arrive during a sync share the next one.
 final class SharedDirectorySync: Sendable {
     private struct State {
         /// The last turn whose names are on the disk.
         var done: UInt64 = 0
-        /// The turns whose names may not be: the system reports a failure once, whoever asks first.
+        /// The turns whose names may not be: the system reports a failure only once.
         var failed: [(turns: ClosedRange<UInt64>, error: FileError)] = []
     }
 
@@ -151,7 +151,7 @@ final class SharedDirectorySync: Sendable {
         try state.withLock { state throws(FileError) in
             if let failure = state.failed.first(where: { $0.turns.contains(turn) }) { throw failure.error }
             if turn <= state.done { return }
-            // Whoever has a turn by now made their names before.
+            // All callers with a turn by now made their names before.
             let latest = turns.load(ordering: .sequentiallyConsistent)
             do throws(FileError) {
                 try DurableFiles.synchronizeDirectory(path)

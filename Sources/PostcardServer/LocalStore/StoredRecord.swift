@@ -7,13 +7,13 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The file that holds a record's JSON. Records can have tens of megabytes, of which a request wants a few bytes, or all
-/// of them as they are; only small ones are decoded. Every call blocks, and throws whatever is wrong with the file.
+/// The file with a record's JSON. A record can have tens of megabytes, and a request needs a few of its bytes, or all of
+/// them as they are, so only small records are decoded. Every call blocks, and throws if the file is damaged.
 struct StoredRecord {
     let id: UploadID
     let file: LocalFile
 
-    /// What is wrong with a record that is not as it was written.
+    /// The file is not as it was written.
     struct Damage: Error, CustomStringConvertible {
         let description = "The file is not a record, or not all of one."
     }
@@ -21,11 +21,10 @@ struct StoredRecord {
     /// Records up to this size are decoded whole.
     private static let smallBytes: Int64 = 64 << 10
 
-    /// The record whole.
+    /// Decodes the record.
     func record() throws -> UploadRecord { try UploadRecord(json: file.data()) }
 
-    /// Checks that the file can be given out as the record: a small one by decoding it, a larger one by its beginning
-    /// and its end, because it was written in one go.
+    /// Checks that the file is a whole record: a small one by decoding it, a larger one by its beginning and its end.
     func check() throws {
         guard file.size > Self.smallBytes else {
             _ = try record()
@@ -40,7 +39,7 @@ struct StoredRecord {
         else { throw Damage() }
     }
 
-    /// What the record says of one file; `nil` if it has no such file.
+    /// The description of a file; `nil` if the record has no such file.
     func describedFile(_ index: Int) throws -> UploadRecord.File? {
         guard file.size > Self.smallBytes else {
             let files = try record().files
@@ -80,7 +79,7 @@ private struct FileSearch {
 
     private let marker = Array(UploadRecord.beginningOfFiles.utf8)
     private var state = State.inFields
-    /// How many of the marker's bytes were the last ones.
+    /// How many bytes of the marker were read last.
     private var matched = 0
     private var remaining: Int
     private var json = Data()
@@ -118,7 +117,7 @@ private struct FileSearch {
 
     /// Looks for the list of files: the marker's first byte is not in it again.
     ///
-    /// - Returns: Where the list begins; behind the bytes if it does not.
+    /// - Returns: Where the list begins; the end of the bytes if it does not.
     private mutating func skipFields(_ bytes: UnsafeRawBufferPointer) -> Int {
         var index = 0
         while index < bytes.count, matched < marker.count {

@@ -10,22 +10,22 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The folder of an upload that is being received. Every call blocks, and throws `FileError` or ``UploadStoreError``.
+/// The directory of an upload that is being received. Every call blocks, and throws `FileError` or ``UploadStoreError``.
 struct UploadDirectory: ~Copyable {
-    /// What is to be done, in the order in which it was asked for.
+    /// A piece of the upload to write.
     enum Step {
         case beginFile
         case bytes(ByteBuffer)
         case endFile
     }
 
-    /// What is known of a file once it is complete.
+    /// What is known about a complete file.
     struct Content {
         let size: Int64
         let sha256: String
     }
 
-    /// Where the folder is.
+    /// Where the directory is.
     private enum Place {
         /// Nothing has been written yet.
         case nowhere
@@ -40,16 +40,16 @@ struct UploadDirectory: ~Copyable {
     private let names: SharedDirectorySync
     private var place = Place.nowhere
     private var file: DurableFile?
-    /// Files that are complete and not yet known to be on the disk. It is told of all before one is waited for.
+    /// Complete files that may not be on the disk yet. All of them begin to sync before one is waited for.
     private var unsynchronized: [DurableFile] = []
     private var hash = SHA256()
     private var size: Int64 = 0
     private(set) var contents: [Content] = []
 
     /// - Parameters:
-    ///   - names: Makes the records' names durable.
-    ///   - name: The folder's name while it is incomplete.
-    ///   - key: The key that the record is made under.
+    ///   - names: Makes the names of records durable.
+    ///   - name: The directory's name until the commit.
+    ///   - key: The key of the record.
     ///   - isKept: Whether anything is written. Content is hashed in any case.
     init(directory: StoreDirectory, names: SharedDirectorySync, name: String, key: UploadKey?, isKept: Bool) {
         self.directory = directory
@@ -59,7 +59,7 @@ struct UploadDirectory: ~Copyable {
         path = directory.incoming.appending(name)
     }
 
-    /// - Parameter isLast: Whether the record follows. Else nobody knows when, and no complete file stays open so long.
+    /// - Parameter isLast: Whether the commit follows. If not, it may take long, and no complete file stays open.
     mutating func perform(_ steps: [Step], isLast: Bool = true) throws {
         if isKept { try directory.checkRoom(for: 0) }
         for step in steps {
@@ -77,7 +77,7 @@ struct UploadDirectory: ~Copyable {
         if !isLast { try synchronizeFiles() }
     }
 
-    /// A form of many files has not all of them open.
+    /// A form of many files does not have all of them open.
     private static let maximumOpenFiles = 32
 
     private mutating func endFile() throws(FileError) {
@@ -96,12 +96,12 @@ struct UploadDirectory: ~Copyable {
         unsynchronized.removeAll()
     }
 
-    /// Where a complete file lies; `nil` where it is empty and lies nowhere.
+    /// The path of a complete file; `nil` if it is empty and was not written.
     func path(ofFile index: Int) -> FilePath? {
         contents[index].size > 0 ? path.appending(StoreDirectory.name(ofFile: index)) : nil
     }
 
-    /// A file is made with its first byte, so that a form of many empty files costs the disk nothing.
+    /// Makes the file with its first byte, so that a form of many empty files costs the disk nothing.
     private mutating func append(_ buffer: ByteBuffer) throws(FileError) {
         let bytes = buffer.readableBytesSpan
         bytes.withUnsafeBytes { hash.update(bufferPointer: $0) }
@@ -123,12 +123,12 @@ struct UploadDirectory: ~Copyable {
         place = .incoming
     }
 
-    /// Makes the folder a record. The order is the promise: content, names, and only then the name that all see.
+    /// Makes the directory a record. The order makes it atomic: content, names, and only then the record's name.
     mutating func commit(_ record: UploadRecord) throws {
         let recordPath = path.appending(StoreDirectory.recordName)
         guard isKept else { throw UploadStoreError.deletedMeanwhile }
         try make()
-        // The key is a name in the folder: whatever makes the record durable makes it so too.
+        // The key is a name in the directory, so it becomes durable with the record.
         if let key { _ = try DurableFile(path.appending(StoreDirectory.name(of: key))) }
         try write(record, to: recordPath)
         try synchronizeFiles()
@@ -149,7 +149,7 @@ struct UploadDirectory: ~Copyable {
         unsynchronized.removeAll()
         if case .record(let id) = place {
             try? directory.moveToIncoming(directory.folder(of: id), as: path)
-            // A record that a power cut brings back would lack what is removed next.
+            // Else a power cut could bring back a record without the files that are removed next.
             try? names.synchronize()
             place = .incoming
         }

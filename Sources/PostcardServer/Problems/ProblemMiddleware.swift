@@ -7,8 +7,8 @@ package import FoundationEssentials
 package import Foundation
 #endif
 
-/// Answers with `application/problem+json` where a router would answer an error with an empty or another body, such
-/// as the 404 of a path that is not there, and where a handler that reads a form lets its error pass.
+/// Turns errors into `application/problem+json`: those of the router, such as the 404 of an unknown path, and those that a
+/// handler which reads a form lets through.
 ///
 /// Add it before the routes. The routes of ``Hummingbird/Router/addUploads(to:options:)`` do not need it.
 public struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
@@ -34,18 +34,18 @@ public struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {
 
 extension UploadProblem: HTTPResponseError {
     public func response(from request: Request, context: some RequestContext) throws -> Response {
-        // An answer to HEAD has no body; one that is sent is taken for the next answer.
+        // A response to HEAD has no body. The client would read one as the next response.
         request.method == .head ? response.createHeadResponse() : response
     }
 
-    /// The answer's head.
+    /// The head of the response.
     var head: HTTPResponse {
         var fields = headers
         fields[.contentLength] = String(body.readableBytes)
         return HTTPResponse(status: status, headerFields: fields)
     }
 
-    /// The answer: `application/problem+json` and the header fields that the status asks for.
+    /// The response: `application/problem+json`, and the header fields that its status needs.
     var response: Response {
         var response = Response(
             status: status, headers: headers, body: ResponseBody(byteBuffer: body))
@@ -56,7 +56,7 @@ extension UploadProblem: HTTPResponseError {
     }
 
     var body: ByteBuffer {
-        // Strings and integers always encode; an answer without a body is better than none.
+        // Strings and integers always encode. A response without a body is better than none.
         var body = ByteBuffer(bytes: (try? JSONEncoder.forAnswers.encode(self)) ?? Data())
         body.writeString("\n")
         return body
@@ -72,7 +72,7 @@ extension UploadProblem: HTTPResponseError {
 }
 
 extension JSONEncoder {
-    /// Writes what the receiver answers: without line breaks, keys sorted, times in ISO 8601.
+    /// Encodes responses: without line breaks, keys sorted, times in ISO 8601.
     package static var forAnswers: JSONEncoder {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

@@ -10,7 +10,7 @@ extension UploadProblem {
     static func bodyTooLarge(announced: String, limits: FormLimits) -> UploadProblem {
         var problem = UploadProblem(
             .bodyTooLarge,
-            detail: "The body is announced with \(announced) bytes, and \(limits.maximumBodyBytes) are allowed.",
+            detail: "The body has \(announced) bytes, and \(limits.maximumBodyBytes) are allowed.",
             fix: "Send fewer or smaller files, or several forms.")
         problem.offset = 0
         problem.limit = Limit(name: "maximumBodyBytes", value: limits.maximumBodyBytes)
@@ -37,7 +37,7 @@ extension UploadProblem {
 
     static func tooSlow(_ timeout: Duration) -> UploadProblem {
         var problem = UploadProblem(
-            status: 408, code: "too-slow", detail: "No byte of the body came for \(timeout).",
+            status: 408, code: "too-slow", detail: "No bytes of the body arrived for \(timeout).",
             fix: "Send the form again.")
         problem.limit = Limit(name: "idleMilliseconds", value: Int64(timeout / .milliseconds(1)))
         return problem
@@ -46,7 +46,7 @@ extension UploadProblem {
     static func belowMinimumRate(_ minimum: Int) -> UploadProblem {
         var problem = UploadProblem(
             status: 408, code: "below-minimum-rate",
-            detail: "The body came in slower than \(minimum) bytes a second.",
+            detail: "The body arrived slower than \(minimum) bytes a second.",
             fix: "Send the form again over a faster connection, or with smaller files.")
         problem.limit = Limit(name: "minimumBytesPerSecond", value: Int64(minimum))
         return problem
@@ -55,7 +55,7 @@ extension UploadProblem {
     static func tooManyUploads(_ maximum: Int) -> UploadProblem {
         var problem = UploadProblem(
             status: 503, code: "too-many-uploads",
-            detail: "The receiver takes \(maximum) forms at once, and as many are coming in.",
+            detail: "The receiver accepts \(maximum) forms at once, and is receiving that many.",
             fix: "Send the form again in a moment.")
         problem.limit = Limit(name: "maximumConcurrentUploads", value: Int64(maximum))
         problem.retryAfterSeconds = 5
@@ -75,7 +75,7 @@ extension UploadProblem {
     static func tooMuchHeld(maximum: Int) -> UploadProblem {
         var problem = UploadProblem(
             status: 503, code: "too-much-text",
-            detail: "The forms that are coming in hold as much text as the receiver has memory for.",
+            detail: "The forms in progress have as much text as the receiver has memory for.",
             fix: "Send the form again in a moment, with long texts as files.")
         problem.limit = Limit(name: "maximumHeldBytes", value: Int64(maximum))
         problem.retryAfterSeconds = 5
@@ -101,14 +101,14 @@ extension UploadProblem {
         var problem = UploadProblem(
             .truncated,
             detail: "The connection ended after \(offset) bytes of the body, before its announced end.",
-            fix: "Send the whole body, and a Content-Length that is its length.")
+            fix: "Send the whole body, with its length as the Content-Length.")
         problem.offset = offset
         return problem
     }
 
     static let uploadNotFound = UploadProblem(
         status: 404, code: "not-found", detail: "There is no such upload.",
-        fix: "GET \(UploadRecord.readingPath) lists those there are.")
+        fix: "GET \(UploadRecord.readingPath) lists the uploads.")
 
     static let fileNotFound = UploadProblem(
         status: 404, code: "not-found", detail: "The upload has no such file.",
@@ -163,14 +163,14 @@ extension UploadProblem {
     }
 }
 
-/// Requests that are refused before anybody looks at what they ask for.
+/// Requests that are refused before a route sees them.
 extension UploadProblem {
     static let malformedRequest = UploadProblem(
-        status: 400, code: "malformed-request", detail: "This is no HTTP request as RFC 9112 has it.",
-        fix: "Look for a wrong Content-Length, a broken chunk, or a header field that is no field.")
+        status: 400, code: "malformed-request", detail: "This is not a valid HTTP request (RFC 9112).",
+        fix: "Look for a wrong Content-Length, a malformed chunk, or a malformed header field.")
 
     static let unknownMethod = UploadProblem(
-        status: 400, code: "malformed-request", detail: "The request line's method is none that HTTP has.",
+        status: 400, code: "malformed-request", detail: "The method in the request line is not an HTTP method.",
         fix: "Begin the request with a method in capital letters, such as POST.")
 
     static let headTooLarge = UploadProblem(
@@ -187,20 +187,21 @@ extension UploadProblem {
         fix: "Send one Host header field.")
 
     static let trailerFields = UploadProblem(
-        status: 400, code: "malformed-request", detail: "Fields follow the body, where nobody heeds them.",
+        status: 400, code: "malformed-request", detail: "Fields follow the body, where they have no effect.",
         fix: "Send all header fields before the body.")
 
     static let unknownTransferEncoding = UploadProblem(
-        status: 501, code: "unsupported-transfer-encoding", detail: "The body has a Transfer-Encoding beside chunked.",
+        status: 501, code: "unsupported-transfer-encoding",
+        detail: "The body has a Transfer-Encoding other than chunked.",
         fix: "Send the body as it is, with a Content-Length or in chunks.")
 
     static let transferEncodingInOldRequest = UploadProblem(
-        status: 400, code: "malformed-request", detail: "A request of HTTP/1.0 has a Transfer-Encoding.",
+        status: 400, code: "malformed-request", detail: "An HTTP/1.0 request has a Transfer-Encoding.",
         fix: "Send the body with a Content-Length, or use HTTP/1.1.")
 
     static let malformedKey = UploadProblem(
         status: 400, code: "malformed-idempotency-key",
-        detail: "The request has no or several keys in Idempotency-Key, or one that is none.",
+        detail: "Idempotency-Key is empty, repeated or malformed.",
         fix: "Send one key of 1 to 255 visible ASCII characters, such as \"8e03978e-40d5-43e8-bc93-6894a57f9324\".")
 
     static let keyReused = UploadProblem(
@@ -208,7 +209,7 @@ extension UploadProblem {
         detail: "The Idempotency-Key belongs to an upload with other fields or files.",
         fix: "Use a new key for each upload, and the same key only to send the same form again.")
 
-    /// What an error of the decoder is to who sent the request.
+    /// The refusal for an error of the HTTP decoder.
     static func decoding(_ error: any Error) -> UploadProblem {
         switch error {
         case let refusal as RequestRefusal: refusal.problem

@@ -3,9 +3,9 @@ import PostcardForm
 import PostcardResumption
 
 extension UploadProblem {
-    /// What an answer to an upload that can be resumed has beside an ordinary refusal.
+    /// What the refusal of an unfinished upload adds to an ordinary one.
     struct Resumption: Sendable, Hashable {
-        /// The registered type, in place of the receiver's own.
+        /// The registered type, in place of the server's own.
         var type: ResumptionProblemType?
         var expectedOffset: Int64?
         var providedOffset: Int64?
@@ -30,8 +30,8 @@ extension UploadProblem {
     static func mismatchingOffset(expected: Int64, provided: Int64) -> UploadProblem {
         var problem = UploadProblem(
             .mismatchingOffset, status: .conflict,
-            detail: "The upload has \(expected) bytes, and what was to be appended begins at \(provided).",
-            fix: "Go on from byte \(expected).")
+            detail: "The upload has \(expected) bytes, and the request's bytes begin at \(provided).",
+            fix: "Resume at byte \(expected).")
         problem.resumption.expectedOffset = expected
         problem.resumption.providedOffset = provided
         problem.resumption.fields.uploadOffset = expected
@@ -39,17 +39,17 @@ extension UploadProblem {
     }
 
     static func completedUpload(in version: ResumptionVersion) -> UploadProblem {
-        // The newest text takes bytes behind the end for a wrong length (§4.4.2).
+        // To the newest version, bytes after the end are a wrong length (§4.4.2).
         UploadProblem(
             version == .newest ? .inconsistentLength : .completed, status: .badRequest,
-            detail: "The upload has all its bytes, and takes no more.",
-            fix: "Begin another upload, or send an empty PATCH that completes this one to get its answer again.")
+            detail: "The upload is complete and accepts no more bytes.",
+            fix: "Create another upload, or send an empty PATCH that completes this one to get its response again.")
     }
 
     static let inconsistentLength = UploadProblem(
         .inconsistentLength, status: .badRequest,
-        detail: "The lengths that were told of the upload differ, or its bytes are more or fewer than that.",
-        fix: "Send one length in Upload-Length, and as many bytes.")
+        detail: "The requests say different lengths of the upload, or it has more or fewer bytes.",
+        fix: "Send one length in Upload-Length, and that many bytes.")
 
     static func uploadTooLarge(maximum: Int64) -> UploadProblem {
         let code = FormProblem.Code.bodyTooLarge
@@ -63,43 +63,44 @@ extension UploadProblem {
 
     static let missingUploadOffset = UploadProblem(
         status: 400, code: "missing-upload-offset",
-        detail: "The request does not say where its bytes belong: it has no Upload-Offset, or several, or no integer.",
-        fix: "Send Upload-Offset with the offset that HEAD answers.")
+        detail: "The request has no Upload-Offset, several, or one that is not an integer.",
+        fix: "Send Upload-Offset with the offset in the response to HEAD.")
 
     static let missingUploadComplete = UploadProblem(
         status: 400, code: "missing-upload-complete",
-        detail: "The request does not say whether it is the last: it has no Upload-Complete, or no boolean.",
-        fix: "Send Upload-Complete: ?1 with the last bytes, and ?0 before.")
+        detail: "The request has no Upload-Complete, or one that is not a boolean.",
+        fix: "Send Upload-Complete: ?1 with the last bytes, and ?0 with others.")
 
     static let notPartialUpload: UploadProblem = {
         let problem = UploadProblem(
             status: 415, code: "not-partial-upload",
-            detail: "What is appended to an upload is \(PartialUpload.mediaType).",
+            detail: "The body of an append must have the type \(PartialUpload.mediaType).",
             fix: "Send Content-Type: \(PartialUpload.mediaType).")
         return problem.adding { $0[.acceptPatch] = PartialUpload.mediaType }
     }()
 
     static let unknownResumptionVersion = UploadProblem(
         status: 400, code: "unknown-resumption-version",
-        detail: "The request's Upload-Draft-Interop-Version is none that the receiver knows.",
+        detail: "The receiver does not support the request's Upload-Draft-Interop-Version.",
         fix: "Send 3 to 8, or leave it out.")
 
     static let unfinishedUploadNotFound = UploadProblem(
         status: 404, code: "upload-not-found",
-        detail: "There is no upload to go on with: it was cancelled, or its time is over.", fix: "Begin anew.")
+        detail: "There is no such unfinished upload. It was discarded or has expired.", fix: "Start over.")
 
     static func tooManyUnfinished(_ options: ResumptionOptions, share: Int) -> UploadProblem {
         var problem = UploadProblem(
             status: 503, code: "too-many-unfinished-uploads",
-            detail: "The receiver keeps \(options.maximumUnfinished) unfinished uploads, \(share) of one address, of "
-                + "\(options.maximumUnfinishedBytes) bytes together, and has as many.",
-            fix: "Send the form in one request, or come again later.")
+            detail:
+                "The receiver keeps \(options.maximumUnfinished) unfinished uploads, \(share) of one address, of at most "
+                + "\(options.maximumUnfinishedBytes) bytes together, and has no room for more.",
+            fix: "Send the form in one request, or try again later.")
         problem.retryAfterSeconds = 60
         return problem
     }
 
-    /// It reaches nobody: the connection is closed.
+    /// No client gets it, because the connection is closed.
     static let supersededAppend = UploadProblem(
-        status: 409, code: "append-superseded", detail: "Another request for the same upload came.",
+        status: 409, code: "append-superseded", detail: "Another request for the same upload arrived.",
         fix: "Send one request at a time to an upload.")
 }

@@ -2,47 +2,46 @@ public import HTTPTypes
 public import PostcardForm
 import PostcardResumption
 
-/// Why a request is refused; its JSON is the answer, as RFC 9457 has it.
+/// Why a request is refused. Encoded as JSON it is the response (RFC 9457).
 public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The HTTP status that the request is refused with.
+    /// The HTTP status of the response.
     public let status: HTTPResponse.Status
-    /// What kind of problem it is: a ``FormProblem/Code`` or one of the receiver's own. It is stable: scripts may
-    /// match it.
+    /// The kind of problem: a ``FormProblem/Code`` or one of the server's own. It is stable, so scripts can match it.
     public let code: String
     /// What is wrong with this request, in a sentence.
     public let detail: String
     /// What to do instead, in a sentence.
     public var fix: String?
-    /// The byte at which the form goes wrong, counted from the start of the body.
+    /// The byte that is wrong, counted from the start of the body.
     public var offset: Int64?
-    /// The part in which the form goes wrong, from 0.
+    /// The part that is wrong, counted from 0.
     public var partIndex: Int?
-    /// The limit that the request went over.
+    /// The limit that the request exceeds.
     public var limit: Limit?
-    /// After how many seconds the request may be tried again.
+    /// After how many seconds to send the request again.
     public var retryAfterSeconds: Int?
-    /// The methods that the path has, for a 405.
+    /// The methods of the path, for a 405.
     public var allowedMethods: [String] = []
-    /// How to show who one is, for a 401: the value of `WWW-Authenticate` (RFC 9110 §11.6.1).
+    /// How to authenticate, for a 401: the value of `WWW-Authenticate` (RFC 9110 §11.6.1).
     public var challenge: String?
-    /// What the refusal of an upload that can be resumed has beside.
+    /// What the refusal of an unfinished upload adds.
     var resumption = Resumption()
 
-    /// A limit that a request went over.
+    /// A limit that a request exceeds.
     public struct Limit: Sendable, Hashable, Encodable {
         /// The limit's name.
         public let name: String
-        /// The most that is allowed: bytes, seconds or a count.
+        /// The maximum: bytes, milliseconds or a count.
         public let value: Int64
 
-        /// For refusals of one's own.
+        /// Makes a limit, for your own refusals.
         public init(name: String, value: Int64) {
             self.name = name
             self.value = value
         }
     }
 
-    /// For refusals of one's own.
+    /// Makes a problem, for your own refusals.
     public init(status: HTTPResponse.Status, code: String, detail: String, fix: String? = nil) {
         self.status = status
         self.code = code
@@ -50,7 +49,7 @@ public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible 
         self.fix = fix
     }
 
-    /// What the parser found.
+    /// Describes a problem that the parser found.
     public init(_ problem: FormProblem) {
         self.init(
             status: HTTPResponse.Status(code: problem.status), code: problem.code.rawValue, detail: problem.message,
@@ -60,7 +59,7 @@ public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible 
         limit = problem.limit.map { Limit(name: $0.name, value: $0.value) }
     }
 
-    /// What the kind of problem is called: the code in words.
+    /// The code in words.
     public var title: String {
         let words = code.replacing("-", with: " ")
         return words.prefix(1).uppercased() + words.dropFirst()
@@ -93,7 +92,7 @@ extension UploadProblem: Encodable {
 }
 
 extension UploadProblem {
-    /// What a decoder found.
+    /// Describes a problem that the decoder found.
     public init(_ error: FormDecodingError) {
         self.init(
             status: .init(code: error.status), code: error.code.rawValue, detail: error.message, fix: error.advice)
@@ -101,7 +100,7 @@ extension UploadProblem {
         partIndex = error.partIndex
     }
 
-    /// What an error of a handler that reads a form is to who sent it; `nil` where it is none of the form's.
+    /// The refusal for an error of a handler that reads a form; `nil` for an error of another kind.
     init?(anyOf error: any Error) {
         switch error {
         case let problem as UploadProblem: self = problem

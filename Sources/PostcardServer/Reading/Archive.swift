@@ -2,12 +2,12 @@ import HTTPTypes
 import Hummingbird
 import Logging
 
-/// Answers requests for what a store holds.
+/// Responds to requests for stored uploads.
 struct Archive<Store: UploadStore>: Sendable {
     let store: Store
     let budget: AnswerBudget
 
-    /// How many records a listing has unless asked for, and at most.
+    /// How many records a listing has by default, and at most.
     private static var usualLimit: Int { 50 }
     private static var maximumLimit: Int { 1000 }
 
@@ -17,7 +17,7 @@ struct Archive<Store: UploadStore>: Sendable {
             guard let id = UploadID(text) else { throw UploadProblem.invalidQuery("after", expected: "an upload's id") }
             return id
         }
-        // One more than wanted tells whether there is a next page.
+        // One more shows whether there is a next page.
         let found = try await reading(logger) { try await store.identifiers(limit: limit + 1, after: after) }
         let page = found.prefix(limit)
         let next = found.count > limit ? page.last : nil
@@ -32,13 +32,13 @@ struct Archive<Store: UploadStore>: Sendable {
         return limit
     }
 
-    /// Record after record as they are stored, so that a long listing is never held whole.
+    /// Sends one stored record after the other, so that a long listing is never in memory.
     private func listing(_ ids: [UploadID], next: UploadID?, logger: Logger) -> ResponseBody {
         ResponseBody { [store, budget] writer in
             try await writer.write(ByteBuffer(string: #"{"uploads":["#))
             var separator = ""
             for id in ids {
-                // An upload that was deleted meanwhile is left out, and so is one that is damaged: the others are not.
+                // An upload that was deleted in the meantime, or is damaged, is left out.
                 let record: any StoredFile
                 do {
                     guard let opened = try await store.openRecord(id) else { continue }
@@ -87,11 +87,10 @@ struct Archive<Store: UploadStore>: Sendable {
             }
             throw UploadProblem.fileNotFound
         }
-        return FileAnswer(file: described, content: content, budget: budget).response(to: request)
+        return FileResponse(file: described, content: content, budget: budget).response(to: request)
     }
 
-    /// - Throws: ``UploadStoreError`` where it is not as long as it was when it was received: what its digest says would
-    ///   not hold.
+    /// - Throws: ``UploadStoreError`` if the file has another length than its record says, and so another digest.
     private func open(
         _ index: Int, of id: UploadID, _ described: UploadRecord.File
     ) async throws -> (any StoredFile)? {

@@ -2,7 +2,7 @@ import Hummingbird
 import PostcardForm
 import Synchronization
 
-/// A form as it comes in: files go on to the store, text fields are gathered.
+/// A form that is being received: files are passed to the store, text fields are collected.
 struct IncomingForm {
     /// The part that is being read.
     private enum Part {
@@ -21,7 +21,7 @@ struct IncomingForm {
     private let observer = FormObservation.current
     private(set) var fields: [UploadRecord.Field] = []
 
-    /// - Parameter held: What all forms hold; whoever made this one gives ``recordBytes`` back to it.
+    /// - Parameter held: Counts the bytes of all forms in memory. The caller gives ``recordBytes`` back to it.
     init(parser: FormParser, rules: FormRules?, maximumRecordBytes: Int, held: HeldBytes) {
         self.held = held
         self.parser = parser
@@ -33,9 +33,8 @@ struct IncomingForm {
     ///
     /// - Parameters:
     ///   - beginning: The first bytes of the body.
-    ///   - rest: The bytes behind them.
-    /// - Throws: ``FormProblem`` or ``UploadProblem`` for what is wrong with the form, and whatever the body or the
-    ///   upload throw.
+    ///   - rest: The other bytes.
+    /// - Throws: ``FormProblem`` or ``UploadProblem`` if the form is refused, and the errors of the body and the upload.
     mutating func receive(
         _ beginning: ByteBuffer?, _ rest: inout RequestBody.AsyncIterator, into upload: some PendingUpload
     ) async throws {
@@ -92,7 +91,7 @@ struct IncomingForm {
         switch (part, bytes) {
         case (.none, _): break
         case (.field(let name, var value), let bytes):
-            // Emptied first, because an array that two hold is copied when it grows.
+            // Emptied first, because an array with two owners is copied when it grows.
             part = .none
             switch bytes {
             case .chunk(let range):
@@ -110,7 +109,7 @@ struct IncomingForm {
         }
     }
 
-    /// Accounts for bytes that stay in memory until the record is written.
+    /// Counts bytes that stay in memory until the record is written.
     private mutating func hold(_ count: Int) throws(UploadProblem) {
         guard recordBytes + count <= maximumRecordBytes else {
             throw .recordTooLarge(maximum: maximumRecordBytes, partIndex: partIndex)
@@ -119,10 +118,10 @@ struct IncomingForm {
         recordBytes += count
     }
 
-    /// The bytes of the body that were read.
+    /// How many bytes of the body were read.
     var bodyBytes: Int64 { parser.offset }
 
-    /// What an error that ended the form is to its sender.
+    /// The error that the client gets.
     func problem(for error: any Error) -> any Error {
         switch error {
         case let problem as FormProblem: UploadProblem(problem)
@@ -132,7 +131,7 @@ struct IncomingForm {
     }
 }
 
-/// Counts the bytes of all forms under way that stay in memory until their records are written.
+/// Counts the bytes of all forms that stay in memory until their records are written.
 final class HeldBytes: Sendable {
     private let maximum: Int
     private let held = Atomic<Int>(0)
@@ -141,7 +140,7 @@ final class HeldBytes: Sendable {
         self.maximum = maximum
     }
 
-    /// - Throws: ``UploadProblem`` where all forms together would hold more than they may; nothing is taken then.
+    /// - Throws: ``UploadProblem`` if all forms together would exceed the maximum. Nothing is counted then.
     func take(_ count: Int) throws(UploadProblem) {
         guard held.add(count, ordering: .relaxed).newValue <= maximum else {
             giveBack(count)

@@ -14,7 +14,7 @@ struct Reception<Store: UploadStore>: Sendable {
     let store: Store
     let options: UploadOptions
     let meter: UploadMeter
-    /// The memory that answers take.
+    /// Limits the memory for responses.
     let budget: AnswerBudget
     private let held: HeldBytes
 
@@ -54,7 +54,7 @@ struct Reception<Store: UploadStore>: Sendable {
             body: await body(of: record, logger: logger))
     }
 
-    /// The answer's body: the stored bytes, or those of a small record, which are faster made again than read.
+    /// The body of a response: the stored bytes, or for a small record the JSON, which is faster to encode than to read.
     private func body(of record: UploadRecord, logger: Logger) async -> ResponseBody {
         guard record.expectedBytes > Self.smallBytes else {
             return ResponseBody(byteBuffer: ByteBuffer(bytes: record.json()))
@@ -62,16 +62,16 @@ struct Reception<Store: UploadStore>: Sendable {
         do {
             return try await body(ofRecord: record.id, logger: logger)
         } catch {
-            // Someone deleted it in this moment, or it cannot be opened now. It was received all the same.
+            // Another request has deleted it, or it cannot be opened now. The form was received in any case.
             return ResponseBody(byteBuffer: ByteBuffer(bytes: record.json()))
         }
     }
 
-    /// A record of which several thousand may be in memory.
+    /// The size of a record of which several thousand may be in memory.
     private static var smallBytes: Int { 4 << 10 }
 
-    /// The body of a record's answer, as it is stored. The form was received, so the answer does not wait for clients that
-    /// do not read theirs.
+    /// The stored bytes of a record. The form was received, so its response does not wait for clients that do not read
+    /// theirs.
     func body(ofRecord id: UploadID, logger: Logger) async throws -> ResponseBody {
         do {
             if let stored = try await store.openRecord(id) { return budget.body(of: stored, priority: .immediate) }
@@ -93,7 +93,7 @@ struct Reception<Store: UploadStore>: Sendable {
         var body = request.body.makeAsyncIterator()
         try meter.checkRoom(for: peer, options)
         do {
-            // Before the body is asked for, because a store without room for it says so here.
+            // Before `100 Continue`, because a store without room throws here.
             let announced = request.headers[.contentLength].flatMap { Int64($0) }
             let upload = try await store.beginUpload(under: key, announcedBytes: announced)
             let beginning: ByteBuffer?
@@ -154,7 +154,7 @@ struct Reception<Store: UploadStore>: Sendable {
         }
     }
 
-    /// Judges the request by its head alone.
+    /// Checks the head of the request.
     func parser(for request: Request) throws(UploadProblem) -> FormParser {
         let contentType = try request.formContentType(limits: options.limits)
         do {

@@ -3,11 +3,10 @@ import HTTPTypes
 import Hummingbird
 import PostcardForm
 
-/// By which a sender says that several requests are one upload, so that a retry never makes a second record
-/// (draft-ietf-httpapi-idempotency-key-header).
+/// Identifies an upload over several requests, so that a retry never makes a second record. It comes from the client's
+/// `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header) or, without one, from an unfinished upload.
 public struct UploadKey: Sendable, Hashable {
-    /// The key within its scope: a SHA-256 in lower-case hexadecimal, whatever the sender's key looks like. This is
-    /// what a store keeps.
+    /// The SHA-256 of the scope and the client's text, in lower-case hexadecimal. A store keeps this.
     public let digest: String
 
     /// Reads a key that a store has kept.
@@ -15,21 +14,21 @@ public struct UploadKey: Sendable, Hashable {
         self.digest = digest
     }
 
-    /// Takes a sender's key.
+    /// Makes a key from the text that a client sends.
     ///
     /// - Parameters:
-    ///   - text: The key as its sender chose it.
-    ///   - scope: Whose key it is: the same text in another scope is another key.
+    ///   - text: The text.
+    ///   - scope: Whose key it is. The same text in another scope is another key.
     public init(_ text: String, scope: String) {
         var hash = SHA256()
-        // The length keeps a scope and a key apart that would read the same in one piece.
+        // The length separates the two: `a` and `bc` must differ from `ab` and `c`.
         hash.update(data: Array("\(scope.utf8.count):\(scope)\(text)".utf8))
         digest = hash.finalize().hexadecimal
     }
 }
 
 extension UploadKey {
-    /// The key that a request is sent under; `nil` where it has none.
+    /// The key of a request; `nil` if it has none.
     init?(of request: Request, scope: (HTTPFields) -> String) throws(UploadProblem) {
         guard let name = HTTPField.Name.idempotencyKey else { return nil }
         let values = request.headers[values: name]
@@ -38,7 +37,7 @@ extension UploadKey {
         self.init(text, scope: scope(request.headers))
     }
 
-    /// The draft has a string of RFC 8941 §3.3.3, in quotes; many clients send the key bare, which names the same.
+    /// The draft wants a quoted string (RFC 8941 §3.3.3). Many clients send the text without quotes, which is accepted.
     static func text(of value: String) -> String? {
         let text = value.hasPrefix("\"") ? unquoted(value) : value
         guard let text, (1...maximumBytes).contains(text.utf8.count),

@@ -7,13 +7,13 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Counts uploads, for `/status` and for whatever swift-metrics reports to.
+/// Counts uploads, for `/status` and for swift-metrics.
 package final class UploadMeter: Sendable {
     /// The counts since the start.
     package struct Counts: Sendable, Encodable {
         package var underWay = 0
         package var received = 0
-        /// Forms that were received once more under the same key, and made no other record.
+        /// Forms that were received again under the same key, and made no second record.
         package var repeated = 0
         package var files = 0
         package var bodyBytes: Int64 = 0
@@ -23,7 +23,7 @@ package final class UploadMeter: Sendable {
 
     private struct State {
         var counts = Counts()
-        /// How many uploads of each address are under way.
+        /// How many uploads of each address are in progress.
         var peers: [PeerAddress: Int] = [:]
     }
 
@@ -35,19 +35,19 @@ package final class UploadMeter: Sendable {
 
     package init() {}
 
-    /// What is counted now.
+    /// The counts so far.
     package var current: Counts { state.withLock { $0.counts } }
 
-    /// Judges whether an upload could begin now.
+    /// Checks whether an upload could begin.
     ///
-    /// - Throws: The refusal, where as many are under way as may be, all together or of one address.
+    /// - Throws: The refusal if all clients or this one have as many uploads in progress as are allowed.
     func checkRoom(for peer: PeerAddress?, _ options: UploadOptions) throws(UploadProblem) {
         if let problem = state.withLock({ Self.problem(of: $0, peer, options) }) { throw problem }
     }
 
-    /// An upload begins; ``ended(for:bodyBytes:after:)`` is to be called whatever becomes of it.
+    /// Counts an upload that begins. Call ``ended(for:bodyBytes:after:)`` whatever becomes of it.
     ///
-    /// - Throws: The refusal, where as many are under way as may be, all together or of one address.
+    /// - Throws: The refusal if all clients or this one have as many uploads in progress as are allowed.
     func begins(for peer: PeerAddress?, _ options: UploadOptions) throws(UploadProblem) {
         let problem: UploadProblem? = state.withLock { state in
             if let problem = Self.problem(of: state, peer, options) { return problem }
@@ -67,7 +67,7 @@ package final class UploadMeter: Sendable {
         return .tooManyUploadsOfClient(share)
     }
 
-    /// An upload that began is over.
+    /// Counts the end of an upload.
     func ended(for peer: PeerAddress?, bodyBytes: Int64, after time: Duration) {
         state.withLock { state in
             state.counts.underWay -= 1

@@ -1,7 +1,7 @@
 public import Hummingbird
 
 extension Router {
-    /// Receives forms and offers what was received.
+    /// Adds routes that receive forms and serve the stored uploads.
     ///
     /// ```swift
     /// let store = try LocalUploadStore(directory: "received")
@@ -11,27 +11,27 @@ extension Router {
     /// try await application.runService()
     /// ```
     ///
-    /// | request | answer |
+    /// | request | response |
     /// | --- | --- |
     /// | `POST /uploads` | 201 and the record |
     /// | `GET /uploads?limit=N&after=ID` | records, newest first |
     /// | `GET /uploads/ID` | the record |
-    /// | `GET /uploads/ID/files/N` | the N-th file, from 0; one range of bytes may be asked for |
+    /// | `GET /uploads/ID/files/N` | file N, counted from 0, or one range of its bytes |
     /// | `DELETE /uploads/ID` | 204 |
-    /// | `OPTIONS /uploads` | how large uploads may be that can be resumed |
-    /// | `HEAD`, `PATCH`, `DELETE /uploads/resumable/ID` | how far an upload is; more of it; nothing of it any more |
+    /// | `OPTIONS /uploads` | the limits of uploads that can be resumed |
+    /// | `HEAD`, `PATCH`, `DELETE /uploads/resumable/ID` | reads the offset of an unfinished upload, appends, discards |
     ///
-    /// A form that is posted with `Upload-Complete` can be resumed (draft-ietf-httpbis-resumable-upload): its sender
-    /// learns its address from a 104 or 201, asks it by HEAD how much has come, and sends the rest by PATCH. The last
-    /// answer is the one that the form would have had in one request.
+    /// A form that is posted with `Upload-Complete` can be resumed (draft-ietf-httpbis-resumable-upload) if the store is a
+    /// ``ResumableUploadStore``: the client learns the address of the upload from a 104 or 201, asks it by HEAD for the
+    /// offset, and sends the rest by PATCH. The last response is the one that the form would have in a single request.
     ///
-    /// Every refusal is `application/problem+json` (RFC 9457) with a `code`, and leaves nothing behind. A file is
-    /// written while it comes in: the memory that a form takes does not depend on the size of its files. The routes
-    /// ask for no password; middleware that was added to the router before may.
+    /// Every refusal is `application/problem+json` (RFC 9457) with a `code`, and leaves nothing behind. Files are written
+    /// while they arrive, so the memory for a form does not depend on the size of its files. The routes do not
+    /// authenticate clients; add middleware that does before them.
     ///
     /// - Parameters:
-    ///   - store: Where the uploads are kept.
-    ///   - options: What is taken, where, and what else is offered.
+    ///   - store: Keeps the uploads.
+    ///   - options: What the routes accept, where, and what else they offer.
     @discardableResult
     public func addUploads(to store: some UploadStore, options: UploadOptions = UploadOptions()) -> Self {
         var routes = Routes<Context>()

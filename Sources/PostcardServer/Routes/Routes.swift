@@ -1,7 +1,7 @@
 package import HTTPTypes
 package import Hummingbird
 
-/// Routes by path and method, so that every path can say which methods it has.
+/// Routes by path and method, so that every path can list its methods in a 405.
 package struct Routes<Context: RequestContext> {
     package typealias Handler = @Sendable (Request, Context) async throws -> Response
 
@@ -17,7 +17,7 @@ package struct Routes<Context: RequestContext> {
         }
     }
 
-    /// Adds a handler for GET, and for HEAD one that gives the same answer without its body (RFC 9110 §9.3.2).
+    /// Adds a handler for GET, and one for HEAD with the same response without its body (RFC 9110 §9.3.2).
     package mutating func addReading(_ path: RouterPath, _ handler: @escaping Handler) {
         add(path, .get, handler)
         add(path, .head) { request, context in
@@ -25,7 +25,7 @@ package struct Routes<Context: RequestContext> {
         }
     }
 
-    /// Adds the routes to a router, and for all other methods of their paths the answer 405.
+    /// Adds the routes to a router, and a 405 for all other methods of their paths.
     package func install(on router: Router<Context>) {
         for (path, handlers) in paths {
             let allowed = handlers.map(\.method)
@@ -39,7 +39,7 @@ package struct Routes<Context: RequestContext> {
         }
     }
 
-    /// All methods that the decoder takes; another one is no request.
+    /// All methods that the HTTP decoder accepts.
     private static var methods: [HTTPRequest.Method] {
         let others = [
             "ACL", "BIND", "CHECKOUT", "COPY", "LINK", "LOCK", "M-SEARCH", "MERGE", "MKACTIVITY", "MKCALENDAR", "MKCOL",
@@ -64,7 +64,7 @@ final class BodyLength: ResponseBodyWriter {
 }
 
 extension Response {
-    /// The same answer without its body, and with the length that the body has (RFC 9110 §8.6).
+    /// The same response without its body, and with the length of the body (RFC 9110 §8.6).
     func withoutBody() async throws -> Response {
         var response = createHeadResponse()
         guard headers[.contentLength] == nil, status.kind == .successful else { return response }

@@ -6,18 +6,18 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What an upload is known by: 26 lower-case letters and digits.
+/// Identifies a stored upload: 26 lower-case letters and digits.
 ///
 /// The first ten characters are the time of the record in milliseconds since 1970, the other sixteen 80 random
-/// bits, both in Crockford's base 32. Identifiers of one store sort as their records came, and knowing one does
+/// bits, both in Crockford's base 32. Identifiers of one store sort in the order of their records, and knowing one does
 /// not help to guess another.
 public struct UploadID: Sendable, Hashable, Comparable, Codable, CustomStringConvertible {
-    /// The identifier as it stands in paths and records.
+    /// The identifier as it is written in paths and records.
     public let text: String
 
-    /// Takes an identifier from a path or a record.
+    /// Reads an identifier from a path or a record.
     ///
-    /// - Returns: `nil` where the text is none; what is one holds no character that matters to a file system.
+    /// - Returns: `nil` if the text is not one. An identifier holds no character that has a meaning to a file system.
     public init?(_ text: some StringProtocol) {
         let bytes = text.utf8
         guard bytes.count == Self.length, bytes.allSatisfy(Self.alphabet.contains) else { return nil }
@@ -29,7 +29,7 @@ public struct UploadID: Sendable, Hashable, Comparable, Codable, CustomStringCon
         for shift in stride(from: Self.timeLength - 1, through: 0, by: -1) {
             bytes.append(Self.alphabet[Int(milliseconds >> (Int64(shift) * 5)) & 31])
         }
-        // Eight of five bits each, out of one number: a system's random numbers are dear.
+        // Eight of five bits each from one number, because the system's random numbers are slow.
         for _ in 0..<2 {
             let number = generator.next()
             for shift in stride(from: 0, to: 40, by: 5) {
@@ -71,7 +71,7 @@ public struct UploadID: Sendable, Hashable, Comparable, Codable, CustomStringCon
     public var description: String { text }
 }
 
-/// Hands out identifiers that only grow, even where the clock stands still or is set back.
+/// Makes identifiers that only grow, even if the clock stops or is set back.
 final class UploadIDSource: Sendable {
     private let last: Atomic<Int64>
 

@@ -21,7 +21,7 @@ extension UploadRecord {
     }
 
     private func write<Failure>(to text: inout JSONText<Failure>) throws(Failure) {
-        // By hand, because the encoder takes longer for a small record than the form takes to be read.
+        // Without JSONEncoder, which would take longer for a small record than parsing the form does.
         try text.append(#"{"fields":["#)
         var separator = ""
         for field in fields {
@@ -58,7 +58,7 @@ extension UploadRecord {
     /// A time, to know how long all of them are.
     static let exampleTime = "2026-11-22T12:00:00Z"
 
-    /// Takes a record from its JSON.
+    /// Decodes a record.
     public init(json: Data) throws {
         let decoder = JSONDecoder()
         decoder.dateDecodingStrategy = .iso8601

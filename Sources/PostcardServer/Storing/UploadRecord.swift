@@ -4,16 +4,16 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// What is known of an upload that was received whole; its JSON is what `GET /uploads/ID` answers.
+/// A stored upload: its text fields and its files. Its JSON is the response to `GET /uploads/ID`.
 public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
     /// A text field.
     public struct Field: Sendable, Hashable, Codable {
-        /// The field's name, as its sender meant it.
+        /// The field's name, unescaped.
         public let name: String
         /// The text. Bytes that are not UTF-8 have become U+FFFD.
         public let value: String
 
-        /// For stores of one's own.
+        /// Describes a field, for your own store.
         public init(name: String, value: String) {
             self.name = name
             self.value = value
@@ -22,20 +22,20 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
 
     /// A file.
     public struct File: Sendable, Hashable, Codable {
-        /// The name of the form's field, as its sender meant it.
+        /// The name of the form's field, unescaped.
         public let name: String
-        /// The sender's name for the file, without a path. It is data from a stranger: never use it as a path.
+        /// The client's name for the file, without directories. Anyone can choose it: never use it as a path.
         public let filename: String
-        /// The media type that the sender gave; `application/octet-stream` where it gave none.
+        /// The media type that the client sent. Defaults to `application/octet-stream`.
         public let contentType: String
-        /// The bytes of the content.
+        /// The size of the content in bytes.
         public let size: Int64
         /// The SHA-256 of the content, in lower-case hexadecimal.
         public let sha256: String
-        /// Where the content can be fetched: a path, such as `/uploads/ID/files/0`.
+        /// The path to fetch the content from, such as `/uploads/ID/files/0`.
         public let url: String
 
-        /// For stores of one's own.
+        /// Describes a file, for your own store.
         public init(
             name: String, filename: String, contentType: String, size: Int64, sha256: String, url: String
         ) {
@@ -48,16 +48,16 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
         }
     }
 
-    /// What the upload is known by.
+    /// Identifies the upload.
     public let id: UploadID
     /// When the upload was complete, to the second.
     public let received: Date
-    /// The text fields, in the order in which they came.
+    /// The text fields, in the order of the form.
     public let fields: [Field]
-    /// The files, in the order in which they came.
+    /// The files, in the order of the form.
     public let files: [File]
 
-    /// For stores of one's own.
+    /// Makes a record, for your own store.
     public init(id: UploadID, received: Date, fields: [Field], files: [File]) {
         self.id = id
         self.received = received
@@ -65,7 +65,7 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
         self.files = files
     }
 
-    /// About how long the JSON is if nothing in it is escaped.
+    /// The approximate length of the JSON in bytes, if nothing in it is escaped.
     package var expectedBytes: Int {
         var bytes = 0
         for field in fields { bytes += field.name.utf8.count + field.value.utf8.count + 32 }
@@ -75,12 +75,12 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
         return bytes
     }
 
-    /// Where the record can be fetched: a path, such as `/uploads/ID`.
+    /// The path to fetch the record from, such as `/uploads/ID`.
     public var url: String { Self.url(of: id) }
 
     static func url(of id: UploadID) -> String { "\(readingPath)/\(id)" }
     static func url(ofFile index: Int, of id: UploadID) -> String { "\(url(of: id))/files/\(index)" }
 
-    /// Where records and files are read, wherever forms are posted.
+    /// The path of records and files, wherever forms are posted.
     package static let readingPath = "/uploads"
 }

@@ -1,49 +1,49 @@
 public import NIOCore
 public import SystemPackage
 
-/// Where uploads are kept.
+/// Keeps uploads.
 ///
 /// A store keeps three promises. An upload appears whole or not at all: until ``PendingUpload/commit(fields:)`` has
 /// returned it is in no listing, and once it has returned it survives a power cut. An upload that is discarded, or
-/// that a crash cut short, leaves nothing behind. Identifiers grow: a record that is committed later has the
+/// that a crash interrupted, leaves nothing behind. Identifiers grow: a record that is committed later has the
 /// greater one. And a key has one record: see ``beginUpload(under:announcedBytes:)``.
 public protocol UploadStore: Sendable {
     associatedtype Upload: PendingUpload
 
-    /// Begins an upload. It is nowhere to be seen until it is committed.
+    /// Begins an upload. It is not visible until it is committed.
     ///
-    /// Under a key there is one record until it is deleted, also after a crash, and also where several uploads come in
-    /// at once: the first that is committed makes it, and committing any other gives it too, where the fields and files
-    /// are the same, and otherwise throws ``UploadStoreError/keyReused``. An upload that fails leaves its key to the
-    /// next.
+    /// A key has one record until that is deleted, also after a crash, and also if several uploads of the key arrive at
+    /// once: the first one that is committed makes it. Committing another one returns the same record if fields and files
+    /// are the same, and otherwise throws ``UploadStoreError/keyReused``. An upload that fails leaves its key to the next.
     ///
     /// - Parameters:
-    ///   - key: What names the upload, where its sender gave one.
-    ///   - announcedBytes: How much will come at most, where its sender said so: a store without room for it throws
-    ///     ``UploadStoreError`` with the code ``UploadStoreError/Code/full`` before anything is sent.
+    ///   - key: Identifies the upload; `nil` if the client sent no key.
+    ///   - announcedBytes: The length of the form, if the client sent it. A store without room throws
+    ///     ``UploadStoreError`` with the code ``UploadStoreError/Code/full`` before the client sends the form.
     func beginUpload(under key: UploadKey?, announcedBytes: Int64?) async throws -> sending Upload
 
     /// The identifiers of the records, newest first.
     ///
     /// - Parameters:
-    ///   - limit: The most that are given.
+    ///   - limit: The maximum number.
     ///   - id: Only records older than this one; the record itself need not exist any more.
     func identifiers(limit: Int, after id: UploadID?) async throws -> [UploadID]
 
-    /// The record with the identifier; `nil` where there is none.
+    /// The record with the identifier; `nil` if there is none.
     func record(_ id: UploadID) async throws -> UploadRecord?
 
-    /// Opens the JSON of a record for reading: the same bytes as ``UploadRecord/json()``; `nil` where there is none.
+    /// Opens the JSON of a record for reading: the same bytes as ``UploadRecord/json()``; `nil` if there is none.
     ///
-    /// A record may have tens of megabytes. Defaults to encoding it in memory; a store that has the bytes gives those.
+    /// Defaults to encoding the record in memory. A record can have tens of megabytes, so a store that has these bytes
+    /// should return them.
     func openRecord(_ id: UploadID) async throws -> (any StoredFile)?
 
-    /// What a record says of one of its files; `nil` where there is no such file. Defaults to reading the record.
+    /// The description of a record's file; `nil` if there is no such file. Defaults to reading the record.
     func describedFile(_ index: Int, of id: UploadID) async throws -> UploadRecord.File?
 
-    /// Opens a file's content for reading; `nil` where there is no such file.
+    /// Opens a file's content for reading; `nil` if there is no such file.
     ///
-    /// What is open stays readable when the upload is deleted.
+    /// An open file stays readable when the upload is deleted.
     ///
     /// - Parameter index: The file's place in ``UploadRecord/files``.
     func openFile(_ index: Int, of id: UploadID) async throws -> (any StoredFile)?
@@ -65,60 +65,58 @@ extension UploadStore {
     }
 }
 
-/// An upload on its way into a store, fed by one task: for each file a beginning, its bytes and an end, and at last
-/// a commit. Whoever does not commit discards.
+/// An upload that is being stored. One task calls it: for each file a beginning, its bytes and an end, and then a commit.
+/// An upload that is not committed is discarded.
 public protocol PendingUpload {
-    /// The next file begins.
+    /// Begins the next file.
     func beginFile(name: String, filename: String, contentType: String) async throws
 
-    /// Bytes of the file that was begun. Returns once the store can take more, which need not be when they are
-    /// stored.
+    /// Appends bytes to the current file. Returns when the store can accept more, which may be before they are stored.
     func write(_ bytes: ByteBuffer) async throws
 
-    /// The file that was begun is complete.
+    /// Ends the current file.
     func endFile() async throws
 
-    /// The files that are complete, so that they can be looked at before the upload becomes a record. Where they are
-    /// those of a record that is there already, and need no looking at, none.
+    /// The complete files, so that they can be checked before the upload becomes a record. Empty if the files are those of
+    /// an existing record.
     func finishedFiles() async throws -> [FinishedFile]
 
     /// Makes the upload a record, durably.
     ///
-    /// - Parameter fields: The text fields, in the order in which they came.
-    /// - Returns: The record, which is now in the store's listing, or the one that the upload's key already has.
-    /// - Throws: ``UploadStoreError`` where there is no room, the store fails, or the key has a record of another
-    ///   content.
+    /// - Parameter fields: The text fields, in the order of the form.
+    /// - Returns: The record, which is now listed, or the one that the upload's key already has.
+    /// - Throws: ``UploadStoreError`` if there is no room, the store fails, or the key has a record of another content.
     func commit(fields: [UploadRecord.Field]) async throws -> CommittedUpload
 
-    /// Removes whatever was written. After a failed commit it is called too.
+    /// Removes what was written. It is called after a failed commit too.
     func discard() async
 }
 
 /// A file of a store, open for reading.
 public protocol StoredFile: Sendable {
-    /// The bytes of the file.
+    /// The size of the file in bytes.
     var size: Int64 { get }
 
-    /// Up to `count` bytes from an offset on; fewer only where the file ends.
+    /// Reads up to `count` bytes from an offset on; fewer only at the end of the file.
     func read(at offset: Int64, count: Int) async throws -> ByteBuffer
 }
 
-/// A file that was received whole, before its form becomes a record.
+/// A complete file of a form that is not yet a record.
 public struct FinishedFile: Sendable {
     /// The name of the form's field.
     public let name: String
-    /// The sender's name for the file. It is data from a stranger: never use it as a path.
+    /// The client's name for the file. Anyone can choose it: never use it as a path.
     public let filename: String
-    /// The media type that the sender gave.
+    /// The media type that the client sent.
     public let contentType: String
     /// The SHA-256 of the content, in lower-case hexadecimal.
     public let sha256: String
     /// The content.
     public let content: any StoredFile
-    /// Where the content lies; `nil` where the store keeps it elsewhere than in the file system, or it is empty.
+    /// The path of the content; `nil` if the file is empty, or the store does not use the file system.
     public let path: FilePath?
 
-    /// For stores of one's own.
+    /// Describes a file, for your own store.
     public init(
         name: String, filename: String, contentType: String, sha256: String, content: any StoredFile, path: FilePath?
     ) {
@@ -131,22 +129,22 @@ public struct FinishedFile: Sendable {
     }
 }
 
-/// What a screening says of a file.
+/// The result of checking a file.
 public enum ScreeningVerdict: Sendable, Hashable {
     /// The file may be kept.
     case accepted
-    /// The form is refused, and its sender is told why in a sentence.
+    /// The form is refused. The reason is a sentence for the client.
     case refused(reason: String)
 }
 
-/// What an upload has become.
+/// What became of an upload.
 public struct CommittedUpload: Sendable, Hashable {
     /// The record of the upload.
     public let record: UploadRecord
-    /// Whether an earlier upload under the same key made the record, and this one only asked for it again.
+    /// Whether an earlier upload under the same key made the record.
     public let isRepetition: Bool
 
-    /// For stores of one's own.
+    /// Makes the result of a commit, for your own store.
     public init(_ record: UploadRecord, isRepetition: Bool = false) {
         self.record = record
         self.isRepetition = isRepetition

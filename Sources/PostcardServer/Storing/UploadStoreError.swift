@@ -1,32 +1,32 @@
 import PostcardFiles
 import SystemPackage
 
-/// Why a store could not do what it was asked.
+/// Why an operation of a store failed.
 public struct UploadStoreError: Error, Sendable, CustomStringConvertible {
-    /// What kind of error it is; stable across versions.
+    /// The kind of error; stable across versions.
     public enum Code: String, Sendable, Hashable {
-        /// There is no room left: a receiver answers 503 and says so.
+        /// There is no room left. The response is a 503 that says so.
         case full
-        /// The store failed for another reason, which may pass: a receiver answers 503.
+        /// The store failed for another reason, which may pass. The response is a 503.
         case unavailable
-        /// The upload's key belongs to a record of another content: a receiver answers 422.
+        /// The upload's key belongs to a record of another content. The response is a 422.
         case keyReused = "idempotency-key-reused"
-        /// Another receiver has the directory open.
+        /// Another store has the directory open.
         case inUse = "in-use"
-        /// The directory cannot be made or written to.
+        /// The directory cannot be created or written to.
         case unusableDirectory = "unusable-directory"
     }
 
-    /// What kind of error it is.
+    /// The kind of error.
     public let code: Code
 
     /// What happened, where, and what to do.
     public let message: String
 
-    /// What the operating system said, where it was asked.
+    /// The error of the operating system, if it is the cause.
     public let underlying: (any Error)?
 
-    /// For stores of one's own.
+    /// Makes an error, for your own store.
     public init(_ code: Code, _ message: String, underlying: (any Error)? = nil) {
         self.code = code
         self.message = message
@@ -53,18 +53,18 @@ extension UploadStoreError {
         UploadStoreError(.unavailable, "Could not \(action) \(path): \(error)", underlying: error)
     }
 
-    /// An upload has the key of a record with other fields or files. For stores of one's own.
+    /// The upload has the key of a record with other fields or files.
     public static let keyReused = UploadStoreError(
         .keyReused, "The key of the upload belongs to a record of another content. Use a new key for each upload.")
 
-    /// An upload was to be the repetition of a record that was deleted while it came in.
+    /// The record that an upload repeats was deleted while the upload was received.
     static let deletedMeanwhile = UploadStoreError(
-        .unavailable, "The record of the upload's key was deleted while the upload came in again. Send it again.")
+        .unavailable, "The record of the upload's key was deleted while the upload was received again. Send it again.")
 
-    /// The room that is to stay free would be used up.
+    /// The disk would have less free space than is reserved for others.
     static func reserved(_ free: Int64, _ directory: FilePath, keeping kept: Int64) -> UploadStoreError {
         UploadStoreError(
-            .full, "\(free) bytes are free where \(directory) lies, and \(kept) are to stay free. Make room there.")
+            .full, "The disk of \(directory) has \(free) free bytes, and \(kept) must stay free. Make room there.")
     }
 
     static func inUse(_ directory: FilePath) -> UploadStoreError {

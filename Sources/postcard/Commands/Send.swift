@@ -136,13 +136,13 @@ struct Send: AsyncParsableCommand {
 
     private func client() -> UploadClient {
         var client = UploadClient(
-            transport: transport.transport(), retryPolicy: RetryPolicy(maximumAttempts: retries + 1),
-            idleTimeout: .seconds(timeout))
-        if let answerTimeout { client.answerTimeout = .seconds(answerTimeout) }
-        client.acceptsEarlyAnswers = acceptEarlyAnswer
-        client.rateLimit = limitRate.map { RateLimit(bytesPerSecond: Int(clamping: $0.bytes)) }
+            transport: transport.transport(), retry: RetryPolicy(maximumAttempts: retries + 1),
+            timeouts: UploadTimeouts(idle: .seconds(timeout)))
+        if let answerTimeout { client.timeouts.response = .seconds(answerTimeout) }
+        client.responses.acceptsEarly = acceptEarlyAnswer
+        client.network.rateLimit = limitRate.map { RateLimit(bytesPerSecond: Int(clamping: $0.bytes)) }
         client.resumption = resumable ? ResumptionPolicy(minimumBytes: 0) : nil
-        client.verification = verify ? .record : nil
+        client.responses.verification = verify ? .record : nil
         return client
     }
 
@@ -164,7 +164,7 @@ struct DryRun {
     func write() async throws {
         let layout = try form.layout()
         let request = try UploadRequest(
-            url: url, method: method, headerFields: headerFields, body: layout, maximumResponseBytes: 0)
+            url: url, method: method, headerFields: headerFields, body: UploadBody(layout), maximumResponseBytes: 0)
         Terminal.saySequence(Self.head(of: request))
         do {
             try await layout.write(to: .standardOutput)

@@ -53,7 +53,7 @@ import Testing
             }
         } while: { server in
             let client = UploadClient(
-                transport: carrier.transport(), retryPolicy: RetryPolicy(maximumAttempts: 2, firstDelay: .zero))
+                transport: carrier.transport(), retry: RetryPolicy(maximumAttempts: 2, firstDelay: .zero))
             let endpoint = AddPet(baseURL: server.url, query: Query())
             let pet = try await client.upload(endpoint)
             #expect(pet == AddPet.Response(id: "7"))

@@ -12,9 +12,9 @@ import Testing
     }
 
     @Test(arguments: [
-        (400, "compare the exact request"), (401, "let an interceptor get a fresh token"), (403, "other rights"),
-        (404, "Check the path"), (405, "this method"), (408, "too slowly"), (409, "still under way"),
-        (411, "Give the form's streams a length"), (413, "client_max_body_size"), (415, "each file's type"),
+        (400, "compare the exact request"), (401, "let an interceptor get a fresh token"), (403, "not allowed"),
+        (404, "Check the path"), (405, "this method"), (408, "too slowly"), (409, "still in progress"),
+        (411, "Give the form's streams a length"), (413, "client_max_body_size"), (415, "the type of each file"),
         (422, "a field is missing"), (429, "send fewer at a time"), (500, "The server failed"), (502, "A proxy"),
         (503, "Try again later"), (504, "A proxy"), (507, "no room"), (599, "The server failed"),
     ])
@@ -22,8 +22,8 @@ import Testing
         #expect(try advice(on: status)?.contains(words) == true)
     }
 
-    @Test func `what the server says of methods and waiting is part of it`() throws {
-        #expect(try advice(on: 405, [.allow: "GET, PUT"])?.contains("The server names GET, PUT.") == true)
+    @Test func `it includes the methods and the delay that the server names`() throws {
+        #expect(try advice(on: 405, [.allow: "GET, PUT"])?.contains("It accepts GET, PUT.") == true)
         #expect(try advice(on: 429, [.retryAfter: "7"])?.contains("Wait for 7 seconds before") == true)
         #expect(try advice(on: 503, [.retryAfter: "1"])?.hasSuffix("Try again later, in 1 second.") == true)
         #expect(try advice(on: 418) == nil)

@@ -33,17 +33,17 @@ import Testing
                 try await UploadClient(transport: carrier.transport()).upload(MultipartForm(), to: server.url)
             }
             #expect(error.code == .connectionLost)
-            #expect(error.delivery == .answerLost)
+            #expect(error.delivery == .responseLost)
             #expect(error.advice?.hasPrefix("The form may have arrived.") == true)
         }
         try await Answers.run([nil, ("503 Service Unavailable", [:])]) { server in
             let client = UploadClient(
-                transport: carrier.transport(), retryPolicy: RetryPolicy(maximumAttempts: 2, firstDelay: .zero))
+                transport: carrier.transport(), retry: RetryPolicy(maximumAttempts: 2, firstDelay: .zero))
             let error = try await #require(throws: UploadError.self) {
                 try await client.upload(MultipartForm(), to: server.url)
             }
             #expect(error.code == .refused)
-            #expect(error.delivery == .answerLost)
+            #expect(error.delivery == .responseLost)
         }
     }
 
@@ -63,12 +63,12 @@ import Testing
     ) async throws {
         try await Answers.run([(status, [:]), ("413 Content Too Large", [:])]) { server in
             let client = UploadClient(
-                transport: carrier.transport(), retryPolicy: RetryPolicy(maximumAttempts: 2, firstDelay: .zero))
+                transport: carrier.transport(), retry: RetryPolicy(maximumAttempts: 2, firstDelay: .zero))
             let error = try await #require(throws: UploadError.self) {
                 try await client.upload(MultipartForm(), to: server.url)
             }
             #expect(error.response?.status.code == 413)
-            #expect(error.delivery == .answerLost)
+            #expect(error.delivery == .responseLost)
             #expect(error.advice?.contains("The form may have arrived.") == true)
         }
     }

@@ -52,7 +52,7 @@ import Testing
         let statuses = [nil] + codes.map(HTTPResponse.Status.init)
         for code in [UploadError.Code.refused, .connectionLost, .timedOut, .form, .tls, .altered] {
             for status in statuses {
-                for delivery in [UploadError.Delivery.neverArrived, .refused, .answerLost, .accepted] {
+                for delivery in [UploadError.Delivery.neverArrived, .refused, .responseLost, .accepted] {
                     let error = error(code, status: status, delivery: delivery)
                     #expect(text(error.localizedMessage.key) != nil, "\(error.localizedMessage)")
                     #expect(text(error.localizedAdvice.key) != nil, "\(error.localizedAdvice)")
@@ -76,8 +76,8 @@ import Testing
             (.refused, 413, .refused, "UploadError.refused.413.advice"),
             (.refused, 503, .refused, "UploadError.refused.busy.advice"),
             (.refused, 400, .refused, "UploadError.refused.advice"),
-            (.refused, 500, .answerLost, "UploadError.advice.answer-lost"),
-            (.connectionLost, nil, .answerLost, "UploadError.advice.answer-lost"),
+            (.refused, 500, .responseLost, "UploadError.advice.response-lost"),
+            (.connectionLost, nil, .responseLost, "UploadError.advice.response-lost"),
             (.connectionLost, nil, .neverArrived, "UploadError.connection-lost.advice"),
         ] as [(UploadError.Code, Int?, UploadError.Delivery, String)])
     func `whether the upload may have arrived matters most to the advice`(

@@ -43,9 +43,9 @@ import FoundationNetworking
         let length = try #require(try form.layout().contentLength)
         try await Self.hasty(answer.status, ["Location": "/uploads/7"], body: answer.body) { server in
             let client = UploadClient(
-                transport: carrier.transport(), retryPolicy: RetryPolicy(maximumAttempts: 3, firstDelay: .zero))
+                transport: carrier.transport(), retry: RetryPolicy(maximumAttempts: 3, firstDelay: .zero))
             let error = try await #require(throws: UploadError.self) { try await client.upload(form, to: server.url) }
-            #expect(error.code == .answeredEarly, "\(error)")
+            #expect(error.code == .earlyResponse, "\(error)")
             #expect(error.delivery == .neverArrived && error.attempts == 1)
             let response = try #require(error.response)
             #expect(answer.status.hasPrefix("\(response.status.code)"))
@@ -73,7 +73,7 @@ import FoundationNetworking
             _ = try await connection.readToEnd()
         } while: { server in
             let client = UploadClient(
-                transport: carrier.transport(), retryPolicy: RetryPolicy(maximumAttempts: 3, firstDelay: .zero))
+                transport: carrier.transport(), retry: RetryPolicy(maximumAttempts: 3, firstDelay: .zero))
             let response = try await client.upload(form, to: server.url)
             #expect(response.text == "known")
             #expect(response.attempts == 2)
@@ -87,7 +87,7 @@ import FoundationNetworking
         let baseURL: URL
         let path = ""
         let sent: MultipartForm
-        let acceptsEarlyAnswers: Bool?
+        let acceptsEarlyResponses: Bool?
         func form() -> MultipartForm { sent }
     }
 
@@ -99,16 +99,16 @@ import FoundationNetworking
         let form = try Self.form(in: folder)
         try await Self.hasty("200 OK", body: "thanks") { server in
             var client = UploadClient(transport: carrier.transport())
-            let endpoint = Hasty(baseURL: server.url, sent: form, acceptsEarlyAnswers: true)
+            let endpoint = Hasty(baseURL: server.url, sent: form, acceptsEarlyResponses: true)
             try await client.upload(endpoint)
-            client.acceptsEarlyAnswers = true
+            client.responses.acceptsEarly = true
             let response = try await client.upload(form, to: server.url)
             #expect(response.isEarly && response.text == "thanks")
             let strict = client
             let error = try await #require(throws: UploadError.self) {
-                try await strict.upload(Hasty(baseURL: server.url, sent: form, acceptsEarlyAnswers: false))
+                try await strict.upload(Hasty(baseURL: server.url, sent: form, acceptsEarlyResponses: false))
             }
-            #expect(error.code == .answeredEarly)
+            #expect(error.code == .earlyResponse)
         }
     }
 
@@ -117,10 +117,10 @@ import FoundationNetworking
         let form = try Self.form(in: folder)
         try await Self.hasty("200 OK") { server in
             var client = UploadClient(transport: AsyncHTTPTransport(expectationPatience: .seconds(60)))
-            client.expectContinueAbove = 1
+            client.network.expectContinueAbove = 1
             let asking = client
             let error = try await #require(throws: UploadError.self) { try await asking.upload(form, to: server.url) }
-            #expect(error.code == .answeredEarly)
+            #expect(error.code == .earlyResponse)
             #expect(error.response?.bytesSent == 0)
         }
     }

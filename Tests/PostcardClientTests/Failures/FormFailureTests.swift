@@ -34,7 +34,7 @@ import Testing
             try await client.upload(sent, to: try #require(URL(string: "http://127.0.0.1:9/")))
         }
         #expect(error.code == .brokenRule)
-        #expect((error.underlying as? FormProblem)?.code == .unexpectedField)
+        #expect((error.underlyingError as? FormProblem)?.code == .unexpectedField)
     }
 
     @Test(arguments: Carrier.allCases)
@@ -50,7 +50,8 @@ import Testing
             try await connection.respond("201 Created")
         } while: { server in
             let request = try UploadRequest(
-                url: server.url, method: .post, headerFields: HTTPFields(), body: layout, maximumResponseBytes: 1_000)
+                url: server.url, method: .post, headerFields: HTTPFields(), body: UploadBody(layout),
+                maximumResponseBytes: 1_000)
             let error = try await #require(throws: FormError.self) {
                 try await carrier.transport().send(request) { _ in }
             }

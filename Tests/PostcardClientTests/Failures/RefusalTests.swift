@@ -19,31 +19,31 @@ import Testing
         Refusal(
             status: "422 Unprocessable Content", fields: ["Content-Type": "application/problem+json"],
             body: #"{"title":"Too many","status":422,"detail":"At most 5 files named images."}"#,
-            message: "answered 422 Unprocessable Content: At most 5 files named images."),
+            message: "responded with 422 Unprocessable Content: At most 5 files named images."),
         Refusal(
             status: "400 Bad Request", fields: ["Content-Type": "application/problem+json"],
-            body: #"{"title":"No boundary","status":400}"#, message: "answered 400 Bad Request: No boundary"),
+            body: #"{"title":"No boundary","status":400}"#, message: "responded with 400 Bad Request: No boundary"),
         Refusal(
             status: "401 Unauthorized", fields: ["Content-Type": "application/json; charset=utf-8"],
-            body: #"{"error":"token expired"}"#, message: "answered 401 Unauthorized: token expired"),
+            body: #"{"error":"token expired"}"#, message: "responded with 401 Unauthorized: token expired"),
         Refusal(
             status: "401 Unauthorized", fields: ["WWW-Authenticate": "Basic realm=\"x\""], body: "who are you?",
-            message: "answered 401 Unauthorized: who are you?"),
+            message: "responded with 401 Unauthorized: who are you?"),
         Refusal(
             status: "401 Unauthorized", fields: ["WWW-Authenticate": "Digest realm=\"x\", nonce=\"n\""], body: "",
-            message: "answered 401 Unauthorized"),
+            message: "responded with 401 Unauthorized"),
         Refusal(
             status: "401 Unauthorized", fields: ["WWW-Authenticate": "Bearer"], body: "no",
-            message: "answered 401 Unauthorized: no"),
+            message: "responded with 401 Unauthorized: no"),
         Refusal(
             status: "413 Content Too Large", fields: ["Content-Type": "text/html"],
             body: "<html>\r\n<head><title>413 Request Entity Too Large</title></head></html>",
-            message: "answered 413 Content Too Large: 413 Request Entity Too Large"),
+            message: "responded with 413 Content Too Large: 413 Request Entity Too Large"),
         Refusal(
             status: "500 Internal Server Error", fields: ["Content-Type": "text/plain"],
             body: "disk full\u{1B}[31m\nat line 7\n\nthird\nfourth",
-            message: "answered 500 Internal Server Error: disk full [31m at line 7 third"),
-        Refusal(status: "404 Not Found", fields: [:], body: "", message: "answered 404 Not Found"),
+            message: "responded with 500 Internal Server Error: disk full [31m at line 7 third"),
+        Refusal(status: "404 Not Found", fields: [:], body: "", message: "responded with 404 Not Found"),
     ]
 
     @Test(arguments: Carrier.allCases, refusals)
@@ -96,9 +96,10 @@ import Testing
                 try await connection.respond("200 OK", body: String(repeating: "a", count: 100_000))
             }
         } while: { server in
-            var client = UploadClient(transport: carrier.transport(), maximumResponseBytes: 100_000)
+            var client = UploadClient(transport: carrier.transport())
+            client.responses.maximumBytes = 100_000
             #expect(try await client.upload(MultipartForm(), to: server.url).body.count == 100_000)
-            client.maximumResponseBytes = 99_999
+            client.responses.maximumBytes = 99_999
             let strict = client
             let error = try await #require(throws: UploadError.self) {
                 try await strict.upload(MultipartForm(), to: server.url)
@@ -109,13 +110,13 @@ import Testing
     }
 
     @Test(arguments: [
-        ("<html>hello</html>", "it is no JSON"),
+        ("<html>hello</html>", "it is not JSON"),
         (#"{"name":"초코"}"#, "there is no id"),
-        (#"{"id":"seven"}"#, "id is no Int"),
-        (#"{"id":null}"#, "id is null and no Int"),
-        ("", "it is no JSON"),
+        (#"{"id":"seven"}"#, "id is not of type Int"),
+        (#"{"id":null}"#, "id is null and not of type Int"),
+        ("", "it is not JSON"),
     ])
-    func `an answer that is not the expected JSON is shown, and where it differs`(
+    func `a response that is not the expected JSON is shown, and where it differs`(
         body: String, reason: String
     ) throws {
         struct Record: Decodable {

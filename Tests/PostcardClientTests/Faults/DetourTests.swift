@@ -57,7 +57,7 @@ import Testing
         let receiver = try await ReceivingServer()
         let proxy = try await FaultProxy.run([Self.pointing(status, to: "/uploads")], before: receiver.url) { proxy in
             let client = UploadClient(
-                transport: carrier.transport(), retryPolicy: RetryPolicy(maximumAttempts: 3, firstDelay: .zero))
+                transport: carrier.transport(), retry: RetryPolicy(maximumAttempts: 3, firstDelay: .zero))
             let error = try await #require(throws: UploadError.self) {
                 try await client.upload(form, to: proxy.uploads)
             }

@@ -143,9 +143,9 @@ import Testing
         let stalls = fault.faults.contains { if case .stall = $0 { true } else { false } }
         var client = UploadClient(
             transport: carrier.transport(),
-            retryPolicy: RetryPolicy(maximumAttempts: fault.retries + 1, firstDelay: .zero),
-            idleTimeout: stalls ? .seconds(10) : .seconds(60))
-        client.connectTimeout = .seconds(100)
+            retry: RetryPolicy(maximumAttempts: fault.retries + 1, firstDelay: .zero),
+            timeouts: UploadTimeouts(idle: .seconds(stalls ? 10 : 60)))
+        client.timeouts.connect = .seconds(100)
         let (witness, gone) = Witness.make()
         do {
             let response = try await client.upload(form, to: proxy.uploads) { _ in _ = witness }

@@ -45,7 +45,7 @@ import Testing
             var client = Self.client(
                 carrier, Numbering(decision: .passOn), Numbering(decision: .giveUp),
                 Numbering(decision: .retry(after: .zero)))
-            client.retryPolicy = RetryPolicy(maximumAttempts: 3, firstDelay: .zero)
+            client.retry = RetryPolicy(maximumAttempts: 3, firstDelay: .zero)
             let impatient = client
             let error = try await #require(throws: UploadError.self) {
                 try await impatient.upload(MultipartForm(), to: server.url)
@@ -59,14 +59,14 @@ import Testing
     func `interceptors cannot have a form sent again without end`(carrier: Carrier) async throws {
         try await Answers.run(Array(repeating: ("401 Unauthorized", [:]), count: 99)) { server in
             var client = Self.client(carrier, Numbering(decision: .retry(after: .zero)))
-            client.maximumInterceptorRetries = 3
+            client.retry.maximumInterceptorRetries = 3
             let stubborn = client
             let error = try await #require(throws: UploadError.self) {
                 try await stubborn.upload(MultipartForm(), to: server.url)
             }
             #expect(error.attempts == 4)
             #expect(server.requests.heads.count == 4)
-            #expect(error.message.hasSuffix("It was not tried again: interceptors have asked for that 3 times."))
+            #expect(error.message.hasSuffix("It was not tried again: interceptors have already requested 3 retries."))
         }
     }
 

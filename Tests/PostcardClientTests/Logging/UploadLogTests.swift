@@ -48,9 +48,9 @@ import Testing
             }
         } while: { server in
             var client = UploadClient(
-                transport: carrier.transport(), retryPolicy: RetryPolicy(maximumAttempts: 2, firstDelay: .zero))
-            client.logger = Logger(label: "test") { _ in Handler(lines: lines) }
-            client.requestIDField = HTTPField.Name("X-Request-ID")
+                transport: carrier.transport(), retry: RetryPolicy(maximumAttempts: 2, firstDelay: .zero))
+            client.reporting.logger = Logger(label: "test") { _ in Handler(lines: lines) }
+            client.reporting.requestIDField = HTTPField.Name("X-Request-ID")
             let port = server.url.port ?? 0
             let url = try #require(URL(string: "http://user:secret-1@127.0.0.1:\(port)/uploads?key=secret-2"))
             let apiKey = try #require(HTTPField.Name("X-Api-Key"))
@@ -64,7 +64,7 @@ import Testing
         #expect(!text.contains("secret-"))
         #expect(!text.contains("the field's value"))
         for expected in [
-            "debug Sending a form", "/uploads", "Accept: a/b", "Authorization: …", "debug The server answered",
+            "debug Sending a form", "/uploads", "Accept: a/b", "Authorization: …", "debug The server responded",
             "info An attempt failed", "503", "info Trying again", "201",
         ] {
             #expect(text.contains(expected), "\(expected)")

@@ -63,7 +63,7 @@ import Testing
         } while: { server in
             let progress = Progress(totalUnitCount: 1)
             var client = UploadClient(transport: carrier.transport())
-            client.acceptsEarlyAnswers = true
+            client.responses.acceptsEarly = true
             let response = try await client.upload(sent, to: server.url, reportingTo: progress)
             #expect(response.isEarly)
             #expect(response.bytesSent < 64 << 20)

@@ -20,7 +20,7 @@ import Testing
         case .preparing: "preparing"
         case .waitingForNetwork: "waiting for network"
         case .sending: "sending"
-        case .awaitingAnswer: "awaiting answer"
+        case .awaitingResponse: "awaiting response"
         case .retrying: "retrying"
         case .done: "done"
         case .failed: "failed"
@@ -148,7 +148,7 @@ import Testing
             while try await connection.readRequest() != nil { try await connection.respond("201 Created") }
         } while: { server in
             var client = UploadClient(transport: carrier.transport())
-            client.verification = UploadVerification { parts, _ in parts }
+            client.responses.verification = UploadVerification { parts, _ in parts }
             await Self.retryAccepted(client, to: server.url)
             #expect(server.requests.heads.count == 1)
         }

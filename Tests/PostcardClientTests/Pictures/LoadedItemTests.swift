@@ -156,7 +156,7 @@ import Testing
                 metadata: .withoutLocation)
         }
         #expect(error?.code == .notLoadable)
-        #expect(error?.underlying != nil)
+        #expect(error?.underlyingError != nil)
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
     }
 

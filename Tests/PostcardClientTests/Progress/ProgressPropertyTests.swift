@@ -76,7 +76,8 @@ import Testing
         let chunks = Mutex(chance)
         var client = UploadClient(
             transport: Scripted { chunks.withLock { Int.random(in: 1...largest, using: &$0) } })
-        client.progressInterval = [.zero, .milliseconds(1), .seconds(60)].randomElement(using: &chance) ?? .zero
+        client.reporting.progressInterval =
+            [.zero, .milliseconds(1), .seconds(60)].randomElement(using: &chance) ?? .zero
         let journal = ProgressTests.Journal()
         let url = try #require(URL(string: "http://example.org/"))
         try await client.upload(form, to: url, progress: journal.note)
@@ -97,7 +98,7 @@ import Testing
             try await connection.respond("201 Created")
         } while: { server in
             var client = UploadClient(transport: carrier.transport())
-            client.progressInterval = .zero
+            client.reporting.progressInterval = .zero
             try await client.upload(form, to: server.url, progress: journal.note)
         }
         Self.check(journal.all, sizes: sizes, content: reader.contentRanges)

@@ -1,7 +1,6 @@
 import Foundation
 import HTTPTypes
 import PostcardClient
-import PostcardForm
 
 /// A transport that reads the body and reports it in chunks of sizes that the test decides.
 struct Scripted: UploadTransport {
@@ -13,14 +12,12 @@ struct Scripted: UploadTransport {
     ) async throws -> UploadResponse {
         if let body = request.body {
             let reader = try body.reader()
-            report(.sent(BodyProgress(bytesSent: 0, contentRanges: [])))
+            report(.sent(bytes: 0))
             while try await reader.prepare() {
                 var buffer = [UInt8](repeating: 0, count: max(chunkSizes(), 1))
                 _ = try buffer.withUnsafeMutableBytes { try reader.read(into: $0) }
-                report(.sent(BodyProgress(bytesSent: reader.position, contentRanges: reader.contentRanges)))
+                report(.sent(bytes: reader.position))
             }
-            report(
-                .sent(BodyProgress(bytesSent: reader.position, contentRanges: reader.contentRanges, isWhole: true)))
         }
         report(.received(bytes: 0))
         return UploadResponse(status: .created, headerFields: HTTPFields(), body: Data())

@@ -14,7 +14,7 @@ import Testing
         case .preparing: "preparing"
         case .waitingForNetwork: "waiting for network"
         case .sending(let progress): "sending \(progress.attempt)"
-        case .awaitingAnswer(let progress): "awaiting answer \(progress.attempt)"
+        case .awaitingResponse(let progress): "awaiting response \(progress.attempt)"
         case .retrying(let retry): "retrying as \(retry.nextAttempt)"
         case .done(let response): "done \(response.status.code)"
         }
@@ -45,10 +45,10 @@ import Testing
             }
         } while: { server in
             let policy = RetryPolicy(maximumAttempts: 2, firstDelay: .zero)
-            let client = UploadClient(transport: carrier.transport(), retryPolicy: policy)
-            var told: [UploadEvent] = []
-            for try await event in client.events(of: form, to: server.url) { told.append(event) }
-            return told
+            let client = UploadClient(transport: carrier.transport(), retry: policy)
+            var received: [UploadEvent] = []
+            for try await event in client.events(of: form, to: server.url) { received.append(event) }
+            return received
         }
         for event in events {
             if names.last != Self.name(event) { names.append(Self.name(event)) }
@@ -57,7 +57,7 @@ import Testing
         }
         #expect(
             names == [
-                "preparing", "sending 1", "awaiting answer 1", "retrying as 2", "sending 2", "awaiting answer 2",
+                "preparing", "sending 1", "awaiting response 1", "retrying as 2", "sending 2", "awaiting response 2",
                 "done 201",
             ])
         #expect(last?.fraction == 1)
@@ -119,7 +119,7 @@ import Testing
         }
     }
 
-    @Test func `nothing is sent before somebody asks for the first event, and each loop is an upload`() async throws {
+    @Test func `nothing is sent before the first event is requested, and each loop is an upload`() async throws {
         try await RawServer.run { connection in
             while try await connection.readRequest() != nil { try await connection.respond("201 Created") }
         } while: { server in
@@ -131,26 +131,30 @@ import Testing
         }
     }
 
-    @Test func `a slow reader misses progress that is out of date and nothing else`() async throws {
+    @Test func `a slow loop misses outdated progress and nothing else`() async throws {
         let layout = try MultipartForm().layout()
         func step(_ bytes: Int64) -> UploadProgress {
-            UploadProgress(attempt: 1, body: BodyProgress(bytesSent: bytes, contentRanges: []), of: layout)
+            UploadProgress(attempt: 1, bytesSent: bytes, totalBytes: nil, parts: layout.parts, contentRanges: [])
         }
         let queue = UploadEventQueue()
         queue.put(.preparing)
-        for bytes in 0..<1_000 as Range<Int64> { queue.put(.sending(step(bytes))) }
-        queue.put(.awaitingAnswer(step(1_000)))
+        queue.put(.sending(step(0)))
+        for bytes in 1..<1_000 as Range<Int64> { queue.put(.sending(step(bytes)), isReplaceable: true) }
+        queue.put(.awaitingResponse(step(1_000)))
         queue.put(.retrying(UploadRetry(after: .invalidURL(URL(filePath: "/"), ""), nextAttempt: 2, delay: .zero)))
-        for bytes in 0..<7 as Range<Int64> { queue.put(.sending(step(bytes))) }
-        queue.end(CancellationError())
-        var told: [String] = []
+        for bytes in 0..<7 as Range<Int64> { queue.put(.sending(step(bytes)), isReplaceable: true) }
+        queue.finish(throwing: CancellationError())
+        var received: [String] = []
         await #expect(throws: CancellationError.self) {
             while let event = try await queue.next() {
-                told.append("\(Self.name(event)) \(event.progress.map { "\($0.bytesSent)" } ?? "")")
+                received.append("\(Self.name(event)) \(event.progress.map { "\($0.bytesSent)" } ?? "")")
             }
         }
         #expect(
-            told == ["preparing ", "sending 1 999", "awaiting answer 1 1000", "retrying as 2 ", "sending 1 6"])
+            received == [
+                "preparing ", "sending 1 0", "sending 1 999", "awaiting response 1 1000", "retrying as 2 ",
+                "sending 1 6",
+            ])
         let further = try await queue.next()
         #expect(further == nil)
     }

@@ -82,7 +82,7 @@ import Testing
         let server = Liar { $0 == 0 ? .cut : .conflict }
         let error = try await server.error(carrier, try TemporaryFolder())
         #expect(error.code == .refused && error.response?.status.code == 409)
-        #expect(error.message.hasSuffix("It has rejected what it asked for 5 times in a row."), "\(error)")
+        #expect(error.message.hasSuffix("It has rejected the bytes that it asked for 5 times in a row."), "\(error)")
         #expect(server.appends == 6)
     }
 

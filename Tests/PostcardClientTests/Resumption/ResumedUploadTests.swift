@@ -30,7 +30,7 @@ import Testing
     private static func client(_ carrier: Carrier) -> UploadClient {
         var client = UploadClient(transport: carrier.transport())
         client.resumption = ResumptionPolicy(
-            retryPolicy: RetryPolicy(
+            retry: RetryPolicy(
                 maximumAttempts: 1000, firstDelay: .milliseconds(10), maximumDelay: .milliseconds(100)))
         return client
     }

@@ -16,11 +16,11 @@ import Testing
     ) -> UploadClient {
         var client = UploadClient(transport: carrier.transport())
         var policy = ResumptionPolicy(
-            retryPolicy: RetryPolicy(maximumAttempts: 5, firstDelay: .milliseconds(1)), minimumBytes: 0,
+            retry: RetryPolicy(maximumAttempts: 5, firstDelay: .milliseconds(1)), minimumBytes: 0,
             deletesCancelledUploads: deletes)
         policy.versions = versions
         client.resumption = policy
-        client.progressInterval = .zero
+        client.reporting.progressInterval = .zero
         return client
     }
 
@@ -79,7 +79,7 @@ import Testing
                 cuts.fault(of: $0)
             } while: { proxy in
                 var client = Self.client(carrier)
-                client.verification = UploadVerification { parts, _ in
+                client.responses.verification = UploadVerification { parts, _ in
                     parts.filter { $0.name == "image" && $0.sha256 != digest }
                 }
                 for _ in 0..<2 { try await client.upload(form, to: proxy.uploads) }
@@ -148,13 +148,13 @@ import Testing
         _ form: MultipartForm, through proxy: FaultProxy, _ carrier: Carrier, _ digest: String, _ kept: Kept
     ) async throws -> UploadResponse {
         var client = client(carrier, [.interop6])
-        client.verification = UploadVerification { parts, _ in
+        client.responses.verification = UploadVerification { parts, _ in
             parts.filter { $0.name == "image" && $0.sha256 != digest }
         }
         return try await client.upload(
             try form.layout(), to: proxy.uploads, method: .post, headerFields: HTTPFields(),
             resuming: kept.resources.withLock { $0.last ?? nil },
-            keepingResource: { resource in kept.resources.withLock { $0.append(resource) } }, progress: { _ in })
+            savingResource: { resource in kept.resources.withLock { $0.append(resource) } }, progress: { _ in })
     }
 
     @Test(arguments: Carrier.allCases)
@@ -319,7 +319,7 @@ import Testing
                 let response = try await Self.client(carrier).upload(form, to: server.url)
                 #expect(answer.isKept && response.text == "kept")
             } catch let error as UploadError {
-                #expect(!answer.isKept && error.delivery == .answerLost && error.message.contains("whole form"))
+                #expect(!answer.isKept && error.delivery == .responseLost && error.message.contains("whole form"))
             }
             return server.requests.whole
         }

@@ -20,7 +20,7 @@ import Testing
 
     private static func client(_ transport: any UploadTransport, above size: Int64 = 100_000) -> UploadClient {
         var client = UploadClient(transport: transport)
-        client.expectContinueAbove = size
+        client.network.expectContinueAbove = size
         return client
     }
 

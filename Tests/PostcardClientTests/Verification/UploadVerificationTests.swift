@@ -59,8 +59,8 @@ import Testing
 
     private static func client(_ carrier: Carrier) -> UploadClient {
         var client = UploadClient(
-            transport: carrier.transport(), retryPolicy: RetryPolicy(maximumAttempts: 3, firstDelay: .zero))
-        client.verification = .record
+            transport: carrier.transport(), retry: RetryPolicy(maximumAttempts: 3, firstDelay: .zero))
+        client.responses.verification = .record
         return client
     }
 
@@ -155,7 +155,7 @@ import Testing
             }
             #expect(error.code == .altered)
             for name in alteration.named { #expect(error.message.contains(name), "\(error.message)") }
-            #expect((error.underlying as? UploadVerification.Mismatch)?.parts.map(\.index) == alteration.parts)
+            #expect((error.underlyingError as? UploadVerification.Mismatch)?.parts.map(\.index) == alteration.parts)
             #expect(error.response?.status == .created)
             #expect(error.response?.text == answer)
             #expect(error.attempts == 1)
@@ -186,14 +186,14 @@ import Testing
             try await connection.respond("201 Created", body: "thanks")
         } while: { server in
             var client = Self.client(carrier)
-            client.verification = UploadVerification { _, _ in throw CocoaError(.fileReadCorruptFile) }
+            client.responses.verification = UploadVerification { _, _ in throw CocoaError(.fileReadCorruptFile) }
             let verifying = client
             let error = try await #require(throws: UploadError.self) {
                 try await verifying.upload(MultipartForm(), to: server.url)
             }
             #expect(error.code == .decoding)
             #expect(error.delivery == .accepted)
-            #expect((error.underlying as? CocoaError)?.code == .fileReadCorruptFile)
+            #expect((error.underlyingError as? CocoaError)?.code == .fileReadCorruptFile)
         }
     }
 
@@ -206,14 +206,14 @@ import Testing
             _ = try await connection.readHead()
             try await connection.respond("201 Created", ["Connection": "close"], body: "{}")
         } while: { server in
-            for acceptsEarlyAnswers in [false, true] {
+            for acceptsEarlyResponses in [false, true] {
                 var client = Self.client(.asyncHTTP)
-                client.acceptsEarlyAnswers = acceptsEarlyAnswers
+                client.responses.acceptsEarly = acceptsEarlyResponses
                 let verifying = client
                 let error = try await #require(throws: UploadError.self) {
                     try await verifying.upload(sent, to: server.url)
                 }
-                #expect(error.code == .answeredEarly)
+                #expect(error.code == .earlyResponse)
             }
         }
     }
@@ -228,7 +228,7 @@ import Testing
             try await connection.respond("201 Created", ["X-Checksums": digests])
         } while: { server in
             var client = Self.client(carrier)
-            client.verification = UploadVerification { parts, response in
+            client.responses.verification = UploadVerification { parts, response in
                 let checksums = response.headerFields.first { $0.name.rawName == "X-Checksums" }?.value ?? ""
                 return parts.filter { $0.isFile && !checksums.contains($0.sha256) }
             }
@@ -237,7 +237,7 @@ import Testing
                 try await verifying.upload(form, to: server.url)
             }
             #expect(error.code == .altered)
-            #expect((error.underlying as? UploadVerification.Mismatch)?.parts.map(\.filename) == ["초코 사진.jpg"])
+            #expect((error.underlyingError as? UploadVerification.Mismatch)?.parts.map(\.filename) == ["초코 사진.jpg"])
         }
     }
 }

@@ -5,10 +5,11 @@ import PostcardTestSupport
 import PostcardTransferDaemon
 import Testing
 
-/// An app that is killed, launched, opened and quit in an order that chance decides.
+/// An app that is killed, launched, opened and quit in random order.
 @Suite(.timeLimit(.minutes(15))) struct TransferDaemonKillTests {
-    /// How much is done; more on request: POSTCARD_DAEMON_FORMS=500 POSTCARD_DAEMON_KILLS=200 POSTCARD_DAEMON_OPENS=50
-    /// POSTCARD_DAEMON_QUITS=20 POSTCARD_DAEMON_REDIRECTS=20, and POSTCARD_DAEMON_SEED to repeat a run.
+    /// The size of the run. For a large one, set POSTCARD_DAEMON_FORMS=500 POSTCARD_DAEMON_KILLS=200
+    /// POSTCARD_DAEMON_OPENS=50 POSTCARD_DAEMON_QUITS=20 POSTCARD_DAEMON_REDIRECTS=20. To repeat a run, set
+    /// POSTCARD_DAEMON_SEED.
     struct Scale: Sendable, CustomTestStringConvertible {
         let forms = number("FORMS", 60)
         let kills = number("KILLS", 20)
@@ -26,18 +27,18 @@ import Testing
         }
     }
 
-    /// What happens to the app.
-    private enum Happening {
+    /// An event in the life of the app.
+    private enum Event {
         case kill, open, quit
     }
 
-    /// What a server does with a form.
+    /// How a server redirects a form.
     private enum Route: String, CaseIterable {
-        /// Moved within the origin: the system sends the form there.
+        /// Within the origin. The system sends the form there.
         case moved = "/moved"
-        /// Another page: the system fetches it, without the form.
+        /// To a page. The system gets it, without the form.
         case page = "/page"
-        /// Another origin: the system sends the form there, and it arrives; but not where it was to go.
+        /// To another origin. The system sends the form there, and it arrives at the wrong server.
         case elsewhere = "/elsewhere"
     }
 
@@ -51,7 +52,7 @@ import Testing
     }
 
     @Test(arguments: [Scale()])
-    func `each form arrives once, whatever happens to the app`(scale: Scale) async throws {
+    func `each form arrives once, even if the app is killed and quit`(scale: Scale) async throws {
         let folder = try TemporaryFolder()
         let server = try await ReceivingServer()
         try await FaultProxy.run(before: server.url) { [location = server.uploads.absoluteString] request in
@@ -65,7 +66,7 @@ import Testing
             let routes = Self.routes(scale)
             let addresses = routes.map { $0.map { proxy.url.appending(path: $0.rawValue) } ?? server.uploads }
             var plan = BackgroundAppPlan(
-                directory: folder.url.appending(path: "queue").path, socket: "", session: "org.example.outbox",
+                directory: folder.url.appending(path: "queue").path, socket: "", session: "org.example.app",
                 forms: 0, fileBytes: 20_000, addresses: addresses)
             let file = folder.url.appending(path: "plan").path
             let program = Program.url.deletingLastPathComponent().appending(path: "PostcardBackgroundApp")
@@ -73,7 +74,7 @@ import Testing
             plan.socket = daemon.socket
             try await Self.live(daemon, &plan, file, scale)
 
-            // The user opens the app, which sends what is left.
+            // The user opens the app, which sends the rest.
             plan.forms = scale.forms
             try plan.write(to: file)
             try await daemon.waitUntilResting()
@@ -100,7 +101,7 @@ import Testing
         return options
     }
 
-    /// Where each form goes: a few by the routes, the others straight to the server.
+    /// The route of each form: a few are redirected, the others go straight to the server.
     private static func routes(_ scale: Scale) -> [Route?] {
         var routes = [Route?](repeating: nil, count: scale.forms)
         for redirect in 0..<scale.redirects {
@@ -109,22 +110,22 @@ import Testing
         return routes
     }
 
-    /// Does to the app what chance decides, while it has more and more forms to send.
+    /// Simulates the events in random order, while the app gets more and more forms to send.
     private static func live(
         _ daemon: TransferDaemon, _ plan: inout BackgroundAppPlan, _ file: String, _ scale: Scale
     ) async throws {
         var chance = SeededGenerator(seed: UInt64(scale.seed))
-        let happenings =
-            (Array(repeating: Happening.kill, count: scale.kills) + Array(repeating: .open, count: scale.opens)
+        let events =
+            (Array(repeating: Event.kill, count: scale.kills) + Array(repeating: .open, count: scale.opens)
             + Array(repeating: .quit, count: scale.quits)).shuffled(using: &chance)
-        for (index, happening) in happenings.enumerated() {
-            // A quarter at the beginning, and something new for each process.
-            plan.forms = scale.forms / 4 + scale.forms * 3 * index / (4 * happenings.count)
+        for (index, event) in events.enumerated() {
+            // A quarter at the beginning, and new forms for each process.
+            plan.forms = scale.forms / 4 + scale.forms * 3 * index / (4 * events.count)
             try plan.write(to: file)
-            // Nothing happens by itself any more, such as after a force-quit: the user opens the app.
+            // Nothing happens by itself, for example after a force-quit: the user opens the app.
             if try await daemon.status().isResting { try await daemon.open() }
-            let status = try await goOn(daemon, &chance)
-            switch happening {
+            let status = try await proceed(daemon, &chance)
+            switch event {
             case .open: try await daemon.open()
             case .quit: try await daemon.forceQuit()
             case .kill: try await kill(daemon, from: status, &chance)
@@ -132,8 +133,8 @@ import Testing
         }
     }
 
-    /// Lets a few things happen, and some time pass. Now and then a process has not come as far as the queue by then.
-    private static func goOn(
+    /// Waits for a few things to happen, and a little longer. Sometimes the process has not made its queue by then.
+    private static func proceed(
         _ daemon: TransferDaemon, _ chance: inout SeededGenerator
     ) async throws -> TransferDaemon.Status {
         if Int.random(in: 0..<5, using: &chance) > 0 { try await daemon.waitForConnection() }
@@ -141,7 +142,7 @@ import Testing
         return try await daemon.letHappen(count, then: Double.random(in: 0..<0.03, using: &chance))
     }
 
-    /// Kills a process of the app. Now and then it is the system that crashes, and loses transfers.
+    /// Kills a process of the app. Sometimes the system crashes instead and loses transfers.
     private static func kill(
         _ daemon: TransferDaemon, from status: TransferDaemon.Status, _ chance: inout SeededGenerator
     ) async throws {
@@ -150,14 +151,14 @@ import Testing
         for attempt in 0..<4 {
             let status = try await daemon.kill(losing: share)
             if status[.killed] > before { return }
-            // There was none. The system may launch it; if not, the user opens it.
+            // No process was running. The system may launch one, or else the user opens the app.
             if attempt > 0 { try await daemon.open() }
-            _ = try await goOn(daemon, &chance)
+            _ = try await proceed(daemon, &chance)
         }
         try await daemon.launchAndKill()
     }
 
-    /// Checks that each form is done and stored, or has failed with a reason and kept its body.
+    /// Checks that each upload is done and its form stored, or that it failed with a reason and kept its body.
     private static func check(
         _ plan: BackgroundAppPlan, _ routes: [Route?], _ daemon: TransferDaemon, _ server: ReceivingServer
     ) async throws {
@@ -175,12 +176,12 @@ import Testing
                 let number = try #require((0..<routes.count).first { BackgroundAppPlan.name(of: $0) == name })
                 #expect(response.status == 201)
                 #expect(routes[number] == nil || routes[number] == .moved, "\(number)")
-                #expect(stored.insert(record.id).inserted, "Two uploads have the answer \(record.id)")
+                #expect(stored.insert(record.id).inserted, "Two uploads have the response \(record.id)")
             case .failed(let reason):
                 #expect(!reason.isEmpty)
                 #expect(try queue.bodyExists(upload.id), "\(upload.id): \(reason)")
             default:
-                Issue.record("The upload \(upload.id) has not ended: \(upload.state)")
+                Issue.record("Upload \(upload.id) has not ended: \(upload.state)")
             }
         }
         let failing = routes.count { $0 == .page || $0 == .elsewhere }

@@ -13,91 +13,91 @@ import Testing
         folder = try TemporaryFolder()
     }
 
-    private func outbox(_ options: TransferDaemon.Options = .init()) async throws -> Outbox {
-        Outbox(directory: folder.url.appending(path: "queue"), daemon: try await TransferDaemon(options))
+    private func app(_ options: TransferDaemon.Options = .init()) async throws -> SimulatedApp {
+        SimulatedApp(directory: folder.url.appending(path: "queue"), daemon: try await TransferDaemon(options))
     }
 
     // MARK: - Events
 
     @Test(arguments: [false, true])
-    func `events that come twice and late are settled once`(isEager: Bool) async throws {
+    func `events that arrive twice and late are settled once`(isEager: Bool) async throws {
         let server = try await ReceivingServer()
         var options = TransferDaemon.Options()
         options.duplicate = 1
         options.eventDelay = 0.005
         options.eager = isEager
-        let outbox = try await outbox(options)
-        let queue = try outbox.queue()
+        let app = try await app(options)
+        let queue = try app.queue()
         for number in 0..<5 {
-            try await queue.enqueue(Outbox.form("form \(number)", fileBytes: 200_000), to: server.uploads)
+            try await queue.enqueue(SimulatedApp.form("form \(number)", fileBytes: 200_000), to: server.uploads)
         }
         try await queue.run(endsWhenEmpty: true)
         let uploads = try queue.uploads()
         #expect(uploads.count == 5)
         #expect(uploads.allSatisfy { $0.state.isDone && $0.attempts == 1 && $0.bytesSent == $0.totalBytes })
-        #expect(try await outbox.daemon.status()[.begun] == 5)
+        #expect(try await app.daemon.status()[.handedOver] == 5)
         let remains = try await server.end()
         #expect(remains.records.count == 5 && remains.unfinished.isEmpty)
     }
 
     @Test(arguments: [false, true])
-    func `what ended while no process was there is settled by the next one`(isEager: Bool) async throws {
+    func `transfers that ended while no process ran are settled by the next one`(isEager: Bool) async throws {
         let server = try await ReceivingServer()
         var options = TransferDaemon.Options()
         options.eager = isEager
-        let outbox = try await outbox(options)
-        _ = try await outbox.handOver(3, to: server.uploads)
-        try await outbox.daemon.setNetwork(isUp: true)
-        try await outbox.daemon.wait(for: .ended, atLeast: 3)
-        let queue = try outbox.queue()
+        let app = try await app(options)
+        _ = try await app.handOver(3, to: server.uploads)
+        try await app.daemon.setNetwork(isUp: true)
+        try await app.daemon.wait(for: .ended, atLeast: 3)
+        let queue = try app.queue()
         #expect(try queue.uploads().allSatisfy { $0.state == .sending })
         try await queue.run(endsWhenEmpty: true)
         #expect(try queue.uploads().allSatisfy { $0.state.isDone && $0.attempts == 1 })
-        #expect(try await outbox.daemon.status()[.begun] == 3)
+        #expect(try await app.daemon.status()[.handedOver] == 3)
         #expect(try await server.end().records.count == 3)
     }
 
-    @Test func `a transfer that is still carried is not handed over again`() async throws {
+    @Test func `a transfer in progress is not handed over again`() async throws {
         let server = try await ReceivingServer()
-        let outbox = try await outbox()
-        _ = try await outbox.handOver(2, to: server.uploads)
-        let queue = try outbox.queue()
-        // It connects, finds both in progress, and only then are they sent.
+        let app = try await app()
+        _ = try await app.handOver(2, to: server.uploads)
+        let queue = try app.queue()
+        // They are sent after the queue has connected and found both.
         async let run: Void = queue.run(endsWhenEmpty: true)
-        try await outbox.daemon.wait(for: .connects, atLeast: 2)
-        try await outbox.daemon.setNetwork(isUp: true)
+        try await app.daemon.wait(for: .connects, atLeast: 2)
+        try await app.daemon.setNetwork(isUp: true)
         try await run
         #expect(try queue.uploads().allSatisfy { $0.state.isDone && $0.attempts == 1 })
-        #expect(try await outbox.daemon.status()[.begun] == 2)
+        #expect(try await app.daemon.status()[.handedOver] == 2)
         #expect(try await server.end().records.count == 2)
     }
 
     // MARK: - The user and the system
 
-    @Test func `uploads that a force-quit cancelled go on when the user opens the app`() async throws {
+    @Test func `uploads that a force-quit cancelled are sent when the user opens the app`() async throws {
         let server = try await ReceivingServer()
-        let outbox = try await outbox()
-        let ids = try await outbox.handOver(3, to: server.uploads)
-        let status = try await outbox.daemon.forceQuit()
+        let app = try await app()
+        let ids = try await app.handOver(3, to: server.uploads)
+        let status = try await app.daemon.forceQuit()
         #expect(status[.cancelled] == 3)
-        let queue = try outbox.queue()
+        let queue = try app.queue()
         for id in ids { #expect(try queue.bodyExists(id)) }
-        try await outbox.daemon.setNetwork(isUp: true)
+        try await app.daemon.setNetwork(isUp: true)
         try await queue.run(endsWhenEmpty: true)
         #expect(try queue.uploads().allSatisfy { $0.state.isDone })
         #expect(try await server.end().records.count == 3)
     }
 
     @Test(arguments: [TransferDaemon.Loss.atOnce, .answered])
-    func `a transfer that the system lost is sent again under the same key`(loss: TransferDaemon.Loss) async throws {
+    func `a transfer that the system lost is sent again with the same key`(loss: TransferDaemon.Loss) async throws {
         let server = try await ReceivingServer()
-        let outbox = try await outbox()
+        let app = try await app()
         try await FaultProxy.run([], before: server.url) { proxy in
-            _ = try await outbox.handOver(to: proxy.uploads)
-            try await outbox.daemon.lose(loss)
-            try await outbox.daemon.setNetwork(isUp: true)
-            try await outbox.daemon.wait(for: .lost, atLeast: 1)
-            let queue = try outbox.queue()
+            _ = try await app.handOver(to: proxy.uploads)
+            try await app.daemon.lose(loss)
+            try await app.daemon.setNetwork(isUp: true)
+            try await app.daemon.wait(for: .lost, atLeast: 1)
+            let queue = try app.queue()
             try await queue.run(endsWhenEmpty: true)
             #expect(try queue.uploads().map(\.state.isDone) == [true])
             #expect(proxy.seen.count == (loss == .answered ? 2 : 1))
@@ -111,26 +111,26 @@ import Testing
         let server = try await ReceivingServer()
         var options = TransferDaemon.Options()
         options.resourceTimeout = 60
-        let outbox = try await outbox(options)
+        let app = try await app(options)
         try await FaultProxy.run([.answerLost, .reset(atByte: 100_000)], before: server.url) { proxy in
-            let queue = try outbox.queue()
-            try await queue.enqueue(Outbox.form("form", fileBytes: 200_000), to: proxy.uploads)
+            let queue = try app.queue()
+            try await queue.enqueue(SimulatedApp.form("form", fileBytes: 200_000), to: proxy.uploads)
             try await queue.run(endsWhenEmpty: true)
             #expect(try queue.uploads().map(\.attempts) == [1])
             #expect(try queue.uploads().allSatisfy { $0.state.isDone })
             #expect(proxy.seen.count == 3)
         }
-        #expect(try await outbox.daemon.status()[.retried] == 2)
+        #expect(try await app.daemon.status()[.retried] == 2)
         #expect(try await server.end().records.count == 1)
     }
 
-    /// The app does not learn that the system has sent the form before.
-    @Test func `a server that is still at work on the system's first try is asked again`() async throws {
+    /// The system does not report that it has sent the form before.
+    @Test func `an upload is retried if the server is still processing the system's first attempt`() async throws {
         let server = try await ReceivingServer()
-        let outbox = try await outbox()
+        let app = try await app()
         try await FaultProxy.run([.answerLost, .answer(.init(409))], before: server.url) { proxy in
-            let queue = try outbox.queue()
-            try await queue.enqueue(Outbox.form("form"), to: proxy.uploads)
+            let queue = try app.queue()
+            try await queue.enqueue(SimulatedApp.form("form"), to: proxy.uploads)
             try await queue.run(endsWhenEmpty: true)
             let states = try queue.uploads().map(\.state)
             #expect(states.map(\.isDone) == [true], "\(states)")
@@ -143,10 +143,10 @@ import Testing
 
     @Test func `a redirect within the origin is followed, and the form is done`() async throws {
         let server = try await ReceivingServer()
-        let outbox = try await outbox()
+        let app = try await app()
         try await FaultProxy.run([.answer(.init(307, ["Location": "/uploads"]))], before: server.url) { proxy in
-            let queue = try outbox.queue()
-            try await queue.enqueue(Outbox.form("form"), to: proxy.url.appending(path: "moved"))
+            let queue = try app.queue()
+            try await queue.enqueue(SimulatedApp.form("form"), to: proxy.url.appending(path: "moved"))
             try await queue.run(endsWhenEmpty: true)
             #expect(try queue.uploads().map(\.state.isDone) == [true])
             #expect(proxy.seen.map(\.path) == ["/moved", "/uploads"])
@@ -154,17 +154,17 @@ import Testing
         #expect(try await server.end().records.count == 1)
     }
 
-    /// The system has sent the form elsewhere, or nothing of it: in neither case did the server that it was for take it.
+    /// The system sent the form elsewhere or not at all, so the right server did not accept it.
     @Test(arguments: [303, 301, 307, 308])
-    func `a redirect that drops the form or leaves the origin is a failure, and keeps the body`(
+    func `a redirect that drops the form or leaves the origin fails the upload and keeps its body`(
         status: Int
     ) async throws {
         let server = try await ReceivingServer()
-        let outbox = try await outbox()
+        let app = try await app()
         let location = status < 307 ? "/uploads" : server.uploads.absoluteString
         try await FaultProxy.run([.answer(.init(status, ["Location": location]))], before: server.url) { proxy in
-            let queue = try outbox.queue()
-            let id = try await queue.enqueue(Outbox.form("form"), to: proxy.url.appending(path: "elsewhere"))
+            let queue = try app.queue()
+            let id = try await queue.enqueue(SimulatedApp.form("form"), to: proxy.url.appending(path: "elsewhere"))
             try await queue.run(endsWhenEmpty: true)
             let upload = try #require(try queue.uploads().first)
             #expect(upload.state.failure?.isEmpty == false, "\(upload.state)")
@@ -176,17 +176,17 @@ import Testing
 
     // MARK: - Failures
 
-    @Test func `a body that vanished is a failure of that upload alone`() async throws {
+    @Test func `a missing body fails only its own upload`() async throws {
         let server = try await ReceivingServer()
-        let outbox = try await outbox()
-        let queue = try outbox.queue()
-        let vanished = try await queue.enqueue(Outbox.form("form 1", fileBytes: 3_000_000), to: server.uploads)
-        try await queue.enqueue(Outbox.form("form 2"), to: server.uploads)
+        let app = try await app()
+        let queue = try app.queue()
+        let missing = try await queue.enqueue(SimulatedApp.form("form 1", fileBytes: 3_000_000), to: server.uploads)
+        try await queue.enqueue(SimulatedApp.form("form 2"), to: server.uploads)
         #expect(try removeFiles(ofAtLeast: 3_000_000) == 1)
-        #expect(try !queue.bodyExists(vanished))
+        #expect(try !queue.bodyExists(missing))
         try await queue.run(endsWhenEmpty: true)
         for upload in try queue.uploads() {
-            if upload.id == vanished {
+            if upload.id == missing {
                 #expect(upload.state.failure?.isEmpty == false, "\(upload.state)")
             } else {
                 #expect(upload.state.isDone, "\(upload.state)")
@@ -195,19 +195,19 @@ import Testing
         #expect(try await server.end().records.count == 1)
     }
 
-    @Test func `a body that vanishes after it was handed over still arrives`() async throws {
+    @Test func `a form arrives even if its body is removed after it was handed over`() async throws {
         let server = try await ReceivingServer()
-        let outbox = try await outbox()
-        _ = try await outbox.handOver(to: server.uploads, fileBytes: 3_000_000)
+        let app = try await app()
+        _ = try await app.handOver(to: server.uploads, fileBytes: 3_000_000)
         #expect(try removeFiles(ofAtLeast: 3_000_000) == 1)
-        try await outbox.daemon.setNetwork(isUp: true)
-        let queue = try outbox.queue()
+        try await app.daemon.setNetwork(isUp: true)
+        let queue = try app.queue()
         try await queue.run(endsWhenEmpty: true)
         #expect(try queue.uploads().map(\.state.isDone) == [true])
         #expect(try await server.end().records.count == 1)
     }
 
-    /// Removes the large files of the queue's directory, and says how many there were.
+    /// Removes the large files in the queue's directory, and returns their number.
     private func removeFiles(ofAtLeast bytes: Int) throws -> Int {
         let files = FileManager.default.enumerator(
             at: folder.url.appending(path: "queue"), includingPropertiesForKeys: [.fileSizeKey, .isRegularFileKey])
@@ -219,22 +219,23 @@ import Testing
         return large.count
     }
 
-    @Test func `a server that is not there is tried as often as the policy says, and the body is kept`() async throws {
+    @Test func `an unreachable server is tried as often as the policy allows, and the body is kept`() async throws {
         var options = TransferDaemon.Options()
         options.resourceTimeout = 0.1
-        var outbox = try await outbox(options)
-        outbox.retryPolicy.maximumAttempts = 2
-        let queue = try outbox.queue()
-        let id = try await queue.enqueue(Outbox.form("form"), to: try #require(URL(string: "http://127.0.0.1:1/")))
+        var app = try await app(options)
+        app.retryPolicy.maximumAttempts = 2
+        let queue = try app.queue()
+        let id = try await queue.enqueue(
+            SimulatedApp.form("form"), to: try #require(URL(string: "http://127.0.0.1:1/")))
         try await queue.run(endsWhenEmpty: true)
         let upload = try #require(try queue.uploads().first)
         #expect(upload.state.failure?.isEmpty == false, "\(upload.state)")
         #expect(upload.attempts == 2)
         #expect(try queue.bodyExists(id))
-        #expect(try await outbox.daemon.status()[.begun] == 2)
+        #expect(try await app.daemon.status()[.handedOver] == 2)
     }
 
-    @Test func `a system without its daemon is an error that says so`() async throws {
+    @Test func `a missing transfer daemon is reported`() async throws {
         let service = DaemonTransferService(socket: folder.url.appending(path: "nothing").path)
         let error = await #expect(throws: DaemonFailure.self) { try await service.connect { _ in } }
         #expect(error?.description.contains("transfer daemon") == true)

@@ -12,13 +12,15 @@ import Testing
         (201, "https://example.com/uploads", "POST", .accepted),
         (204, "https://EXAMPLE.com:443/elsewhere", "POST", .accepted), (201, nil, nil, .accepted),
         (413, "https://example.com/uploads", "POST", .failed), (301, "https://example.com/uploads", "POST", .failed),
-        (200, "https://example.com/page", "GET", .strayed), (201, "https://example.org/uploads", "POST", .strayed),
-        (201, "http://example.com/uploads", "POST", .strayed), (201, "https://example.com:8443/", "POST", .strayed),
-        (503, "https://example.org/uploads", "POST", .strayed),
+        (200, "https://example.com/page", "GET", .misdirected),
+        (201, "https://example.org/uploads", "POST", .misdirected),
+        (201, "http://example.com/uploads", "POST", .misdirected),
+        (201, "https://example.com:8443/", "POST", .misdirected),
+        (503, "https://example.org/uploads", "POST", .misdirected),
     ]
 
     @Test(arguments: cases)
-    func `only an answer of the form's own server to the form's own request counts`(
+    func `only a response of the form's server to the form's request counts`(
         status: Int, url: String?, method: String?, meaning: TransferOutcomeMeaning
     ) async throws {
         let folder = try TemporaryFolder()
@@ -33,7 +35,7 @@ import Testing
             switch TransferOutcome(end, body: Data(), of: upload, mayBeRepetition: false) {
             case .accepted: .accepted
             case .failed: .failed
-            case .strayed: .strayed
+            case .misdirected: .misdirected
             case .interrupted: .interrupted
             }
         #expect(found == meaning)
@@ -44,7 +46,7 @@ import Testing
             (-1, 201, false, TransferOutcomeMeaning.failed), (0, 201, false, .accepted), (nil, 201, false, .accepted),
             (1, 201, false, .accepted), (-1, 413, false, .failed), (-1, 201, true, .accepted), (-1, 413, true, .failed),
         ] as [(Int64?, Int, Bool, TransferOutcomeMeaning)])
-    func `a success that came before the whole form was sent is a failure that keeps the form`(
+    func `a success before the whole form was sent counts only if the server may know the form`(
         extra: Int64?, status: Int, mayBeRepetition: Bool, meaning: TransferOutcomeMeaning
     ) async throws {
         let folder = try TemporaryFolder()
@@ -58,14 +60,14 @@ import Testing
         case .accepted: #expect(meaning == .accepted)
         case .failed(let error):
             #expect(meaning == .failed)
-            #expect(error.code == (status == 201 ? .answeredEarly : .refused))
+            #expect(error.code == (status == 201 ? .earlyResponse : .refused))
             let policy = RetryPolicy(maximumAttempts: 9)
             #expect(policy.nextAttempt(after: error, failures: 1, mayBeRepetition: true, now: Date()) == nil)
-        default: Issue.record("It is neither accepted nor failed.")
+        default: Issue.record("The outcome is neither accepted nor failed.")
         }
     }
 
-    @Test func `a system that has forgotten how much it sent is believed`() async throws {
+    @Test func `a success counts if the system has lost its count of bytes`() async throws {
         let folder = try TemporaryFolder()
         let queue = try UploadQueue(directory: folder.url)
         let address = try #require(URL(string: "https://example.com/uploads"))
@@ -73,7 +75,7 @@ import Testing
         let end = TransferEnd.response(
             status: 201, headerFields: HTTPFields(), url: address, method: .post, bytesSent: 0)
         guard case .accepted = TransferOutcome(end, body: Data(), of: upload, mayBeRepetition: false) else {
-            Issue.record("It is not accepted.")
+            Issue.record("The outcome is not accepted.")
             return
         }
     }
@@ -82,11 +84,11 @@ import Testing
         "", "x", "\(UUID().uuidString)", "\(UUID().uuidString) 0", "\(UUID().uuidString) -1",
         "\(UUID().uuidString)  1", "../../etc 1", "\(UUID().uuidString) 1 2",
     ])
-    func `a task of something else is no transfer`(description: String) {
+    func `a task with another description is not a transfer`(description: String) {
         #expect(Transfer.ID(description) == nil)
     }
 
-    @Test func `a task's description names its transfer`() {
+    @Test func `a task's description identifies its transfer`() {
         let id = Transfer.ID(upload: UUID(), attempt: 7)
         #expect(Transfer.ID(id.description) == id)
     }
@@ -96,13 +98,13 @@ import Testing
         (NetworkPath(isCellular: true, isExpensive: true), 2),
         (NetworkPath(isCellular: true, isExpensive: true, isConstrained: true), 1),
     ])
-    func `an upload waits for a network that it may use, and for one that is known`(path: NetworkPath?, count: Int) {
+    func `an upload waits until the network is known and it may use it`(path: NetworkPath?, count: Int) {
         let masks = NetworkPath.allowedMasks(on: path)
         #expect(masks.count == count && masks.contains(0))
     }
 }
 
-/// What a transfer's end can mean.
+/// The kinds of outcomes.
 enum TransferOutcomeMeaning: Sendable {
-    case accepted, failed, strayed, interrupted
+    case accepted, failed, misdirected, interrupted
 }

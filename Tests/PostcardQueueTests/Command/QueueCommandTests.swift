@@ -2,6 +2,7 @@ import Foundation
 import PostcardTestSupport
 import Testing
 
+/// The commands of `postcard queue`.
 @Suite(.timeLimit(.minutes(10))) struct QueueCommandTests {
     private struct Item: Decodable {
         struct Response: Decodable {
@@ -53,7 +54,7 @@ import Testing
         (["add", "http://127.0.0.1:1/", "-F", "a=b", "--not-before", "tomorrow"], 64, "tomorrow"),
         (["cancel", "7"], 64, "7"), (["pause", "7"], 64, "7"), (["resume", "7"], 64, "7"),
     ])
-    func `what cannot be done is said`(arguments: [String], status: Int32, message: String) async throws {
+    func `commands that fail say why`(arguments: [String], status: Int32, message: String) async throws {
         let folder = try TemporaryFolder()
         let ending = try await Program.run(["queue"] + arguments + ["--queue", folder.path])
         #expect(ending.status == status)
@@ -61,7 +62,7 @@ import Testing
         #expect(try await Self.list(folder.path).isEmpty)
     }
 
-    @Test func `what is paused is not sent until it is resumed`() async throws {
+    @Test func `paused uploads are not sent until they are resumed`() async throws {
         let folder = try TemporaryFolder()
         let location = ["--queue", folder.url.appending(path: "queue").path]
         let server = try await ReceivingServer()
@@ -83,7 +84,7 @@ import Testing
         #expect(try await server.end().records.count == 2)
     }
 
-    @Test func `a damaged database is named and left as it is`() async throws {
+    @Test func `a damaged database is reported and not changed`() async throws {
         let folder = try TemporaryFolder()
         let file = try folder.file("queue.sqlite", Data("no database".utf8))
         let ending = try await Program.run(["queue", "list", "--queue", folder.path])
@@ -92,11 +93,11 @@ import Testing
         #expect(try Data(contentsOf: file) == Data("no database".utf8))
     }
 
-    /// Ends of the sender and the receiver as a power cut makes them, at moments that chance decides.
-    @Test func `every form arrives once, whoever is killed and whenever`() async throws {
+    /// Kills the sender and the receiver at random moments.
+    @Test func `every form arrives once, even if the sender and the receiver are killed`() async throws {
         let environment = ProcessInfo.processInfo.environment
         let scale = environment["POSTCARD_KILLS"].flatMap(Int.init) ?? 10
-        // From 1,100,000 on, uploads are resumed where they were cut.
+        // From 1,100,000 bytes, interrupted uploads resume.
         let size = environment["POSTCARD_QUEUED_BYTES"].flatMap(Int.init) ?? 200_000
         let folder = try TemporaryFolder()
         let directory = folder.url.appending(path: "queue").path
@@ -114,7 +115,7 @@ import Testing
         let options = ["queue", "run", "--drain", "--queue", directory, "--max-delay", "0.05", "--concurrency", "4"]
         for round in 0..<scale {
             let sender = try RunningProgram(options)
-            // When it ends is the test's chance and not what it waits for.
+            // A random moment. The test does not depend on what has happened by then.
             try await Task.sleep(for: .milliseconds(Int.random(in: 0..<120)))
             sender.kill()
             if round % 2 == 0 {

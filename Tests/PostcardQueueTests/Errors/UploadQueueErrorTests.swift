@@ -12,12 +12,12 @@ import Testing
         catalog = try StringCatalog(of: "PostcardQueue")
     }
 
-    @Test func `every text is there in English and Korean, with the same placeholders`() {
+    @Test func `every text is in English and Korean, with the same placeholders`() {
         #expect(catalog.sourceLanguage == "en")
         #expect(catalog.keys.flatMap(catalog.mistakes) == [])
     }
 
-    @Test func `every code has a text and advice, and there are no others`() throws {
+    @Test func `every code has a text and advice, and there are no other texts`() throws {
         let codes = try StringCatalog.codes(in: "PostcardQueue/Errors/UploadQueueError.swift")
         #expect(codes.count >= 9)
         let errors = codes.map { UploadQueueError(UploadQueueError.Code(rawValue: $0), "in English") }
@@ -26,10 +26,10 @@ import Testing
     }
 
     #if os(Linux)
-    @Test func `without a catalog the English message is the description`() {
-        let error = UploadQueueError(.full, "in English")
+    @Test func `without a catalog, the message and the advice are in English`() {
+        let error = UploadQueueError(.full, "in English", advice: "also in English")
         #expect(error.errorDescription == "in English")
-        #expect(error.recoverySuggestion == nil)
+        #expect(error.recoverySuggestion == "also in English")
     }
     #endif
 }

@@ -7,22 +7,13 @@ import PostcardTestSupport
 import Testing
 
 @Suite struct EnqueueingTests {
-    private static let url = URL(filePath: "/")
-
     private static func address() throws -> URL { try #require(URL(string: "http://127.0.0.1:1/uploads")) }
 
-    private static func form(with file: URL) -> MultipartForm {
-        var form = MultipartForm()
-        form.append("초코", named: "name")
-        form.append(fileAt: file, named: "image")
-        return form
-    }
-
-    @Test func `what was put in is there after reopening, in order`() async throws {
+    @Test func `uploads are there after reopening, in order`() async throws {
         let folder = try TemporaryFolder()
         let file = try folder.file("a.jpg", size: 1000)
         let address = try Self.address()
-        let form = Self.form(with: file)
+        let form = QueuedForms.form("초코", file)
         let length = try #require(try form.layout().contentLength)
         do {
             let queue = try UploadQueue(directory: folder.url.appending(path: "queue"))
@@ -34,7 +25,7 @@ import Testing
         #expect(uploads.allSatisfy { $0.attempts == 0 && $0.bytesSent == 0 && $0.method == .post })
     }
 
-    @Test func `an upload that cannot be accepted leaves nothing`() async throws {
+    @Test func `a form that cannot be enqueued leaves nothing`() async throws {
         let folder = try TemporaryFolder()
         let directory = folder.url.appending(path: "queue")
         let queue = try UploadQueue(directory: directory)
@@ -43,7 +34,7 @@ import Testing
         form.append(FormStream(length: 3) { AsyncStream { $0.finish() } }, named: "log", filename: "log")
         let short = form
         await #expect(throws: FormError.self) { try await queue.enqueue(short, to: Self.address()) }
-        let missing = Self.form(with: folder.url.appending(path: "missing.jpg"))
+        let missing = QueuedForms.form("초코", folder.url.appending(path: "missing.jpg"))
         await #expect(throws: FormError.self) { try await queue.enqueue(missing, to: Self.address()) }
         let file = try #require(URL(string: "file:///etc/hosts"))
         let error = await #expect(throws: UploadError.self) { try await queue.enqueue(MultipartForm(), to: file) }
@@ -52,22 +43,22 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: directory.appending(path: "bodies").path).isEmpty)
     }
 
-    @Test func `a form that breaks the queue's rules is not accepted`() async throws {
+    @Test func `a form that breaks the queue's rules is not enqueued`() async throws {
         let folder = try TemporaryFolder()
         let rules = try FormRules(files: ["image": FormRules.File(maximumBytes: 10)], otherParts: .allowed)
         let queue = try UploadQueue(directory: folder.url, rules: rules)
-        let form = Self.form(with: try folder.file("a.jpg", size: 1000))
+        let form = QueuedForms.form("초코", try folder.file("a.jpg", size: 1000))
         let error = await #expect(throws: UploadError.self) { try await queue.enqueue(form, to: Self.address()) }
         #expect(error?.code == .brokenRule)
         #expect(try queue.uploads().isEmpty)
     }
 
-    @Test func `a form is on disk once, and its files may go`() async throws {
+    @Test func `a form is on disk once, and its files may be removed`() async throws {
         let folder = try TemporaryFolder()
         let directory = folder.url.appending(path: "queue")
         let queue = try UploadQueue(directory: directory)
         let photo = try folder.file("photo.jpg", size: 10_000_000)
-        let id = try await queue.enqueue(Self.form(with: photo), to: Self.address())
+        let id = try await queue.enqueue(QueuedForms.form("초코", photo), to: Self.address())
         try FileManager.default.removeItem(at: photo)
         #expect(try queue.bodyExists(id))
         let upload = try #require(try queue.upload(id))
@@ -82,9 +73,9 @@ import Testing
     }
 
     @Test(arguments: [
-        ("is no database", Data("hello, this is a text".utf8)), ("cut off", Data("SQLite format 3\0".utf8)),
+        ("no database", Data("hello, this is a text".utf8)), ("cut off", Data("SQLite format 3\0".utf8)),
     ])
-    func `a file that is no queue's is named and left as it is`(name: String, content: Data) throws {
+    func `a file that is not a queue's database is reported and not changed`(name: String, content: Data) throws {
         let folder = try TemporaryFolder()
         let file = try folder.file("queue.sqlite", content)
         let error = #expect(throws: UploadQueueError.self) { try UploadQueue(directory: folder.url) }
@@ -94,7 +85,7 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["queue.sqlite"])
     }
 
-    @Test func `the database of a newer version is named and left as it is`() throws {
+    @Test func `a database of a newer version is reported and not changed`() throws {
         let folder = try TemporaryFolder()
         _ = try UploadQueue(directory: folder.url)
         let file = folder.url.appending(path: "queue.sqlite")
@@ -107,7 +98,7 @@ import Testing
         #expect(try Data(contentsOf: file) == content)
     }
 
-    @Test func `a database that is damaged inside is named and left as it is`() async throws {
+    @Test func `a damaged database is reported and not changed`() async throws {
         let folder = try TemporaryFolder()
         do {
             let queue = try UploadQueue(directory: folder.url)
@@ -124,13 +115,13 @@ import Testing
         #expect(try Data(contentsOf: file) == content)
     }
 
-    @Test func `what has ended is cleared, and nothing else`() async throws {
+    @Test func `only uploads that have ended are cleared`() async throws {
         let folder = try TemporaryFolder()
         let queue = try UploadQueue(directory: folder.url)
         let address = try Self.address()
         let file = try folder.file("a.jpg", size: 100_000)
         var ids: [QueuedUpload.ID] = []
-        for _ in 0..<3 { ids.append(try await queue.enqueue(Self.form(with: file), to: address)) }
+        for _ in 0..<3 { ids.append(try await queue.enqueue(QueuedForms.form("초코", file), to: address)) }
         let files = folder.url.appending(path: "bodies").path
         #expect(try FileManager.default.contentsOfDirectory(atPath: files).count == 3)
         try queue.cancel(ids[1])

@@ -9,58 +9,50 @@ import Testing
 struct FullDiskTests {
     private static let url = "http://127.0.0.1:1/uploads"
 
-    private static func form(_ text: String, _ file: URL? = nil) -> MultipartForm {
-        var form = MultipartForm()
-        form.append(text, named: "name")
-        if let file { form.append(fileAt: file, named: "image") }
-        return form
-    }
-
-    @Test func `a form whose files fill the disk is not taken, and leaves room for those after it`() async throws {
+    @Test func `a form that fills the disk is not enqueued, and leaves space for later ones`() async throws {
         let url = try #require(URL(string: Self.url))
         let folder = try TemporaryFolder()
         let large = try folder.sparseFile("large.bin", size: 8 << 20)
         let small = try folder.file("small.bin", size: 10_000)
         try await SmallDisk.with(megabytes: 4) { disk in
             let queue = try UploadQueue(directory: disk)
-            let first = try await queue.enqueue(Self.form("first", small), to: url)
+            let first = try await queue.enqueue(QueuedForms.form("first", small), to: url)
             let error = await #expect(throws: UploadQueueError.self) {
-                try await queue.enqueue(Self.form("large", large), to: url)
+                try await queue.enqueue(QueuedForms.form("large", large), to: url)
             }
             #expect(error?.code == .full)
-            let last = try await queue.enqueue(Self.form("last", small), to: url)
+            let last = try await queue.enqueue(QueuedForms.form("last", small), to: url)
             #expect(try queue.uploads().map(\.id) == [first, last])
-            let copies = try FileManager.default.contentsOfDirectory(atPath: disk.path + "/bodies")
-            #expect(copies.count == 2)
+            let bodies = try FileManager.default.contentsOfDirectory(atPath: disk.path + "/bodies")
+            #expect(bodies.count == 2)
         }
     }
 
-    @Test func `a form that the full disk cannot note is not taken, and those before it are as they were`() async throws
-    {
+    @Test func `a form without space for its row is not enqueued, and earlier uploads are intact`() async throws {
         let url = try #require(URL(string: Self.url))
         try await SmallDisk.with(megabytes: 4) { disk in
             let queue = try UploadQueue(directory: disk)
-            let first = try await queue.enqueue(Self.form("first"), to: url)
+            let first = try await queue.enqueue(QueuedForms.form("first"), to: url)
             let filler = disk.appending(path: "../filler")
             try SmallDisk.fill(filler)
             let text = String(repeating: "x", count: 16_000)
-            // The database has some room of its own.
+            // The database has some free pages.
             let error = await #expect(throws: UploadQueueError.self) {
-                for _ in 0..<1000 { try await queue.enqueue(Self.form(text), to: url) }
+                for _ in 0..<1000 { try await queue.enqueue(QueuedForms.form(text), to: url) }
             }
             #expect(error?.code == .full, "\(error?.message ?? "")")
             let before = try queue.uploads()
             #expect(before.first?.id == first && before.count < 1000)
-            // Emptied rather than removed: a process that another test starts may hold it open for a moment.
+            // Emptied and not removed: a process that another test is starting may have it open for a moment.
             try Data().write(to: filler)
-            let last = try await queue.enqueue(Self.form("last"), to: url)
+            let last = try await queue.enqueue(QueuedForms.form("last"), to: url)
             let reopened = try UploadQueue(directory: disk)
             #expect(try reopened.uploads() == before + [#require(try queue.upload(last))])
         }
     }
 }
 
-/// A disk of a few megabytes, which takes the right to mount.
+/// A disk of a few megabytes. Mounting it requires root.
 private enum SmallDisk {
     static func isPossible() async -> Bool {
         guard getuid() == 0, let folder = try? TemporaryFolder(), (try? await mount(1, at: folder.path)) == true else {
@@ -78,7 +70,7 @@ private enum SmallDisk {
         try #require(try await mount(megabytes, at: folder.path))
         let result: Result<Void, any Error>
         do {
-            // The mounted folder is open to all, as a folder for temporary files is.
+            // A directory of its own, because all users can write to the mounted one.
             try await body(folder.url.appending(path: "queue"))
             result = .success(())
         } catch {
@@ -88,7 +80,7 @@ private enum SmallDisk {
         try result.get()
     }
 
-    /// Takes what room there is.
+    /// Fills the disk.
     static func fill(_ file: URL) throws {
         try Data().write(to: file)
         let handle = try FileHandle(forWritingTo: file)

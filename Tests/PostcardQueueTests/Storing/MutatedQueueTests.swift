@@ -3,16 +3,16 @@ import Foundation
 import PostcardTestSupport
 import Testing
 
-/// Queues that were changed in ways that chance decides: rows, tables, pages, logs, journals, links.
+/// Queues with random changes: rows, tables, pages, logs, journals and links.
 @Suite(.timeLimit(.minutes(180))) struct MutatedQueueTests {
-    /// More on request: POSTCARD_MUTATED_QUEUES=10000, and POSTCARD_MUTATION_SEED to repeat a run.
+    /// For a long run, set POSTCARD_MUTATED_QUEUES=10000. To repeat a run, set POSTCARD_MUTATION_SEED.
     private static func number(_ name: String) -> Int? {
         ProcessInfo.processInfo.environment["POSTCARD_\(name)"].flatMap(Int.init)
     }
 
-    /// `mutate.py` says what is looked at: a folder beside the queues, what is sent, and every name that a process with few
-    /// rights passes to the system.
-    @Test func `whatever a queue's folder holds, nothing outside is read, sent, changed or removed`() async throws {
+    /// `mutate.py` checks a directory beside the queues, what is sent, and every path that an unprivileged process passes to the
+    /// system.
+    @Test func `no change to a queue's directory makes it read, send, change or remove other files`() async throws {
         let script = URL(filePath: #filePath).deletingLastPathComponent()
             .appending(path: "../../QueueVictim/mutate.py").standardizedFileURL
         let victim = Program.url.deletingLastPathComponent().appending(path: "PostcardQueueVictim")
@@ -21,7 +21,7 @@ import Testing
             "python3",
             ["-B", script.path, Program.url.path, victim.path, "\(Self.number("MUTATED_QUEUES") ?? 100)", "\(seed)"])
         #expect(ending.status == 0, "\(ending.messages)\n\(ending.text)")
-        // What was not possible here, such as a trace of the system's calls, is in the output.
+        // The output lists checks that are not possible here, such as a trace of system calls.
         print(ending.text)
     }
 }

@@ -7,7 +7,7 @@ import PostcardQueue
 import PostcardTestSupport
 import Testing
 
-/// Queues that versions 1 to 3 of the database made: with copies of files in a folder for each upload, or with files' paths.
+/// Queues of older versions. Those of versions 1 to 3 have copies of files in a directory per upload, or only paths of files.
 @Suite(.timeLimit(.minutes(10))) struct QueueMigrationTests {
     private static let tables = """
         CREATE TABLE upload (
@@ -80,7 +80,7 @@ import Testing
     }
 
     @Test(arguments: 1...3)
-    func `a queue of an older version is opened and sent, and its copies are removed`(version: Int) async throws {
+    func `a queue of versions 1 to 3 is migrated and sent, and its copies are removed`(version: Int) async throws {
         let server = try await ReceivingServer()
         try make(version: version) { db in
             for state in ["waiting", "sending", "done"] {
@@ -96,16 +96,16 @@ import Testing
         let uploads = try queue.uploads()
         #expect(uploads.map(\.state.name) == ["done", "done", "done"])
         #expect(uploads.first?.parts.map(\.filename) == [nil, "a.jpg"])
-        guard case .done(let response) = uploads.last?.state else { throw ProgramFailure("It is not done.") }
+        guard case .done(let response) = uploads.last?.state else { throw ProgramFailure("The upload is not done.") }
         #expect(response.status == 201 && response.body == Data("ok".utf8))
-        guard case .done(let sent) = uploads.first?.state else { throw ProgramFailure("It is not done.") }
+        guard case .done(let sent) = uploads.first?.state else { throw ProgramFailure("The upload is not done.") }
         #expect(String(decoding: sent.body, as: UTF8.self).contains("\"size\":7"))
-        // The same key, so one record.
+        // Both have the same key, so there is one record.
         #expect(try await server.end().records.count == 1)
     }
 
-    /// With too few descriptors, the database can be opened and the copies cannot.
-    @Test func `copies that cannot be opened for now are kept, and migrated at the next opening`() async throws {
+    /// At some limits, there are enough descriptors for the database and too few for the copies.
+    @Test func `copies that cannot be opened are kept and migrated at the next opening`() async throws {
         let address = try #require(URL(string: "http://127.0.0.1:1/"))
         try make(version: 3) { db in
             try Self.insert(
@@ -125,7 +125,7 @@ import Testing
         #expect(statuses.contains(0) && statuses.count > 1)
     }
 
-    @Test func `a queue of version 4 is opened as it is, and what may have arrived is noted`() async throws {
+    @Test func `a queue of version 4 is migrated, and uploads that may have arrived are noted`() async throws {
         let address = try #require(URL(string: "http://127.0.0.1:1/"))
         let states = ["waiting", "retrying", "paused", "failed", "done"]
         do {
@@ -155,7 +155,7 @@ import Testing
         ("{\"copy\":{\"name\":\"1\"}}", "/etc"), ("{\"copy\":{\"name\":\"7\"}}", copies),
         ("{\"copy\":{\"name\":\"link\"}}", copies), ("{\"copy\":{\"name\":\"2\"}}", copies), ("{}", nil),
     ])
-    func `what an older version only pointed to is not read, and its upload says so`(
+    func `files outside the queue are not read, and the upload fails with a reason`(
         image: String, copies: String?
     ) async throws {
         let server = try await ReceivingServer()
@@ -172,7 +172,7 @@ import Testing
         try await queue.run(
             UploadClient(transport: AsyncHTTPTransport()), options: QueueOptions(endsWhenEmpty: true))
         let upload = try #require(try queue.upload(1))
-        guard case .failed(let reason) = upload.state else { throw ProgramFailure("It is \(upload.state).") }
+        guard case .failed(let reason) = upload.state else { throw ProgramFailure("The upload is \(upload.state).") }
         #expect(!reason.isEmpty)
         #expect(try Data(contentsOf: canary.appending(path: "1")) == Data("secret".utf8))
         #expect(try await server.end().records.isEmpty)

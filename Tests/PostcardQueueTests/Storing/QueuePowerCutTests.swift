@@ -5,21 +5,22 @@ import PostcardQueue
 import PostcardTestSupport
 import Testing
 
-/// What a command on the queue has done is there after a power cut at any moment. `Tests/PowerCut/shim.c` says how the
-/// power is cut.
+/// The effects of commands on a queue are still there after a power cut at any moment. `Tests/PowerCut/shim.c` explains how
+/// power cuts are simulated.
 @Suite(.timeLimit(.minutes(60))) struct QueuePowerCutTests {
-    /// How many commands the power is cut under, at each entry of the journal; by default 10, and at some.
+    /// The number of commands, with a power cut at each entry of the journal. By default, there are 10 commands, with power
+    /// cuts at syncs.
     private static let scale = ProcessInfo.processInfo.environment["POSTCARD_POWER_CUTS"].flatMap(Int.init)
 
-    /// Recorded once for all tests, because it is the same for all.
+    /// All tests share one recording.
     private static let recording = Task { try await QueueRecording(operations: scale ?? 10) }
 
-    @Test func `what a command has done stays, and each upload has its whole form`() async throws {
+    @Test func `the effects of commands stay, and each upload has its whole form`() async throws {
         let violations = try await Self.recording.value.violations(at: Self.scale == nil ? .syncs : .entries)
         #expect(violations.isEmpty, "\(violations)")
     }
 
-    /// What is synced, and which paths that is.
+    /// The paths that are synced, as regular expressions.
     static let syncs: [(name: String, path: String)] = [
         ("the queue's name", ""),
         ("the names in the queue", "q"),
@@ -30,13 +31,13 @@ import Testing
     ]
 
     @Test(arguments: syncs)
-    func `without the sync of each, something is lost`(name: String, path: String) async throws {
+    func `something is lost without each of the syncs`(name: String, path: String) async throws {
         let synced = try Regex(path)
         let violations = try await Self.recording.value.violations(at: .syncs) { $0.wholeMatch(of: synced) != nil }
         #expect(!violations.isEmpty, "Nothing is lost without the sync of \(name).")
     }
 
-    @Test func `everything that is synced is known here`() async throws {
+    @Test func `all synced paths are tested`() async throws {
         let known = try (Self.syncs.map(\.path) + ["q/queue.sqlite-journal"]).map { try Regex($0) }
         let synced = Set(try await Self.recording.value.cut.journal.syncs.values)
         let unknown = synced.filter { path in !known.contains { path.wholeMatch(of: $0) != nil } }
@@ -44,14 +45,14 @@ import Testing
     }
 }
 
-/// What commands on a queue did to its disk.
+/// A recording of what commands on a queue did to its disk.
 private struct QueueRecording: Sendable {
     /// The state of each upload.
     typealias States = [QueuedUpload.ID: String]
 
-    /// A command that has said what it did, or has ended.
+    /// A command that has printed its result or has ended.
     struct Operation: Sendable {
-        /// How many entries were in the journal by then.
+        /// The number of entries in the journal by then.
         let entries: Int
         let states: States
     }
@@ -60,7 +61,7 @@ private struct QueueRecording: Sendable {
     private let operations: [Operation]
     private let bodies: [QueuedUpload.ID: (name: String, bytes: Data)]
 
-    /// Done over and over; by their ends, uploads are waiting, paused, cancelled and done.
+    /// Repeated for as many commands as asked for. They leave uploads that are waiting, paused, cancelled and done.
     private static let commands = [
         "add", "add", "cancel", "add", "pause", "run", "resume", "run", "add", "clear",
     ]
@@ -89,7 +90,7 @@ private struct QueueRecording: Sendable {
             switch command {
             case "add":
                 guard let id = QueuedUpload.ID(ending.text.trimmingCharacters(in: .whitespacesAndNewlines)) else {
-                    throw ProgramFailure("\(ending.text) is no identifier.")
+                    throw ProgramFailure("\(ending.text) is not an identifier.")
                 }
                 let names = try FileManager.default.contentsOfDirectory(atPath: disk.path("q/bodies"))
                 let new = Set(names).subtracting(bodies.values.map(\.name))
@@ -112,7 +113,7 @@ private struct QueueRecording: Sendable {
                 let last = cut.journal.entries[..<entries].lastIndex { change in
                     if case .answer(end.output) = change { true } else { false }
                 }
-                guard let last else { throw ProgramFailure("The journal lacks what was printed.") }
+                guard let last else { throw ProgramFailure("The journal does not have the output.") }
                 entries = last + 1
             }
             operations.append(Operation(entries: entries, states: end.states))
@@ -120,7 +121,7 @@ private struct QueueRecording: Sendable {
         self.operations = operations
         self.cut = cut
         self.bodies = bodies
-        guard try await server.end().exitStatus == 0 else { throw ProgramFailure("The receiver has failed.") }
+        guard try await server.end().exitStatus == 0 else { throw ProgramFailure("The receiver failed.") }
     }
 
     func violations(
@@ -146,10 +147,10 @@ private struct QueueRecording: Sendable {
         let known = Dictionary(uniqueKeysWithValues: found.map { ($0.id, $0.state.name) })
         return Set(known.keys).union(before.keys).sorted().compactMap { id in
             var allowed = [before[id], after[id]]
-            // It is being sent.
+            // The upload is being sent.
             if before[id] == "waiting", after[id] == "done" { allowed.append("sending") }
             if allowed.contains(known[id]) { return nil }
-            return "Upload \(id) is \(known[id] ?? "gone"), and was \(before[id] ?? "not there")."
+            return "Upload \(id) is \(known[id] ?? "missing") and was \(before[id] ?? "missing")."
         }
     }
 
@@ -157,13 +158,13 @@ private struct QueueRecording: Sendable {
         found.compactMap { upload in
             guard upload.state.name != "done", let body = bodies[upload.id] else { return nil }
             if (try? Data(contentsOf: folder.appending(path: body.name))) == body.bytes { return nil }
-            return "Upload \(upload.id), which is \(upload.state.name), does not have its form."
+            return "Upload \(upload.id) is \(upload.state.name) and does not have its form."
         }
     }
 
     private func brokenDatabase(at url: URL) throws -> [String] {
-        let answers = try DatabaseQueue(path: url.path).read { try String.fetchAll($0, sql: "PRAGMA integrity_check") }
-        return answers == ["ok"] ? [] : answers
+        let results = try DatabaseQueue(path: url.path).read { try String.fetchAll($0, sql: "PRAGMA integrity_check") }
+        return results == ["ok"] ? [] : results
     }
 }
 #endif

@@ -9,7 +9,7 @@ import Testing
 
 @testable import PostcardQueue
 
-/// A database that someone else has changed, so that SQLite itself would do what the queue does not want.
+/// Databases that someone has changed to make SQLite itself do harm.
 @Suite(.timeLimit(.minutes(10))) struct TamperedDatabaseTests {
     private let folder: TemporaryFolder
     private let directory: URL
@@ -21,7 +21,7 @@ import Testing
 
     private var file: URL { directory.appending(path: "queue.sqlite") }
 
-    /// A queue with some forms that cannot be sent anywhere, which is no longer open.
+    /// Makes a queue with forms for an unreachable server, and closes it.
     private func makeQueue(forms: Int = 2) async throws {
         let address = try #require(URL(string: "http://127.0.0.1:1/"))
         let queue = try UploadQueue(directory: directory)
@@ -38,9 +38,8 @@ import Testing
         try await queue.run(UploadClient(transport: AsyncHTTPTransport()), options: options)
     }
 
-    /// https://www.sqlite.org/fileformat.html, 3: a journal may name a file that SQLite removes once it has undone what the
-    /// journal holds.
-    @Test func `a journal that names a file elsewhere is refused, and the file stays`() async throws {
+    /// https://www.sqlite.org/fileformat.html, 3: a journal may name a file that SQLite removes after a rollback.
+    @Test func `a journal that names a file elsewhere is refused, and the file is not removed`() async throws {
         try await makeQueue()
         try execute("PRAGMA wal_checkpoint(TRUNCATE)")
         let canary = try folder.file("canary", "secret".utf8)
@@ -79,7 +78,7 @@ import Testing
         "DROP TABLE delivery; CREATE TABLE delivery (id INTEGER PRIMARY KEY, attempt BLOB)",
         "DROP TABLE delivery; PRAGMA user_version = 4; CREATE VIEW delivery AS SELECT 1 AS id, 1 AS attempt",
     ])
-    func `tables that are not the queue's are refused, and left as they are`(sql: String) async throws {
+    func `tables that are not a queue's are refused and not changed`(sql: String) async throws {
         try await makeQueue()
         try execute(sql)
         let error = #expect(throws: UploadQueueError.self) { try UploadQueue(directory: directory) }
@@ -90,7 +89,7 @@ import Testing
         #expect(count == 2)
     }
 
-    @Test func `the tables are those that version 5 has always had`() async throws {
+    @Test func `the tables of version 5 do not change`() async throws {
         try await makeQueue()
         let tables = try await DatabaseQueue(path: file.path).read { db in
             try String.fetchAll(db, sql: "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid")
@@ -126,12 +125,12 @@ import Testing
             ])
     }
 
-    @Test func `an index that lists what its table does not have is refused`() async throws {
+    @Test func `an index with entries for missing rows is refused`() async throws {
         try await makeQueue()
         let root = try await DatabaseQueue(path: file.path).read { db in
             try Int.fetchOne(db, sql: "SELECT rootpage FROM sqlite_master WHERE name = 'upload_ready'")
         }
-        // A row that changes while its index is not known stays in the index.
+        // The index is not updated while the schema does not list it.
         try execute("PRAGMA writable_schema = ON; DELETE FROM sqlite_master WHERE name = 'upload_ready'")
         try execute("UPDATE upload SET state = 'done', schedule = NULL WHERE id = 1")
         try execute(
@@ -145,7 +144,7 @@ import Testing
     }
 
     @Test(arguments: ["9223372036854775807", "-9223372036854775808", "-1"])
-    func `an upload with a strange number of failures fails for good too`(number: String) async throws {
+    func `an upload with an impossible number of failures still fails for good`(number: String) async throws {
         try await makeQueue()
         try execute("UPDATE upload SET failures = \(number), attempts = -failures WHERE id = 1")
         let queue = try UploadQueue(directory: directory)
@@ -153,7 +152,7 @@ import Testing
         #expect(try queue.uploads().map(\.state.name) == ["failed", "failed"])
     }
 
-    @Test func `a paused queue with a time that is none is empty`() async throws {
+    @Test func `a paused queue ends its run although a time in it is not valid`() async throws {
         try await makeQueue()
         try execute("UPDATE upload SET due = 'soon', schedule = 1 WHERE id = 1; DELETE FROM queue")
         let queue = try UploadQueue(directory: directory)
@@ -163,7 +162,7 @@ import Testing
         #expect(try queue.uploads().map(\.state.name) == ["waiting", "waiting"])
     }
 
-    @Test func `what cannot be read can be cancelled and cleared, and takes no other's form along`() async throws {
+    @Test func `damaged rows can be cancelled and cleared without harm to others`() async throws {
         try await makeQueue(forms: 3)
         try execute(
             """
@@ -179,16 +178,16 @@ import Testing
         #expect(try queue.clear() == 1)
     }
 
-    @Test func `a list leaves out alone what is too large to be read`() async throws {
+    @Test func `only a row that is too large is left out of a list`() async throws {
         try await makeQueue()
-        // A list of no parts, with many blanks.
+        // An empty list of parts, with many spaces.
         try execute(
             "UPDATE request SET parts = CAST('[' || printf('%.*c', 80000000, ' ') || ']' AS BLOB) WHERE id = 1")
         #expect(try UploadQueue(directory: directory).uploads().map(\.id) == [2])
     }
 
-    /// A commit in the log says how many pages the database has.
-    @Test func `a log that says that the database is larger than it is is refused`() async throws {
+    /// A commit in the log has the number of the database's pages.
+    @Test func `a log that promises more pages than there are is refused`() async throws {
         try await makeQueue()
         try execute("PRAGMA wal_checkpoint(TRUNCATE)")
         var page = try Data(contentsOf: file).prefix(4096)
@@ -219,7 +218,7 @@ import Testing
         #expect(error?.code == .damaged && error?.message.contains("cut off") == true, "\(error?.message ?? "")")
     }
 
-    @Test func `what is written waits until it is on the disk, from the first time on`() async throws {
+    @Test func `writes wait for the disk from the first one on`() async throws {
         let queue = try UploadQueue(directory: directory)
         let synchronous = try queue.store.database.write { try Int.fetchOne($0, sql: "PRAGMA synchronous") }
         #expect(synchronous == 2)

@@ -13,12 +13,12 @@ import Glibc
 import Darwin
 #endif
 
-/// A queue whose folder someone else has written to: old, restored, damaged, or made to lead elsewhere. Nothing outside of it
-/// may be read or removed.
+/// Queues whose directory someone has changed: damaged, restored from a backup, or with links to other places. Nothing outside
+/// the directory may be read or removed.
 @Suite(.timeLimit(.minutes(10))) struct TamperedQueueTests {
     private let folder: TemporaryFolder
     private let directory: URL
-    /// A folder that stands for everything that is not the queue's.
+    /// A directory that represents everything outside the queue.
     private let canary: URL
 
     init() throws {
@@ -36,12 +36,6 @@ import Darwin
         }
     }
 
-    private static func form() -> MultipartForm {
-        var form = MultipartForm()
-        form.append("초코", named: "name")
-        return form
-    }
-
     private func execute(_ sql: String) throws {
         try DatabaseQueue(path: directory.appending(path: "queue.sqlite").path).write { try $0.execute(sql: sql) }
     }
@@ -54,7 +48,7 @@ import Darwin
         let queue = try UploadQueue(directory: directory)
         try await queue.run(UploadClient(transport: AsyncHTTPTransport()), options: QueueOptions.draining)
         let uploads = try queue.uploads()
-        // One that cannot be read fails, and is cleared without being read.
+        // Uploads that cannot be read fail, and are cleared without being read.
         try queue.cancelAll()
         try queue.clear()
         return uploads
@@ -84,11 +78,10 @@ import Darwin
         "INSERT INTO delivery VALUES (1, 'x')", "INSERT INTO delivery VALUES (1, -9223372036854775808)",
         "INSERT INTO delivery VALUES (1, 9223372036854775807)", "INSERT INTO delivery VALUES (1, x'00')",
     ])
-    func `a row that says something else harms neither what is outside nor the other uploads`(sql: String) async throws
-    {
+    func `a changed row harms neither other files nor other uploads`(sql: String) async throws {
         let server = try await ReceivingServer()
         let queue = try UploadQueue(directory: directory)
-        for _ in 0..<2 { try await queue.enqueue(Self.form(), to: server.uploads) }
+        for _ in 0..<2 { try await queue.enqueue(QueuedForms.form(), to: server.uploads) }
         try execute(sql)
         let uploads = try await send(server)
         #expect(uploads.last?.state.name == "done")
@@ -97,11 +90,11 @@ import Darwin
     }
 
     @Test(arguments: ["a link", "a link to a folder", "a second name", "a pipe", "a folder", "nothing"])
-    func `a body that is no longer the queue's own file is not sent`(kind: String) async throws {
+    func `a body that was replaced is not sent`(kind: String) async throws {
         let server = try await ReceivingServer()
         let queue = try UploadQueue(directory: directory)
-        for _ in 0..<2 { try await queue.enqueue(Self.form(), to: server.uploads) }
-        // As long as the body was, so that its length does not give it away.
+        for _ in 0..<2 { try await queue.enqueue(QueuedForms.form(), to: server.uploads) }
+        // With the length of the body, so that it is not recognized by its length.
         let name = try #require(try bodyFiles().sorted().first)
         let body = directory.appending(path: "bodies/\(name)")
         let size = try Data(contentsOf: body).count
@@ -116,7 +109,7 @@ import Darwin
         case "a folder": try FileManager.default.createDirectory(at: body, withIntermediateDirectories: false)
         default: break
         }
-        // It ends by itself: what is no body now is none later.
+        // The upload is not retried: what is not a body now will not become one.
         try await queue.run(UploadClient(transport: AsyncHTTPTransport()), options: QueueOptions.draining)
         #expect(try queue.uploads().map(\.state.name).sorted() == ["done", "failed"])
         #expect(try queue.uploads().allSatisfy { $0.attempts == 1 })
@@ -127,7 +120,7 @@ import Darwin
         #expect(try await server.end().records.count == 1)
     }
 
-    @Test func `bodies that belong to no upload are removed after a day, and nothing else is`() async throws {
+    @Test func `only bodies that belong to no upload are removed, after a day`() async throws {
         let queue = try UploadQueue(directory: directory)
         let bodies = directory.appending(path: "bodies")
         let old = Date(timeIntervalSinceNow: -100_000)
@@ -146,18 +139,18 @@ import Darwin
         try expectCanaryUntouched()
     }
 
-    @Test func `a queue's files are closed to others, also those that were open to them`() async throws {
+    @Test func `other users cannot read a queue's files, even if they could before`() async throws {
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         #expect(chmod(directory.path, 0o755) == 0)
         let address = try #require(URL(string: "http://127.0.0.1:1/"))
         do {
             let queue = try UploadQueue(directory: directory)
-            try await queue.enqueue(Self.form(), to: address)
+            try await queue.enqueue(QueuedForms.form(), to: address)
             for name in ["queue.sqlite", "queue.sqlite-wal", "queue.sqlite-shm"] {
                 #expect(chmod(directory.appending(path: name).path, 0o644) == 0)
             }
             let reopened = try UploadQueue(directory: directory)
-            try await reopened.enqueue(Self.form(), to: address)
+            try await reopened.enqueue(QueuedForms.form(), to: address)
             for path in try FileManager.default.subpathsOfDirectory(atPath: directory.path) {
                 let attributes = try FileManager.default.attributesOfItem(atPath: directory.appending(path: path).path)
                 let isFolder = attributes[.type] as? FileAttributeType == .typeDirectory
@@ -169,7 +162,7 @@ import Darwin
     }
 
     @Test(arguments: [0o777, 0o770, 0o720, 0o702])
-    func `a folder that others can write to is refused`(permissions: Int) throws {
+    func `a directory that other users can write to is refused`(permissions: Int) throws {
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         #expect(chmod(directory.path, mode_t(permissions)) == 0)
         let error = #expect(throws: UploadQueueError.self) { try UploadQueue(directory: directory) }
@@ -177,7 +170,7 @@ import Darwin
     }
 
     @Test(arguments: ["queue.sqlite", "queue.sqlite-wal", "queue.lock", "bodies"])
-    func `a link in the queue's folder is refused`(name: String) async throws {
+    func `a link in the queue's directory is refused`(name: String) async throws {
         do {
             _ = try UploadQueue(directory: directory)
         }

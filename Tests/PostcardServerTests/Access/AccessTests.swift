@@ -25,7 +25,7 @@ struct AccessTests {
     ]
 
     @Test(arguments: posts)
-    func `posting wants one of its tokens`(authorization: String?, status: Int, code: String?) async throws {
+    func `posting needs one of its tokens`(authorization: String?, status: Int, code: String?) async throws {
         try await withReceiver({ $0.tokens = Self.tokens }) { receiver in
             let fields = authorization.map { ["Authorization: \($0)"] } ?? []
             let answer = try await receiver.exchange(Form.request(body: Form.small, fields: fields))
@@ -41,7 +41,7 @@ struct AccessTests {
         "GET /uploads", "HEAD /uploads", "GET /status", "GET /uploads/01abc", "DELETE /uploads/01abc", "GET /nothing",
         "POST /elsewhere", "GET //uploads", "GET /requests",
     ])
-    func `whatever shows or changes what was received wants a token for reading`(line: String) async throws {
+    func `reading or changing uploads needs a token for reading`(line: String) async throws {
         try await withReceiver({ $0.tokens = Self.tokens }) { receiver in
             for authorization in [nil, "Bearer post-1"] {
                 let answer = try await receiver.exchange(Self.request(line, authorization))
@@ -53,7 +53,7 @@ struct AccessTests {
     }
 
     @Test(arguments: ["GET /", "HEAD /", "GET /health"])
-    func `the page and the health are for everybody`(line: String) async throws {
+    func `the page and the health need no token`(line: String) async throws {
         try await withReceiver({ $0.tokens = Self.tokens }) { receiver in
             let answer = try await receiver.exchange(Self.request(line, nil))
             #expect(answer.status == 200)

@@ -33,7 +33,7 @@ struct HostTests {
         }
     }
 
-    @Test func `a receiver with tokens wants one name over HTTP2 too, and takes any`() async throws {
+    @Test func `a receiver with tokens needs one name over HTTP2 too, and accepts any`() async throws {
         try await withSecureReceiver {
             $0.tokens.posting = ["t"]
             $0.tokens.reading = ["t"]
@@ -61,7 +61,7 @@ struct HostTests {
     ]
 
     @Test(arguments: cases)
-    func `a receiver for this machine alone answers to its own names, and to those it was told`(
+    func `a receiver for this machine alone accepts its own names, and the allowed ones`(
         host: String, isAllowed: Bool
     ) async throws {
         try await withReceiver({ $0.allowedHosts = ["Named.example"] }) { receiver in
@@ -82,7 +82,7 @@ struct HostTests {
         }
     }
 
-    @Test func `who wants a token for everything, or listens to others too, is called as they like`() async throws {
+    @Test func `a receiver that needs tokens, or listens to other machines, accepts any name`() async throws {
         func locked(_ receiver: inout Receiver) {
             receiver.tokens.posting = ["t"]
             receiver.tokens.reading = ["t"]

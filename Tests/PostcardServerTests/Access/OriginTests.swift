@@ -41,14 +41,14 @@ struct OriginTests {
         }
     }
 
-    @Test func `where a token is wanted it is judged, and not the page`() async throws {
+    @Test func `if a token is needed, the page's origin does not matter`() async throws {
         try await withReceiver({ $0.tokens.posting = ["t"] }) { receiver in
             let fields = ["Sec-Fetch-Site: cross-site", "Origin: https://evil.example"]
             let answer = try await receiver.exchange(
                 Form.request(body: Form.small, fields: fields + ["Authorization: Bearer t"]))
             #expect(answer.status == 201)
             #expect(answer.headers["access-control-allow-origin"] == nil)
-            // Nothing is wanted to delete.
+            // Deleting needs no token here.
             let lines = ["DELETE /uploads/x HTTP/1.1", "Host: a", "Connection: close"] + fields
             let delete = try await receiver.exchange(lines.joined(separator: "\r\n") + "\r\n\r\n")
             #expect(delete.problem?.code == "origin-not-allowed")

@@ -50,7 +50,7 @@ struct EmbeddedFormTests {
         }
     }
 
-    @Test func `a handler reads parts as they come in`() async throws {
+    @Test func `a handler reads parts as they arrive`() async throws {
         try await withRouter {
             $0.post("uploads") { request, _ in
                 var lines: [String] = []

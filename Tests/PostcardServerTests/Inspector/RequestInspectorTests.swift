@@ -109,7 +109,7 @@ struct RequestInspectorTests {
         }
     }
 
-    @Test("A form that was taken is repeated part by part, and gone from the inspector when its upload is deleted")
+    @Test("An accepted form is repeated part by part, and removed from the inspector with its upload")
     func accepted() async throws {
         try await withReceiver { receiver in
             let answer = try await receiver.curl(
@@ -165,7 +165,7 @@ struct RequestInspectorTests {
         }
     }
 
-    @Test func `who has no token is counted and kept too`() async throws {
+    @Test func `a request without a token is counted and recorded too`() async throws {
         try await withReceiver({ $0.tokens.reading = ["t"] }) { receiver in
             _ = try await receiver.curl("\(receiver.url)/uploads")
             let kept = try await receiver.curl("-H", "Authorization: Bearer t", "\(receiver.url)/requests").text
@@ -208,7 +208,7 @@ struct RequestInspectorTests {
         }
     }
 
-    @Test("Without inspection nothing is kept, and the page does not speak of it")
+    @Test("Without inspection nothing is recorded, and the page does not show it")
     func off() async throws {
         try await withReceiver({ $0.inspection = nil }) { receiver in
             _ = try await receiver.curl("-F", "a=b", "\(receiver.url)/uploads")
@@ -260,7 +260,7 @@ struct RequestInspectorTests {
         }
     }
 
-    @Test func `secrets of a form that was taken are not shown, and their values are left out of the line for curl`()
+    @Test func `secrets of an accepted form are not shown, and their values are left out of the line for curl`()
         async throws
     {
         try await withReceiver { receiver in

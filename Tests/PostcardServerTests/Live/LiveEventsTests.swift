@@ -8,7 +8,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10)))
 struct LiveEventsTests {
-    @Test("What is received and deleted is told as it happens, with the request that did it")
+    @Test("Received and deleted uploads are published as they happen, with their requests")
     func events() async throws {
         try await withReceiver { receiver in
             let listener = try await Listener.listening(to: receiver)
@@ -23,7 +23,7 @@ struct LiveEventsTests {
         }
     }
 
-    @Test func `an upload that is sent again under its key is told once`() async throws {
+    @Test func `an upload that is sent again under its key is published once`() async throws {
         try await withReceiver { receiver in
             let listener = try await Listener.listening(to: receiver)
             let request = Form.request(body: Form.small, fields: ["Idempotency-Key: k"])
@@ -36,7 +36,7 @@ struct LiveEventsTests {
         }
     }
 
-    @Test("Whoever listens does not keep the receiver from ending")
+    @Test("A listener does not keep the receiver from ending")
     func shutdown() async throws {
         try await withReceiver { receiver in
             let listener = try await Listener.listening(to: receiver)
@@ -46,7 +46,7 @@ struct LiveEventsTests {
         }
     }
 
-    @Test("There is room for so many listeners, and a place becomes free when one is gone")
+    @Test("There is room for a number of listeners, and for another one when one is gone")
     func maximum() throws {
         let live = LiveEvents(maximumListeners: 2)
         let first = try live.listen()
@@ -61,7 +61,7 @@ struct LiveEventsTests {
         _ = second
     }
 
-    @Test("One who is too far behind is let go with what was there, and nothing is held for it any more")
+    @Test("A listener that is too far behind is disconnected after the waiting events")
     func backlog() async throws {
         let live = LiveEvents(maximumListeners: 1, maximumWaitingEvents: 3)
         let (events, _) = try live.listen()
@@ -76,7 +76,7 @@ struct LiveEventsTests {
         _ = try live.listen()
     }
 
-    @Test func `whoever listens is disconnected rather than told of a record that is very long`() async throws {
+    @Test func `a very long record disconnects listeners instead of being published`() async throws {
         let live = LiveEvents()
         let (events, _) = try live.listen()
         let id = try #require(UploadID(String(repeating: "0", count: 26)))
@@ -96,7 +96,7 @@ struct LiveEventsTests {
 private final class Listener: @unchecked Sendable {
     private let socket: RawSocket
 
-    /// Returns once what happens is told.
+    /// Returns once events are published.
     static func listening(to receiver: RunningReceiver) async throws -> Listener {
         let port = receiver.port
         return try await onThread {
@@ -111,7 +111,7 @@ private final class Listener: @unchecked Sendable {
         try socket.send("GET /events HTTP/1.1\r\nHost: a\r\n\r\n")
     }
 
-    /// What comes until a text has come, and behind it another one.
+    /// Receives until one text, and after it another one, has arrived.
     func text(until first: String, and second: String = "") throws -> String {
         var received = ""
         while true {

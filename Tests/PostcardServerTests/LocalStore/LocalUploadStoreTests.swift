@@ -189,7 +189,7 @@ struct LocalUploadStoreTests {
         }
     }
 
-    @Test("A file stays readable for who has it open when its upload is deleted")
+    @Test("An open file stays readable when its upload is deleted")
     func deletedWhileOpen() async throws {
         try await withTemporaryDirectory { directory in
             let store = try LocalUploadStore(directory: directory)

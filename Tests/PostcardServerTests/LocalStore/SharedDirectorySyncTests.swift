@@ -22,14 +22,14 @@ struct SharedDirectorySyncTests {
         }
     }
 
-    @Test func `a hundred who ask at once are all told that it is done`() async throws {
+    @Test func `a hundred callers at once all return when it is done`() async throws {
         try await withTemporaryDirectory { directory in
             let results = await Self.syncAtOnce(SharedDirectorySync(directory))
             #expect(results == [Bool](repeating: true, count: 100))
         }
     }
 
-    @Test func `nobody is told that it is done where it is not, until it is`() async throws {
+    @Test func `no caller returns without an error until it is done`() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory.appending("later")
             let sync = SharedDirectorySync(path)

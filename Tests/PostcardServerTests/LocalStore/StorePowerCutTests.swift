@@ -96,7 +96,7 @@ private struct PostedForm: Sendable {
 private struct ReceiverRecording: Sendable {
     /// What an answer promises.
     enum Promise: Sendable {
-        /// The receiver listens. From then on uploads may come in at the same time.
+        /// The receiver listens. From then on uploads may arrive at the same time.
         case ready
         case record(id: String)
         /// An upload can be resumed at this address, at this byte or later.

@@ -4,7 +4,7 @@ import PostcardServer
 import PostcardTestSupport
 import Testing
 
-/// Chromium uses the page as people do; what is expected of it stands in `Tests/Browser/check.py`.
+/// Chromium uses the page as people do. `Tests/Browser/check.py` has the expectations.
 @Suite(
     .timeLimit(.minutes(10)), .serialized, .enabled(if: Chromium.canRun, "There is no Chromium, or no Python for it"))
 struct PageTests {

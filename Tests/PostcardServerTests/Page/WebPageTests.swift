@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(10)))
 struct WebPageTests {
     @Test(
-        "The page comes in the language that is liked best",
+        "The page is in the preferred language",
         arguments: [
             (nil, "en"), ("", "en"), ("ko", "ko"), ("ko-KR,ko;q=0.9,en-US;q=0.8", "ko"), ("en;q=0.5, ko;q=0.7", "ko"),
             ("de, fr;q=0.9", "en"), ("de, ko;q=0.1", "ko"), ("ko;q=0, en;q=0.1", "en"), ("KO", "ko"),

@@ -214,7 +214,7 @@ struct ArchiveTests {
     }
 
     @Test(
-        "What is planted in place of a stored file is not given out, and holds nobody up",
+        "What is planted in place of a stored file is not served, and delays no other request",
         arguments: ["0", "record.json"])
     func planted(name: String) async throws {
         for planted in Planted.allCases {

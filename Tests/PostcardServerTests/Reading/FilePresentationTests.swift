@@ -24,7 +24,7 @@ struct FilePresentationTests {
     }
 
     @Test(
-        "A filename goes out in full, and in a form that old clients read",
+        "A filename is sent in full, and in a form for old clients",
         arguments: [
             ("cat.jpg", #"filename="cat.jpg"; filename*=UTF-8''cat.jpg"#),
             ("초코 1.jpg", #"filename="__ 1.jpg"; filename*=UTF-8''%EC%B4%88%EC%BD%94%201.jpg"#),

@@ -92,7 +92,7 @@ struct HostileRequestTests {
             contentType: "Content-Type: multipart/form-data; boundary=\(boundary)", code)
     }
 
-    @Test func `it is refused with its code, or taken as it is, and the receiver goes on`() async throws {
+    @Test func `it is refused with its code, or accepted as it is, and the receiver keeps running`() async throws {
         try await withReceiver { receiver in
             for attack in Self.headers + Self.bodies + Self.boundaries {
                 let before = try receiver.records.count
@@ -127,7 +127,7 @@ struct HostileRequestTests {
             try await eventually { try receiver.incoming.isEmpty }
             #expect(try receiver.records.isEmpty)
             #if os(Linux)
-            // Whatever else the process has open, nothing of it lies in the receiver's folder but its lock.
+            // The only open file in the receiver's folder is its lock.
             try await eventually { try Self.openFiles(under: receiver.directory.string).count == 1 }
             #endif
         }

@@ -34,8 +34,7 @@ struct IdempotencyTests {
         }
     }
 
-    @Test func `a key names the same record whatever token it comes with, unless its scope is told apart`() async throws
-    {
+    @Test func `a key names the same record with any token, unless the scope depends on it`() async throws {
         for (keyScope, count): (@Sendable (HTTPFields) -> String, Int) in [
             ({ _ in "" }, 1), ({ $0[.authorization] ?? "" }, 2),
         ] {

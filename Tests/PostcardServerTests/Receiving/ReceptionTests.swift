@@ -62,7 +62,7 @@ struct ReceptionTests {
         }
     }
 
-    @Test("A form cut off by a client that vanishes leaves nothing behind, and the server goes on")
+    @Test("A form cut off by a client that vanishes leaves nothing behind, and the server keeps running")
     func vanishedClient() async throws {
         try await withReceiver { receiver in
             let port = receiver.port

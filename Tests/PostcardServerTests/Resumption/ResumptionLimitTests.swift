@@ -90,7 +90,7 @@ struct ResumptionLimitTests {
         }
     }
 
-    @Test func `as many bytes are kept as may be, and the upload goes on where there is room again`() async throws {
+    @Test func `bytes are kept up to the limit, and the upload resumes when there is room again`() async throws {
         let form = LargeForm(bytes: 100_000)
         let configure: @Sendable (inout Receiver) -> Void = { $0.uploads.resumption?.maximumUnfinishedBytes = 120_000 }
         try await withCurlSender(.newest, configure) { sender, receiver in
@@ -124,7 +124,7 @@ struct ResumptionLimitTests {
         }
     }
 
-    @Test func `whoever looks at the requests does not learn the address of an upload`() async throws {
+    @Test func `the recorded requests do not show the address of an upload`() async throws {
         try await withCurlSender { sender, receiver in
             let created = try await sender.create(Form.small.utf8, isComplete: false)
             let location = try #require(created.head.fields["location"])
@@ -166,7 +166,7 @@ struct ResumptionLimitTests {
     }
 
     @Test(.enabled(if: SmallDisk.isPossible, "A small disk cannot be mounted here."))
-    func `a full disk keeps what there is room for, and the upload goes on where there is more`() async throws {
+    func `a full disk keeps what there is room for, and the upload resumes when there is more`() async throws {
         try await SmallDisk.with(megabytes: 4) { disk in
             try await withReceiver(in: disk.appending("received"), { $0.keptFreeBytes = 0 }) { receiver in
                 let sender = try CurlSender(to: receiver)

@@ -254,7 +254,7 @@ struct ResumptionRefusalTests {
         }
     }
 
-    @Test func `what goes on with an upload wants a token for posting`() async throws {
+    @Test func `resuming an upload needs a token for posting`() async throws {
         try await withCurlSender(
             .newest,
             { receiver in

@@ -42,7 +42,7 @@ struct RequestLogTests {
             _ = try await receiver.exchange(Form.request(body: "no form"))
             _ = try await receiver.curl("\(receiver.url)/nothing?token=secret")
             _ = try await receiver.curl("-X", "DELETE", receiver.url + (made.headers["location"] ?? ""))
-            // Whoever knows an upload's address may go on with it.
+            // Anyone who knows an upload's address can resume it.
             _ = try await receiver.curl(
                 "-X", "PATCH", receiver.url + "/uploads/resumable/0123456789abcdefghjkmnpqrstvwxyz")
             _ = try await receiver.exchange("GET /\u{1B}[31m HTTP/1.1\r\nHost: a\r\nbroken\r\n\r\n")

@@ -23,7 +23,7 @@ struct UploadIDTests {
         #expect(ids.map { UploadID($0.text) } == ids)
     }
 
-    @Test("A source goes on where its store stopped, even where the clock was set back")
+    @Test("A source continues after its store's newest identifier, even if the clock was set back")
     func setBack() {
         var generator = SystemRandomNumberGenerator()
         let newest = UploadID(milliseconds: 1000, using: &generator)

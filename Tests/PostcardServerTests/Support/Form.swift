@@ -3,7 +3,7 @@ enum Form {
     /// A form of one field.
     static let small = "--b\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\nvalue\r\n--b--\r\n"
 
-    /// The beginning of a form: all that stands before a file's content.
+    /// The beginning of a form, up to a file's content.
     static let fileHeader = "--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"f.bin\"\r\n\r\n"
 
     static let end = "\r\n--b--\r\n"
@@ -29,7 +29,7 @@ enum Form {
             .joined(separator: "\r\n") + "\r\n\r\n"
     }
 
-    /// A request whose body comes in chunks as they are given.
+    /// A request with the given chunks as its body.
     static func chunked(_ body: String) -> String {
         ["POST /uploads HTTP/1.1", "Host: a", contentType, "Transfer-Encoding: chunked"].joined(separator: "\r\n")
             + "\r\n\r\n" + body

@@ -8,7 +8,7 @@ import PostcardTestSupport
 import ServiceLifecycle
 import SystemPackage
 
-/// A receiver on a free port, with a directory of its own.
+/// A receiver on a free port, with its own directory.
 struct RunningReceiver: Sendable {
     let url: String
     let directory: FilePath
@@ -83,7 +83,7 @@ private func run(_ receiver: Receiver, _ body: (RunningReceiver) async throws ->
     try await run(application, directory: receiver.directory, addresses, continuation, body)
 }
 
-/// Runs an application that somebody made with a router of their own.
+/// Runs an application with the given router.
 func withApplication(
     router: Router<BasicRequestContext>, _ body: (RunningReceiver) async throws -> Void
 ) async throws {

@@ -4,7 +4,7 @@ import PostcardTestSupport
 import SystemPackage
 import Testing
 
-/// A certificate for 127.0.0.1 that nobody trusts unless told to.
+/// A self-signed certificate for 127.0.0.1.
 struct TestCertificate {
     let chain: FilePath
     let privateKey: FilePath
@@ -24,7 +24,7 @@ struct TestCertificate {
     }
 }
 
-/// Runs a receiver that speaks TLS.
+/// Runs a receiver with TLS.
 func withSecureReceiver(
     _ configure: (inout Receiver) -> Void = { _ in },
     _ body: (_ receiver: RunningReceiver, _ certificate: String) async throws -> Void

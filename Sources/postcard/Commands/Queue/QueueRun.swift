@@ -74,8 +74,8 @@ struct QueueRun: AsyncParsableCommand {
     }
 
     private func client() -> UploadClient {
-        var client = UploadClient(transport: transport.transport(), idleTimeout: .seconds(timeout))
-        client.acceptsEarlyAnswers = acceptEarlyAnswer
+        var client = UploadClient(transport: transport.transport(), timeouts: UploadTimeouts(idle: .seconds(timeout)))
+        client.responses.acceptsEarly = acceptEarlyAnswer
         return client
     }
 }

@@ -1,0 +1,112 @@
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOSSL
+import PostcardClient
+import PostcardForm
+
+#if canImport(Network)
+import Network
+#endif
+
+extension UploadError {
+    /// The error of an upload for an error of AsyncHTTPClient or the layers below it. A `FormError`, a `CancellationError`
+    /// and an ``UploadError`` pass unchanged. The errors of the form's own streams, which can be of any type, do not get
+    /// here.
+    static func mapping(_ error: any Error, of url: URL) -> any Error {
+        #if canImport(Network)
+        if let error = mappingNetworkFramework(error, of: url) { return error }
+        #endif
+        return switch error {
+        case let error as NIOConnectionError:
+            connectionFailed(to: url, reason(of: error), underlyingError: error)
+        case let error as HTTPClientError:
+            mapping(error, of: url)
+        case let error as IOError where error.isAboutConnecting:
+            connectionFailed(to: url, error.localizedReason, underlyingError: error)
+        case let error as IOError:
+            connectionLost(to: url, error.localizedReason, underlyingError: error)
+        case HTTPParserError.invalidEOFState:
+            connectionLost(to: url, "the response is cut off", underlyingError: error)
+        case let error as HTTPParserError:
+            connectionLost(to: url, "the response is not valid HTTP: \(error.debugDescription)", underlyingError: error)
+        case is ChannelError:
+            connectionLost(to: url, "it was closed", underlyingError: error)
+        case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError:
+            tls(with: url, reasonOfTLS(error), underlyingError: error)
+        case is UploadError, is FormError, is CancellationError:
+            error
+        default:
+            connectionLost(to: url, "\(error)", underlyingError: error)
+        }
+    }
+
+    /// The reason in a few words; the underlying error has all of BoringSSL's.
+    private static func reasonOfTLS(_ error: any Error) -> String {
+        "\(error)".contains("CERTIFICATE_VERIFY_FAILED")
+            ? "its certificate is not trusted" : "the TLS handshake failed; perhaps the server expects http://"
+    }
+
+    #if canImport(Network)
+    /// On Apple platforms the connections are Network.framework's, which has errors of its own.
+    private static func mappingNetworkFramework(_ error: any Error, of url: URL) -> UploadError? {
+        switch error {
+        case NWError.dns:
+            connectionFailed(to: url, "there is no such host", underlyingError: error)
+        case let error as HTTPClient.NWTLSError:
+            tls(with: url, error.description, underlyingError: error)
+        case let error as HTTPClient.NWPOSIXError:
+            switch error.errorCode {
+            case .ECONNREFUSED, .EHOSTUNREACH, .ENETUNREACH, .ENETDOWN, .EHOSTDOWN:
+                connectionFailed(to: url, error.description, underlyingError: error)
+            default:
+                connectionLost(to: url, error.description, underlyingError: error)
+            }
+        default:
+            nil
+        }
+    }
+    #endif
+
+    private static func mapping(_ error: HTTPClientError, of url: URL) -> any Error {
+        switch error {
+        case .connectTimeout, .getConnectionFromPoolTimeout, .tlsHandshakeTimeout, .httpProxyHandshakeTimeout,
+            .socksHandshakeTimeout:
+            timedOut(url, .connecting, after: nil, underlyingError: error)
+        case .readTimeout:
+            timedOut(url, .waiting, after: nil, underlyingError: error)
+        case .writeTimeout:
+            timedOut(url, .sending, after: nil, underlyingError: error)
+        case .cancelled:
+            CancellationError()
+        case .proxyAuthenticationRequired, .invalidProxyResponse:
+            connectionFailed(to: url, error.shortDescription, underlyingError: error)
+        case .remoteConnectionClosed:
+            connectionLost(to: url, "the server closed it", underlyingError: error)
+        default:
+            connectionLost(to: url, error.shortDescription, underlyingError: error)
+        }
+    }
+
+    private static func reason(of error: NIOConnectionError) -> String {
+        if let failure = error.connectionErrors.first {
+            return (failure.error as? IOError)?.localizedReason ?? "\(failure.error)"
+        }
+        return error.dnsAError == nil && error.dnsAAAAError == nil
+            ? "nothing is listening there" : "there is no such host"
+    }
+}
+
+extension IOError {
+    /// Whether it can only happen while connecting, when nothing was sent.
+    fileprivate var isAboutConnecting: Bool {
+        [ECONNREFUSED, EHOSTUNREACH, ENETUNREACH, EHOSTDOWN, ENETDOWN, EADDRNOTAVAIL].contains(errnoCode)
+    }
+
+    /// The system's description, such as "Connection refused".
+    fileprivate var localizedReason: String {
+        String(cString: strerror(errnoCode))
+    }
+}

@@ -1,0 +1,137 @@
+import PostcardForm
+import Synchronization
+
+/// Turns the bytes that a transport reports into the events of an upload, with the progress of each part.
+///
+/// Events of several tasks and threads become one sequence, no denser than a screen can use: the first step of an
+/// attempt, the end of each part and the last step are always reported, and any other step once the interval has
+/// passed. Events are put into a queue; the closures of the program run elsewhere.
+final class ProgressReporter: Sendable {
+    private let events: UploadEventQueue
+    private let interval: Duration
+    private let state = Mutex(State())
+
+    fileprivate struct State {
+        var attempt = 0
+        /// The whole body of the attempt.
+        var body: UploadBody?
+        /// Where the content of each part is; `nil` if that is found out while the body is read.
+        var contentRanges: [Range<Int64>]?
+        /// The most bytes of the body sent in the attempt: a redirect that sends the form again moves nothing back.
+        var bytesSent: Int64 = -1
+        var hasSentAll = false
+        var endedParts = 0
+        var meter = SpeedMeter()
+        var lastReport: ContinuousClock.Instant?
+        /// Whether the latest step came too soon after the one before to be reported.
+        var isWithheld = false
+    }
+
+    /// - Parameters:
+    ///   - events: Where the events are put.
+    ///   - interval: The minimum time between two steps.
+    init(to events: UploadEventQueue, interval: Duration) {
+        self.events = events
+        self.interval = interval
+    }
+
+    /// How often to call ``flush(at:)``.
+    var flushInterval: Duration { max(interval, .milliseconds(10)) }
+
+    /// Begins an attempt.
+    ///
+    /// - Parameters:
+    ///   - number: The number of the attempt, from 1.
+    ///   - body: Its whole body, of which requests may send slices.
+    ///   - resumes: Whether it resumes the attempt before, so that progress does not fall.
+    func beginAttempt(_ number: Int, of body: UploadBody?, resumes: Bool) {
+        state.withLock { state in
+            let bytesSent = resumes ? state.bytesSent : -1
+            state = State()
+            state.attempt = number
+            state.body = body
+            state.contentRanges = body?.layout.contentRanges
+            state.bytesSent = bytesSent
+        }
+    }
+
+    /// Reports that the upload waits for a network.
+    func waitForNetwork() {
+        events.put(.waitingForNetwork)
+    }
+
+    /// Records that bytes of a request's body were sent, and reports it if that advances the upload.
+    ///
+    /// - Parameters:
+    ///   - bytes: How many bytes of the request's body were sent.
+    ///   - sent: The request's body: the whole body, or a slice of it.
+    ///   - now: The current time.
+    func advance(to bytes: Int64, of sent: UploadBody, at now: ContinuousClock.Instant) {
+        state.withLock { state in
+            guard let body = state.body else { return }
+            let start = sent.layout.start
+            // The first request of a resumable upload sends nothing of the form, and an append says nothing yet.
+            if sent.layout.isSlice, bytes == 0, start > 0 || sent.contentLength == 0 { return }
+            let bytesSent = start + bytes
+            let hasSentAll = body.knownLength.map { bytesSent >= $0 } ?? false
+            guard bytesSent > state.bytesSent || (bytesSent == state.bytesSent && hasSentAll && !state.hasSentAll)
+            else { return }
+            state.bytesSent = bytesSent
+            state.hasSentAll = hasSentAll
+            state.meter.add(bytesSent, at: now)
+            let progress = state.progress(of: body)
+            let endsPart = state.countEndedParts(progress)
+            if hasSentAll || endsPart || state.lastReport == nil {
+                report(progress, &state, at: now, isMilestone: true)
+            } else if state.lastReport.map({ now - $0 >= interval }) ?? true {
+                report(progress, &state, at: now, isMilestone: false)
+            } else {
+                state.isWithheld = true
+            }
+        }
+    }
+
+    /// Reports a step that came too soon, once the interval has passed.
+    func flush(at now: ContinuousClock.Instant) {
+        state.withLock { state in
+            guard let lastReport = state.lastReport, now - lastReport >= interval else { return }
+            reportWithheld(&state, at: now)
+        }
+    }
+
+    /// Ends a request: reports a step that came too soon.
+    func endRequest(at now: ContinuousClock.Instant) {
+        state.withLock { reportWithheld(&$0, at: now) }
+    }
+
+    private func reportWithheld(_ state: inout State, at now: ContinuousClock.Instant) {
+        guard state.isWithheld, let body = state.body else { return }
+        report(state.progress(of: body), &state, at: now, isMilestone: false)
+    }
+
+    private func report(
+        _ progress: UploadProgress, _ state: inout State, at now: ContinuousClock.Instant, isMilestone: Bool
+    ) {
+        state.lastReport = now
+        state.isWithheld = false
+        events.put(.sending(progress), isReplaceable: !isMilestone)
+        if state.hasSentAll { events.put(.awaitingResponse(progress)) }
+    }
+}
+
+extension ProgressReporter.State {
+    fileprivate func progress(of body: UploadBody) -> UploadProgress {
+        UploadProgress(
+            attempt: attempt, bytesSent: max(bytesSent, 0), totalBytes: body.knownLength, parts: body.parts,
+            contentRanges: contentRanges ?? body.contentRanges, meter: meter)
+    }
+
+    /// Counts the parts that were sent to their end.
+    ///
+    /// - Returns: Whether there are more than at the step before.
+    fileprivate mutating func countEndedParts(_ progress: UploadProgress) -> Bool {
+        let before = endedParts
+        while endedParts < progress.contentRanges.count, progress.hasEnded(endedParts) { endedParts += 1 }
+        return endedParts > before
+    }
+}

@@ -1,0 +1,95 @@
+import Synchronization
+
+/// A limit on how many bytes per second are sent.
+///
+/// ```swift
+/// var client = UploadClient()
+/// client.network.rateLimit = RateLimit(bytesPerSecond: 250_000)
+/// ```
+///
+/// All uploads with the same limit share it: those of a client, of its copies, and of other clients that are given the
+/// same limit. To limit one upload alone, send it with a copy of the client that has a limit of its own.
+///
+/// It counts the bytes of request bodies, which are read no faster than they may be sent. They are sent in bursts of a
+/// twentieth of a second's worth, so that an upload waiting for its turn does not reach the idle timeout, unless a
+/// thousand of them share a limit.
+public final class RateLimit: Sendable {
+    /// The maximum number of bytes sent per second.
+    public let bytesPerSecond: Int
+
+    private let bucket: Mutex<TokenBucket>
+    private let now: @Sendable () -> Duration
+    private let sleep: @Sendable (Duration) async throws -> Void
+
+    /// Makes a limit.
+    ///
+    /// - Parameters:
+    ///   - bytesPerSecond: The maximum number of bytes per second; at least 1.
+    ///   - clock: The clock that measures the time. Defaults to `ContinuousClock`.
+    public init(bytesPerSecond: Int, clock: some Clock<Duration> = ContinuousClock()) {
+        self.bytesPerSecond = max(bytesPerSecond, 1)
+        bucket = Mutex(TokenBucket(bytesPerSecond: bytesPerSecond))
+        let start = clock.now
+        now = { start.duration(to: clock.now) }
+        sleep = { try await clock.sleep(until: start.advanced(by: $0), tolerance: .zero) }
+    }
+
+    /// Waits until bytes may be sent.
+    ///
+    /// - Returns: How many; at least one.
+    /// - Throws: `CancellationError`.
+    func allowance() async throws -> Int {
+        try Task.checkCancellation()
+        let now = now()
+        let (start, burst) = bucket.withLock { ($0.take(at: now), $0.burst) }
+        do {
+            if start > now { try await sleep(start) }
+        } catch {
+            giveBack(burst)
+            throw error
+        }
+        return burst
+    }
+
+    /// Gives back bytes that were allowed and not sent.
+    func giveBack(_ count: Int) {
+        bucket.withLock { $0.giveBack(count) }
+    }
+}
+
+/// Allows bytes to be sent, in bursts of a twentieth of a second's worth.
+///
+/// It keeps one moment: the one at which everything allowed so far has been paid for. Requests before that moment wait,
+/// first come, first served. Moments are counted from when the bucket was made.
+struct TokenBucket: Sendable {
+    /// The bytes of a burst. A twentieth of a second is short enough that a slow rate looks steady on the wire,
+    /// and long enough that waiting for it costs nothing.
+    let burst: Int
+
+    /// How long a burst pays for.
+    private let period: Duration
+    private let bytesPerSecond: Int
+    private var paidUntil = Duration.zero
+
+    init(bytesPerSecond: Int) {
+        self.bytesPerSecond = max(bytesPerSecond, 1)
+        burst = max(self.bytesPerSecond / 20, 1)
+        period = .seconds(1) * burst / self.bytesPerSecond
+    }
+
+    /// Takes a burst.
+    ///
+    /// - Parameter now: The current moment.
+    /// - Returns: When it may be sent; possibly in the past.
+    mutating func take(at now: Duration) -> Duration {
+        // After a late timer one burst is caught up, and no more: idle time is not saved.
+        let start = max(paidUntil, now - period)
+        paidUntil = start + period
+        return start
+    }
+
+    /// Gives back bytes that were not sent.
+    mutating func giveBack(_ count: Int) {
+        paidUntil -= .seconds(1) * count / bytesPerSecond
+    }
+}

@@ -1,0 +1,205 @@
+public import PostcardForm
+import Synchronization
+
+/// The body of a request: the bytes of a form, read no faster than the client's rate limit allows.
+///
+/// A transport makes a reader of it, sends the bytes, and reports how many were sent. Everything else that depends on
+/// the bytes, such as progress for each part and digests, is computed above the transport.
+public struct UploadBody: Sendable {
+    /// The layout of the form, or of the slice of it that is sent.
+    let layout: FormLayout
+    private(set) var rateLimit: RateLimit?
+    private(set) var digests: ContentDigests?
+
+    /// What readers find out about a body of unknown length; `nil` if the length is known.
+    private let findings: BodyFindings?
+
+    /// Makes a body.
+    ///
+    /// - Parameters:
+    ///   - layout: The layout of the form.
+    ///   - rateLimit: How fast its bytes may be read. Defaults to `nil`, no limit.
+    public init(_ layout: FormLayout, rateLimit: RateLimit? = nil) {
+        self.init(layout, rateLimit: rateLimit, digests: nil)
+    }
+
+    init(_ layout: FormLayout, rateLimit: RateLimit?, digests: ContentDigests?) {
+        self.layout = layout
+        self.rateLimit = rateLimit
+        self.digests = digests
+        findings = layout.contentLength == nil ? BodyFindings() : nil
+    }
+
+    /// The value of the request's `Content-Type` header field.
+    public var contentType: String { layout.contentType }
+
+    /// The number of bytes; `nil` if the form has a stream of unknown length.
+    public var contentLength: Int64? { layout.contentLength }
+
+    /// The parts of the form, in order.
+    public var parts: [PartLayout] { layout.parts }
+
+    /// Whether the bytes can be read more than once: `false` if a stream can be read only once.
+    public var isReplayable: Bool { layout.isReplayable }
+
+    /// Makes a reader, which begins at the first byte.
+    ///
+    /// - Throws: `FormError` if a file cannot be read or has changed, or a stream was read before.
+    public func reader() throws(FormError) -> UploadBodyReader {
+        try UploadBodyReader(self, findings)
+    }
+
+    /// Some bytes of the body as a body of their own.
+    ///
+    /// - Parameters:
+    ///   - range: Which bytes, counted from the start of the form. The length of the form must be known.
+    ///   - contentType: The value of `Content-Type`. Defaults to that of the form.
+    func slice(_ range: Range<Int64>, contentType: String? = nil) -> UploadBody {
+        // A slice without bytes neither waits for the rate limit nor starts the digests over.
+        UploadBody(
+            layout.slice(range, contentType: contentType), rateLimit: range.isEmpty ? nil : rateLimit,
+            digests: range.isEmpty ? nil : digests)
+    }
+
+    /// Reads the first bytes without a rate limit, so that digests include what an earlier process has sent.
+    func digest(first count: Int64) async throws {
+        guard digests != nil else { return }
+        var unlimited = slice(0..<count)
+        unlimited.rateLimit = nil
+        let reader = try unlimited.reader()
+        var buffer = [UInt8](repeating: 0, count: 256 << 10)
+        while try await reader.prepare() {
+            try Task.checkCancellation()
+            _ = try buffer.withUnsafeMutableBytes { try reader.read(into: $0) }
+        }
+    }
+
+    /// The number of bytes, if it is known by now: that of a stream is known once it was read to its end.
+    var knownLength: Int64? { contentLength ?? findings?.length }
+
+    /// Where the content of each part is in the whole form, as far as that is known by now.
+    var contentRanges: [Range<Int64>] { layout.contentRanges ?? findings?.contentRanges ?? [] }
+}
+
+/// What the latest reader has found out about a body of unknown length.
+final class BodyFindings: Sendable {
+    private let state = Mutex((contentRanges: [Range<Int64>](), length: Int64?.none))
+
+    var contentRanges: [Range<Int64>] { state.withLock { $0.contentRanges } }
+    var length: Int64? { state.withLock { $0.length } }
+
+    func note(_ contentRanges: [Range<Int64>], length: Int64?) {
+        state.withLock { $0 = (contentRanges, length) }
+    }
+}
+
+/// Reads the bytes of a request's body in order.
+///
+/// ```swift
+/// while try await reader.prepare() {
+///     let count = try reader.read(into: buffer)
+///     // send the first `count` bytes of `buffer`
+/// }
+/// ```
+///
+/// It belongs to one task at a time, and holds at most one open file and one chunk of a stream.
+public final class UploadBodyReader {
+    private let body: UploadBody
+    private let reader: FormReader
+    private let findings: BodyFindings?
+
+    /// How many bytes the rate limit allows to be read.
+    private var allowance = 0
+
+    /// Why the rate limit gave no allowance; the reader fails for good.
+    private var failure: (any Error)?
+
+    /// The number by which the digests know this reader.
+    private let number: Int
+
+    /// The part whose content is digested next.
+    private var partIndex = 0
+
+    init(_ body: UploadBody, _ findings: BodyFindings?) throws(FormError) {
+        reader = try body.layout.reader()
+        self.body = body
+        self.findings = findings
+        number = body.digests?.beginReader(at: body.layout.start) ?? 0
+        findings?.note([], length: nil)
+    }
+
+    deinit {
+        if allowance > 0 { body.rateLimit?.giveBack(allowance) }
+    }
+
+    /// The offset of the next byte.
+    public var position: Int64 { reader.position }
+
+    /// Whether the last byte has been read, as far as that is known: the end of a stream is known only after waiting
+    /// for it.
+    public var isAtEnd: Bool { reader.isAtEnd }
+
+    /// Whether the next bytes must be waited for: a stream has none ready, or the rate limit allows none yet.
+    /// ``read(into:)`` would give 0.
+    public var needsPreparation: Bool {
+        reader.needsPreparation || (body.rateLimit != nil && allowance == 0 && !reader.isAtEnd)
+    }
+
+    /// Waits until there are bytes to read.
+    ///
+    /// - Returns: `false` at the end of the body.
+    /// - Throws: `FormError`; a stream's own error unchanged; `CancellationError`. From then on the same at every call.
+    public func prepare() async throws -> Bool {
+        if let failure { throw failure }
+        guard try await reader.prepare() else { return false }
+        guard let rateLimit = body.rateLimit, allowance == 0 else { return true }
+        do {
+            allowance = try await rateLimit.allowance()
+            return true
+        } catch {
+            failure = error
+            throw error
+        }
+    }
+
+    /// Fills a buffer with the bytes that are ready.
+    ///
+    /// - Parameter buffer: Where the bytes are written.
+    /// - Returns: The number of bytes; 0 at the end of the body, and while ``needsPreparation`` is `true`.
+    /// - Throws: `FormError` if a file is gone, cannot be read, or has changed; from then on the same at every call.
+    public func read(into buffer: UnsafeMutableRawBufferPointer) throws(FormError) -> Int {
+        let count: Int
+        if body.rateLimit == nil {
+            count = try reader.read(into: buffer)
+        } else {
+            count = try reader.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(allowance)))
+            allowance -= count
+        }
+        if count > 0, body.digests != nil || findings != nil {
+            note(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+        }
+        return count
+    }
+
+    private func note(_ bytes: UnsafeRawBufferPointer) {
+        let ranges = reader.contentRanges
+        findings?.note(ranges, length: reader.isAtEnd ? position : nil)
+        guard let digests = body.digests else { return }
+        let start = position - Int64(bytes.count)
+        while partIndex < ranges.count {
+            let range = ranges[partIndex]
+            let content = max(range.lowerBound, start)..<max(min(range.upperBound, position), range.lowerBound, start)
+            if !content.isEmpty {
+                let begin = Int(clamping: content.lowerBound - start)
+                let end = Int(clamping: content.upperBound - start)
+                digests.digest(
+                    UnsafeRawBufferPointer(rebasing: bytes[begin..<end]), ofPart: partIndex,
+                    at: content.lowerBound - range.lowerBound, from: number)
+            }
+            // The content goes on with the next bytes, or may: that of a stream ends where the next part begins.
+            guard range.upperBound < position else { break }
+            partIndex += 1
+        }
+        if reader.isAtEnd, body.layout.reachesEnd { digests.endReader(number) }
+    }
+}

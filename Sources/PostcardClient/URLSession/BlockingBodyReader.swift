@@ -1,0 +1,156 @@
+import Dispatch
+import PostcardForm
+import Synchronization
+
+/// Reads a request's body from a thread that may block, and remembers why it could not.
+///
+/// URLSession reads a body from an `InputStream`, synchronously. If the form has streams of its own, which are
+/// asynchronous, the reading thread waits for a task.
+///
+/// URLSession may keep a stream long after its request is over. The files of the form are closed before that: at the end
+/// of the read in progress, or at once if there is none.
+final class BlockingBodyReader: Sendable {
+    private let state: Mutex<State>
+
+    private struct State {
+        /// `nil` while a thread reads, and after the end.
+        var reader: Held?
+        var activity = Activity.reading
+    }
+
+    /// Unchecked, because the reader is not Sendable: only the thread that calls ``read(into:)`` uses it, which takes it
+    /// out of the state meanwhile, and while that thread waits, the one task that it waits for. Once ``cancel()`` ends
+    /// the wait, the state is `ended` and the thread does not use the reader again.
+    private struct Held: @unchecked Sendable {
+        let reader: UploadBodyReader
+    }
+
+    private enum Activity {
+        case reading
+        /// A task waits for the next bytes, and signals when it has ended.
+        case preparing(Task<Void, Never>?, DispatchSemaphore)
+        /// The task has ended; whether there are more bytes.
+        case prepared(Bool)
+        /// There is nothing more to read: the body is over, or reading failed or was cancelled.
+        case ended((any Error)?)
+
+        var isEnded: Bool {
+            if case .ended = self { true } else { false }
+        }
+    }
+
+    /// - Throws: `FormError` if the body cannot be read, such as a stream that was read before.
+    init(_ body: UploadBody) throws(FormError) {
+        state = Mutex(State(reader: Held(reader: try body.reader())))
+    }
+
+    /// Why the body could not be read to its end.
+    var failure: (any Error)? {
+        state.withLock { if case .ended(let error) = $0.activity { error } else { nil } }
+    }
+
+    /// Fills a buffer, waiting for a stream if needed.
+    ///
+    /// - Returns: The number of bytes; 0 at the end of the body; `nil` if reading failed or was cancelled.
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
+        do {
+            guard let held = try takeReader() else { return 0 }
+            defer { putBack(held) }
+            let reader = held.reader
+            guard try isReadable(reader) else { return 0 }
+            return try reader.read(into: buffer)
+        } catch {
+            end(error)
+            return nil
+        }
+    }
+
+    /// Takes the reader out of the state for a read; `nil` if the body is over.
+    private func takeReader() throws -> Held? {
+        try state.withLock { state in
+            if case .ended(let error) = state.activity {
+                if let error { throw error }
+                return nil
+            }
+            // A second thread would get the bytes meant for the first.
+            guard let held = state.reader else { throw CancellationError() }
+            state.reader = nil
+            return held
+        }
+    }
+
+    private func putBack(_ held: Held) {
+        state.withLock { if !$0.activity.isEnded { $0.reader = held } }
+    }
+
+    /// Ends the reading, and the wait of a thread for bytes.
+    func cancel() {
+        let interrupted = state.withLock { state in
+            defer {
+                if !state.activity.isEnded { state.activity = .ended(CancellationError()) }
+                state.reader = nil
+            }
+            if case .preparing(let task, let semaphore) = state.activity { return (task, semaphore) as Waiting? }
+            return nil
+        }
+        interrupted?.task?.cancel()
+        interrupted?.semaphore.signal()
+    }
+
+    private typealias Waiting = (task: Task<Void, Never>?, semaphore: DispatchSemaphore)
+
+    /// Whether there are bytes, waiting for them if needed.
+    private func isReadable(_ reader: UploadBodyReader) throws -> Bool {
+        guard reader.needsPreparation else { return true }
+        // Only the task uses it until this thread has stopped waiting for the task.
+        nonisolated(unsafe) let reader = reader
+        return try waitForStream { try await reader.prepare() }
+    }
+
+    private func waitForStream(_ prepare: @escaping @Sendable () async throws -> Bool) throws -> Bool {
+        let semaphore = DispatchSemaphore(value: 0)
+        let isCancelled = state.withLock { state in
+            if state.activity.isEnded { return true }
+            state.activity = .preparing(nil, semaphore)
+            return false
+        }
+        if isCancelled { throw CancellationError() }
+        let task = Task { await self.run(prepare, signalling: semaphore) }
+        let isStillNeeded = state.withLock { state in
+            if case .preparing = state.activity { state.activity = .preparing(task, semaphore) }
+            return !state.activity.isEnded
+        }
+        if !isStillNeeded { task.cancel() }
+        semaphore.wait()
+        return try state.withLock { state in
+            switch state.activity {
+            case .prepared(let isReadable):
+                state.activity = isReadable ? .reading : .ended(nil)
+                return isReadable
+            case .ended(let error?):
+                throw error
+            case .ended(nil), .reading, .preparing:
+                return false
+            }
+        }
+    }
+
+    private func run(
+        _ prepare: @Sendable () async throws -> Bool, signalling semaphore: DispatchSemaphore
+    ) async {
+        do {
+            let isReadable = try await prepare()
+            state.withLock { if !$0.activity.isEnded { $0.activity = .prepared(isReadable) } }
+        } catch {
+            end(error)
+        }
+        semaphore.signal()
+    }
+
+    private func end(_ error: any Error) {
+        state.withLock { state in
+            if !state.activity.isEnded { state.activity = .ended(error) }
+            state.reader = nil
+        }
+    }
+}

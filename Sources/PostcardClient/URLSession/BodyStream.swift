@@ -1,0 +1,103 @@
+#if canImport(FoundationNetworking)
+import Foundation
+
+/// A request's body as the stream that URLSession on Linux reads, on the queue of its connection.
+///
+/// It reads nothing ahead and copies nothing: URLSession's own buffer is filled from the form's files.
+/// Apple's URLSession calls private methods of a stream that is not its own; there ``BoundBodyStream`` is used.
+final class BodyInputStream: InputStream {
+    private let reader: BlockingBodyReader?
+    private var status = Stream.Status.notOpen
+
+    /// - Parameter reader: The body; `nil` for a stream that fails when it is read.
+    init(_ reader: BlockingBodyReader?) {
+        self.reader = reader
+        super.init(data: Data())
+    }
+
+    override var streamStatus: Stream.Status { status }
+
+    // The transport knows the error. URLSession only has to know that there is one.
+    override var streamError: (any Error)? { nil }
+
+    override var hasBytesAvailable: Bool { status == .open }
+
+    override func open() {
+        status = .open
+    }
+
+    override func close() {
+        status = .closed
+    }
+
+    override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength length: Int) -> Int {
+        guard status == .open else { return status == .error ? -1 : 0 }
+        guard let count = reader?.read(into: UnsafeMutableRawBufferPointer(start: buffer, count: length)) else {
+            status = .error
+            return -1
+        }
+        if count == 0 { status = .atEnd }
+        return count
+    }
+
+    override func getBuffer(
+        _ buffer: UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>, length: UnsafeMutablePointer<Int>
+    ) -> Bool {
+        false
+    }
+}
+#else
+import Foundation
+
+/// A request's body as one end of a pair of bound streams. A thread fills the other end.
+enum BoundBodyStream {
+    /// How far the thread may be ahead of the connection, in bytes.
+    private static let bufferSize = 256 << 10
+
+    /// Starts to fill a stream.
+    ///
+    /// - Parameters:
+    ///   - reader: The body.
+    ///   - failed: Called if the body cannot be read to its end, with a closure that closes the stream. Call that closure
+    ///     after the connection was closed: before that, the body would look complete.
+    /// - Returns: The stream for URLSession.
+    static func make(
+        _ reader: BlockingBodyReader, failed: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
+    ) -> InputStream? {
+        var input: InputStream?
+        var output: OutputStream?
+        Stream.getBoundStreams(withBufferSize: bufferSize, inputStream: &input, outputStream: &output)
+        guard let input, let output else { return nil }
+        // From here on only the thread uses this end, and after the thread only what closes it.
+        nonisolated(unsafe) let writing = output
+        let thread = Thread {
+            writing.open()
+            if fill(writing, from: reader) {
+                writing.close()
+            } else {
+                failed { writing.close() }
+            }
+        }
+        thread.name = "Postcard body"
+        thread.start()
+        return input
+    }
+
+    /// Writes the body, and returns whether it was read to its end. If the connection closed the other end, the result
+    /// does not matter.
+    private static func fill(_ output: OutputStream, from reader: BlockingBodyReader) -> Bool {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bufferSize / 2, alignment: 16)
+        defer { buffer.deallocate() }
+        while let count = reader.read(into: buffer) {
+            if count == 0 { return true }
+            var written = 0
+            while written < count, let start = buffer.baseAddress?.assumingMemoryBound(to: UInt8.self) {
+                let more = output.write(start + written, maxLength: count - written)
+                guard more > 0 else { return true }
+                written += more
+            }
+        }
+        return false
+    }
+}
+#endif

@@ -1,0 +1,119 @@
+import HTTPTypes
+import PostcardForm
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Whether an upload follows redirects.
+///
+/// - A 307 or 308 sends the form again to the other place, unless the form has a stream that can be read only once.
+/// - A 303 requests the other place with GET, without the form, which the server has by then (RFC 9110 §15.4.4).
+/// - A 301 or 302 fails the upload as refused: RFC 9110 §15.4.2 lets clients turn a POST into a GET, and the form would
+///   be lost silently.
+///
+/// Another origin gets only the header fields that describe what is sent and what is accepted, and the
+/// `Idempotency-Key`; interceptors are not called for it. A redirect from `https` to `http` is not followed.
+public enum RedirectPolicy: Sendable, Hashable {
+    /// No redirect is followed: each is a refusal like any other.
+    case never
+    /// Up to this many redirects are followed in a row.
+    case follow(maximum: Int)
+}
+
+/// Follows the redirects of one request.
+struct RedirectFollower: Sendable {
+    /// The request to send now.
+    private(set) var request: UploadRequest
+
+    /// Whether a server has said that it has the form, and where to find the result.
+    private(set) var isAccepted = false
+
+    /// Whether a redirect has led to another origin than the caller's.
+    private(set) var hasLeftOrigin = false
+
+    private let policy: RedirectPolicy
+    private var count = 0
+
+    init(_ request: UploadRequest, policy: RedirectPolicy) {
+        self.request = request
+        self.policy = policy
+    }
+
+    /// Makes the request that a response redirects to the current one.
+    ///
+    /// - Throws: ``UploadError`` with the code ``UploadError/Code/refused`` if the response is no redirect, or one that
+    ///   is not followed.
+    mutating func follow(_ response: UploadResponse) throws(UploadError) {
+        guard (300..<400).contains(response.status.code), let location = response.headerFields[.location] else {
+            var error = UploadError.refused(response, by: request.url)
+            error.delivery = response.delivery(of: request.body)
+            throw error
+        }
+        func refused(_ reason: String) -> UploadError {
+            .refused(response, by: request.url, redirectingTo: location, reason)
+        }
+        guard [301, 302, 303, 307, 308].contains(response.status.code) else {
+            throw refused("This status is not followed. Send the form there if that is right.")
+        }
+        guard case .follow(let maximum) = policy else {
+            throw refused("Redirects are not followed. Send the form there if that is right.")
+        }
+        if let unfollowed = Self.unfollowed[response.status.code] { throw refused(unfollowed) }
+        guard count < maximum else {
+            throw refused("\(count) redirects were followed before it, and no more are.")
+        }
+        guard let url = URL(string: location, relativeTo: request.url)?.absoluteURL else {
+            throw refused("That is not a web address.")
+        }
+        if request.url.scheme?.lowercased() == "https", url.scheme?.lowercased() == "http" {
+            throw refused("Nothing was sent there, because that address is not encrypted.")
+        }
+        let isSeeOther = response.status.code == 303
+        if !isSeeOther, request.body?.isReplayable == false {
+            throw refused("The form was not sent there, because it has a stream that can be read only once.")
+        }
+        let isElsewhere = !url.hasOrigin(of: request.url)
+        do throws(UploadError) {
+            request = try UploadRequest(
+                url: url, method: isSeeOther ? .get : request.method,
+                headerFields: isElsewhere ? request.headerFields.harmless : request.headerFields,
+                body: isSeeOther ? nil : request.body, maximumResponseBytes: request.maximumResponseBytes)
+        } catch {
+            throw refused("That is not a web address.")
+        }
+        count += 1
+        isAccepted = isAccepted || isSeeOther
+        hasLeftOrigin = hasLeftOrigin || isElsewhere
+    }
+
+    private static let unfollowed = [
+        301: "Some clients would follow it with a GET, without the form, so it was not followed. Send the form to "
+            + "that address, or have the server respond with 308.",
+        302: "Some clients would follow it with a GET, without the form, so it was not followed. Send the form to "
+            + "that address, or have the server respond with 307, or with 303 if it has the form.",
+    ]
+}
+
+extension URL {
+    /// Whether scheme, host and port are another URL's (RFC 6454 §4).
+    func hasOrigin(of other: URL) -> Bool {
+        scheme?.lowercased() == other.scheme?.lowercased() && address.lowercased() == other.address.lowercased()
+    }
+}
+
+extension HTTPFields {
+    /// The fields that are safe to send to another origin: what is sent, what is accepted, and the `Idempotency-Key`,
+    /// which identifies this upload and no person.
+    var harmless: HTTPFields {
+        filter { Self.harmlessNames.contains($0.name.canonicalName) }
+    }
+
+    private static let harmlessNames: Set<String> = [
+        "accept", "accept-language", "content-digest", "content-encoding", "content-language", "content-type", "expect",
+        "idempotency-key", "repr-digest", "upload-complete", "upload-draft-interop-version", "upload-incomplete",
+        "upload-length", "upload-offset", "user-agent",
+    ]
+}

@@ -1,0 +1,122 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The timeouts of one request, as a value: it is told what happened and what time it is, and says when to check
+/// again, or that time has run out.
+struct RequestTimeouts: Sendable {
+    typealias Instant = ContinuousClock.Instant
+
+    /// How long to wait for what; `nil` means no limit.
+    struct Limits: Sendable {
+        /// How long no byte may move.
+        var idle: Duration?
+        /// How long connecting may take.
+        var connect: Duration?
+        /// How long a whole response may take, counted from the end of the body.
+        var response: Duration?
+        /// How long the upload as a whole may take, and when that time is over.
+        var total: (duration: Duration, deadline: Instant)?
+    }
+
+    /// What a check finds.
+    enum Verdict {
+        /// Time has not run out. When to check again; `nil` means never.
+        case checkAgain(at: Instant?)
+        /// Time has run out: ``UploadError`` with code ``UploadError/Code/timedOut``,
+        /// ``UploadError/Code/connectTimedOut`` or ``UploadError/Code/deadlinePassed``.
+        case expired(UploadError)
+    }
+
+    private let url: URL
+    private let limits: Limits
+    private let start: Instant
+    private var lastMove: Instant
+    private var phase: UploadError.Phase
+    private var isWaitingForNetwork = false
+
+    /// When the time for the response began: at the end of the body, or at its last move if the response began before
+    /// that. `nil` before.
+    private var responseStart: Instant?
+
+    /// The most bytes of the body reported as sent; `nil` before the connection is made.
+    private(set) var bytesSent: Int64?
+
+    /// Whether the whole body was reported as sent.
+    private(set) var hasSentAll = false
+
+    /// - Parameters:
+    ///   - url: The URL of the request, for errors.
+    ///   - hasBody: Whether the request has a body. Without one, no event says when the connection is made.
+    ///   - limits: How long to wait for what.
+    ///   - now: The current time.
+    init(_ url: URL, hasBody: Bool, limits: Limits, at now: Instant) {
+        self.url = url
+        self.limits = limits
+        start = now
+        lastMove = now
+        phase = hasBody ? .connecting : .waiting
+        responseStart = hasBody ? nil : now
+    }
+
+    /// Records an event.
+    ///
+    /// - Parameters:
+    ///   - event: What the transport reports.
+    ///   - bodyLength: The length of the body, if it is known by now.
+    ///   - now: The current time.
+    /// - Returns: Whether the event is news: progress never falls, and nothing is reported twice.
+    mutating func note(_ event: TransportEvent, bodyLength: Int64?, at now: Instant) -> Bool {
+        lastMove = now
+        isWaitingForNetwork = false
+        switch event {
+        case .waitingForNetwork:
+            isWaitingForNetwork = true
+        case .sent(let bytes):
+            let isAll = bodyLength.map { bytes >= $0 } ?? false
+            let before = bytesSent ?? -1
+            guard bytes > before || (bytes == before && isAll && !hasSentAll) else { return false }
+            bytesSent = bytes
+            hasSentAll = isAll
+            if isAll || phase == .receiving { responseStart = now }
+            if phase != .receiving { phase = isAll ? .waiting : .sending }
+        case .received:
+            phase = .receiving
+            if responseStart == nil { responseStart = now }
+        }
+        return true
+    }
+
+    /// Checks whether time has run out.
+    func check(at now: Instant) -> Verdict {
+        guard let expiry = earliestExpiry else {
+            // As soon as there is a network, a limit may be due after its full length.
+            return .checkAgain(
+                at: [limits.idle, limits.connect, limits.response].compactMap(\.self).min().map(now.advanced))
+        }
+        guard now < expiry.time else { return .expired(expiry.error) }
+        // If the body ends right now, the time for the response may be over before what is waited for now.
+        return .checkAgain(at: [expiry.time, limits.response.map(now.advanced)].compactMap(\.self).min())
+    }
+
+    /// The first limit to be over if nothing moves until then, and its error.
+    private var earliestExpiry: (time: Instant, error: UploadError)? {
+        var expiries: [(time: Instant, error: UploadError)] = []
+        if let total = limits.total {
+            expiries.append((total.deadline, .deadlinePassed(url, phase, after: total.duration)))
+        }
+        if !isWaitingForNetwork {
+            if let limit = limits.connect, phase == .connecting {
+                expiries.append((start.advanced(by: limit), .timedOut(url, .connecting, after: limit)))
+            } else if let limit = limits.idle {
+                expiries.append((lastMove.advanced(by: limit), .timedOut(url, phase, after: limit)))
+            }
+            if let limit = limits.response, let responseStart {
+                expiries.append((responseStart.advanced(by: limit), .responseTimedOut(url, phase, after: limit)))
+            }
+        }
+        return expiries.min { $0.time < $1.time }
+    }
+}

@@ -1,0 +1,194 @@
+import HTTPTypes
+import PostcardForm
+import Synchronization
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Sends requests for one attempt: applies timeouts, reports progress, and follows redirects.
+struct UploadExchange: Sendable {
+    let client: UploadClient
+    let limits: RequestTimeouts.Limits
+    let attempt: Int
+    let acceptsEarlyResponses: Bool
+    let log: UploadLog
+    let progress: ProgressReporter?
+
+    /// Sends a request and follows its redirects.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - acceptedStatuses: The statuses of success; all others are redirects or refusals.
+    ///   - isSecret: Whether the path of the URL must not be logged, because knowing it gives access to the upload.
+    /// - Returns: The response, and the URL that it came from.
+    func response(
+        to request: UploadRequest, accepting acceptedStatuses: Set<Int>, isSecret: Bool = false
+    ) async throws -> (response: UploadResponse, url: URL) {
+        var redirects = RedirectFollower(request, policy: client.redirects)
+        var bytesSent: Int64 = 0
+        while true {
+            let request = redirects.request
+            log.sending(request, attempt: attempt, isSecret: isSecret)
+            do {
+                var response = try await send(request)
+                log.responded(response)
+                // A 303 does not send the form again: it says as much as a success.
+                let isSuccess = acceptedStatuses.contains(response.status.code) || response.status.code == 303
+                if isSuccess, response.isEarly, !acceptsEarlyResponses {
+                    throw UploadError.earlyResponse(response, by: request.url, of: request.body?.contentLength)
+                }
+                bytesSent = max(bytesSent, response.bytesSent)
+                response.bytesSent = bytesSent
+                if acceptedStatuses.contains(response.status.code) { return (response, request.url) }
+                try redirects.follow(response)
+            } catch var error as UploadError {
+                // After a 303 the server has the form, whatever becomes of the page that it points to.
+                if redirects.isAccepted { error.delivery = .accepted }
+                error.hasLeftOrigin = redirects.hasLeftOrigin
+                throw error
+            }
+        }
+    }
+}
+
+// MARK: - One request
+
+extension UploadExchange {
+    /// Sends a request without following redirects.
+    private func send(_ request: UploadRequest) async throws -> UploadResponse {
+        let monitor = RequestMonitor(request, limits: limits, progress: progress)
+        var response: UploadResponse
+        do {
+            response = try await transmit(request, watchedBy: monitor)
+        } catch {
+            try Task.checkCancellation()
+            if let error = error as? FormError { throw UploadError.form(error) }
+            guard var error = error as? UploadError else { throw error }
+            // A body that was not sent to its end is not a form to any server.
+            if error.delivery == .responseLost, !monitor.hasSentAll { error.delivery = .neverArrived }
+            throw error
+        }
+        response.bytesSent = monitor.bytesSent
+        response.isEarly = monitor.isCutShort
+        return response
+    }
+
+    /// Has the transport send a request, and cancels it when its time has run out.
+    private func transmit(
+        _ request: UploadRequest, watchedBy monitor: RequestMonitor
+    ) async throws -> UploadResponse {
+        var request = request
+        request.networks = client.network.allowed
+        // A task of its own, which the timer can cancel. It does not outlive this call.
+        let task = Task { [transport = client.transport, request] in
+            let response = try await transport.send(request) { monitor.note($0) }
+            guard response.status == .expectationFailed, request.headerFields[.expect] != nil,
+                request.body?.isReplayable ?? true
+            else { return response }
+            // The server cannot meet the expectation (RFC 9110 §10.1.1 and §15.5.18): the request is sent without it.
+            var plainRequest = request
+            plainRequest.headerFields[.expect] = nil
+            return try await transport.send(plainRequest) { monitor.note($0) }
+        }
+        let callback: SharedTimer.Callback = { now in
+            switch monitor.check(at: now) {
+            case .checkAgain(let time):
+                return time
+            case .expired:
+                // In a task, because it calls the cancellation handlers of transports and streams.
+                Task { task.cancel() }
+                return nil
+            }
+        }
+        let timer = callback(.now).map { SharedTimer.shared.add(at: $0, callback) }
+        defer {
+            if let timer { SharedTimer.shared.remove(timer) }
+            monitor.end()
+        }
+        do {
+            return try await withTaskCancellationHandler {
+                try await task.value
+            } onCancel: {
+                task.cancel()
+            }
+        } catch {
+            throw monitor.expired ?? error
+        }
+    }
+}
+
+/// What a transport has reported about one request.
+private final class RequestMonitor: Sendable {
+    private let body: UploadBody?
+    private let progress: ProgressReporter?
+    private let state: Mutex<State>
+
+    private struct State {
+        var timeouts: RequestTimeouts
+        /// Why the request was cancelled, if its time has run out.
+        var expired: UploadError?
+        /// Whether the request is over. What a transport reports then, such as a chunk in flight, is too late.
+        var isOver = false
+    }
+
+    init(_ request: UploadRequest, limits: RequestTimeouts.Limits, progress: ProgressReporter?) {
+        body = request.body
+        self.progress = progress
+        state = Mutex(
+            State(timeouts: RequestTimeouts(request.url, hasBody: body != nil, limits: limits, at: .now)))
+    }
+
+    var bytesSent: Int64 { state.withLock { $0.timeouts.bytesSent ?? 0 } }
+
+    var hasSentAll: Bool { state.withLock { $0.timeouts.hasSentAll } }
+
+    /// Whether some of the body was never sent. Unknown, and `false`, for a transport that reports nothing.
+    var isCutShort: Bool {
+        let length = body?.contentLength
+        return state.withLock { $0.timeouts.bytesSent != nil && !$0.timeouts.hasSentAll && length != 0 }
+    }
+
+    var expired: UploadError? { state.withLock { $0.expired } }
+
+    func note(_ event: TransportEvent) {
+        let length = body?.knownLength
+        state.withLock { state in
+            let now = ContinuousClock.now
+            guard !state.isOver, state.timeouts.note(event, bodyLength: length, at: now) else { return }
+            // Under the lock, so that nothing is reported after ``end()``.
+            switch event {
+            case .waitingForNetwork: progress?.waitForNetwork()
+            case .sent(let bytes): if let body { progress?.advance(to: bytes, of: body, at: now) }
+            case .received: break
+            }
+        }
+    }
+
+    /// Checks whether time has run out, and reports progress that is due.
+    func check(at now: ContinuousClock.Instant) -> RequestTimeouts.Verdict {
+        state.withLock { state in
+            guard !state.isOver else { return .checkAgain(at: nil) }
+            progress?.flush(at: now)
+            switch state.timeouts.check(at: now) {
+            case .checkAgain(let time):
+                let flush = progress.map { now.advanced(by: $0.flushInterval) }
+                return .checkAgain(at: [time, flush].compactMap(\.self).min())
+            case .expired(let error):
+                state.expired = error
+                state.isOver = true
+                return .expired(error)
+            }
+        }
+    }
+
+    /// Ends the request: nothing is reported after this returns.
+    func end() {
+        state.withLock { state in
+            state.isOver = true
+            progress?.endRequest(at: .now)
+        }
+    }
+}

@@ -1,0 +1,66 @@
+import Foundation
+import PostcardClient
+import PostcardForm
+import Testing
+
+@Suite(.timeLimit(.minutes(10))) struct CancellationTests {
+    /// One reading of a stream, over when nobody holds it any more.
+    private final class Reading: Sendable {
+        let chunk = Data(count: 10_000)
+        private let onEnd: @Sendable () -> Void
+
+        init(onEnd: @escaping @Sendable () -> Void) {
+            self.onEnd = onEnd
+        }
+
+        deinit {
+            onEnd()
+        }
+    }
+
+    /// Not by URLSession, which on Linux lets go of a body's stream when it likes.
+    @Test func `a cancelled upload closes its connection and lets go of the form's stream`() async throws {
+        let (ended, end) = AsyncStream.makeStream(of: Void.self)
+        let (closed, close) = AsyncStream.makeStream(of: Void.self)
+        let (begun, begin) = AsyncStream.makeStream(of: Void.self)
+        var form = MultipartForm()
+        form.append(
+            FormStream(length: nil) {
+                let reading = Reading { end.finish() }
+                return AsyncStream { reading.chunk }
+            }, named: "endless", filename: "endless.bin")
+        let sent = form
+        try await RawServer.run { connection in
+            guard try await connection.readHead() != nil else { return }
+            begin.finish()
+            _ = try? await connection.readToEnd()
+            close.finish()
+        } while: { server in
+            let upload = Task {
+                try await UploadClient(transport: Carrier.asyncHTTP.transport()).upload(sent, to: server.url)
+            }
+            for await _ in begun {}
+            upload.cancel()
+            await #expect(throws: CancellationError.self) { try await upload.value }
+            for await _ in closed {}
+            for await _ in ended {}
+        }
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `an upload that waits for its next attempt can be cancelled`(carrier: Carrier) async throws {
+        try await Answers.run([("503 Service Unavailable", ["Retry-After": "100"]), ("201 Created", [:])]) { server in
+            let client = UploadClient(transport: carrier.transport(), retry: RetryPolicy(maximumAttempts: 2))
+            let (waiting, wait) = AsyncStream.makeStream(of: Void.self)
+            let upload = Task {
+                for try await event in client.events(of: MultipartForm(), to: server.url) {
+                    if case .retrying = event { wait.finish() }
+                }
+            }
+            for await _ in waiting {}
+            upload.cancel()
+            await #expect(throws: CancellationError.self) { try await upload.value }
+            #expect(server.requests.heads.count == 1)
+        }
+    }
+}

@@ -1,0 +1,325 @@
+import Foundation
+import HTTPTypes
+import Observation
+import PostcardAsyncHTTP
+import PostcardClient
+import PostcardForm
+import PostcardTestSupport
+import Synchronization
+import Testing
+
+@testable import PostcardQueue
+
+/// Uploads that are sent in this process.
+@Suite(.timeLimit(.minutes(10))) struct LocalSenderTests {
+    private static var client: UploadClient { UploadClient(transport: AsyncHTTPTransport()) }
+
+    /// The values of the field `name` in the server's records, oldest first.
+    private static func received(by server: ReceivingServer) async throws -> [String] {
+        struct Listing: Decodable {
+            struct Record: Decodable {
+                struct Field: Decodable { let value: String }
+                let fields: [Field]
+            }
+            let uploads: [Record]
+        }
+        let ending = try await Program.run("curl", ["-s", server.uploads.absoluteString + "?limit=1000"])
+        return try JSONDecoder().decode(Listing.self, from: ending.output).uploads.reversed().flatMap {
+            $0.fields.map(\.value)
+        }
+    }
+
+    @Test func `uploads are sent in order, and their bodies are removed`() async throws {
+        let folder = try TemporaryFolder()
+        let queue = try UploadQueue(directory: folder.url.appending(path: "queue"))
+        let server = try await ReceivingServer()
+        let file = try folder.file("a.jpg", size: 300_000)
+        for index in 0..<5 {
+            try await queue.enqueue(QueuedForms.form("\(index)", file), to: server.uploads)
+        }
+        try FileManager.default.removeItem(at: file)
+        var options = QueueOptions.draining
+        options.concurrency = 1
+        try await queue.run(Self.client, options: options)
+        let uploads = try queue.uploads()
+        for upload in uploads {
+            guard case .done(let response) = upload.state else { Issue.record("\(upload.state)"); continue }
+            #expect(response.status == 201)
+            #expect(upload.bytesSent == upload.totalBytes && upload.attempts == 1)
+        }
+        #expect(try await Self.received(by: server) == ["0", "1", "2", "3", "4"])
+        let bodies = folder.url.appending(path: "queue/bodies").path
+        #expect(try FileManager.default.contentsOfDirectory(atPath: bodies).isEmpty)
+        #expect(try await server.end().records.count == 5)
+    }
+
+    @Test func `uploads with a higher priority are sent first, and groups in their order`() async throws {
+        let folder = try TemporaryFolder()
+        let queue = try UploadQueue(directory: folder.url)
+        let server = try await ReceivingServer()
+        try await queue.enqueue(QueuedForms.form("a"), to: server.uploads)
+        try await queue.enqueue(QueuedForms.form("g1"), to: server.uploads, conditions: UploadConditions(group: "g"))
+        try await queue.enqueue(
+            QueuedForms.form("g2"), to: server.uploads, conditions: UploadConditions(priority: 8, group: "g"))
+        try await queue.enqueue(QueuedForms.form("high"), to: server.uploads, conditions: UploadConditions(priority: 1))
+        try await queue.enqueue(QueuedForms.form("b"), to: server.uploads)
+        var options = QueueOptions.draining
+        options.concurrency = 1
+        try await queue.run(Self.client, options: options)
+        #expect(try await Self.received(by: server) == ["high", "a", "g1", "g2", "b"])
+    }
+
+    @Test func `an upload is sent when its time has come, and not before`() async throws {
+        let folder = try TemporaryFolder()
+        let queue = try UploadQueue(directory: folder.url)
+        let server = try await ReceivingServer()
+        let clock = SteppedClock()
+        let tomorrow = try await queue.enqueue(
+            QueuedForms.form("tomorrow"), to: server.uploads,
+            conditions: UploadConditions(notBefore: clock.date.addingTimeInterval(86_400), priority: 9))
+        let soon = try await queue.enqueue(
+            QueuedForms.form("soon"), to: server.uploads,
+            conditions: UploadConditions(notBefore: clock.date.addingTimeInterval(60), priority: 9))
+        let now = try await queue.enqueue(QueuedForms.form("now"), to: server.uploads)
+        let running = Task {
+            try await queue.run(Self.client, options: QueueOptions(pollInterval: nil), time: clock.time)
+        }
+        try await queue.wait { $0[now]?.isDone == true }
+        #expect(try [tomorrow, soon].allSatisfy { try queue.upload($0)?.state == .waiting })
+        await clock.waitForSleeper()
+        clock.advance(by: .seconds(61))
+        try await queue.wait { $0[soon]?.isDone == true }
+        running.cancel()
+        await #expect(throws: CancellationError.self) { try await running.value }
+        let late = try #require(try queue.upload(tomorrow))
+        #expect(late.state == .waiting && late.attempts == 0)
+        #expect(try await Self.received(by: server) == ["now", "soon"])
+    }
+
+    @Test func `an upload waits for a network that is not metered`() async throws {
+        let folder = try TemporaryFolder()
+        let queue = try UploadQueue(directory: folder.url)
+        let server = try await ReceivingServer()
+        let id = try await queue.enqueue(
+            QueuedForms.form("photos"), to: server.uploads, conditions: UploadConditions(networks: .unmetered))
+        var options = QueueOptions.draining
+        for path in [nil, NetworkPath(isExpensive: true), NetworkPath(isConstrained: true)] {
+            options.networkPath = { path }
+            try await queue.run(Self.client, options: options)
+            #expect(try queue.upload(id)?.state == .waiting)
+        }
+        options.networkPath = { NetworkPath() }
+        try await queue.run(Self.client, options: options)
+        #expect(try queue.upload(id)?.state.name == "done")
+    }
+
+    @Test func `an upload is retried only if its failure may pass, and keeps the reason`() async throws {
+        let folder = try TemporaryFolder()
+        let queue = try UploadQueue(directory: folder.url.appending(path: "queue"))
+        let closed = try #require(URL(string: "http://127.0.0.1:1/uploads"))
+        let server = try await ReceivingServer("--max-file", "1kB")
+        let file = try folder.file("a.jpg", size: 100_000)
+        let unreached = try await queue.enqueue(QueuedForms.form("unreached"), to: closed)
+        let tooLarge = try await queue.enqueue(QueuedForms.form("large", file), to: server.uploads)
+        let bodies = folder.url.appending(path: "queue/bodies")
+        let known = try Set(FileManager.default.contentsOfDirectory(atPath: bodies.path))
+        let removed = try await queue.enqueue(QueuedForms.form("removed", file), to: server.uploads)
+        let changed = try await queue.enqueue(QueuedForms.form("changed", file), to: server.uploads)
+        let new = try Set(FileManager.default.contentsOfDirectory(atPath: bodies.path)).subtracting(known).sorted()
+        try FileManager.default.removeItem(at: bodies.appending(path: new[0]))
+        try Data(repeating: 2, count: 101).write(to: bodies.appending(path: new[1]))
+        try await queue.run(Self.client, options: QueueOptions.draining)
+        for (id, attempts, reason) in [
+            (unreached, 5, "127.0.0.1:1"), (tooLarge, 1, "413"), (removed, 1, "Enqueue it again"),
+            (changed, 1, "Enqueue it again"),
+        ] {
+            let upload = try #require(try queue.upload(id))
+            guard case .failed(let because) = upload.state else { Issue.record("\(upload.state)"); continue }
+            #expect(because.contains(reason))
+            #expect(upload.attempts == attempts)
+        }
+        #expect(try await server.end().records.isEmpty)
+    }
+
+    @Test func `an upload fails if the server accepts it before it has read the form`() async throws {
+        let folder = try TemporaryFolder()
+        let queue = try UploadQueue(directory: folder.url.appending(path: "queue"))
+        let server = try await ReceivingServer()
+        let file = try folder.file("a.jpg", size: 8 << 20)
+        let early = Fault.earlyAnswer(Fault.Answer(200, body: "ok"), atByte: 100_000, .reading)
+        try await FaultProxy.run([early, early], before: server.url) { proxy in
+            let id = try await queue.enqueue(QueuedForms.form("early", file), to: proxy.uploads)
+            var options = QueueOptions.draining
+            options.resumption = nil
+            // A retry by hand fails as well: no attempt can have delivered the form.
+            for attempt in 1...2 {
+                try await queue.run(Self.client, options: options)
+                let upload = try #require(try queue.upload(id))
+                guard case .failed(let reason) = upload.state else { Issue.record("\(upload.state)"); return }
+                #expect(reason.contains("before it had the whole form") && upload.attempts == attempt)
+                try queue.retry(id)
+            }
+            try await queue.run(Self.client, options: options)
+            #expect(try queue.upload(id)?.state.name == "done")
+        }
+        #expect(try await server.end().records.count == 1)
+    }
+
+    @Test func `after a lost response, the server may respond before it has read the form again`() async throws {
+        let folder = try TemporaryFolder()
+        let queue = try UploadQueue(directory: folder.url.appending(path: "queue"))
+        let server = try await ReceivingServer()
+        let file = try folder.file("a.jpg", size: 8 << 20)
+        let replay = Fault.earlyAnswer(Fault.Answer(201, body: "known"), atByte: 100_000, .reading)
+        try await FaultProxy.run([.answerLost, replay], before: server.url) { proxy in
+            let id = try await queue.enqueue(QueuedForms.form("lost", file), to: proxy.uploads)
+            var options = QueueOptions.draining
+            options.resumption = nil
+            try await queue.run(Self.client, options: options)
+            let upload = try #require(try queue.upload(id))
+            guard case .done(let response) = upload.state else { Issue.record("\(upload.state)"); return }
+            #expect(response.body == Data("known".utf8) && upload.attempts == 2)
+        }
+        #expect(try await server.end().records.count == 1)
+    }
+
+    @Test func `a failed upload holds back its group until it is cancelled`() async throws {
+        let folder = try TemporaryFolder()
+        let queue = try UploadQueue(directory: folder.url)
+        let server = try await ReceivingServer()
+        let refused = try #require(URL(string: server.url.absoluteString + "/nowhere"))
+        let first = try await queue.enqueue(
+            QueuedForms.form("1"), to: refused, conditions: UploadConditions(group: "g"))
+        let second = try await queue.enqueue(
+            QueuedForms.form("2"), to: server.uploads, conditions: UploadConditions(group: "g"))
+        try await queue.run(Self.client, options: QueueOptions.draining)
+        #expect(try queue.upload(first)?.state.name == "failed")
+        #expect(try queue.upload(second)?.state == .waiting)
+        try queue.cancel(first)
+        try await queue.run(Self.client, options: QueueOptions.draining)
+        #expect(try queue.upload(second)?.state.name == "done")
+    }
+
+    @Test func `an upload stops when it is cancelled, and goes back into the queue when the run is`() async throws {
+        let folder = try TemporaryFolder()
+        let queue = try UploadQueue(directory: folder.url)
+        let server = try await ReceivingServer()
+        let file = try folder.file("a.jpg", size: 3_000_000)
+        try await FaultProxy.run(before: server.url) { _ in
+            .stall(atByte: 1)
+        } while: { proxy in
+            let cancelled = try await queue.enqueue(QueuedForms.form("1", file), to: proxy.uploads)
+            let interrupted = try await queue.enqueue(QueuedForms.form("2", file), to: proxy.uploads)
+            let running = Task { try await queue.run(Self.client) }
+            for try await uploads in queue.updates()
+            where uploads.allSatisfy({ $0.state == .sending && $0.bytesSent > 0 }) { break }
+            try queue.cancel(cancelled)
+            try await queue.wait { $0[cancelled] == .cancelled }
+            running.cancel()
+            await #expect(throws: CancellationError.self) { try await running.value }
+            #expect(try queue.upload(cancelled)?.state == .cancelled)
+            #expect(try queue.upload(interrupted)?.state == .waiting)
+        }
+        #expect(try await server.end().records.isEmpty)
+    }
+
+    @Test func `only one run at a time can send from a queue`() async throws {
+        let folder = try TemporaryFolder()
+        let queue = try UploadQueue(directory: folder.url)
+        let other = try UploadQueue(directory: folder.url)
+        let error = await #expect(throws: UploadQueueError.self) {
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for queue in [queue, other] { group.addTask { try await queue.run(Self.client) } }
+                try await group.next()
+            }
+        }
+        #expect(error?.code == .inUse)
+        // The lock ended with the run.
+        await #expect(throws: Never.self) { try await other.run(Self.client, options: QueueOptions.draining) }
+    }
+
+    @Test func `the list for a screen follows the queue`() async throws {
+        let folder = try TemporaryFolder()
+        let queue = try UploadQueue(directory: folder.url)
+        let server = try await ReceivingServer()
+        let list = await UploadQueueList(queue)
+        let following = Task { await list.follow() }
+        try await queue.enqueue(QueuedForms.form("1"), to: server.uploads)
+        try await queue.run(Self.client, options: QueueOptions.draining)
+        await Self.wait(for: list) { $0.contains(where: \.state.isDone) }
+        following.cancel()
+        await following.value
+        #expect(await list.error == nil)
+    }
+
+    /// Waits until the uploads of a list meet a condition.
+    @MainActor private static func wait(for list: UploadQueueList, until isMet: @Sendable ([QueuedUpload]) -> Bool)
+        async
+    {
+        while !isMet(list.uploads) {
+            await withCheckedContinuation { continuation in
+                withObservationTracking {
+                    _ = list.uploads
+                } onChange: {
+                    continuation.resume()
+                }
+            }
+        }
+    }
+}
+
+extension UploadQueue {
+    /// Waits until the states of the uploads meet a condition.
+    fileprivate func wait(until isMet: ([QueuedUpload.ID: QueuedUpload.State]) -> Bool) async throws {
+        for try await uploads in updates()
+        where isMet(Dictionary(uniqueKeysWithValues: uploads.map { ($0.id, $0.state) })) { return }
+    }
+}
+
+/// A clock that stands still until the test advances it. It starts a year from now, so that nothing is due by other clocks.
+private final class SteppedClock: Sendable {
+    private struct State {
+        var elapsed = Duration.zero
+        var sleepers: [(end: ContinuousClock.Instant, continuation: AsyncStream<Never>.Continuation)] = []
+    }
+
+    private let start = (date: Date(timeIntervalSinceNow: 31_536_000), instant: ContinuousClock.now)
+    private let state = Mutex(State())
+    private let sleeper = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+
+    private var elapsed: Duration { state.withLock { $0.elapsed } }
+
+    var date: Date { start.date.addingTimeInterval(elapsed / .seconds(1)) }
+
+    var time: QueueTime {
+        QueueTime(
+            date: { self.date }, instant: { self.start.instant + self.elapsed }, sleep: { await self.sleep(until: $0) })
+    }
+
+    private func sleep(until end: ContinuousClock.Instant) async {
+        let (stream, continuation) = AsyncStream.makeStream(of: Never.self)
+        state.withLock { $0.sleepers.append((end, continuation)) }
+        wake()
+        sleeper.continuation.yield()
+        for await _ in stream {}
+    }
+
+    /// Waits until something sleeps, or has slept.
+    func waitForSleeper() async {
+        for await _ in sleeper.stream { return }
+    }
+
+    func advance(by duration: Duration) {
+        state.withLock { $0.elapsed += duration }
+        wake()
+    }
+
+    private func wake() {
+        let due = state.withLock { state in
+            let now = start.instant + state.elapsed
+            defer { state.sleepers.removeAll { $0.end <= now } }
+            return state.sleepers.filter { $0.end <= now }
+        }
+        for sleeper in due { sleeper.continuation.finish() }
+    }
+}
