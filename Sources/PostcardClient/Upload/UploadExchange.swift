@@ -143,8 +143,6 @@ private final class RequestMonitor: Sendable {
 
     var bytesSent: Int64 { state.withLock { $0.timeouts.bytesSent ?? 0 } }
 
-    var hasSentAll: Bool { state.withLock { $0.timeouts.hasSentAll } }
-
     /// Whether some of the body was never sent. Unknown, and `false`, for a transport that reports nothing.
     var isCutShort: Bool {
         let length = body?.contentLength
