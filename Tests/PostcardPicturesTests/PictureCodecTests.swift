@@ -7,7 +7,7 @@ import Testing
 
 /// With the codecs of this build, if it has any.
 @Suite(.enabled(if: PictureFitter.isAvailable)) struct PictureCodecTests {
-    private let wantsJPEG = PictureLimit(maximumBytes: 100_000, acceptedTypes: [])
+    private let wantsJPEG = PictureLimit(maximumBytes: 100_000, maximumEdge: 5000, acceptedTypes: [])
 
     private func fitted(_ bytes: [UInt8], to limit: PictureLimit) async throws -> (FittedPicture, [UInt8]) {
         let picture = try await PictureFitter().fit(Data(bytes), to: limit)
@@ -115,6 +115,13 @@ import Testing
             return try await PictureFitter().fit(photo, to: PictureLimit(maximumBytes: 100_000, maximumEdge: 50))
         }
         await #expect(throws: CancellationError.self) { try await fitting.value }
+    }
+
+    @Test(arguments: [(4001, 17, 100), (17, 4001, 300), (803, 401, 100), (1000, 3, 90)])
+    func `a picture that its decoder shrinks keeps its shape`(width: Int, height: Int, edge: Int) async throws {
+        let photo = try await jpeg(width: width, height: height)
+        let (picture, _) = try await fitted(photo, to: PictureLimit(maximumBytes: 100_000, maximumEdge: edge))
+        #expect(picture.size == PictureSize(width: width, height: height).scaled(toEdge: edge))
     }
 
     #if Pictures && !canImport(ImageIO)

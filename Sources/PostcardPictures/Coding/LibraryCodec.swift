@@ -34,7 +34,8 @@ struct LibraryCodec: PictureCodec {
     func open(
         _ source: PictureSource, head: PictureHead, edge: Int, maximumBytes: Int64
     ) throws -> any DecodedPicture {
-        let receiver = RowReceiver(edge: edge, orientation: head.orientation, maximumBytes: maximumBytes)
+        guard let stored = head.storedSize else { throw PictureFitError.damaged("it has no size") }
+        let receiver = RowReceiver(stored, edge: edge, orientation: head.orientation, maximumBytes: maximumBytes)
         // An eighth, a quarter or a half of the picture is decoded if it has enough pixels to be scaled well.
         let smallest = Double(edge) * 1.3
         var options = picture_options(smallest_edge: UInt32(clamping: Int64(smallest)), memory: Self.memory)
@@ -50,6 +51,7 @@ struct LibraryCodec: PictureCodec {
                 }
             }
         }
+        if receiver.isOversized { throw PictureFitError.damaged("it has more pixels than its head says") }
         if code == PICTURE_STOPPED { throw CancellationError() }
         guard code == PICTURE_OK else { throw failure.error(head.type) }
         guard let pixels = receiver.pixels else { throw PictureFitError.damaged("the file ends within its pixels") }
@@ -109,21 +111,27 @@ struct LibraryPicture: DecodedPicture {
 
 /// Receives rows from the library.
 private final class RowReceiver {
+    private let stored: PictureSize
     private let edge: Int
     private let orientation: PictureOrientation
     private let maximumBytes: Int64
     private var scaler: RowScaler?
     private var rows = 0
     private(set) var profile: [UInt8] = []
+    /// Whether the decoder found more pixels than the head of the file says, which was checked against the limit.
+    private(set) var isOversized = false
 
-    init(edge: Int, orientation: PictureOrientation, maximumBytes: Int64) {
+    init(_ stored: PictureSize, edge: Int, orientation: PictureOrientation, maximumBytes: Int64) {
+        self.stored = stored
         self.edge = edge
         self.orientation = orientation
         self.maximumBytes = maximumBytes
     }
 
     /// For an encoder, which only asks whether to go on.
-    static var none: RowReceiver { RowReceiver(edge: 0, orientation: .upright, maximumBytes: 0) }
+    static var none: RowReceiver {
+        RowReceiver(PictureSize(width: 0, height: 0), edge: 0, orientation: .upright, maximumBytes: 0)
+    }
 
     /// The pixels, once all rows were received.
     var pixels: PicturePixels? {
@@ -131,15 +139,22 @@ private final class RowReceiver {
         return scaler.pixels
     }
 
-    func start(_ rows: picture_rows) {
+    /// - Returns: Whether to go on.
+    func start(_ rows: picture_rows) -> Bool {
         let size = PictureSize(width: Int(clamping: rows.width), height: Int(clamping: rows.height))
+        isOversized = size.width > stored.width || size.height > stored.height
+        guard !isOversized else { return false }
         let channels = Int(clamping: rows.channels)
-        scaler = RowScaler(from: size, channels: channels, to: size.scaled(toEdge: edge), orientation: orientation)
-        guard let start = rows.profile else { return }
+        // Of the stored size, because the decoder may have rounded when it shrank the picture.
+        let goal = stored.scaled(toEdge: edge)
+        let target = PictureSize(width: min(goal.width, size.width), height: min(goal.height, size.height))
+        scaler = RowScaler(from: size, channels: channels, to: target, orientation: orientation)
+        guard let start = rows.profile else { return true }
         let found = UnsafeBufferPointer(start: start, count: rows.profile_count)
         if PicturePlan.keepsProfile(found, count: found.count, isGrey: channels == 1, maximumBytes: maximumBytes) {
             profile = Array(found)
         }
+        return true
     }
 
     /// - Returns: Whether to go on.
@@ -154,8 +169,8 @@ private final class RowReceiver {
             context: Unmanaged.passUnretained(self).toOpaque(),
             start: { context, rows in
                 guard let context, let rows else { return false }
-                Unmanaged<RowReceiver>.fromOpaque(context).takeUnretainedValue().start(rows.pointee)
-                return !Task.isCancelled
+                let receiver = Unmanaged<RowReceiver>.fromOpaque(context).takeUnretainedValue()
+                return receiver.start(rows.pointee) && !Task.isCancelled
             },
             row: { context, row in
                 guard let context, let row else { return false }

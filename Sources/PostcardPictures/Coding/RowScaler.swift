@@ -32,13 +32,13 @@ struct RowScaler {
         init(from source: Int, to target: Int) {
             let ratio = Double(source) / Double(target)
             let support = 3 * max(ratio, 1)
-            most = Int((2 * support).rounded(.up)) + 1
+            most = Self.whole(2 * support) + 2
             starts.reserveCapacity(target)
             values.reserveCapacity(target * most)
             for index in 0..<target {
                 let center = (Double(index) + 0.5) * ratio
-                let first = max(Int((center - support + 0.5).rounded(.down)), 0)
-                let last = min(max(Int((center + support + 0.5).rounded(.down)), first + 1), source)
+                let first = max(Self.whole(center - support + 0.5), 0)
+                let last = min(max(Self.whole(center + support + 0.5), first + 1), source)
                 let raw = (first..<last).map { Self.lanczos((Double($0) + 0.5 - center) / max(ratio, 1)) }
                 let sum = raw.reduce(0, +)
                 starts.append(first)
@@ -47,6 +47,8 @@ struct RowScaler {
                 values += repeatElement(0, count: most - raw.count)
             }
         }
+
+        private static func whole(_ place: Double) -> Int { Int(clamping: Int64(place.rounded(.down))) }
 
         private static func lanczos(_ x: Double) -> Double {
             guard x != 0 else { return 1 }

@@ -106,7 +106,7 @@ struct PictureFit: Equatable {
         let goal = Double(maximumBytes) * (isLate ? 0.8 : 0.965)
         let quality = predictedQuality(edge: edge, bytes: goal)
         let most = (tooMuch ?? Self.qualities.upperBound + 1) - 1
-        if quality >= Double(lowest) { return min(max(Int(quality), lowest), most) }
+        if quality >= Double(lowest) { return min(max(Self.whole(quality), lowest), most) }
         // The prediction may be wrong by a little.
         let isNear = predictedBytes(Encoding(edge: edge, quality: lowest)) <= Double(maximumBytes) * 1.06
         return isNear && !isLate ? lowest : nil
@@ -119,7 +119,7 @@ struct PictureFit: Equatable {
         let limit = tooMuch.map(\.encoding.quality).min() ?? Self.qualities.upperBound + 1
         guard limit - quality > 1, Double(best.bytes) < Double(maximumBytes) * 0.94 else { return nil }
         let predicted = predictedQuality(edge: best.encoding.edge, bytes: Double(maximumBytes) * 0.985)
-        return min(max(Int(predicted), quality + 1), limit - 1)
+        return min(max(Self.whole(predicted), quality + 1), limit - 1)
     }
 }
 
@@ -128,6 +128,11 @@ struct PictureFit: Equatable {
 extension PictureFit {
     /// The quantization's step in percent of that at quality 50, as libjpeg computes it.
     private static func step(_ quality: Double) -> Double { quality < 50 ? 5000 / quality : 200 - 2 * quality }
+
+    /// A predicted quality, which may be far out of range.
+    private static func whole(_ quality: Double) -> Int {
+        Int(exactly: min(max(quality, 0), 100).rounded(.down)) ?? 0
+    }
 
     private func size(_ tried: Try) -> Double { log(Double(max(tried.bytes - fixedBytes, 1))) }
 

@@ -26,10 +26,9 @@ public struct UploadOptions: Sendable {
     /// Defaults to 128 MiB.
     public var maximumHeldBytes = 128 << 20
 
-    /// How many bytes of answers may be in memory at once, of all clients together: files, records and lists that are
-    /// read from the store but not yet sent. A client waits for its next piece while others hold them all, or while
-    /// answers to its own address hold the part of them that ``clientShare`` says. The answer to a form that was
-    /// received does not wait. Defaults to 16 MiB.
+    /// How many bytes of all responses may be in memory at once: files, records and lists that are read from the store and
+    /// not yet sent. A client waits for its next piece while others use all of them, or while the responses to its address
+    /// use the part that ``clientShare`` allows. The response to a received form does not wait. Defaults to 16 MiB.
     public var maximumAnswerBytes = 16 << 20
 
     /// Checks every file after it was received and before the form becomes a record, for example with a virus scanner. A
