@@ -159,7 +159,7 @@ package final class PrivateDirectory: Sendable {
         try DurableFiles.synchronize(descriptor, path)
     }
 
-    /// Takes the lock of a file in the directory.
+    /// Acquires the lock of a file in the directory.
     ///
     /// - Throws: ``FileError`` with the errno `wouldBlock` if another process has it.
     package func lock(_ name: FilePath.Component) throws(FileError) -> FileLock {

@@ -14,7 +14,7 @@ extension NSItemProvider {
     /// ```
     ///
     /// The first image or movie that the item offers is loaded as it is, without encoding it again, else its first
-    /// other file. The still picture stands for a Live Photo. The part's filename is the item's name, with the extension
+    /// other file. Of a Live Photo it is the still picture. The part's filename is the item's name, with the extension
     /// of what was loaded.
     ///
     /// The system deletes the file that it lends as soon as it has delivered it, so the part holds a copy, which on one

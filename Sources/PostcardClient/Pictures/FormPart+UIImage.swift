@@ -9,14 +9,14 @@ extension FormPart {
     /// form.append(try FormPart(image, named: "petImage", filename: "choco.jpg"))
     /// ```
     ///
-    /// A photo that lies in a file is better sent as that file: nothing is lost, and memory stays flat.
+    /// If the photo is a file, send the file instead: no quality is lost, and memory stays flat.
     ///
     /// - Parameters:
-    ///   - image: The picture. It is encoded here and held encoded.
+    ///   - image: The picture. It is encoded at once, and kept in memory encoded.
     ///   - name: The name of the form's field.
     ///   - filename: The name of the file; its extension becomes that of the encoding.
-    ///   - encoding: How it is encoded; a JPEG unless given.
-    /// - Throws: ``PictureError`` where the picture has no pixels.
+    ///   - encoding: How it is encoded. Defaults to JPEG.
+    /// - Throws: ``PictureError`` with code ``PictureError/Code/notEncodable`` if the picture has no pixels.
     public init(
         _ image: UIImage, named name: String, filename: String? = nil, as encoding: PictureEncoding = .jpeg()
     ) throws(PictureError) {

@@ -6,27 +6,27 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What a server says is wrong, as RFC 9457 has it said: the JSON of an `application/problem+json`.
+/// A problem reported by a server, as RFC 9457 specifies: the JSON of an `application/problem+json`.
 ///
 /// ```swift
 /// if let problem = error.problem { print(problem.title ?? "", problem["limit"]?.text ?? "") }
 /// ```
 ///
-/// A member whose value is not of the type that the RFC says counts as absent (RFC 9457 §3.1).
+/// A member whose value is not of the type that the RFC requires is ignored (RFC 9457 §3.1).
 public struct ProblemDetails: Sendable, Hashable {
-    /// A URI that names the kind of problem; `about:blank` where the status says it all.
+    /// A URI for the kind of problem; `about:blank` if the status says it all.
     public let type: String
 
-    /// The kind of problem in a few words.
+    /// The kind of problem, in a few words.
     public let title: String?
 
-    /// The status, as the server that found the problem gave it.
+    /// The status, as set by the server that found the problem.
     public let status: Int?
 
     /// What is wrong this time, and what to do.
     public let detail: String?
 
-    /// A URI that names this occurrence of the problem.
+    /// A URI for this occurrence of the problem.
     public let instance: String?
 
     /// All other members.
@@ -35,12 +35,12 @@ public struct ProblemDetails: Sendable, Hashable {
     /// One of the other members, such as the `code` of Postcard's own receiver.
     public subscript(name: String) -> JSONValue? { extensions[name] }
 
-    /// Larger ones are no words for a person.
+    /// A larger one is not meant for people.
     static let maximumBytes = 1 << 20
 
     /// Reads the JSON of a problem.
     ///
-    /// - Returns: `nil` where it is no JSON object.
+    /// - Returns: `nil` if it is not a JSON object.
     init?(_ json: Data) {
         guard json.count <= Self.maximumBytes,
             var members = try? JSONDecoder().decode([String: JSONValue].self, from: json)
@@ -55,10 +55,52 @@ public struct ProblemDetails: Sendable, Hashable {
 }
 
 extension UploadResponse {
-    /// The problem that the body describes, where its type is `application/problem+json`.
+    /// The problem that the body describes, if its type is `application/problem+json`.
     public var problem: ProblemDetails? {
         let type = headerFields[.contentType]?.prefix { $0 != ";" }.lowercased()
         guard type?.filter({ !$0.isWhitespace }) == "application/problem+json" else { return nil }
         return ProblemDetails(body)
+    }
+}
+
+/// A JSON value of any shape.
+public enum JSONValue: Sendable, Hashable, Decodable {
+    case null
+    case bool(Bool)
+    case number(Double)
+    case string(String)
+    case array([JSONValue])
+    case object([String: JSONValue])
+
+    public init(from decoder: any Decoder) throws {
+        let value = try decoder.singleValueContainer()
+        if value.decodeNil() {
+            self = .null
+        } else if let bool = try? value.decode(Bool.self) {
+            self = .bool(bool)
+        } else if let number = try? value.decode(Double.self) {
+            self = .number(number)
+        } else if let string = try? value.decode(String.self) {
+            self = .string(string)
+        } else if let array = try? value.decode([JSONValue].self) {
+            self = .array(array)
+        } else {
+            self = .object(try value.decode([String: JSONValue].self))
+        }
+    }
+
+    /// The string; `nil` if it is something else.
+    public var text: String? {
+        if case .string(let text) = self { text } else { nil }
+    }
+
+    /// The number; `nil` if it is something else.
+    public var number: Double? {
+        if case .number(let number) = self { number } else { nil }
+    }
+
+    /// The value of a member; `nil` if it is not an object, or has no such member.
+    public subscript(name: String) -> JSONValue? {
+        if case .object(let members) = self { members[name] } else { nil }
     }
 }

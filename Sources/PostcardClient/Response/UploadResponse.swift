@@ -6,7 +6,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// What a server answered.
+/// The response of a server.
 public struct UploadResponse: Sendable {
     /// The status, such as 201.
     public let status: HTTPResponse.Status
@@ -14,41 +14,41 @@ public struct UploadResponse: Sendable {
     /// The header fields.
     public let headerFields: HTTPFields
 
-    /// The body, whole.
+    /// The whole body.
     public let body: Data
 
-    /// The number of attempts that it took, from 1.
+    /// The number of attempts made, from 1.
     public internal(set) var attempts = 1
 
-    /// The number of the form's bytes that had been handed to the connection when the response was complete.
+    /// The number of the form's bytes handed to the connection when the response was complete.
     public package(set) var bytesSent: Int64 = 0
 
-    /// Whether it came before the whole form was handed to the connection; the server cannot have all of it.
+    /// Whether it was received before the whole form was handed to the connection: the server cannot have all of it.
     public internal(set) var isEarly = false
 
-    /// Makes a response, as a transport does.
+    /// Makes a response; for transports.
     public init(status: HTTPResponse.Status, headerFields: HTTPFields, body: Data) {
         self.status = status
         self.headerFields = headerFields
         self.body = body
     }
 
-    /// The body as text, read as UTF-8; bytes that are none become U+FFFD.
+    /// The body as text in UTF-8; invalid bytes become U+FFFD.
     public var text: String {
         String(decoding: body, as: UTF8.self)
     }
 
-    /// Reads the body as JSON.
+    /// Decodes the body as JSON.
     ///
     /// ```swift
     /// let record = try await client.upload(form, to: url).decode(Record.self)
     /// ```
     ///
     /// - Parameters:
-    ///   - type: What to read it as.
-    ///   - decoder: How dates, keys and the like are written.
-    /// - Throws: ``UploadError`` with the code ``UploadError/Code/decoding``, whose message shows where the JSON
-    ///   is not what was expected, and how what came begins.
+    ///   - type: The type to decode.
+    ///   - decoder: The decoder, with the formats of dates and keys.
+    /// - Throws: ``UploadError`` with the code ``UploadError/Code/decoding``, whose message shows where the JSON differs
+    ///   from what was expected, and the beginning of the body.
     public func decode<Value: Decodable>(
         _ type: Value.Type = Value.self, decoder: JSONDecoder = JSONDecoder()
     ) throws(UploadError) -> Value {
@@ -58,4 +58,87 @@ public struct UploadResponse: Sendable {
             throw .decoding(self, as: "\(type)", error)
         }
     }
+}
+
+extension UploadResponse {
+    /// Why the server refused the form, in its own words: the detail or title of an RFC 9457 problem, the message of
+    /// other JSON, the title of a web page, or the first lines of text. `nil` if it gives no reason.
+    public var reason: String? {
+        let type = headerFields[.contentType]?.lowercased() ?? ""
+        let found: String? =
+            if type.contains("json") {
+                reasonInJSON
+            } else if type.contains("html") {
+                titleOfPage
+            } else {
+                firstLines
+            }
+        return (found ?? firstLines).map(Self.printable).flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    /// The status as text, with its standard phrase: transports give different phrases, or none.
+    var statusText: String {
+        let phrase = Self.usualStatuses.first { $0.code == status.code }?.reasonPhrase ?? status.reasonPhrase
+        return phrase.isEmpty ? "\(status.code)" : "\(status.code) \(phrase)"
+    }
+
+    /// The beginning of the body, safe to print.
+    var beginning: String {
+        body.isEmpty ? "an empty body" : Self.printable(String(decoding: body.prefix(300), as: UTF8.self))
+    }
+
+    private var reasonInJSON: String? {
+        guard let complaint = try? JSONDecoder().decode(Complaint.self, from: body) else { return nil }
+        return complaint.detail ?? complaint.title ?? complaint.message ?? complaint.error
+    }
+
+    private var titleOfPage: String? {
+        guard let begin = text.firstRange(of: "<title>"), let end = text.firstRange(of: "</title>"),
+            begin.upperBound <= end.lowerBound
+        else { return nil }
+        return String(text[begin.upperBound..<end.lowerBound])
+    }
+
+    private var firstLines: String? {
+        let lines = text.prefix(2_000).split(whereSeparator: \.isNewline).prefix(3)
+        return lines.isEmpty ? nil : lines.joined(separator: " ")
+    }
+
+    /// The members in which servers say what is wrong. Those that are not strings are ignored.
+    private struct Complaint: Decodable {
+        let detail: String?
+        let title: String?
+        let message: String?
+        let error: String?
+
+        enum CodingKeys: CodingKey {
+            case detail, title, message, error
+        }
+
+        init(from decoder: any Decoder) throws {
+            let values = try decoder.container(keyedBy: CodingKeys.self)
+            detail = try? values.decode(String.self, forKey: .detail)
+            title = try? values.decode(String.self, forKey: .title)
+            message = try? values.decode(String.self, forKey: .message)
+            error = try? values.decode(String.self, forKey: .error)
+        }
+    }
+
+    /// The text without control characters, which would end up on terminals and in logs, and at most 300 characters of it.
+    private static func printable(_ text: String) -> String {
+        let scalars = text.unicodeScalars.map { scalar in
+            scalar.properties.generalCategory == .control || scalar.properties.generalCategory == .format ? " " : scalar
+        }
+        let line = String(String.UnicodeScalarView(scalars)).split(separator: " ").joined(separator: " ")
+        return line.count > 300 ? "\(line.prefix(300))…" : line
+    }
+
+    /// The usual statuses of form uploads.
+    private static let usualStatuses: [HTTPResponse.Status] = [
+        .ok, .created, .accepted, .noContent, .movedPermanently, .found, .seeOther, .temporaryRedirect,
+        .permanentRedirect, .badRequest, .unauthorized,
+        .forbidden, .notFound, .methodNotAllowed, .requestTimeout, .conflict, .lengthRequired, .contentTooLarge,
+        .unsupportedMediaType, .unprocessableContent, .tooManyRequests, .internalServerError, .notImplemented,
+        .badGateway, .serviceUnavailable, .gatewayTimeout,
+    ]
 }

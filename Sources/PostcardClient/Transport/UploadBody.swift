@@ -196,7 +196,7 @@ public final class UploadBodyReader {
                     UnsafeRawBufferPointer(rebasing: bytes[begin..<end]), ofPart: partIndex,
                     at: content.lowerBound - range.lowerBound, from: number)
             }
-            // The content goes on with the next bytes, or may: that of a stream ends where the next part begins.
+            // The next bytes may continue the content: that of a stream ends where the next part begins.
             guard range.upperBound < position else { break }
             partIndex += 1
         }

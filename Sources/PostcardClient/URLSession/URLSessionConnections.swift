@@ -63,7 +63,7 @@ final class URLSessionConnections: Sendable {
 }
 
 /// The delegate of a session, which passes the events of each task to its upload.
-private final class URLSessionUploads: NSObject, URLSessionDataDelegate {
+final class URLSessionUploads: NSObject, URLSessionDataDelegate {
     private let uploads = Mutex<[Int: URLSessionUpload]>([:])
 
     func add(_ upload: URLSessionUpload, for task: URLSessionTask) {

@@ -4,8 +4,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The timeouts of one request, as a value: it is told what happened and what time it is, and says when to check
-/// again, or that time has run out.
+/// The timeouts of one request, as a value: given what happened and what time it is, it says when to check again,
+/// or that time has run out.
 struct RequestTimeouts: Sendable {
     typealias Instant = ContinuousClock.Instant
 

@@ -68,7 +68,7 @@ extension UploadExchange {
             if let error = error as? FormError { throw UploadError.form(error) }
             guard var error = error as? UploadError else { throw error }
             // A body that was not sent to its end is not a form to any server.
-            if error.delivery == .responseLost, !monitor.hasSentAll { error.delivery = .neverArrived }
+            if error.delivery == .responseLost, monitor.isCutShort { error.delivery = .neverArrived }
             throw error
         }
         response.bytesSent = monitor.bytesSent
@@ -142,8 +142,6 @@ private final class RequestMonitor: Sendable {
     }
 
     var bytesSent: Int64 { state.withLock { $0.timeouts.bytesSent ?? 0 } }
-
-    var hasSentAll: Bool { state.withLock { $0.timeouts.hasSentAll } }
 
     /// Whether some of the body was never sent. Unknown, and `false`, for a transport that reports nothing.
     var isCutShort: Bool {

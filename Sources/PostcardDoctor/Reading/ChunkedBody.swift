@@ -67,7 +67,7 @@ struct ChunkedBody: Sendable {
             return digits > 0 ? Self.behindDigits(byte, size) : .failed
         case (.extensions(let size), UInt8(ascii: "\r")): return .sizeEnd(size)
         case (.extensions, UInt8(ascii: "\n")): return .failed
-        case (.sizeEnd(let size), UInt8(ascii: "\n")): return Self.begun(size)
+        case (.sizeEnd(let size), UInt8(ascii: "\n")): return Self.contentState(size)
         case (.dataEnd, UInt8(ascii: "\r")): return .dataLineFeed
         case (.dataLineFeed, UInt8(ascii: "\n")): return .size(0, digits: 0)
         case (.trailer(let lineLength), UInt8(ascii: "\r")): return .trailerLineFeed(lineLength: lineLength)
@@ -88,7 +88,7 @@ struct ChunkedBody: Sendable {
         }
     }
 
-    private static func begun(_ size: Int64) -> State {
+    private static func contentState(_ size: Int64) -> State {
         size == 0 ? .trailer(lineLength: 0) : .data(rest: size)
     }
 }

@@ -13,8 +13,8 @@ extension FormLayout {
     /// request.httpBody = try await form.layout().data()
     /// ```
     ///
-    /// - Parameter maximumBytes: The most bytes to hold: 16 MiB unless given.
-    /// - Throws: ``FormError``, with the code ``FormError/Code/bodyTooLarge`` where there are more; a stream's own
+    /// - Parameter maximumBytes: The maximum size of the body, in bytes. Defaults to 16 MiB.
+    /// - Throws: ``FormError``, with the code ``FormError/Code/bodyTooLarge`` if it is larger; a stream's own
     ///   error unchanged.
     public func data(maximumBytes: Int = 16 << 20) async throws -> Data {
         if let contentLength, contentLength > maximumBytes { throw FormError.bodyTooLarge(maximumBytes: maximumBytes) }
@@ -28,7 +28,7 @@ extension FormLayout {
         return data
     }
 
-    /// The body in chunks, read while they are taken.
+    /// The body in chunks, each read when it is requested.
     ///
     /// - Parameter size: The bytes of each chunk; the last one, and those of a stream, may have fewer.
     public func chunks(of size: Int = 256 << 10) -> FormChunks {
@@ -40,13 +40,13 @@ extension FormLayout {
     /// The call blocks while the descriptor does.
     ///
     /// - Returns: The number of bytes.
-    /// - Throws: ``FormError``; a stream's own error unchanged; `Errno` where the descriptor cannot be written to.
+    /// - Throws: ``FormError``; a stream's own error unchanged; `Errno` if the descriptor cannot be written to.
     @discardableResult
     public func write(to descriptor: FileDescriptor) async throws -> Int64 {
         try await writeBody(to: descriptor).length
     }
 
-    /// Writes the body, and says where the content of each part is in it.
+    /// Writes the body, and returns where the content of each part is in it.
     package func writeBody(
         to descriptor: FileDescriptor
     ) async throws -> (length: Int64, contentRanges: [Range<Int64>]) {
@@ -56,7 +56,7 @@ extension FormLayout {
         return (reader.position, reader.contentRanges)
     }
 
-    /// Writes a body without streams, which needs no waiting, and says where the content of each part is in it.
+    /// Writes a body without streams, which needs no waiting, and returns where the content of each part is in it.
     package func writeBodyWithoutStreams(to descriptor: FileDescriptor) throws -> [Range<Int64>] {
         let reader = try reader()
         var buffer = [UInt8](repeating: 0, count: 256 << 10)
@@ -66,7 +66,7 @@ extension FormLayout {
 }
 
 extension FormReader {
-    /// Writes the next bytes, as many as a buffer holds and are at hand.
+    /// Writes the next bytes, as many as fit in a buffer and are ready.
     ///
     /// - Returns: How many; 0 at the end of a body without streams.
     fileprivate func write(to descriptor: FileDescriptor, through buffer: inout [UInt8]) throws -> Int {
@@ -120,7 +120,7 @@ extension FormLayout {
     private static let maximumFramingBytes: Int64 = 1 << 20
 }
 
-/// The body of a form as a sequence of chunks, each read when it is asked for.
+/// The body of a form as a sequence of chunks, each read when it is requested.
 public struct FormChunks: AsyncSequence, Sendable {
     let layout: FormLayout
     let size: Int
@@ -129,7 +129,7 @@ public struct FormChunks: AsyncSequence, Sendable {
         Iterator(layout: layout, size: size)
     }
 
-    /// Gives one chunk after the other. It belongs to one task.
+    /// Iterates over the chunks. It belongs to one task.
     public struct Iterator: AsyncIteratorProtocol {
         private let layout: FormLayout
         private let size: Int

@@ -40,7 +40,7 @@ public final class FormReader {
     private var nextSegment: Int
     private var current: Current = .none
 
-    /// What the next bytes come from.
+    /// The source of the next bytes.
     private enum Current {
         case none
         case memory(Data)
@@ -50,7 +50,7 @@ public final class FormReader {
         case failed(any Error)
     }
 
-    /// A stream under way.
+    /// A stream in progress.
     private struct Stream {
         let chunks: StreamChunks
         let partIndex: Int

@@ -25,7 +25,7 @@ public struct Boundary: Sendable, Hashable, CustomStringConvertible {
         value = String(decoding: characters, as: UTF8.self)
     }
 
-    /// Takes a boundary of the caller's own.
+    /// Makes a boundary from the caller's own text.
     ///
     /// - Parameter value: 1 to 70 of the characters that RFC 2046 §5.1.1 allows: letters, digits, space and
     ///   `'()+_,-./:=?`, the last of them not a space.

@@ -3,7 +3,7 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
     /// The type as written in a header field, including parameters.
     public let value: String
 
-    /// Takes a media type, with parameters or without.
+    /// Makes a media type from text, with or without parameters.
     ///
     /// - Parameter value: Such as `image/jpeg` or `text/plain; charset=utf-8`.
     /// - Throws: ``FormError`` with the code ``FormError/Code/invalidMediaType`` if it is not `type/subtype`, or

@@ -41,7 +41,7 @@ public struct FormParser: Sendable {
     private var block = HeaderBlock(offset: 0, padding: 0)
     private var problem: FormProblem?
 
-    /// How many parts have begun.
+    /// The number of parts so far.
     private var partCount = 0
 
     /// The part whose content is read.
@@ -53,7 +53,7 @@ public struct FormParser: Sendable {
         var length: Int64 = 0
     }
 
-    /// Where in the body the parser stands.
+    /// What the parser reads next.
     private enum State {
         /// Before the first delimiter, or in a part's content, with `matched` bytes of a delimiter read. If the match
         /// fails, the first `imagined` of them are not content: they are the line break that the body's start, or the

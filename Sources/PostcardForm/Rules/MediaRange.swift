@@ -8,7 +8,7 @@ public struct MediaRange: Sendable, Hashable, CustomStringConvertible {
     private let type: Substring
     private let subtype: Substring
 
-    /// Takes a range.
+    /// Makes a range from text.
     ///
     /// - Throws: ``FormRulesError`` if it is not a media range.
     public init(_ value: String) throws(FormRulesError) {
@@ -22,7 +22,7 @@ public struct MediaRange: Sendable, Hashable, CustomStringConvertible {
         self = range
     }
 
-    /// Takes one type, without its parameters.
+    /// Makes a range of one type, without its parameters.
     public init(_ type: MediaType) {
         // A media type has a slash, so that this never falls back.
         self = MediaRange(known: type.essence) ?? .any

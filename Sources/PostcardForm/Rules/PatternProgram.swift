@@ -97,7 +97,7 @@ struct PatternMatch: Sendable {
         swap(&places, &next)
     }
 
-    /// Takes the next character.
+    /// Matches the next character.
     ///
     /// - Returns: `false` if no text with this beginning can match.
     mutating func advance(over scalar: Unicode.Scalar, in program: PatternProgram) -> Bool {

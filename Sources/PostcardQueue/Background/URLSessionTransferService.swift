@@ -176,7 +176,7 @@ extension TransferEnd {
     fileprivate init(of task: URLSessionTask, _ error: (any Error)?, isRejected: Bool) {
         let url = task.originalRequest?.url ?? URL(filePath: "/")
         if isRejected {
-            self = .failed(.tls(with: url, "the app rejected the server's authentication", underlying: error))
+            self = .failed(.tls(with: url, "the app rejected the server's authentication", underlyingError: error))
         } else if let error {
             self =
                 (error as? URLError)?.code == .cancelled

@@ -99,19 +99,24 @@ struct LocalSender {
     ///
     /// - Returns: Whether an upload was started, or waits for its time.
     private func sendNext(in group: inout ThrowingDiscardingTaskGroup<any Error>) throws -> Bool {
-        var hasBegun = false
-        while attempts.active.count < options.concurrency {
+        let limit = options.concurrency - attempts.active.count
+        var claimed: [UploadRow] = []
+        while claimed.count < limit {
             let masks = NetworkPath.allowedMasks(on: options.networkPath())
-            // On disk before anything is sent: the next attempt must know of this one, even after a power cut.
-            let row = try store.database.write {
+            let row = try store.database.writeWithoutSync {
                 try $0.claimUpload(allowedBy: masks, excluding: attempts.active, at: time.date())
             }
-            guard let row else {
-                return try hasBegun || store.database.read { try !$0.isQueuePaused && $0.nextDue() != nil }
-            }
-            begin(row, in: &group)
-            hasBegun = true
+            guard let row else { break }
+            claimed.append(row)
         }
+        if claimed.isEmpty {
+            return try limit <= 0 || store.database.read { try !$0.isQueuePaused && $0.nextDue() != nil }
+        }
+        // On disk before anything is sent: the next attempt must know of this one, even after a power cut.
+        try store.database.write { db in
+            for row in claimed { try db.noteAttempt(of: row.upload.id) }
+        }
+        for row in claimed { begin(row, in: &group) }
         return true
     }
 
@@ -283,5 +288,5 @@ struct QueueAttempt: Sendable {
 
 extension UploadError {
     /// Whether a server may have accepted the form.
-    var mayHaveArrived: Bool { delivery == .answerLost || delivery == .accepted }
+    var mayHaveArrived: Bool { delivery == .responseLost || delivery == .accepted }
 }

@@ -117,7 +117,7 @@ extension Database {
 // MARK: - Claiming for this process
 
 extension Database {
-    /// Marks the next upload that may be sent as being sent.
+    /// Marks the next upload that may be sent as being sent. Call ``noteAttempt(of:)`` before its attempt begins.
     ///
     /// - Parameters:
     ///   - masks: The values of ``PostcardClient/AllowedNetworks/mask`` with which an upload may be sent now.
@@ -158,7 +158,6 @@ extension Database {
                 // The index would return it again and again.
                 throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "an index does not match its table")
             }
-            try noteAttempt(of: id)
             if let row = try readable(id) { return row }
         }
     }

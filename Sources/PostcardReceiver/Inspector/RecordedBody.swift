@@ -45,7 +45,7 @@ extension RecordedBody {
     struct Builder {
         private var first: [UInt8] = []
         /// The last chunks, large ones without a copy, and no more than the end needs.
-        private var recent = CircularBuffer<ByteBuffer>()
+        private var recent = CircularBuffer<ByteBuffer>(initialCapacity: 1)
         private var recentBytes = 0
         private(set) var length: Int64 = 0
 

@@ -21,21 +21,30 @@ struct ShutdownConnection<Base: ServerChildChannel>: ServerChildChannel {
     }
 
     func handle(value: Base.Value, logger: Logger) async {
-        await withTaskGroup(of: Void.self) { group in
-            group.addTask { await base.handle(value: value, logger: logger) }
-            group.addTask {
-                do {
-                    try await gracefulShutdown()
-                    try await Task.sleep(for: timeout)
-                    value.channel.pipeline.fireUserInboundEventTriggered(ConnectionCut.Event())
-                    // Cancelled before it is closed, a body would seem to end where it was cut off.
-                    try await value.channel.closeFuture.get()
-                } catch {
-                    // The connection has ended before.
-                }
+        // A single task that can be cancelled. A group with a second one, which waits for the shutdown, would cost several
+        // kilobytes for each connection.
+        let serving = Task { await base.handle(value: value, logger: logger) }
+        await withTaskCancellationHandler {
+            await withGracefulShutdownHandler {
+                await serving.value
+            } onGracefulShutdown: {
+                cut(value.channel, servedBy: serving)
             }
-            await group.next()
-            group.cancelAll()
+        } onCancel: {
+            serving.cancel()
+        }
+    }
+
+    /// Closes a connection once its time is over.
+    private func cut(_ channel: any Channel, servedBy serving: Task<Void, Never>) {
+        let cut = channel.eventLoop.scheduleTask(in: TimeAmount(timeout)) {
+            channel.pipeline.fireUserInboundEventTriggered(ConnectionCut.Event())
+            // A body would seem to be complete if its task were cancelled before the connection is closed.
+            channel.closeFuture.whenComplete { _ in serving.cancel() }
+        }
+        Task {
+            await serving.value
+            cut.cancel()
         }
     }
 }

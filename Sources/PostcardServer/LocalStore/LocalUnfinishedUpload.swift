@@ -114,8 +114,8 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
         }
     }
 
-    public func hasRoom(for count: Int64, options: ResumptionOptions) -> Bool {
-        uploads.hasRoom(for: count, options)
+    public func reserve(upTo length: Int64, options: ResumptionOptions) -> Bool {
+        uploads.reserve(upTo: length, of: self, client, options)
     }
 
     public func makeAppender() async throws -> LocalUploadAppender {

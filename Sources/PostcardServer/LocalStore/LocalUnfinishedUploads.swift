@@ -15,8 +15,10 @@ final class LocalUnfinishedUploads: Sendable {
         var uploads: [ResumptionID: LocalUnfinishedUpload] = [:]
         /// How many have no response yet, those that are being created included.
         var unfinishedCount = 0
-        /// How many of them each client has created.
-        var clients: [String: Int] = [:]
+        /// What each client has of them.
+        var clients: [String: Usage] = [:]
+        /// How many bytes of a client's usage each upload is.
+        var reservations: [ResumptionID: Int64] = [:]
         var unfinishedBytes: Int64 = 0
         /// Those with a response, oldest first.
         var finished: [ResumptionID] = []
@@ -24,13 +26,34 @@ final class LocalUnfinishedUploads: Sendable {
 
         mutating func add(of client: UnfinishedForm.Client?) {
             unfinishedCount += 1
-            if let client { clients[client.name, default: 0] += 1 }
+            if let client { clients[client.name, default: Usage()].uploads += 1 }
         }
 
-        mutating func remove(of client: UnfinishedForm.Client?) {
+        mutating func remove(_ id: ResumptionID, of client: UnfinishedForm.Client?) {
             unfinishedCount -= 1
-            if let client, let rest = clients[client.name] { clients[client.name] = rest > 1 ? rest - 1 : nil }
+            guard let client, var usage = clients[client.name] else { return }
+            usage.uploads -= 1
+            usage.bytes -= reservations.removeValue(forKey: id) ?? 0
+            clients[client.name] = usage.uploads > 0 ? usage : nil
         }
+
+        /// - Returns: Whether the client's share has room for an upload of this length.
+        mutating func reserve(_ length: Int64, for id: ResumptionID, of client: UnfinishedForm.Client?) -> Bool {
+            guard let client else { return true }
+            let reserved = reservations[id] ?? 0
+            guard length > reserved else { return true }
+            let others = clients[client.name, default: Usage()].bytes - reserved
+            // A single upload may be as large as any.
+            guard others == 0 || length <= client.maximumBytes - others else { return false }
+            clients[client.name, default: Usage()].bytes = others + length
+            reservations[id] = length
+            return true
+        }
+    }
+
+    private struct Usage {
+        var uploads = 0
+        var bytes: Int64 = 0
     }
 
     /// Whether there is room for another upload.
@@ -38,6 +61,8 @@ final class LocalUnfinishedUploads: Sendable {
         case taken
         /// There are as many uploads as are allowed: of the client, or of all where it is `nil`.
         case tooMany(of: UnfinishedForm.Client?)
+        /// The client has as many bytes as are allowed.
+        case tooManyBytes(of: UnfinishedForm.Client)
         case tooLarge
     }
 
@@ -119,12 +144,7 @@ final class LocalUnfinishedUploads: Sendable {
         _ id: ResumptionID, of form: UnfinishedForm, options: ResumptionOptions, now: Date = Date()
     ) async throws -> LocalUnfinishedUpload? {
         await sweep(now: now)
-        var room = takeRoom(form, options)
-        while case .tooMany(let client) = room {
-            guard await evict(of: client) else { return nil }
-            room = takeRoom(form, options)
-        }
-        guard case .taken = room else { return nil }
+        guard await makeRoom(id, form, options) else { return nil }
         let folder = UnfinishedDirectory(path: directory.unfinished.appending(id.text))
         let facts = UnfinishedDirectory.Facts(
             contentType: form.contentType, keyDigest: form.key.digest, created: now,
@@ -138,7 +158,7 @@ final class LocalUnfinishedUploads: Sendable {
                 try folder.make(facts)
             }
         } catch {
-            table.withLock { $0.remove(of: form.client) }
+            table.withLock { $0.remove(id, of: form.client) }
             throw error
         }
         let upload = LocalUnfinishedUpload(id, in: folder, facts, of: form.client, self)
@@ -146,13 +166,31 @@ final class LocalUnfinishedUploads: Sendable {
         return upload
     }
 
-    private func takeRoom(_ form: UnfinishedForm, _ options: ResumptionOptions) -> Room {
+    /// - Returns: Whether there is room for the upload, which it has then.
+    private func makeRoom(_ id: ResumptionID, _ form: UnfinishedForm, _ options: ResumptionOptions) async -> Bool {
+        while true {
+            switch takeRoom(id, form, options) {
+            case .taken: return true
+            case .tooLarge: return false
+            case .tooMany(let client):
+                guard await evict(where: { client == nil || $0.client?.name == client?.name }) else { return false }
+            case .tooManyBytes(let client):
+                guard await evict(where: { $0.client?.name == client.name && $0.length != nil }) else { return false }
+            }
+        }
+    }
+
+    private func takeRoom(_ id: ResumptionID, _ form: UnfinishedForm, _ options: ResumptionOptions) -> Room {
         table.withLock { table in
-            guard form.length ?? 0 <= options.maximumUnfinishedBytes - table.unfinishedBytes else { return .tooLarge }
-            if let client = form.client, table.clients[client.name, default: 0] >= client.maximumUploads {
+            let length = form.length ?? 0
+            guard length <= options.maximumUnfinishedBytes - table.unfinishedBytes else { return .tooLarge }
+            if let client = form.client, table.clients[client.name]?.uploads ?? 0 >= client.maximumUploads {
                 return .tooMany(of: client)
             }
             guard table.unfinishedCount < options.maximumUnfinished else { return .tooMany(of: nil) }
+            if let client = form.client, !table.reserve(length, for: id, of: client) {
+                return .tooManyBytes(of: client)
+            }
             table.add(of: form.client)
             return .taken
         }
@@ -161,13 +199,13 @@ final class LocalUnfinishedUploads: Sendable {
     /// Removes the least recently used upload that has no bytes and that no request uses. Its client only loses the
     /// address, and creates another upload.
     ///
-    /// - Parameter client: The client that created it; `nil` for any client.
+    /// - Parameter belongs: Whether an upload may be removed.
     /// - Returns: Whether it is worth looking for room again.
-    private func evict(of client: UnfinishedForm.Client?) async -> Bool {
-        let uploads = table.withLock { table in
-            table.uploads.values.filter { client == nil || $0.form.client?.name == client?.name }
+    private func evict(where belongs: (UnfinishedForm) -> Bool) async -> Bool {
+        let uploads = table.withLock { Array($0.uploads.values) }
+        let empty = uploads.filter { upload in
+            upload.progress == .unfinished(offset: 0) && upload.lock.isIdle && belongs(upload.form)
         }
-        let empty = uploads.filter { $0.progress == .unfinished(offset: 0) && $0.lock.isIdle }
         guard let upload = empty.min(by: { $0.lastUse < $1.lastUse }) else { return false }
         let isRemoved = await upload.lock.withLockIfIdle {
             guard upload.progress == .unfinished(offset: 0) else { return true }
@@ -186,8 +224,15 @@ final class LocalUnfinishedUploads: Sendable {
         }
     }
 
-    func hasRoom(for count: Int64, _ options: ResumptionOptions) -> Bool {
-        table.withLock { $0.unfinishedBytes + count <= options.maximumUnfinishedBytes }
+    func reserve(
+        upTo length: Int64, of upload: LocalUnfinishedUpload, _ client: UnfinishedForm.Client?,
+        _ options: ResumptionOptions
+    ) -> Bool {
+        table.withLock { table in
+            // A piece that is being written may not count for a moment.
+            guard table.unfinishedBytes + length - upload.bytes <= options.maximumUnfinishedBytes else { return false }
+            return table.reserve(length, for: upload.id, of: client)
+        }
     }
 
     /// Replaces the bytes of an upload by its response. A response that shows a record which was deleted in the meantime
@@ -198,7 +243,7 @@ final class LocalUnfinishedUploads: Sendable {
         let bytes = upload.bytes
         try await upload.store(response)
         let surplus: LocalUnfinishedUpload? = table.withLock { table in
-            table.remove(of: upload.form.client)
+            table.remove(upload.id, of: upload.form.client)
             table.unfinishedBytes -= bytes
             table.finished.append(upload.id)
             guard table.finished.count > options.maximumKeptAnswers else { return nil }
@@ -229,7 +274,7 @@ final class LocalUnfinishedUploads: Sendable {
             table.uploads[upload.id] = nil
             switch progress {
             case .unfinished(let offset):
-                table.remove(of: upload.form.client)
+                table.remove(upload.id, of: upload.form.client)
                 table.unfinishedBytes -= offset
             case .finished: table.finished.removeAll { $0 == upload.id }
             case .gone: break

@@ -5,27 +5,82 @@ import PostcardResumption
 /// Why a request is refused. Encoded as JSON it is the response (RFC 9457).
 public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible {
     /// The HTTP status of the response.
-    public let status: HTTPResponse.Status
+    public var status: HTTPResponse.Status { facts.status }
     /// The kind of problem: a ``FormProblem/Code`` or one of the server's own. It is stable, so scripts can match it.
-    public let code: String
+    public var code: String { facts.code }
     /// What is wrong with this request, in a sentence.
-    public let detail: String
+    public var detail: String { facts.detail }
     /// What to do instead, in a sentence.
-    public var fix: String?
+    public var fix: String? {
+        get { facts.fix }
+        set { facts.fix = newValue }
+    }
     /// The byte that is wrong, counted from the start of the body.
-    public var offset: Int64?
+    public var offset: Int64? {
+        get { facts.offset }
+        set { facts.offset = newValue }
+    }
     /// The part that is wrong, counted from 0.
-    public var partIndex: Int?
+    public var partIndex: Int? {
+        get { facts.partIndex }
+        set { facts.partIndex = newValue }
+    }
     /// The limit that the request exceeds.
-    public var limit: Limit?
+    public var limit: Limit? {
+        get { facts.limit }
+        set { facts.limit = newValue }
+    }
     /// After how many seconds to send the request again.
-    public var retryAfterSeconds: Int?
+    public var retryAfterSeconds: Int? {
+        get { facts.retryAfterSeconds }
+        set { facts.retryAfterSeconds = newValue }
+    }
     /// The methods of the path, for a 405.
-    public var allowedMethods: [String] = []
+    public var allowedMethods: [String] {
+        get { facts.allowedMethods }
+        set { facts.allowedMethods = newValue }
+    }
     /// How to authenticate, for a 401: the value of `WWW-Authenticate` (RFC 9110 §11.6.1).
-    public var challenge: String?
+    public var challenge: String? {
+        get { facts.challenge }
+        set { facts.challenge = newValue }
+    }
     /// What the refusal of an unfinished upload adds.
-    var resumption = Resumption()
+    var resumption: Resumption {
+        get { facts.resumption }
+        set { facts.resumption = newValue }
+    }
+
+    private struct Facts: Hashable {
+        let status: HTTPResponse.Status
+        let code: String
+        let detail: String
+        var fix: String?
+        var offset: Int64?
+        var partIndex: Int?
+        var limit: Limit?
+        var retryAfterSeconds: Int?
+        var allowedMethods: [String] = []
+        var challenge: String?
+        var resumption = Resumption()
+    }
+
+    /// Keeps a problem as small as a pointer: every asynchronous function that may throw one reserves room for several
+    /// in its frame, as long as its request lasts.
+    private indirect enum Storage: Hashable {
+        case facts(Facts)
+    }
+
+    private var storage: Storage
+
+    private var facts: Facts {
+        get {
+            switch storage {
+            case .facts(let facts): facts
+            }
+        }
+        set { storage = .facts(newValue) }
+    }
 
     /// A limit that a request exceeds.
     public struct Limit: Sendable, Hashable, Encodable {
@@ -43,10 +98,7 @@ public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible 
 
     /// Makes a problem, for your own refusals.
     public init(status: HTTPResponse.Status, code: String, detail: String, fix: String? = nil) {
-        self.status = status
-        self.code = code
-        self.detail = detail
-        self.fix = fix
+        storage = .facts(Facts(status: status, code: code, detail: detail, fix: fix))
     }
 
     /// Describes a problem that the parser found.

@@ -3,12 +3,22 @@ import PostcardForm
 import Synchronization
 
 /// A form that is being received: files are passed to the store, text fields are collected.
-struct IncomingForm {
+///
+/// A class, and asynchronous only where it calls the store: asynchronous functions keep their values, and copies of them,
+/// as long as a sender stalls, and those of a form are large.
+final class IncomingForm {
     /// The part that is being read.
     private enum Part {
         case none
         case field(name: String, value: [UInt8])
         case file
+    }
+
+    /// A call of the store.
+    private enum Step {
+        case beginFile(name: String, filename: String, contentType: String)
+        case write(ByteBuffer)
+        case endFile
     }
 
     private var parser: FormParser
@@ -35,62 +45,85 @@ struct IncomingForm {
     ///   - beginning: The first bytes of the body.
     ///   - rest: The other bytes.
     /// - Throws: ``FormProblem`` or ``UploadProblem`` if the form is refused, and the errors of the body and the upload.
-    mutating func receive(
+    func receive(
         _ beginning: ByteBuffer?, _ rest: inout RequestBody.AsyncIterator, into upload: some PendingUpload
     ) async throws {
         var next = beginning
-        while let chunk = next {
-            var position = 0
-            while let event = try parser.nextEvent(in: chunk.readableBytesSpan, at: &position) {
-                try checker?.check(event, in: chunk.readableBytesSpan, readBy: parser)
-                try await take(event, of: chunk, into: upload)
+        while true {
+            // The chunk is released before the next bytes are awaited, which can then use its memory.
+            do {
+                guard let chunk = next.take() else { break }
+                var position = 0
+                while let step = try nextStep(in: chunk, at: &position) {
+                    switch step {
+                    case .beginFile(let name, let filename, let contentType):
+                        try await upload.beginFile(name: name, filename: filename, contentType: contentType)
+                    case .write(let bytes): try await upload.write(bytes)
+                    case .endFile: try await upload.endFile()
+                    }
+                }
             }
             next = try await rest.next(isolation: #isolation)
         }
+        try finish()
+    }
+
+    /// Parses up to the next step. Returns `nil` at the end of the chunk.
+    @inline(never)
+    private func nextStep(in chunk: ByteBuffer, at position: inout Int) throws -> Step? {
+        while let event = try parser.nextEvent(in: chunk.readableBytesSpan, at: &position) {
+            try checker?.check(event, in: chunk.readableBytesSpan, readBy: parser)
+            if let step = try step(for: event, in: chunk) { return step }
+        }
+        return nil
+    }
+
+    @inline(never)
+    private func finish() throws {
         try parser.finish()
         try checker?.formEnded(at: parser.offset)
     }
 
-    private mutating func take(
-        _ event: FormEvent, of chunk: ByteBuffer, into upload: some PendingUpload
-    ) async throws {
+    private func step(for event: FormEvent, in chunk: ByteBuffer) throws -> Step? {
         switch event {
-        case .partBegan(let header):
-            partIndex = header.index
-            observer?.partBegan(header, at: parser.offset)
-            try hold(header.name.utf8.count + (header.filename?.utf8.count ?? 0))
-            guard let filename = header.filename else {
-                part = .field(name: header.name, value: [])
-                return
-            }
-            part = .file
-            let contentType = header.contentType ?? MediaType.octetStream.value
-            try hold(contentType.utf8.count)
-            try await upload.beginFile(name: header.name, filename: filename, contentType: contentType)
+        case .partBegan(let header): return try begin(header)
         case .bytes(let bytes):
             observer?.partRead(bytes.count)
-            if case .field = part { try hold(bytes.count) }
-            try await take(bytes, of: chunk, into: upload)
+            return try read(bytes, of: chunk)
         case .partEnded:
+            defer { part = .none }
             switch part {
-            case .none: break
+            case .none: return nil
             case .field(let name, let value):
                 observer?.partEnded(text: value)
                 fields.append(UploadRecord.Field(name: name, value: String(decoding: value, as: UTF8.self)))
+                return nil
             case .file:
                 observer?.partEnded(text: nil)
-                try await upload.endFile()
+                return .endFile
             }
-            part = .none
         }
     }
 
-    private mutating func take(
-        _ bytes: FormBytes, of chunk: ByteBuffer, into upload: some PendingUpload
-    ) async throws {
-        switch (part, bytes) {
-        case (.none, _): break
-        case (.field(let name, var value), let bytes):
+    private func begin(_ header: PartHeader) throws -> Step? {
+        partIndex = header.index
+        observer?.partBegan(header, at: parser.offset)
+        try hold(header.name.utf8.count + (header.filename?.utf8.count ?? 0))
+        guard let filename = header.filename else {
+            part = .field(name: header.name, value: [])
+            return nil
+        }
+        part = .file
+        let contentType = header.contentType ?? MediaType.octetStream.value
+        try hold(contentType.utf8.count)
+        return .beginFile(name: header.name, filename: filename, contentType: contentType)
+    }
+
+    private func read(_ bytes: FormBytes, of chunk: ByteBuffer) throws -> Step? {
+        switch part {
+        case .none: return nil
+        case .field(let name, var value):
+            try hold(bytes.count)
             // Emptied first, because an array with two owners is copied when it grows.
             part = .none
             switch bytes {
@@ -99,18 +132,18 @@ struct IncomingForm {
             case .held(let range): value.append(contentsOf: parser.heldBytes[range])
             }
             part = .field(name: name, value: value)
-        case (.file, .chunk(let range)):
-            guard let slice = chunk.getSlice(at: chunk.readerIndex + range.lowerBound, length: range.count) else {
-                return
+            return nil
+        case .file:
+            switch bytes {
+            case .chunk(let range):
+                return chunk.getSlice(at: chunk.readerIndex + range.lowerBound, length: range.count).map(Step.write)
+            case .held(let range): return .write(ByteBuffer(bytes: parser.heldBytes[range]))
             }
-            try await upload.write(slice)
-        case (.file, .held(let range)):
-            try await upload.write(ByteBuffer(bytes: parser.heldBytes[range]))
         }
     }
 
     /// Counts bytes that stay in memory until the record is written.
-    private mutating func hold(_ count: Int) throws(UploadProblem) {
+    private func hold(_ count: Int) throws(UploadProblem) {
         guard recordBytes + count <= maximumRecordBytes else {
             throw .recordTooLarge(maximum: maximumRecordBytes, partIndex: partIndex)
         }
@@ -130,6 +163,9 @@ struct IncomingForm {
         }
     }
 }
+
+@available(*, unavailable)
+extension IncomingForm: Sendable {}
 
 /// Counts the bytes of all forms that stay in memory until their records are written.
 final class HeldBytes: Sendable {

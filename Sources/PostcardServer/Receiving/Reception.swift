@@ -85,11 +85,9 @@ struct Reception<Store: UploadStore>: Sendable {
     private func store(
         _ request: Request, under key: UploadKey?, logger: Logger
     ) async throws -> CommittedUpload {
-        let parser = try parser(for: request)
+        let form = try form(for: request)
         let key = try key ?? UploadKey(of: request, scope: options.keyScope)
         let peer = UploadConnection.current?.peer
-        var form = IncomingForm(
-            parser: parser, rules: options.rules, maximumRecordBytes: options.maximumRecordBytes, held: held)
         var body = request.body.makeAsyncIterator()
         try meter.checkRoom(for: peer, options)
         do {
@@ -154,8 +152,21 @@ struct Reception<Store: UploadStore>: Sendable {
         }
     }
 
-    /// Checks the head of the request.
-    func parser(for request: Request) throws(UploadProblem) -> FormParser {
+    /// Makes the form of a request. Checks the head of the request.
+    @inline(never)
+    private func form(for request: Request) throws -> IncomingForm {
+        IncomingForm(
+            parser: try parser(for: request), rules: options.rules, maximumRecordBytes: options.maximumRecordBytes,
+            held: held)
+    }
+
+    /// Makes the checker of a form that arrives in several requests. Checks the head of the request.
+    @inline(never)
+    func checker(for request: Request) throws -> ArrivingFormChecker {
+        ArrivingFormChecker(parser: try parser(for: request), rules: options.rules)
+    }
+
+    private func parser(for request: Request) throws(UploadProblem) -> FormParser {
         let contentType = try request.formContentType(limits: options.limits)
         do {
             return try FormParser(contentType: contentType, limits: options.limits)

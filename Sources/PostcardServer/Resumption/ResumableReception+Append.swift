@@ -9,7 +9,7 @@ extension ResumableReception {
     private enum Excess: Error {
         case ofLength
         case ofMaximum
-        /// All unfinished uploads together are too large.
+        /// All unfinished uploads together are too large, or those of the client.
         case ofAll
     }
 
@@ -65,7 +65,7 @@ extension ResumableReception {
         defer { meter.ended(for: peer, bodyBytes: 0, after: start.duration(to: .now)) }
         guard !holder.isEnded else { throw UploadProblem.supersededAppend }
         var appender = try await upload.makeAppender()
-        var checker = upload.lock.takeChecker(at: append.offset)
+        let checker = upload.lock.takeChecker(at: append.offset)
         let interruption: (any Error)?
         do {
             while let chunk = next {
@@ -95,8 +95,7 @@ extension ResumableReception {
     private func checkLength(_ end: Int64, of upload: Uploads.Unfinished) throws {
         if let length = upload.form.length, end > length { throw Excess.ofLength }
         guard end <= reception.options.limits.maximumBodyBytes else { throw Excess.ofMaximum }
-        guard case .unfinished(let written) = upload.progress else { return }
-        guard upload.hasRoom(for: end - written, options: options) else { throw Excess.ofAll }
+        guard upload.reserve(upTo: end, options: options) else { throw Excess.ofAll }
     }
 
     private static func problem(of error: any Error, at count: Int64) -> any Error {
@@ -106,9 +105,7 @@ extension ResumableReception {
     /// An upload with too many bytes is discarded (§4.4.2).
     private func problem(of excess: Excess, _ upload: Uploads.Unfinished) async throws -> UploadProblem {
         switch excess {
-        case .ofAll:
-            return .tooManyUnfinished(
-                options, share: PeerAddress.share(reception.options.clientShare, of: options.maximumUnfinished))
+        case .ofAll: return tooManyUnfinished
         case .ofLength:
             try await upload.discard()
             return .inconsistentLength

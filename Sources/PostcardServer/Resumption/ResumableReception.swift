@@ -53,6 +53,8 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
     /// Responds to a request that posts a form which may be resumed.
     ///
     /// - Returns: `nil` if the form is to be received as one that cannot be resumed.
+    // Not inlined, because its frame is large, and forms that cannot be resumed are received without it.
+    @inline(never)
     func create(_ request: Request, logger: Logger) async throws -> Response? {
         guard let append = try await counting(logger, { try AppendRequest(creatingBy: request) }),
             let upload = try await naming(append.version, logger, { try await create(append, by: request) })
@@ -69,20 +71,19 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
     private func create(_ append: AppendRequest, by request: Request) async throws -> Uploads.Unfinished? {
         // A request that its head alone shows to be wrong is refused first.
         let contentType = try request.formContentType(limits: reception.options.limits)
-        let checker = ArrivingFormChecker(parser: try reception.parser(for: request), rules: reception.options.rules)
+        let checker = try reception.checker(for: request)
         let key = try UploadKey(of: request, scope: reception.options.keyScope)
         let length = try append.length(known: nil, maximum: reception.options.limits.maximumBodyBytes)
-        let share = PeerAddress.share(reception.options.clientShare, of: options.maximumUnfinished)
         do {
             let id = ResumptionID.random()
             let form = UnfinishedForm(
                 contentType: contentType,
                 // The identifier is known to the client alone, and so is a key made of it.
                 key: key ?? UploadKey(id.text, scope: "\u{0}resumable"), length: length,
-                client: UploadConnection.current?.peer.map { .init(name: $0.name, maximumUploads: share) })
+                client: UploadConnection.current?.peer.map(client))
             let upload = try await uploads.createUnfinishedUpload(id, of: form, options: options)
             guard upload != nil || append.isComplete else {
-                throw UploadProblem.tooManyUnfinished(options, share: share)
+                throw tooManyUnfinished
             }
             upload?.lock.giveBack(checker)
             return upload
@@ -91,6 +92,18 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
             return nil
         }
     }
+
+    /// The client at an address, with its share.
+    private func client(at peer: PeerAddress) -> UnfinishedForm.Client {
+        let share = reception.options.clientShare
+        let bytes = PeerAddress.share(share, of: Int(clamping: options.maximumUnfinishedBytes))
+        return UnfinishedForm.Client(
+            name: peer.name, maximumUploads: PeerAddress.share(share, of: options.maximumUnfinished),
+            // Reserved bytes may be more than all uploads may have.
+            maximumBytes: share < 1 ? Int64(bytes) : .max)
+    }
+
+    var tooManyUnfinished: UploadProblem { .tooManyUnfinished(options, clientShare: reception.options.clientShare) }
 
     /// Sends the upload's address before its bytes are read (§5).
     private func announce(_ upload: Uploads.Unfinished, _ version: ResumptionVersion) async throws {
@@ -111,9 +124,13 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
                 case .gone: throw UploadProblem.unfinishedUploadNotFound
                 case .unfinished(let offset):
                     try check(append, offset, isComplete: false)
+                    let known = upload.form.length
                     let length = try append.length(
-                        known: upload.form.length, maximum: reception.options.limits.maximumBodyBytes)
-                    if let length { try await upload.setLength(length) }
+                        known: known, maximum: reception.options.limits.maximumBodyBytes)
+                    if let length, known == nil {
+                        guard upload.reserve(upTo: length, options: options) else { throw tooManyUnfinished }
+                        try await upload.setLength(length)
+                    }
                     return try await receive(append, request, into: upload, holder, isWhole: false, logger)
                 case .finished(let length, _):
                     try check(append, length, isComplete: true)

@@ -55,8 +55,11 @@ public protocol UnfinishedUpload: Sendable {
     /// Stores the length of the form, once a request has said it.
     func setLength(_ length: Int64) async throws
 
-    /// Whether the options allow this many further bytes of all unfinished uploads.
-    func hasRoom(for count: Int64, options: ResumptionOptions) -> Bool
+    /// Reserves room for the upload to become this long. A reservation lasts until the upload is finished or discarded, and
+    /// counts for the share of the client.
+    ///
+    /// - Returns: `false` if the options, or the client's share, do not allow as many bytes of all unfinished uploads.
+    func reserve(upTo length: Int64, options: ResumptionOptions) -> Bool
 
     /// Appends to the bytes received so far.
     func makeAppender() async throws -> Appender
@@ -113,11 +116,15 @@ public struct UnfinishedForm: Sendable, Hashable {
         public let name: String
         /// How many unfinished uploads it may have.
         public let maximumUploads: Int
+        /// How many bytes they may have together. An upload counts with its length, if that is known. A single upload may
+        /// be larger.
+        public let maximumBytes: Int64
 
         /// Describes a client.
-        public init(name: String, maximumUploads: Int) {
+        public init(name: String, maximumUploads: Int, maximumBytes: Int64) {
             self.name = name
             self.maximumUploads = maximumUploads
+            self.maximumBytes = maximumBytes
         }
     }
 

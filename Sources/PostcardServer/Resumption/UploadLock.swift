@@ -189,23 +189,32 @@ public final class UploadLock: Sendable {
 
 /// Checks a form while its bytes arrive, so that a malformed one is refused at the byte that is wrong, and not once all of
 /// it was sent. Uploads from before a restart have no checker; every form is also checked when it is whole.
-struct ArrivingFormChecker: Sendable {
-    private var parser: FormParser
-    private var rules: FormRuleChecker?
-    /// How many bytes of the form were checked.
-    private(set) var offset: Int64 = 0
-
-    init(parser: FormParser, rules: FormRules?) {
-        self.parser = parser
-        self.rules = rules.map(FormRuleChecker.init)
+///
+/// A class for the reason that ``IncomingForm`` is one. Only the request that holds the lock uses it.
+final class ArrivingFormChecker: Sendable {
+    private struct Reading {
+        var parser: FormParser
+        var rules: FormRuleChecker?
+        var offset: Int64 = 0
     }
 
+    private let reading: Mutex<Reading>
+
+    init(parser: FormParser, rules: FormRules?) {
+        reading = Mutex(Reading(parser: parser, rules: rules.map(FormRuleChecker.init)))
+    }
+
+    /// How many bytes of the form were checked.
+    var offset: Int64 { reading.withLock { $0.offset } }
+
     /// Checks the next bytes. Throws ``FormProblem``.
-    mutating func check(_ bytes: ByteBuffer) throws {
-        var position = 0
-        while let event = try parser.nextEvent(in: bytes.readableBytesSpan, at: &position) {
-            try rules?.check(event, in: bytes.readableBytesSpan, readBy: parser)
+    func check(_ bytes: ByteBuffer) throws {
+        try reading.withLock { reading in
+            var position = 0
+            while let event = try reading.parser.nextEvent(in: bytes.readableBytesSpan, at: &position) {
+                try reading.rules?.check(event, in: bytes.readableBytesSpan, readBy: reading.parser)
+            }
+            reading.offset += Int64(bytes.readableBytes)
         }
-        offset += Int64(bytes.readableBytes)
     }
 }

@@ -26,10 +26,9 @@ public struct UploadOptions: Sendable {
     /// Defaults to 128 MiB.
     public var maximumHeldBytes = 128 << 20
 
-    /// How many bytes of answers may be in memory at once, of all clients together: files, records and lists that are
-    /// read from the store but not yet sent. A client waits for its next piece while others hold them all, or while
-    /// answers to its own address hold the part of them that ``clientShare`` says. The answer to a form that was
-    /// received does not wait. Defaults to 16 MiB.
+    /// How many bytes of all responses may be in memory at once: files, records and lists that are read from the store and
+    /// not yet sent. A client waits for its next piece while others use all of them, or while the responses to its address
+    /// use the part that ``clientShare`` allows. The response to a received form does not wait. Defaults to 16 MiB.
     public var maximumAnswerBytes = 16 << 20
 
     /// Checks every file after it was received and before the form becomes a record, for example with a virus scanner. A
@@ -43,9 +42,9 @@ public struct UploadOptions: Sendable {
     /// A form counts from the first byte of its body until its response.
     public var maximumConcurrentUploads = 2000
 
-    /// The part of ``maximumConcurrentUploads``, ``maximumAnswerBytes`` and ``ResumptionOptions/maximumUnfinished`` that
-    /// the clients of one address can have, at least one upload. An IPv6 network of 64 bits counts as one address.
-    /// Defaults to 0.25.
+    /// The part of ``maximumConcurrentUploads``, ``maximumAnswerBytes``, ``ResumptionOptions/maximumUnfinished`` and
+    /// ``ResumptionOptions/maximumUnfinishedBytes`` that the clients of one address can have, at least one upload. An IPv6
+    /// network of 64 bits counts as one address. Defaults to 0.25.
     ///
     /// Set it to 1, which is no limit, behind a reverse proxy, where all clients have one address.
     public var clientShare = 0.25
@@ -105,7 +104,9 @@ public struct ResumptionOptions: Sendable, Hashable {
     /// removed earlier to make room, the least recently used first.
     public var maximumUnfinished = 1000
 
-    /// The maximum size of all unfinished uploads together, in bytes. Defaults to 16 GiB, four of the largest forms.
+    /// The maximum size of all unfinished uploads together, in bytes. Defaults to 16 GiB, four of the largest forms. The
+    /// uploads of one address can have the part that ``UploadOptions/clientShare`` allows. There, an upload counts with its
+    /// length as soon as a request says it.
     public var maximumUnfinishedBytes: Int64 = 16 << 30
 
     /// How many responses are kept for clients that missed them. Defaults to 10,000. The oldest are removed first.

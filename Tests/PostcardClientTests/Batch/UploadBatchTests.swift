@@ -269,7 +269,7 @@ import Testing
     }
 
     @Test(arguments: Carrier.allCases)
-    func `progress is told in order, item by item and in all, and ends at 1`(carrier: Carrier) async throws {
+    func `progress is reported in order, item by item and in total, and ends at 1`(carrier: Carrier) async throws {
         let folder = try TemporaryFolder()
         let photos = try (0..<5).map { try folder.file("\($0).jpg", size: $0 * 150_000) }
         let steps = Mutex<[UploadBatchProgress]>([])

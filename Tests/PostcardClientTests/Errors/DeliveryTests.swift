@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test(arguments: Carrier.allCases, ["500 Internal Server Error", "502 Bad Gateway", "504 Gateway Timeout"])
-    func `where nobody knows what became of a form that went out whole, it may have arrived`(
+    func `a form that was sent whole may have arrived if its response was lost`(
         carrier: Carrier, status: String
     ) async throws {
         try await Answers.run([(status, [:]), ("413 Content Too Large", [:])]) { server in

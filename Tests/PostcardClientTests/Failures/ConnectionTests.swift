@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(arguments: Carrier.allCases)
-    func `where nobody listens the error names the address`(carrier: Carrier) async throws {
+    func `the error of a refused connection names the address`(carrier: Carrier) async throws {
         // Port 1 is kept for a service that nobody runs.
         let url = try #require(URL(string: "http://127.0.0.1:1/uploads"))
         let error = try await #require(throws: UploadError.self) {
@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test(arguments: Carrier.allCases)
-    func `a server that speaks no TLS is told from one that is not there`(carrier: Carrier) async throws {
+    func `a server without TLS is not the same error as no server`(carrier: Carrier) async throws {
         try await RawServer.run { connection in
             try await connection.write("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
             _ = try await connection.readToEnd()
@@ -113,7 +113,7 @@ import Testing
     }
 
     @Test(arguments: Carrier.allCases, [UploadError.Phase.sending, .waiting, .receiving])
-    func `a server that hangs is told from one that answers, and at which step`(
+    func `the timeout of a server that hangs says at which step`(
         carrier: Carrier, phase: UploadError.Phase
     ) async throws {
         let folder = try TemporaryFolder()

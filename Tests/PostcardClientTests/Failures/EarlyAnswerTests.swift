@@ -35,7 +35,7 @@ import FoundationNetworking
     }
 
     @Test(arguments: Carrier.allCases, [("200 OK", "thanks"), ("201 Created", ""), ("303 See Other", "")])
-    func `a success that overtakes the form is an error that says how much was sent, and is not tried again`(
+    func `a success before the end of the form is an error that says how much was sent, and is not tried again`(
         carrier: Carrier, answer: (status: String, body: String)
     ) async throws {
         let folder = try TemporaryFolder()

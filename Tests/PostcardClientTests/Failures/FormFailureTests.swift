@@ -113,7 +113,7 @@ import Testing
     }
 
     @Test(arguments: Carrier.allCases)
-    func `a stream's own error is told as it is, even where a connection could have had it`(
+    func `a stream's own error is thrown unchanged, even if a connection could throw it`(
         carrier: Carrier
     ) async throws {
         var form = MultipartForm()

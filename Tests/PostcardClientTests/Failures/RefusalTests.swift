@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test(arguments: Carrier.allCases)
-    func `a refusal that comes while the body goes out arrives as that refusal`(carrier: Carrier) async throws {
+    func `a refusal while the body is being sent is that refusal`(carrier: Carrier) async throws {
         let folder = try TemporaryFolder()
         var form = MultipartForm()
         form.append(fileAt: try folder.sparseFile("large.bin", size: 64 << 20), named: "file")

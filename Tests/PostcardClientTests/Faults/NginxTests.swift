@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test(arguments: Carrier.allCases, ["limited/buffered", "limited/unbuffered"])
-    func `what nginx finds too large is told as its refusal, and not tried again`(
+    func `a form too large for nginx is refused, and not tried again`(
         carrier: Carrier, path: String
     ) async throws {
         let folder = try TemporaryFolder()
@@ -101,7 +101,7 @@ import Testing
     }
 
     @Test(arguments: ["limited/buffered", "limited/unbuffered"])
-    func `what nginx finds too large over HTTP 2 is told as its refusal`(path: String) async throws {
+    func `a form too large for nginx is refused over HTTP 2`(path: String) async throws {
         let folder = try TemporaryFolder()
         let front = try await Front()
         let url = try front.secureURL(path)
@@ -117,7 +117,7 @@ import Testing
     }
 
     @Test(arguments: Carrier.allCases)
-    func `a certificate that nobody vouches for is told as that, and nothing is sent`(carrier: Carrier) async throws {
+    func `an untrusted certificate is an error of its own, and nothing is sent`(carrier: Carrier) async throws {
         let front = try await Front()
         let url = try front.secureURL("buffered")
         let error = try await #require(throws: UploadError.self) {

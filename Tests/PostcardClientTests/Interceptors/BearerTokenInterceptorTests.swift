@@ -111,7 +111,7 @@ import Testing
         }
     }
 
-    @Test func `whoever gives up waiting is let go, and the last ends the getting`() async throws {
+    @Test func `a cancelled wait ends, and the last one cancels the refresh`() async throws {
         let (begun, begin) = AsyncStream.makeStream(of: Void.self)
         let (ended, end) = AsyncStream.makeStream(of: Bool.self)
         let interceptor = BearerTokenInterceptor { _ in

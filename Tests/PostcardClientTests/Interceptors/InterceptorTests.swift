@@ -26,7 +26,7 @@ import Testing
     }
 
     @Test(arguments: Carrier.allCases)
-    func `every attempt is adapted anew, and the form's own fields stay`(carrier: Carrier) async throws {
+    func `every attempt is adapted again, and the form's own fields stay`(carrier: Carrier) async throws {
         try await Answers.run([("401 Unauthorized", [:]), ("401 Unauthorized", [:]), ("201 Created", [:])]) { server in
             let client = Self.client(carrier, Numbering(decision: .retry(after: .zero)))
             let form = MultipartForm()

@@ -209,7 +209,7 @@ import Testing
     }
 
     @Test(arguments: Carrier.allCases)
-    func `a list that nobody holds closes its connections`(carrier: Carrier) async throws {
+    func `a deallocated list closes its connections`(carrier: Carrier) async throws {
         let arrived = Gate()
         let closed = Gate()
         try await RawServer.run { connection in

@@ -173,7 +173,7 @@ import Testing
         #expect(try LoadedFile.place(in: folder.url, for: name) != place)
     }
 
-    @Test func `copies go to a folder of their own unless told otherwise`() throws {
+    @Test func `copies go to a folder of their own by default`() throws {
         let place = try LoadedFile.place(in: nil, for: "a.jpg")
         #expect(place.path.hasPrefix(FormPart.temporaryFolder.path))
         #expect(FormPart.temporaryFolder.lastPathComponent == "Postcard")

@@ -11,7 +11,7 @@ import Testing
             ("choco.JPEG", "choco.JPEG"), ("IMG_0001.HEIC", "IMG_0001.jpg"), ("초코.png", "초코.jpg"),
             ("v1.2", "v1.2.jpg"), (".png", "picture.jpg"), ("a.tar.gz", "a.tar.jpg"),
         ] as [(String?, String)])
-    func `the extension of a picture encoded anew is that of its encoding`(given: String?, expected: String) {
+    func `the extension of an encoded picture is that of its encoding`(given: String?, expected: String) {
         let name = PictureName(given, encodedAs: .jpeg())
         #expect(name.filename == expected)
         #expect(name.contentType == .jpeg)

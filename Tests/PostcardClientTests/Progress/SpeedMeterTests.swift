@@ -23,7 +23,7 @@ import Testing
         #expect(meter.timeRemaining(for: .max) == nil)
     }
 
-    @Test func `what does not move has no time left that could be told`() {
+    @Test func `an upload that does not move has no remaining time`() {
         var meter = SpeedMeter()
         for second in 0...9 { meter.add(700, at: start + .seconds(second)) }
         #expect(meter.bytesPerSecond == 0)

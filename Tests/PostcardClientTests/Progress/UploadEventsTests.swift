@@ -28,7 +28,9 @@ import Testing
     }
 
     @Test(arguments: Carrier.allCases)
-    func `an upload is told from its preparation to its answer, with every retry`(carrier: Carrier) async throws {
+    func `an upload reports everything from its preparation to its response, with every retry`(carrier: Carrier)
+        async throws
+    {
         let folder = try TemporaryFolder()
         let form = try Self.form(in: folder)
         let isSecond = Mutex(false)
@@ -66,7 +68,7 @@ import Testing
     }
 
     @Test(arguments: Carrier.allCases)
-    func `a failure is thrown behind the last event, and then there is nothing more`(carrier: Carrier) async throws {
+    func `a failure is thrown after the last event, and then there is nothing more`(carrier: Carrier) async throws {
         try await RawServer.run { connection in
             _ = try await connection.readRequest()
             try await connection.respond("422 Unprocessable Content")

@@ -6,9 +6,9 @@ import PostcardTestSupport
 import Synchronization
 import Testing
 
-/// Servers that contradict themselves about how much of a form they have.
+/// Servers that contradict themselves about how much of a form they received.
 @Suite(.timeLimit(.minutes(10))) struct ContradictionTests {
-    /// What a server says where it is asked for its offset, and what it does with what is appended.
+    /// A server that reports a wrong offset, with its reaction to each append.
     private final class Liar: Sendable {
         enum Append: Sendable {
             case conflict
@@ -19,14 +19,14 @@ import Testing
         private let state = Mutex((offset: 0, appends: 0))
         private let append: @Sendable (Int) -> Append
 
-        /// - Parameter append: What it does with an append, of which there were so many before.
+        /// - Parameter append: The reaction to an append, given the number of earlier ones.
         init(_ append: @escaping @Sendable (Int) -> Append) {
             self.append = append
         }
 
         var appends: Int { state.withLock { $0.appends } }
 
-        /// Serves one connection. Every answer to an append says that there is one byte more.
+        /// Serves one connection. Every response to an append reports one more byte.
         func serve(_ connection: RawConnection) async throws {
             while let request = try await connection.readRequest() {
                 switch request.method {
@@ -53,7 +53,7 @@ import Testing
             }
         }
 
-        /// Uploads a form to it, which fails.
+        /// Uploads a form to the server, which fails.
         func error(_ carrier: Carrier, _ folder: TemporaryFolder) async throws -> UploadError {
             var form = MultipartForm()
             form.append(fileAt: try folder.file("a.jpg", size: 10_000), named: "image")

@@ -189,7 +189,7 @@ import Testing
     }
 
     @Test(arguments: Carrier.allCases)
-    func `what a server has lost begins anew under the same key, and progress does not fall`(
+    func `an upload that a server has lost starts over under the same key, and progress does not fall`(
         carrier: Carrier
     ) async throws {
         let folder = try TemporaryFolder()

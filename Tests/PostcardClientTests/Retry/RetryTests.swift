@@ -130,7 +130,7 @@ import Testing
     }
 
     @Test(arguments: Carrier.allCases)
-    func `a form whose answer is lost on a kept connection is not sent again behind the caller's back`(
+    func `a form whose response is lost on a reused connection is not sent again silently`(
         carrier: Carrier
     ) async throws {
         try await Answers.run([("201 Created", [:]), nil, ("201 Created", [:])]) { server in
@@ -145,7 +145,7 @@ import Testing
     }
 
     @Test(arguments: Carrier.allCases)
-    func `a stream that can be read once and whose answer is lost on a kept connection is told as lost`(
+    func `a lost response on a reused connection is an error for a stream that can be read once`(
         carrier: Carrier
     ) async throws {
         let (chunks, chunk) = AsyncStream.makeStream(of: Data.self)

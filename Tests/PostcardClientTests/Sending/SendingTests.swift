@@ -104,7 +104,7 @@ import Testing
     }
 
     @Test(arguments: [(1 << 20, nil), ((1 << 20) + 1, nil), (5_000, 5_000), (5_001, 5_000)] as [(Int64, Int?)])
-    func `URLSession names the length of a form up to the limit, and progress is told on either side of it`(
+    func `URLSession sends the length of a form up to the limit, and reports progress on either side of it`(
         length: Int64, limit: Int?
     ) async throws {
         let form = try Self.form(ofLength: length)

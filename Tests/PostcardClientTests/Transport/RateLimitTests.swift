@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(arguments: Carrier.allCases)
-    func `a form goes out no faster than its limit, byte for byte`(carrier: Carrier) async throws {
+    func `a form is sent no faster than its limit, byte for byte`(carrier: Carrier) async throws {
         let folder = try TemporaryFolder()
         let form = try Self.form(in: folder)
         let clock = ManualClock()

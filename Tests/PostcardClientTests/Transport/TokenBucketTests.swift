@@ -29,7 +29,7 @@ import Testing
         #expect(bucket.take(at: .seconds(3600)) == .seconds(3600) + .milliseconds(50))
     }
 
-    @Test func `whoever comes late catches up by one burst`() {
+    @Test func `a late request catches up by one burst`() {
         var bucket = TokenBucket(bytesPerSecond: 1_000)
         #expect(bucket.take(at: .zero) == .zero)
         #expect(bucket.take(at: .milliseconds(90)) == .milliseconds(50))

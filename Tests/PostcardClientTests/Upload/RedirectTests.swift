@@ -44,7 +44,7 @@ import FoundationNetworking
     }
 
     @Test(arguments: Carrier.allCases)
-    func `behind a 303 the other place is asked without the form`(carrier: Carrier) async throws {
+    func `after a 303 the other place is requested without the form`(carrier: Carrier) async throws {
         let folder = try TemporaryFolder()
         let form = try Self.form(in: folder)
         try await RawServer.run { connection in

@@ -1,4 +1,5 @@
 import Foundation
+import PostcardReceiver
 import PostcardTestSupport
 import SystemPackage
 import Testing

@@ -70,6 +70,48 @@ struct ResumptionLimitTests {
         }
     }
 
+    @Test(.enabled(if: RawSocket.canConnect(from: "127.0.0.2"), "This machine has no second address."))
+    func `the bytes of one address's unfinished uploads leave room for another's`() async throws {
+        let configure: (inout Receiver) -> Void = {
+            $0.uploads.resumption?.maximumUnfinishedBytes = 100_000
+            $0.uploads.clientShare = 0.25
+        }
+        try await withCurlSender(.newest, configure) { sender, _ in
+            let form = LargeForm(bytes: 60_000)
+            let announcing = ["Upload-Length: 10000"]
+            let first = try Self.location(of: try await sender.create(form.bytes[..<20_000], isComplete: false))
+            let announced = try await sender.create([], isComplete: false, fields: announcing)
+            #expect(announced.status == 503)
+            #expect(announced.problem?.code == "too-many-unfinished-uploads")
+            #expect(announced.problem?.detail.contains("25000 bytes") == true)
+            let empty = try Self.location(of: try await sender.create([], isComplete: false))
+            let late = try await sender.append([], at: 0, isComplete: false, to: empty, fields: announcing)
+            #expect(late.status == 503)
+            let unannounced = try await sender.append(form.bytes[..<10_000], at: 0, isComplete: false, to: empty)
+            #expect(unannounced.status == 503)
+            #expect(try #require(try await sender.head(empty).offset) <= 5000)
+            // A single upload may be larger than the share.
+            var other = sender
+            other.options = ["--interface", "127.0.0.2"]
+            #expect(try await other.create(form.bytes[..<60_000], isComplete: false).status == 201)
+            _ = try await sender.request("DELETE", first)
+            #expect(try await sender.create([], isComplete: false, fields: announcing).status == 201)
+        }
+    }
+
+    @Test func `a length that is announced without bytes makes room for another`() async throws {
+        let configure: (inout Receiver) -> Void = { $0.uploads.resumption?.maximumUnfinishedBytes = 100_000 }
+        try await withCurlSender(.newest, configure) { sender, _ in
+            var locations: [String] = []
+            for _ in 0..<3 {
+                let created = try await sender.create([], isComplete: false, fields: ["Upload-Length: 10000"])
+                locations.append(try Self.location(of: created))
+            }
+            #expect(try await sender.head(locations[0]).status == 404)
+            for location in locations[1...] { #expect(try await sender.head(location).status == 204) }
+        }
+    }
+
     @Test func `as many uploads are kept as may be, and a form that needs no keeping is taken all the same`()
         async throws
     {
@@ -92,14 +134,21 @@ struct ResumptionLimitTests {
 
     @Test func `bytes are kept up to the limit, and the upload resumes when there is room again`() async throws {
         let form = LargeForm(bytes: 100_000)
-        let configure: @Sendable (inout Receiver) -> Void = { $0.uploads.resumption?.maximumUnfinishedBytes = 120_000 }
+        let configure: @Sendable (inout Receiver) -> Void = {
+            $0.uploads.resumption?.maximumUnfinishedBytes = 120_000
+            $0.uploads.clientShare = 1
+        }
         try await withCurlSender(.newest, configure) { sender, receiver in
             let other = try #require(
                 try await sender.create(form.bytes[..<50_000], isComplete: false).head.fields["location"])
             let location = try #require(try await sender.create([], isComplete: false).head.fields["location"])
-            let refused = try await sender.append(form.bytes, at: 0, isComplete: true, to: location)
-            #expect(refused.status == 503)
-            #expect(refused.problem?.code == "too-many-unfinished-uploads")
+            // The last bytes announce the length, and are refused before they are read.
+            for isComplete in [true, false] {
+                let refused = try await sender.append(form.bytes, at: 0, isComplete: isComplete, to: location)
+                #expect(refused.status == 503)
+                #expect(refused.problem?.code == "too-many-unfinished-uploads")
+                if isComplete { #expect(try await sender.head(location).offset == 0) }
+            }
             let offset = try #require(try await sender.head(location).offset)
             #expect(offset <= 70_000)
             _ = try await sender.request("DELETE", other)

@@ -1,4 +1,4 @@
-/// Writes an encoded value as the parts of a form: gives every text and every file its name.
+/// Writes an encoded value as the parts of a form, and names every text and file.
 struct FieldWriter {
     let options: FormEncoder
     private(set) var form: MultipartForm
@@ -21,7 +21,7 @@ struct FieldWriter {
         }
     }
 
-    /// - Parameter depth: The number of keys that the name is made of.
+    /// - Parameter depth: The number of keys in the name.
     private mutating func write(_ value: EncodedValue, named name: String, depth: Int) throws(FormEncodingError) {
         if depth > options.maximumDepth { throw .tooDeep(at: path, maximum: options.maximumDepth) }
         let count = form.parts.count
@@ -71,7 +71,7 @@ extension EncodedValue {
         }
     }
 
-    /// Whether it would be sent as nothing, and the elements behind it take its place.
+    /// Whether it would send nothing, so the next elements would get its index.
     fileprivate var isMissing: Bool {
         switch content {
         case .nothing: true
