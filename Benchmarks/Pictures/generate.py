@@ -21,7 +21,7 @@ def run(*command):
 
 
 def draw(content, width, height, seed):
-    """Pixels of a picture: flat, gradient, drawing (sharp edges and text), photo, grainy (a photo in the dark), noise."""
+    """A picture: flat, gradient, drawing (sharp edges and text), photo, grainy (a photo in the dark) or noise."""
     random = numpy.random.default_rng(seed)
     if content == "flat":
         pixels = numpy.empty((height, width, 3), numpy.uint8)

@@ -78,7 +78,9 @@ static void on_progress(j_common_ptr common) {
     if (!progress->sink->proceed(progress->sink->context)) stop(common);
 }
 
-static void prepare(error_manager *errors, progress_manager *progress, const picture_sink *sink, picture_failure *failure) {
+static void prepare(
+    error_manager *errors, progress_manager *progress, const picture_sink *sink, picture_failure *failure
+) {
     jpeg_std_error(&errors->base);
     errors->base.error_exit = on_error;
     errors->base.emit_message = on_message;

@@ -51,7 +51,8 @@ static int decode(
     const WebPData *data, const picture_options *options, const picture_sink *sink, picture_failure *failure
 ) {
     WebPDecoderConfig config;
-    if (!WebPInitDecoderConfig(&config)) return picture_fail(failure, PICTURE_UNSUPPORTED, "another libwebp is installed");
+    if (!WebPInitDecoderConfig(&config))
+        return picture_fail(failure, PICTURE_UNSUPPORTED, "another libwebp is installed");
     VP8StatusCode status = WebPGetFeatures(data->bytes, data->size, &config.input);
     if (status != VP8_STATUS_OK) return fail(failure, status);
     if (config.input.has_animation) return picture_fail(failure, PICTURE_UNSUPPORTED, "the picture is animated");

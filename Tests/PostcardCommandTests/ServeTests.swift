@@ -96,7 +96,7 @@ struct ServeTests {
             #expect(try ending.json()["code"] as? String == code, "\(body)")
         }
         let help = try await Program.run(["serve", "--help"])
-        for text in ["parts of a form (1000)", "(16384)", "(64)", "(8192)"] { #expect(help.text.contains(text)) }
+        for text in ["parts in a form (1000)", "(16384)", "(64)", "(8192)"] { #expect(help.text.contains(text)) }
     }
 
     @Test func `a shutdown waits for a slow sender only for as long as --shutdown-timeout says`() async throws {

@@ -54,7 +54,7 @@ import Testing
     }
 
     @Test func `noise is scaled until it fits`() async throws {
-        var random = Numbers(seed: 5)
+        var random = SeededGenerator(seed: 5)
         let samples = (0..<(900 * 700 * 3)).map { _ in UInt8.random(in: 0...255, using: &random) }
         let png = TestPicture.png(width: 900, height: 700, samples: samples)
         for limit: Int64 in [150_000, 120_000] {
@@ -212,7 +212,7 @@ import Testing
             Fixtures.clearWebP, Fixtures.interlacedPNG, Fixtures.heic[5] ?? [],
         ]
         let limit = PictureLimit(maximumBytes: 50_000, maximumEdge: 16, acceptedTypes: [], maximumPixels: 100_000)
-        var random = Numbers(seed: 23)
+        var random = SeededGenerator(seed: 23)
         for bytes in whole {
             for _ in 0..<200 {
                 var changed = bytes
@@ -271,7 +271,7 @@ import Testing
         (90, 30, 3, 1),
     ])
     func `scaling is Lanczos`(width: Int, height: Int, channels: Int, edge: Int) {
-        var random = Numbers(seed: UInt64(width * height))
+        var random = SeededGenerator(seed: UInt64(width * height))
         let samples = (0..<(width * height * channels)).map { _ in UInt8.random(in: 0...255, using: &random) }
         let pixels = PicturePixels(size: .init(width: width, height: height), channels: channels, bytes: samples)
         let scaled = pixels.scaled(toEdge: edge)
@@ -283,7 +283,7 @@ import Testing
     @Test(arguments: PictureOrientation.allCases)
     func `turning and scaling at once is the same as one after the other`(orientation: PictureOrientation) {
         let (width, height) = (23, 14)
-        var random = Numbers(seed: 9)
+        var random = SeededGenerator(seed: 9)
         let samples = (0..<(width * height * 3)).map { _ in UInt8.random(in: 0...255, using: &random) }
         let stored = PictureSize(width: width, height: height)
         for edge in [23, 11] {

@@ -1,4 +1,5 @@
 import Foundation
+import PostcardTestSupport
 import Testing
 
 @testable import PostcardPictures
@@ -53,7 +54,7 @@ import Testing
 
     /// Whatever the picture, as far as bytes fall with the quality and the edge.
     @Test func `six encodings find nearly the best for pictures of every kind`() {
-        var random = Numbers(seed: 7)
+        var random = SeededGenerator(seed: 7)
         var (pictures, encodings, worse, lost) = (0, 0, 0, 0)
         for _ in 0..<20_000 {
             let picture = SimulatedPicture(random: &random)
@@ -102,7 +103,7 @@ private struct SimulatedPicture {
         self.bytesAtBest = bytesAtBest
     }
 
-    init(random: inout Numbers) {
+    init(random: inout SeededGenerator) {
         edge = Int(exp(random.next(in: log(1)...log(6000))))
         bytesAtBest = Int64(Double(edge * edge) * exp(random.next(in: log(0.02)...log(1.5)))) + 700
         stepPower = random.next(in: 0.4...0.95)
@@ -135,21 +136,6 @@ private struct SimulatedPicture {
     }
 }
 
-/// The same numbers in every run.
-struct Numbers: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) {
-        state = seed
-    }
-
-    /// SplitMix64.
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = (state ^ (state >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
-
-    mutating func next(in range: ClosedRange<Double>) -> Double { Double.random(in: range, using: &self) }
+extension SeededGenerator {
+    fileprivate mutating func next(in range: ClosedRange<Double>) -> Double { Double.random(in: range, using: &self) }
 }

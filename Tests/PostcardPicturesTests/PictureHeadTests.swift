@@ -90,7 +90,7 @@ import Testing
             TestPicture.png(width: 3, height: 2, samples: Array(repeating: 9, count: 18)), Fixtures.lossyWebP,
             Fixtures.animatedWebP, Fixtures.animatedGIF, Fixtures.heic[5] ?? [], Fixtures.progressiveJPEG,
         ]
-        var random = Numbers(seed: 11)
+        var random = SeededGenerator(seed: 11)
         for bytes in whole {
             for count in 0..<bytes.count { _ = try? head(Array(bytes.prefix(count))) }
             for _ in 0..<3000 {

@@ -1,4 +1,5 @@
 import PostcardForm
+import PostcardTestSupport
 import Testing
 
 @testable import PostcardPictures
@@ -138,7 +139,7 @@ import Testing
     }
 
     @Test func `shares never exceed the budget, whatever was spent before`() {
-        var random = Numbers(seed: 3)
+        var random = SeededGenerator(seed: 3)
         for _ in 0..<2000 {
             let sizes = (0..<Int.random(in: 1...12, using: &random)).map { _ in
                 Int64.random(in: 0...20_000_000, using: &random)

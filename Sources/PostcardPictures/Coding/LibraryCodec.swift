@@ -36,9 +36,8 @@ struct LibraryCodec: PictureCodec {
     ) throws -> any DecodedPicture {
         guard let stored = head.storedSize else { throw PictureFitError.damaged("it has no size") }
         let receiver = RowReceiver(stored, edge: edge, orientation: head.orientation, maximumBytes: maximumBytes)
-        // An eighth, a quarter or a half of the picture is decoded if it has enough pixels to be scaled well.
-        let smallest = Double(edge) * 1.3
-        var options = picture_options(smallest_edge: UInt32(clamping: Int64(smallest)), memory: Self.memory)
+        // The decoder may shrink the picture to what still has twice the pixels: the filter scales better than it does.
+        var options = picture_options(smallest_edge: UInt32(clamping: 2 * edge), memory: Self.memory)
         var failure = picture_failure()
         let code = source.withLibrarySource { source in
             receiver.withSink { sink in
@@ -97,8 +96,11 @@ struct LibraryPicture: DecodedPicture {
                     rows.channels = UInt32(clamping: pixels.channels)
                     rows.profile = profile.isEmpty ? nil : profile.baseAddress
                     rows.profile_count = profile.count
+                    // A progressive JPEG has fewer bytes, but for the tables of its scans, which weigh in a small one.
+                    let isProgressive = pixels.size.pixels >= 1 << 16
                     return picture_write_jpeg(
-                        samples.baseAddress, &rows, Int32(clamping: quality), true, sink, &bytes, &count, &failure)
+                        samples.baseAddress, &rows, Int32(clamping: quality), isProgressive, sink, &bytes, &count,
+                        &failure)
                 }
             }
         }

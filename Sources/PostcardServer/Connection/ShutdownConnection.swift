@@ -21,8 +21,8 @@ struct ShutdownConnection<Base: ServerChildChannel>: ServerChildChannel {
     }
 
     func handle(value: Base.Value, logger: Logger) async {
-        // One task that others can cancel. A group with a second one, which waits for the shutdown, would cost each
-        // connection several kilobytes.
+        // A single task that can be cancelled. A group with a second one, which waits for the shutdown, would cost several
+        // kilobytes for each connection.
         let serving = Task { await base.handle(value: value, logger: logger) }
         await withTaskCancellationHandler {
             await withGracefulShutdownHandler {
@@ -35,11 +35,11 @@ struct ShutdownConnection<Base: ServerChildChannel>: ServerChildChannel {
         }
     }
 
-    /// Ends a connection once its time is over.
+    /// Closes a connection once its time is over.
     private func cut(_ channel: any Channel, servedBy serving: Task<Void, Never>) {
         let cut = channel.eventLoop.scheduleTask(in: TimeAmount(timeout)) {
             channel.pipeline.fireUserInboundEventTriggered(ConnectionCut.Event())
-            // Cancelled before it is closed, a body would seem to end where it was cut off.
+            // A body would seem to be complete if its task were cancelled before the connection is closed.
             channel.closeFuture.whenComplete { _ in serving.cancel() }
         }
         Task {

@@ -224,8 +224,8 @@ private final class SharedUploadDirectory: Sendable {
 }
 
 extension ByteBuffer {
-    /// A buffer keeps the memory of all bytes that were read with it, so fewer bytes than these are copied. As many are
-    /// collected in one buffer.
+    /// A buffer keeps the memory of all bytes that were read with it, so fewer bytes than these are copied. Small
+    /// pieces are collected up to this size.
     private static let smallBytes = 4 << 10
 
     /// Whether the buffer should be copied to be kept.
@@ -234,14 +234,14 @@ extension ByteBuffer {
     /// The same bytes, for keeping longer than until the next ones are read.
     package var kept: ByteBuffer {
         guard isSmall else { return self }
-        // No larger than needed: thousands of clients that stall may have such a buffer.
+        // No larger than the bytes: thousands of stalled senders may keep one each.
         var room = ByteBufferAllocator().buffer(capacity: readableBytes)
         room.writeImmutableBuffer(self)
         return room
     }
 
-    /// Appends the next bytes if they are few, and few are here, so that bytes which arrive one by one do not take a
-    /// buffer each. The memory doubles as it fills up. The buffer is copied if it has another owner.
+    /// Appends the next bytes if all bytes together are few, so that bytes which arrive one by one do not take a buffer
+    /// each. The buffer doubles when it is full, and is copied if it has another owner.
     ///
     /// - Returns: Whether the bytes were appended.
     package mutating func appendIfSmall(_ next: ByteBuffer) -> Bool {

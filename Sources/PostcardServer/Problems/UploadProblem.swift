@@ -65,8 +65,8 @@ public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible 
         var resumption = Resumption()
     }
 
-    /// The facts are stored apart: each asynchronous function that may throw a problem has room for several in its frame,
-    /// for as long as the request lasts.
+    /// Keeps a problem as small as a pointer: every asynchronous function that may throw one reserves room for several
+    /// in its frame, as long as its request lasts.
     private indirect enum Storage: Hashable {
         case facts(Facts)
     }

@@ -83,7 +83,9 @@ struct AnswerRoom {
 
     /// Takes room for a whole answer. One that is larger than the share is let in where its address holds nothing.
     mutating func take(all count: Int, for peer: PeerAddress?) -> Admission {
-        guard hasShare(count, peer) || peers[peer]?.held ?? 0 == 0 else { return .fullForPeer }
+        guard hasShare(count, peer) || peers[peer]?.held ?? 0 == 0 else {
+            return share(of: peer) < total ? .fullForPeer : .full
+        }
         guard turns.isEmpty, free >= count else { return .full }
         hold(count, for: peer)
         return .taken

@@ -4,8 +4,8 @@ import Synchronization
 
 /// A form that is being received: files are passed to the store, text fields are collected.
 ///
-/// It is an object, and only what the store does is asynchronous: asynchronous functions keep their values, and copies of
-/// them, for as long as a client stalls, and a form's are large.
+/// A class, and asynchronous only where it calls the store: asynchronous functions keep their values, and copies of them,
+/// as long as a sender stalls, and those of a form are large.
 final class IncomingForm {
     /// The part that is being read.
     private enum Part {
@@ -14,7 +14,7 @@ final class IncomingForm {
         case file
     }
 
-    /// What the upload does next.
+    /// A call of the store.
     private enum Step {
         case beginFile(name: String, filename: String, contentType: String)
         case write(ByteBuffer)
@@ -50,7 +50,7 @@ final class IncomingForm {
     ) async throws {
         var next = beginning
         while true {
-            // The chunk is released before the wait for the next one, which then needs no other memory.
+            // The chunk is released before the next bytes are awaited, which can then use its memory.
             do {
                 guard let chunk = next.take() else { break }
                 var position = 0
@@ -68,7 +68,7 @@ final class IncomingForm {
         try finish()
     }
 
-    /// Reads up to the next step; `nil` at the end of the chunk.
+    /// Parses up to the next step. Returns `nil` at the end of the chunk.
     @inline(never)
     private func nextStep(in chunk: ByteBuffer, at position: inout Int) throws -> Step? {
         while let event = try parser.nextEvent(in: chunk.readableBytesSpan, at: &position) {

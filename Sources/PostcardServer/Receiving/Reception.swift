@@ -152,7 +152,7 @@ struct Reception<Store: UploadStore>: Sendable {
         }
     }
 
-    /// Checks the head of the request.
+    /// Makes the form of a request. Checks the head of the request.
     @inline(never)
     private func form(for request: Request) throws -> IncomingForm {
         IncomingForm(
@@ -160,7 +160,7 @@ struct Reception<Store: UploadStore>: Sendable {
             held: held)
     }
 
-    /// Checks the head of a request that begins a form.
+    /// Makes the checker of a form that arrives in several requests. Checks the head of the request.
     @inline(never)
     func checker(for request: Request) throws -> ArrivingFormChecker {
         ArrivingFormChecker(parser: try parser(for: request), rules: options.rules)

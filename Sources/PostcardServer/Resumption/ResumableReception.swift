@@ -53,7 +53,8 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
     /// Responds to a request that posts a form which may be resumed.
     ///
     /// - Returns: `nil` if the form is to be received as one that cannot be resumed.
-    @inline(never)  // Its frame is large, and other forms are received where it is called.
+    // Not inlined, because its frame is large, and forms that cannot be resumed are received without it.
+    @inline(never)
     func create(_ request: Request, logger: Logger) async throws -> Response? {
         guard let append = try await counting(logger, { try AppendRequest(creatingBy: request) }),
             let upload = try await naming(append.version, logger, { try await create(append, by: request) })

@@ -190,7 +190,7 @@ public final class UploadLock: Sendable {
 /// Checks a form while its bytes arrive, so that a malformed one is refused at the byte that is wrong, and not once all of
 /// it was sent. Uploads from before a restart have no checker; every form is also checked when it is whole.
 ///
-/// It is an object for the same reason as ``IncomingForm``. One request at a time uses it.
+/// A class for the reason that ``IncomingForm`` is one. Only the request that holds the lock uses it.
 final class ArrivingFormChecker: Sendable {
     private struct Reading {
         var parser: FormParser

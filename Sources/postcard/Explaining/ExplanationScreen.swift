@@ -21,7 +21,7 @@ struct ExplanationReport: Encodable {
 
     private enum CodingKeys: String, CodingKey {
         case format, remarks
-        case fixed = "fixed"
+        case fixed = "mended"
         case left = "unmended"
     }
 
