@@ -40,23 +40,121 @@ struct ServeScreeningTests {
         for kind in Self.statuses.keys { _ = try folder.file(kind, kind.utf8) }
 
         // Some descriptors are opened with the first file that is screened, and kept.
-        _ = try await Self.send(Self.statuses.keys.filter { $0 != "sleeps" && $0 != "floods" }, in: folder, to: server)
+        let soon = Self.statuses.keys.filter { $0 != "sleeps" && $0 != "floods" }
+        _ = try await Self.send(soon, in: folder, to: server.uploads)
         let before = try OpenDescriptors.filesAndPipes(of: server.processIdentifier)
         let kinds = (0..<Self.files).map(Self.kind)
-        let answered = try await Self.send(kinds, in: folder, to: server)
+        let answered = try await Self.send(kinds, in: folder, to: server.uploads)
         #expect(answered == kinds.map { Self.statuses[$0] ?? 0 }.sorted())
         // Files that were fetched or received may be closed a moment after the answer.
         while try OpenDescriptors.filesAndPipes(of: server.processIdentifier) > before { await Task.yield() }
         #expect(try await server.end().exitStatus == 0)
     }
 
+    /// Connections on which nothing is sent, so that each takes a descriptor of the server.
+    private final class IdleConnections {
+        private var descriptors: [Int32] = []
+
+        func add(to server: URL) throws {
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_port = in_port_t(server.port ?? 0).bigEndian
+            address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
+            let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+            descriptors.append(descriptor)
+            let isConnected = withUnsafeBytes(of: &address) { bytes in
+                bytes.withMemoryRebound(to: sockaddr.self) { connect(descriptor, $0.baseAddress, 16) == 0 }
+            }
+            guard isConnected else { throw ProgramFailure("A connection was refused: \(errno)") }
+        }
+
+        deinit {
+            for descriptor in descriptors { close(descriptor) }
+        }
+    }
+
+    @Test func `with any number of free descriptors a form is stored or refused for now, and none is lost`()
+        async throws
+    {
+        let folder = try TemporaryFolder()
+        _ = try folder.file("passes", "passes".utf8)
+        let limit = 80
+        let server = try await RunningServer(
+            ["-c", "ulimit -n \(limit) && exec \"$0\" \"$@\"", Program.url.path]
+                + Self.serving(in: folder, screening: "true") + ["--max-connections", "1000", "--idle-timeout", "600"],
+            of: URL(filePath: "/bin/bash"))
+        let url = try #require(URL(string: server.address))
+        let uploads = url.appending(path: "uploads")
+        let process = server.processIdentifier
+        // Some descriptors are opened with the first file that is screened, and kept.
+        #expect(try await Self.send(["passes"], in: folder, to: uploads) == [201])
+        let before = try OpenDescriptors.filesAndPipes(of: process)
+        for free in 0..<12 {
+            let idle = IdleConnections()
+            // The form's connection takes one too.
+            while try OpenDescriptors.count(of: process) < limit - 1 - free {
+                let count = try OpenDescriptors.count(of: process)
+                try idle.add(to: url)
+                while try OpenDescriptors.count(of: process) <= count { await Task.yield() }
+            }
+            let statuses = try await Self.send(["passes"], in: folder, to: uploads)
+            #expect(statuses == [201] || statuses == [503], "\(free) descriptors are free.")
+            withExtendedLifetime(idle) {}
+        }
+        #expect(try await Self.send(["passes"], in: folder, to: uploads) == [201])
+        while try OpenDescriptors.filesAndPipes(of: process) > before { await Task.yield() }
+        let incoming = try FileManager.default.contentsOfDirectory(atPath: folder.path + "/received/.incoming")
+        #expect(incoming.isEmpty)
+    }
+
+    @Test(
+        .enabled("This machine cannot make a server process 1.") {
+            try await Program.run("unshare", ["--pid", "--fork", "true"]).status == 0
+        })
+    func `a server that is process 1 reaps what commands leave behind`() async throws {
+        let folder = try TemporaryFolder()
+        let script = try folder.file("screen", Self.screening.utf8)
+        _ = try folder.file("leaves", "leaves".utf8)
+        let server = try await RunningServer(
+            ["unshare", "--pid", "--fork", "--kill-child", Program.url.path]
+                + Self.serving(in: folder, screening: "sh '\(script.path)'"),
+            of: URL(filePath: "/usr/bin/env"))
+        let process = try #require(try Self.children(of: server.processIdentifier).first?.process)
+        let kinds = [String](repeating: "leaves", count: 20)
+        let uploads = try #require(URL(string: server.address)).appending(path: "uploads")
+        #expect(try await Self.send(kinds, in: folder, to: uploads) == kinds.map { _ in 201 })
+        func zombies() throws -> Int { try Self.children(of: process).count { $0.isZombie } }
+        // They are reaped a moment after the answers.
+        let deadline = ContinuousClock.now + .seconds(60)
+        while try zombies() > 0, .now < deadline { await Task.yield() }
+        #expect(try zombies() == 0)
+        server.kill()
+    }
+
+    private static func serving(in folder: TemporaryFolder, screening: String) -> [String] {
+        ["serve", "--port", "0", "--directory", folder.path + "/received", "--screen", screening]
+    }
+
+    /// The children of a process; see proc_pid_stat(5).
+    private static func children(of parent: Int32) throws -> [(process: Int32, isZombie: Bool)] {
+        try FileManager.default.contentsOfDirectory(atPath: "/proc").compactMap { name in
+            guard let process = Int32(name),
+                let text = try? String(contentsOfFile: "/proc/\(name)/stat", encoding: .utf8),
+                // The name before the last parenthesis may hold anything.
+                let fields = text.split(separator: ")").last?.split(separator: " "), fields.count > 1,
+                Int32(fields[1]) == parent
+            else { return nil }
+            return (process, fields[0] == "Z")
+        }
+    }
+
     /// Sends files, sixteen at a time, and gives the statuses of the answers in ascending order.
     private static func send(
-        _ kinds: [String], in folder: TemporaryFolder, to server: ReceivingServer
+        _ kinds: [String], in folder: TemporaryFolder, to server: URL
     ) async throws -> [Int] {
         let requests = kinds.map { kind in
             """
-            url = "\(server.uploads.absoluteString)"
+            url = "\(server.absoluteString)"
             form = "f=@\(folder.path)/\(kind)"
             output = "/dev/null"
             write-out = "%{http_code}\\n"

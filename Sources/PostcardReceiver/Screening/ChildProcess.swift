@@ -51,6 +51,7 @@ final class ChildProcess: Sendable {
             let process = try start(arguments, maximumOutputBytes, waiter)
             Self.waitForEnd(of: process)
             reap(process)
+            Self.reapOrphans(ofGroup: process)
         } catch {
             waiter.resume(throwing: error)
         }
@@ -96,6 +97,12 @@ final class ChildProcess: Sendable {
         let signal = status & 0x7F
         let exitStatus = signal == 0 ? (status >> 8) & 0xFF : 128 + signal
         output.close { waiter.resume(returning: Ending(status: exitStatus, output: $0)) }
+    }
+
+    /// Reaps the rest of the group. This process is its parent if it is process 1 of a container; else the call returns at
+    /// once. The number still names the group and nothing else, because the system uses all others before it uses one again.
+    private static func reapOrphans(ofGroup group: pid_t) {
+        while waitpid(-group, nil, 0) > 0 || errno == EINTR {}
     }
 
     private func cancel() {

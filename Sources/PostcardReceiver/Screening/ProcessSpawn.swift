@@ -2,6 +2,12 @@
 import Foundation
 import SystemPackage
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
 /// Starts processes that inherit nothing but the standard descriptors.
 ///
 /// Foundation's `Process` reports the end of a program only when all processes that it started have ended too, and keeps
@@ -36,8 +42,12 @@ enum ProcessSpawn {
         flags |= POSIX_SPAWN_CLOEXEC_DEFAULT
         try check(posix_spawn_file_actions_addinherit_np(&actions, 2))
         #else
-        for number in 3..<lowestUnusedDescriptor() {
-            try check(posix_spawn_file_actions_addclose(&actions, number))
+        if let closeFrom {
+            try check(closeFrom(&actions, 3))
+        } else {
+            for number in 3..<(try lowestUnusedDescriptor()) {
+                try check(posix_spawn_file_actions_addclose(&actions, number))
+            }
         }
         #endif
         try check(posix_spawnattr_setflags(&attributes, Int16(flags)))
@@ -62,11 +72,28 @@ enum ProcessSpawn {
     }
 
     #if !canImport(Darwin)
+    /// Has the new process close a descriptor and all above it, for which no descriptor need be free here. glibc has it
+    /// since version 2.34; it is looked up, because a program that is linked with it does not start with an older one.
+    private static let closeFrom = dlsym(nil, "posix_spawn_file_actions_addclosefrom_np").map { symbol in
+        unsafeBitCast(
+            symbol,
+            to: (@convention(c) @Sendable (UnsafeMutablePointer<posix_spawn_file_actions_t>, Int32) -> Int32).self)
+    }
+
     /// A number above those of all open descriptors, and of those that other threads open before the program starts: they
     /// get the lowest numbers that are free.
-    private static func lowestUnusedDescriptor() -> Int32 {
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
-        let highest = names.lazy.compactMap { Int32($0) }.max() ?? 4096
+    ///
+    /// - Throws: `Errno` if no descriptor is free to read the numbers. The program would get those that are not closed.
+    private static func lowestUnusedDescriptor() throws(Errno) -> Int32 {
+        let highest: Int32
+        do {
+            let names = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
+            highest = names.lazy.compactMap { Int32($0) }.max() ?? 3
+        } catch {
+            // Only a system without /proc has to guess.
+            guard (error as? CocoaError)?.code == .fileReadNoSuchFile else { throw .tooManyOpenFiles }
+            highest = 4096
+        }
         // Closing a number that no descriptor can have would be an error.
         let limit = Int32(clamping: sysconf(Int32(_SC_OPEN_MAX)))
         return max(min(highest + 256, limit), 3)

@@ -20,6 +20,9 @@ package enum OpenDescriptors {
         try targets(of: "\(process)").count { !$0.hasPrefix("socket:") }
     }
 
+    /// How many descriptors another process has.
+    package static func count(of process: Int32) throws -> Int { try targets(of: "\(process)").count }
+
     private static func targets(of process: String = "self") throws -> [String] {
         let folder = "/proc/\(process)/fd"
         let links = try FileManager.default.contentsOfDirectory(atPath: folder)
