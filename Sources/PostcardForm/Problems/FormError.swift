@@ -212,9 +212,10 @@ extension FormError {
 
     static func notPrepared(partIndex: Int) -> FormError {
         FormError(
-            .notPrepared, "Part \(partIndex) must be prepared before it is sent, such as a photo that must fit a limit.",
-            advice: "Send the form with a client or a queue, or lay it out in withPreparedParts. To send the original, set "
-                + "the part's preparation to nil.", partIndex: partIndex)
+            .notPrepared,
+            "Part \(partIndex) must be prepared before it is sent, such as a photo that must fit a limit.",
+            advice: "Send the form with a client or a queue, or lay it out in withPreparedParts. To send the original, "
+                + "set the part's preparation to nil.", partIndex: partIndex)
     }
 
     static func preparation(_ reason: String, path: String? = nil, _ error: (any Error)? = nil) -> FormError {
