@@ -253,7 +253,7 @@ import FoundationNetworking
             let error = try await #require(throws: UploadError.self) {
                 try await UploadClient(transport: carrier.transport()).upload(sent, to: server.url)
             }
-            #expect(error.message.hasSuffix("because the form has a stream that can be read only once."))
+            #expect(error.message.hasSuffix("because it has a stream that can be read only once."))
             #expect(server.requests.heads.count == 1)
         }
     }
