@@ -265,8 +265,9 @@ let package = Package(
         .testTarget(
             name: "PostcardCommandTests",
             dependencies: [
-                "PostcardAsyncHTTP", "PostcardClient", "PostcardDoctor", "PostcardForm", "PostcardQueue",
-                "PostcardReceiver", "PostcardSamples", "PostcardServer", "PostcardTestSupport", "postcard",
+                "PostcardAsyncHTTP", "PostcardClient", "PostcardDoctor", "PostcardForm", "PostcardPictures",
+                "PostcardQueue", "PostcardReceiver", "PostcardSamples", "PostcardServer", "PostcardTestSupport",
+                "postcard",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
                 .product(name: "HTTPTypes", package: "swift-http-types"),

@@ -83,6 +83,12 @@ public struct PictureFitting: FormPreparation {
     /// - Throws: ``PictureFitError`` if a photo cannot be made to fit; its message begins with the photo's filename.
     ///   `CancellationError` if the task is cancelled.
     public func prepare(_ parts: [FormPart], in context: FormPreparationContext) async throws -> [FormPart] {
+        try await prepare(parts, in: context, by: Self.fitter)
+    }
+
+    func prepare(
+        _ parts: [FormPart], in context: FormPreparationContext, by fitter: PictureFitter
+    ) async throws -> [FormPart] {
         var prepared = parts
         let sizes = try parts.map { try $0.pictureBytes() }
         var budget = try room(in: context).map { PictureBudget(bytes: $0, among: sizes) }
@@ -94,8 +100,8 @@ public struct PictureFitting: FormPreparation {
             do {
                 switch part.content {
                 case .text, .stream: continue
-                case .file(let url): picture = try await Self.fitter.fit(url, to: limit, in: context.folder)
-                case .bytes(let bytes): picture = try await Self.fitter.fit(bytes, to: limit)
+                case .file(let url): picture = try await fitter.fit(url, to: limit, in: context.folder)
+                case .bytes(let bytes): picture = try await fitter.fit(bytes, to: limit)
                 }
             } catch let error as PictureFitError {
                 throw error.naming(part)

@@ -1,4 +1,5 @@
 import Foundation
+import PostcardPictures
 import PostcardSamples
 import PostcardTestSupport
 import Testing
@@ -42,6 +43,9 @@ struct SendTests {
         (["http://127.0.0.1:1/", "-F", "a=@/etc/passwd", "--metadata", "none"], 66, "/etc/passwd cannot be removed"),
         (["http://127.0.0.1:1/", "-F", "a=@-", "--metadata", "without-location"], 66, "a stream"),
         (["http://127.0.0.1:1/", "-F", "a=b", "--metadata", "some"], 64, "without-location"),
+        (["http://127.0.0.1:1/", "-F", "a=b", "--fit", "small"], 64, "size"),
+        (["http://127.0.0.1:1/", "-F", "a=b", "--fit", "0"], 64, "one byte"),
+        (["http://127.0.0.1:1/", "-F", "a=b", "--max-edge", "0"], 64, "one pixel"),
         (["http://127.0.0.1:1/", "-F", "a=b"], 69, "127.0.0.1:1"),
         (["http://127.0.0.1:1/", "-F", "a=b", "--transport", "urlsession"], 69, "127.0.0.1:1"),
     ]
@@ -135,6 +139,51 @@ struct SendTests {
         let dry = try await send(server.address, "-F", "a=@\(picture.path)", "--dry-run", "--metadata", choice)
         #expect((dry.output.range(of: Data("SECRET".utf8)) != nil) == (choice == "as-is"))
         #expect((dry.output.range(of: Data("KEPT".utf8)) != nil) == (choice != "none"))
+    }
+
+    @Test("Pictures are made to fit, by their content, and other files are not")
+    func fit() async throws {
+        // A JPEG of 64 by 48 pixels without its pixels: it fits, or it cannot be decoded.
+        let frame: [UInt8] = [0xFF, 0xC0, 0, 17, 8, 0, 48, 0, 64, 3, 1, 0x22, 0, 2, 0x11, 1, 3, 0x11, 1]
+        let head: [UInt8] = [0xFF, 0xD8] + frame + [0xFF, 0xDA, 0, 2]
+        let picture = try folder.file("photo.dat", head + [UInt8](repeating: 0, count: 2000))
+        let other = try folder.file("list.jpg", Array("no picture".utf8) + [UInt8](repeating: 32, count: 5000))
+        let arguments = ["http://127.0.0.1:1/", "-F", "a=@\(picture.path)", "-F", "b=@\(other.path)"]
+        for fit in [
+            ["--fit", "5kB"], ["--fit", "server"], ["--max-edge", "64"], ["--fit", "5kB", "--max-edge", "64"],
+        ] {
+            let dry = try await Program.run(["send"] + arguments + ["--dry-run"] + fit)
+            #expect(dry.status == 0 && dry.output.count > 7000, "\(dry.messages)")
+        }
+        for fit in [["--fit", "1kB"], ["--max-edge", "32"], ["--fit", "server", "--max-edge", "32"]] {
+            let ending = try await Program.run(["send"] + arguments + fit)
+            // 70 if the program was built without the libraries for pictures.
+            #expect(ending.status == (PictureFitter.isAvailable ? 66 : 70), "\(ending.messages)")
+            #expect(ending.messages.contains("photo.dat: ") && ending.messages.contains("picture"))
+            #expect(PictureFitter.isAvailable || ending.messages.contains("--traits default,Pictures"))
+        }
+    }
+
+    @Test(
+        "Pictures that the server refuses as too large are sent once more within its limit",
+        .enabled(if: PictureFitter.isAvailable))
+    func fitForServer() async throws {
+        let server = try await RunningServer([
+            "serve", "--port", "0", "--directory", folder.path, "--max-body", "300kB",
+        ])
+        var arguments = ["send", "\(server.address)/uploads", "--json", "-F", "name=초코"]
+        for picture in try SamplePictures.all() { arguments += ["-F", "picture=@\(picture.path)"] }
+        #expect(try await Program.run(arguments).status == 1)
+        for (fit, attempts) in [("server", 2), ("90kB", 1)] {
+            let ending = try await Program.run(arguments + ["--fit", fit])
+            #expect(ending.status == 0, "\(ending.messages)")
+            let answer = try ending.json()
+            #expect(answer["attempts"] as? Int == attempts && answer["bytesSent"] as? Int ?? .max <= 300_000)
+            let record = try #require(answer["body"] as? [String: Any])
+            let files = try #require(record["files"] as? [[String: Any]])
+            #expect(files.map { $0["filename"] as? String } == ["hills.jpg", "stamp.jpg", "제주 바다.jpg"])
+            #expect(files.allSatisfy { $0["contentType"] as? String == "image/jpeg" })
+        }
     }
 
     @Test("Names with backslashes are stored as they were given")

@@ -43,6 +43,20 @@ public struct FormPreparationContext: Sendable {
 
     /// Where new files go. It is removed when the upload is over.
     public let folder: URL
+
+    /// Makes a context, for tests of a preparation.
+    ///
+    /// - Parameters:
+    ///   - otherBytes: The number of bytes of the rest of the body; `nil` if unknown.
+    ///   - maximumBytes: The most bytes that the parts may have together; `nil` if no limit is known.
+    ///   - limits: The limits of the server. Defaults to none.
+    ///   - folder: Where new files go. The caller removes it.
+    public init(otherBytes: Int64?, maximumBytes: Int64?, limits: FormSizeLimits = FormSizeLimits(), folder: URL) {
+        self.otherBytes = otherBytes
+        self.maximumBytes = maximumBytes
+        self.limits = limits
+        self.folder = folder
+    }
 }
 
 /// How large a form and its files may be for a server, as far as a client knows.

@@ -53,6 +53,51 @@ import Testing
         #expect(try queue.uploads().isEmpty)
     }
 
+    /// Replaces files with new ones as large as the server accepts.
+    private struct Shrinking: FormPreparation {
+        let followsServerLimit = true
+        var fails = false
+        /// Where the folder of the prepared files is noted.
+        let notes: URL
+
+        func prepare(_ parts: [FormPart], in context: FormPreparationContext) async throws -> [FormPart] {
+            try Data(context.folder.path.utf8).write(to: notes)
+            return try parts.map { part in
+                var part = part
+                let file = context.folder.appending(component: "small.jpg")
+                let most = context.limits.maximumBytes(ofFileNamed: part.name) ?? 500
+                try Data(count: Int(most)).write(to: file)
+                if fails { throw CocoaError(.fileReadCorruptFile) }
+                (part.content, part.filename) = (.file(file), "small.jpg")
+                return part
+            }
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `a form is prepared for the queue's rules when it is enqueued, and leaves no files`(fails: Bool) async throws {
+        let folder = try TemporaryFolder()
+        let rules = try FormRules(files: ["image": FormRules.File(maximumBytes: 70)], otherParts: .allowed)
+        let queue = try UploadQueue(directory: folder.url.appending(path: "queue"), rules: rules)
+        let preparation = Shrinking(fails: fails, notes: folder.url.appending(path: "notes"))
+        var form = QueuedForms.form()
+        form.append(
+            FormPart(
+                name: "image", filename: "a.heic", content: .file(try folder.file("a.heic", size: 1000)),
+                preparation: preparation))
+        if fails {
+            let failing = form
+            await #expect(throws: CocoaError.self) { try await queue.enqueue(failing, to: Self.address()) }
+            #expect(try queue.uploads().isEmpty)
+        } else {
+            let id = try await queue.enqueue(form, to: Self.address())
+            let part = try queue.upload(id)?.parts.last
+            #expect(part?.filename == "small.jpg" && part?.content.count == 70)
+        }
+        let used = String(decoding: try Data(contentsOf: preparation.notes), as: UTF8.self)
+        #expect(!used.isEmpty && !FileManager.default.fileExists(atPath: used))
+    }
+
     @Test func `a form is on disk once, and its files may be removed`() async throws {
         let folder = try TemporaryFolder()
         let directory = folder.url.appending(path: "queue")
