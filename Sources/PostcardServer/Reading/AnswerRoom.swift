@@ -38,7 +38,6 @@ struct AnswerRoom {
     let share: Int
     /// The bytes that no answer holds.
     private(set) var free: Int
-    private var answers = 0
     /// By address; `nil` is for clients that cannot be told apart, which have no share.
     private var peers: [PeerAddress?: Peer] = [:]
     private var waiters: [Int: Waiter] = [:]
@@ -61,12 +60,10 @@ struct AnswerRoom {
     var waitingCount: Int { waiters.count }
 
     mutating func answerBegins(for peer: PeerAddress?) {
-        answers += 1
         peers[peer, default: Peer()].answers += 1
     }
 
     mutating func answerEnds(for peer: PeerAddress?) {
-        answers -= 1
         peers[peer]?.answers -= 1
         forgetIfIdle(peer)
     }
@@ -149,10 +146,11 @@ struct AnswerRoom {
 
     // MARK: - Bookkeeping
 
-    /// How many bytes the next piece may have: the more answers, the fewer.
+    /// How many bytes the next piece may have: the more addresses have answers, and the more its own address has, the
+    /// fewer. All pieces together take a quarter of the memory, as long as they are larger than the minimum.
     private func piece(_ wanted: Int, for peer: PeerAddress?) -> Int {
         let share = share(of: peer)
-        let part = min(total / max(answers, 1), share / max(peers[peer]?.answers ?? 0, 1)) / 4
+        let part = min(total / max(peers.count, 1), share) / max(peers[peer]?.answers ?? 0, 1) / 4
         return min(max(part, Self.minimumPieceBytes), Self.maximumPieceBytes, wanted, share)
     }
 

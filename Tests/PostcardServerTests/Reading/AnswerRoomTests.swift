@@ -27,6 +27,17 @@ struct AnswerRoomTests {
         #expect(Self.fill(&room, for: Self.addresses[1]) == 1)
     }
 
+    @Test func `pieces get smaller with the answers of one's own address, and not with those of others`() {
+        let (greedy, other) = (Self.addresses[0], Self.addresses[1])
+        var room = AnswerRoom(total: 16 << 20, share: 0.25)
+        for _ in 1...4000 { room.answerBegins(for: greedy) }
+        room.answerBegins(for: other)
+        #expect(room.take(upTo: 1 << 20, for: greedy) == AnswerRoom.minimumPieceBytes)
+        #expect(room.take(upTo: 1 << 20, for: other) == AnswerRoom.maximumPieceBytes)
+        for _ in 1..<100 { room.answerBegins(for: other) }
+        #expect(room.take(upTo: 1 << 20, for: other) == (1 << 20) / 100)
+    }
+
     @Test func `addresses are served in turns, each in the order of its answers`() {
         let (first, second) = (Self.addresses[0], Self.addresses[1])
         var room = AnswerRoom(total: 4 * Self.piece, share: 1)
