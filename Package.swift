@@ -196,8 +196,8 @@ let package = Package(
         .executableTarget(
             name: "postcard",
             dependencies: [
-                "PostcardForm", "PostcardDoctor", "PostcardClient", "PostcardAsyncHTTP", "PostcardQueue",
-                "PostcardServer", "PostcardReceiver", "PostcardSamples",
+                "PostcardForm", "PostcardDoctor", "PostcardClient", "PostcardAsyncHTTP", "PostcardPictures",
+                "PostcardQueue", "PostcardServer", "PostcardReceiver", "PostcardSamples",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),

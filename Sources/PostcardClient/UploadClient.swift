@@ -51,7 +51,7 @@ public struct UploadClient: Sendable {
     public var interceptors: [any UploadInterceptor] = []
 
     /// The fields and files that may be sent. Defaults to `nil`: any. A form that breaks a rule fails with
-    /// ``UploadError/Code/brokenRule`` before anything is sent.
+    /// ``UploadError/Code/brokenRule`` before anything is sent. Photos that are fitted to the server's limit fit these.
     public var rules: FormRules?
 
     /// What is reported and logged.
@@ -76,6 +76,9 @@ public struct UploadClient: Sendable {
     ///
     /// - Parameters:
     ///   - form: The form. Its files are checked before anything is sent, and must not change until the upload is over.
+    ///     Parts with a preparation are prepared first. If one follows the server's limit, and the server refuses the
+    ///     form and reports a smaller limit, they are prepared for it and sent once more, with the same
+    ///     `Idempotency-Key`.
     ///   - url: Where it is sent, `http` or `https`.
     ///   - method: The request's method. Defaults to POST.
     ///   - headerFields: Further header fields. `Content-Type`, `Content-Length` and `Transfer-Encoding` are ignored: the
@@ -85,14 +88,14 @@ public struct UploadClient: Sendable {
     ///     for it.
     /// - Returns: The response, whose status is one of ``ResponseOptions/acceptedStatuses``.
     /// - Throws: ``UploadError``, with the code ``UploadError/Code/refused`` for any other status;
-    ///   `CancellationError`; an error of one of the form's own streams or of an interceptor, unchanged.
+    ///   `CancellationError`; an error of one of the form's own streams or preparations or of an interceptor, unchanged.
     @discardableResult
     public func upload(
         _ form: MultipartForm, to url: URL, method: HTTPRequest.Method = .post,
         headerFields: HTTPFields = HTTPFields(), progress: (@Sendable (UploadProgress) -> Void)? = nil
     ) async throws -> UploadResponse {
         try await perform(progress: progress) {
-            UploadJob(form: form, url: url, method: method, headerFields: headerFields)
+            UploadJob(.form(form), url: url, method: method, headerFields: headerFields)
         }
     }
 
@@ -116,7 +119,7 @@ public struct UploadClient: Sendable {
     ) -> UploadEvents {
         UploadEvents { key, events in
             try await perform(under: key, reportingTo: events) {
-                UploadJob(form: form, url: url, method: method, headerFields: headerFields)
+                UploadJob(.form(form), url: url, method: method, headerFields: headerFields)
             }
         }
     }
@@ -140,8 +143,7 @@ public struct UploadClient: Sendable {
         progress: @escaping @Sendable (UploadProgress) -> Void
     ) async throws -> UploadResponse {
         try await perform(progress: progress) {
-            var job = UploadJob(
-                layout: { () throws(FormError) in layout }, url: url, method: method, headerFields: headerFields)
+            var job = UploadJob(.layout(layout), url: url, method: method, headerFields: headerFields)
             job.resource = resource
             job.saveResource = save
             return job

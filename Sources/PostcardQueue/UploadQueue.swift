@@ -47,7 +47,8 @@ public final class UploadQueue: Sendable {
     ///   - directory: The queue's directory, used for nothing else. If other users can read it, their access is removed.
     ///   - session: The background session that sends uploads. Make the queue with it at every start of the app, also when
     ///     the system starts the app in the background. Defaults to `nil`: uploads are sent by ``run(_:options:)``.
-    ///   - rules: The fields and files that forms may have. Defaults to `nil`: any.
+    ///   - rules: The fields and files that forms may have. Defaults to `nil`: any. Photos that are fitted to the server's
+    ///     limit fit these.
     /// - Throws: ``UploadQueueError`` if the directory cannot be used, if other users can write to it, or if its database is
     ///   damaged or newer. The database is not changed then.
     public convenience init(
@@ -85,18 +86,29 @@ public final class UploadQueue: Sendable {
     /// Adds a form to the queue. When this returns, the form is on disk and will be sent.
     ///
     /// - Parameters:
-    ///   - form: The form. Its files and streams are copied.
+    ///   - form: The form. Its files and streams are copied. Parts with a preparation are prepared first, such as photos
+    ///     that must fit. The server's limit is then that of the queue's rules.
     ///   - url: The `http` or `https` URL to send it to.
     ///   - method: The method of the request. Defaults to POST.
     ///   - headerFields: Further header fields, which are stored on disk. An `Idempotency-Key` is added if there is none.
     ///   - conditions: When the upload may be sent. Defaults to as soon as possible.
     /// - Returns: The upload's identifier.
     /// - Throws: `FormError` if a file cannot be read; `UploadError` if the URL cannot be used or the form breaks the queue's
-    ///   rules; ``UploadQueueError`` if the form cannot be stored. Nothing of the form is left on disk then.
+    ///   rules; ``UploadQueueError`` if the form cannot be stored; errors of the form's preparations, unchanged. Nothing of
+    ///   the form is left on disk then.
     @discardableResult
     public func enqueue(
         _ form: MultipartForm, to url: URL, method: HTTPRequest.Method = .post,
         headerFields: HTTPFields = HTTPFields(), conditions: UploadConditions = UploadConditions()
+    ) async throws -> QueuedUpload.ID {
+        try await form.withPreparedParts(within: FormSizeLimits(rules)) { form in
+            try await add(form, to: url, method: method, headerFields: headerFields, conditions: conditions)
+        }
+    }
+
+    private func add(
+        _ form: MultipartForm, to url: URL, method: HTTPRequest.Method, headerFields: HTTPFields,
+        conditions: UploadConditions
     ) async throws -> QueuedUpload.ID {
         let layout = try form.layout()
         if let problem = try rules?.problems(in: layout).first { throw UploadError.brokenRule(problem) }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import PostcardClient
 import PostcardForm
+import PostcardPictures
 import PostcardQueue
 import PostcardReceiver
 import PostcardServer
@@ -28,6 +29,8 @@ struct CommandFailure: Error, CustomStringConvertible {
         case let failure as CommandFailure: self = failure
         case let error as UploadError:
             self.init(description: error.formError?.description ?? error.message, status: ExitStatus.status(of: error))
+        case let error as PictureFitError:
+            self.init(description: error.description, status: ExitStatus.status(of: error))
         case let error as FormError: self.init(description: error.description, status: ExitStatus.status(of: error))
         case let error as UploadQueueError:
             self.init(
@@ -93,6 +96,16 @@ enum ExitStatus {
     static func status(of error: FormError) -> ExitCode {
         switch error.code {
         case .invalidBoundary, .invalidMediaType, .invalidName, .reservedHeaderField, .boundaryInContent: usage
+        case .preparationFailed: unwritableOutput
+        default: unreadableInput
+        }
+    }
+
+    /// The status for a picture that cannot be made to fit.
+    static func status(of error: PictureFitError) -> ExitCode {
+        switch error.code {
+        case .notWritable: unwritableOutput
+        case .builtWithoutPictures: failed
         default: unreadableInput
         }
     }

@@ -175,7 +175,7 @@ extension UploadClient {
 extension UploadJob {
     init(_ endpoint: some UploadEndpoint) throws {
         self.init(
-            form: try endpoint.form(), url: try endpoint.url(), method: endpoint.method,
+            .form(try endpoint.form()), url: try endpoint.url(), method: endpoint.method,
             headerFields: endpoint.headerFields)
         acceptedStatuses = endpoint.acceptedStatuses
         acceptsEarlyResponses = endpoint.acceptsEarlyResponses

@@ -54,6 +54,16 @@ struct UploadLog: Sendable {
         logger?.info("An attempt failed", metadata: metadata)
     }
 
+    func preparingAgain(within limits: FormSizeLimits) {
+        var metadata: Logger.Metadata = [:]
+        if let bytes = limits.maximumBodyBytes { metadata["maximum-body-bytes"] = "\(bytes)" }
+        if let bytes = (limits.maximumBytesByName.values + [limits.maximumFileBytes].compactMap(\.self)).min() {
+            metadata["maximum-file-bytes"] = "\(bytes)"
+        }
+        if let bytes = limits.maximumBytesOfAllFiles { metadata["maximum-bytes-of-all-files"] = "\(bytes)" }
+        logger?.info("The form is too large for the server and is prepared again", metadata: metadata)
+    }
+
     func retrying(after delay: Duration, attempt: Int) {
         logger?.info("Trying again", metadata: ["attempt": "\(attempt)", "delay": "\(delay)"])
     }

@@ -9,7 +9,8 @@ public import Foundation
 /// A successful upload begins with `preparing` and ends with `done`, with any number of other events between them. A
 /// failed one ends with the error that is thrown.
 public enum UploadEvent: Sendable {
-    /// The form's files are checked, and nothing is sent yet. Always the first event.
+    /// The form's files are checked and its photos are made to fit, and nothing is sent yet. Always the first event. It
+    /// is reported again if the server refuses the form as too large and the photos are made to fit its limit.
     case preparing
     /// There is no network; the upload continues when there is one.
     case waitingForNetwork

@@ -9,8 +9,7 @@ import Foundation
 
 /// What a caller wants to be uploaded, and where.
 struct UploadJob: Sendable {
-    /// Lays out the form.
-    let layout: @Sendable () throws(FormError) -> FormLayout
+    var content: Content
     let url: URL
     let method: HTTPRequest.Method
     let headerFields: HTTPFields
@@ -23,16 +22,13 @@ struct UploadJob: Sendable {
     /// Saves the upload resource for a later process.
     var saveResource: (@Sendable (URL?) throws -> Void)?
 
-    init(form: MultipartForm, url: URL, method: HTTPRequest.Method, headerFields: HTTPFields) {
-        self.init(
-            layout: { () throws(FormError) in try form.layout() }, url: url, method: method, headerFields: headerFields)
+    enum Content: Sendable {
+        case form(MultipartForm)
+        case layout(FormLayout)
     }
 
-    init(
-        layout: @escaping @Sendable () throws(FormError) -> FormLayout, url: URL, method: HTTPRequest.Method,
-        headerFields: HTTPFields
-    ) {
-        self.layout = layout
+    init(_ content: Content, url: URL, method: HTTPRequest.Method, headerFields: HTTPFields) {
+        self.content = content
         self.url = url
         self.method = method
         self.headerFields = headerFields
@@ -71,7 +67,29 @@ extension UploadClient {
     ) async throws -> UploadResponse {
         let start = ContinuousClock.now
         events?.put(.preparing)
-        return try await UploadRun(self, try job(), under: key, since: start, reportingTo: events).response()
+        let job = try job()
+        if case .form(let form) = job.content, form.needsPreparation {
+            return try await PreparedUpload(self, form, job, under: key, since: start, reportingTo: events).response()
+        }
+        return try await UploadRun(self, job, under: key, since: start, reportingTo: events).response()
+    }
+
+    /// Does some work, and cancels it when the time for the upload is over.
+    func withinTotalTimeout<Value: Sendable>(
+        of url: URL, since start: ContinuousClock.Instant, after error: UploadError? = nil,
+        _ work: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        guard let total = timeouts.total else { return try await work() }
+        return try await withThrowingTaskGroup(of: Value.self) { group in
+            defer { group.cancelAll() }
+            group.addTask { try await work() }
+            group.addTask {
+                try await ContinuousClock().sleepLong(until: start.advanced(by: total))
+                throw UploadError.deadlinePassed(url, after: total, lastError: error)
+            }
+            guard let value = try await group.next() else { throw CancellationError() }
+            return value
+        }
     }
 }
 
@@ -82,14 +100,27 @@ struct UploadRun: Sendable {
     /// The request before any interceptor has adapted it.
     private let request: UploadRequest
     private let start: ContinuousClock.Instant
-    private let log: UploadLog
+    let log: UploadLog
     private let events: UploadEventQueue?
     private let progress: ProgressReporter?
     private let acceptedStatuses: Set<Int>
 
+    /// The number of attempts that were made of the same upload before.
+    var earlierAttempts = 0
+
+    /// The body that is sent.
+    var layout: FormLayout? { request.body?.layout }
+
+    /// - Parameters:
+    ///   - client: The client.
+    ///   - job: What is uploaded, and where.
+    ///   - key: The key of an upload that may have been tried before. By default one is made if it is needed.
+    ///   - givenID: The identifier of the upload in logs and requests. Defaults to a new one.
+    ///   - start: When the upload began.
+    ///   - events: Where the events are put.
     init(
-        _ client: UploadClient, _ job: UploadJob, under key: IdempotencyKey?, since start: ContinuousClock.Instant,
-        reportingTo events: UploadEventQueue?
+        _ client: UploadClient, _ job: UploadJob, under key: IdempotencyKey?, as givenID: String? = nil,
+        since start: ContinuousClock.Instant, reportingTo events: UploadEventQueue?
     ) throws {
         self.client = client
         self.job = job
@@ -98,7 +129,7 @@ struct UploadRun: Sendable {
         progress = events.map { ProgressReporter(to: $0, interval: client.reporting.progressInterval) }
         acceptedStatuses = job.acceptedStatuses ?? client.responses.acceptedStatuses
         // Making one costs as much as reading a small file, and few uploads need it.
-        lazy var id = UUID().uuidString
+        lazy var id = givenID ?? UUID().uuidString
         log = UploadLog(client.reporting.logger, id: id)
         var fields = job.headerFields
         // The user in a URL is meant for this upload alone.
@@ -127,7 +158,10 @@ struct UploadRun: Sendable {
         let layout: FormLayout
         let problem: FormProblem?
         do {
-            layout = try job.layout()
+            switch job.content {
+            case .form(let form): layout = try form.layout()
+            case .layout(let given): layout = given
+            }
             problem = try rules?.problems(in: layout).first
         } catch {
             throw .form(error)
@@ -159,7 +193,7 @@ struct UploadRun: Sendable {
             if case .failed = event, let error = task.lastError { log.failed(error) }
             switch action {
             case .adapt(let number):
-                event = .adapted(try await adaptedRequest(attempt: number))
+                event = .adapted(try await adaptedRequest(attempt: earlierAttempts + number))
             case .send(let attempt, let acceptsEarlyResponses):
                 do {
                     event = .responded(try await send(attempt, acceptsEarlyResponses, &task))
@@ -169,13 +203,16 @@ struct UploadRun: Sendable {
             case .decide(let error, let attempt):
                 event = .decided(try await decision(after: error, of: attempt))
             case .wait(let delay, let error, let nextAttempt):
-                log.retrying(after: delay, attempt: nextAttempt)
-                events?.put(.retrying(UploadRetry(after: error, nextAttempt: nextAttempt, delay: delay)))
+                let number = earlierAttempts + nextAttempt
+                log.retrying(after: delay, attempt: number)
+                events?.put(.retrying(UploadRetry(after: error, nextAttempt: number, delay: delay)))
                 try await ContinuousClock().sleepLong(until: .now.advanced(by: delay))
                 event = .waited
-            case .finish(let response):
+            case .finish(var response):
+                response.attempts += earlierAttempts
                 return response
-            case .fail(let error):
+            case .fail(var error):
+                error.attempts += earlierAttempts
                 throw error
             }
         }
@@ -187,14 +224,15 @@ struct UploadRun: Sendable {
         _ attempt: UploadAttempt, _ acceptsEarlyResponses: Bool, _ task: inout UploadTask
     ) async throws -> UploadResponse {
         let request = attempt.request
+        let number = earlierAttempts + attempt.number
         progress?.beginAttempt(
-            attempt.number, of: request.body, resumes: task.resumption?.isInProgress ?? false)
+            number, of: request.body, resumes: task.resumption?.isInProgress ?? false)
         let exchange = UploadExchange(
             client: client,
             limits: RequestTimeouts.Limits(
                 idle: client.timeouts.idle, connect: client.timeouts.connect, response: client.timeouts.response,
                 total: client.timeouts.total.map { ($0, start.advanced(by: $0)) }),
-            attempt: attempt.number, acceptsEarlyResponses: acceptsEarlyResponses, log: log, progress: progress)
+            attempt: number, acceptsEarlyResponses: acceptsEarlyResponses, log: log, progress: progress)
         let response: UploadResponse
         if let resumed = try await resumedResponse(to: request, by: exchange, &task) {
             response = resumed
@@ -222,7 +260,7 @@ struct UploadRun: Sendable {
 extension UploadRun {
     private func adaptedRequest(attempt: Int) async throws -> UploadRequest {
         guard !client.interceptors.isEmpty else { return request }
-        return try await withinTotalTimeout {
+        return try await client.withinTotalTimeout(of: request.url, since: start) {
             var request = request
             for interceptor in client.interceptors { try await interceptor.adapt(&request, attempt: attempt) }
             return request
@@ -231,29 +269,12 @@ extension UploadRun {
 
     /// The decision of the first interceptor that does not pass on.
     private func decision(after error: UploadError, of attempt: UploadAttempt) async throws -> UploadDecision {
-        try await withinTotalTimeout(after: error) {
+        try await client.withinTotalTimeout(of: request.url, since: start, after: error) {
             for interceptor in client.interceptors {
                 let decision = try await interceptor.decide(after: error, of: attempt)
                 if decision != .passOn { return decision }
             }
             return .passOn
-        }
-    }
-
-    /// Cancels the work of interceptors when the time for the upload is over.
-    private func withinTotalTimeout<Value: Sendable>(
-        after error: UploadError? = nil, _ work: @escaping @Sendable () async throws -> Value
-    ) async throws -> Value {
-        guard let total = client.timeouts.total else { return try await work() }
-        return try await withThrowingTaskGroup(of: Value.self) { group in
-            defer { group.cancelAll() }
-            group.addTask { try await work() }
-            group.addTask {
-                try await ContinuousClock().sleepLong(until: start.advanced(by: total))
-                throw UploadError.deadlinePassed(request.url, after: total, lastError: error)
-            }
-            guard let value = try await group.next() else { throw CancellationError() }
-            return value
         }
     }
 }

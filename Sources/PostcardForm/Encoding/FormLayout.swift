@@ -167,8 +167,9 @@ public struct PartLayout: Sendable {
 extension MultipartForm {
     /// Checks the form's files and lays out its body.
     ///
-    /// - Throws: ``FormError`` if a file is missing, unreadable or not a regular file, if a name contains a NUL, or if
-    ///   the boundary's delimiter occurs in a part in memory.
+    /// - Throws: ``FormError`` if a file is missing, unreadable or not a regular file, if a name contains a NUL, if the
+    ///   boundary's delimiter occurs in a part in memory, or if a part has to be prepared first, see
+    ///   ``withPreparedParts(within:_:)``.
     public func layout() throws(FormError) -> FormLayout {
         try FormLayout(self)
     }
@@ -217,6 +218,7 @@ extension FormLayout {
         var offset: Int64? = 0
 
         mutating func append(_ part: FormPart) throws(FormError) {
+            if part.preparation != nil { throw .notPrepared(partIndex: parts.count) }
             var part = part
             part.name = lineBreaks.applied(to: part.name)
             let content = try Content(

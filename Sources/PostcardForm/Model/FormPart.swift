@@ -35,6 +35,11 @@ public struct FormPart: Sendable {
     /// ``MetadataPolicy/asIs``.
     public var metadata: MetadataPolicy
 
+    /// What changes the part before the form is sent, such as `PictureFitting` of `PostcardPictures`. Defaults to `nil`:
+    /// nothing. Clients and queues prepare a form themselves; ``MultipartForm/withPreparedParts(within:_:)`` does it for
+    /// all other uses, and ``MultipartForm/layout()`` throws until then.
+    public var preparation: (any FormPreparation)?
+
     /// Where the bytes of a part come from.
     public enum Content: Sendable {
         /// A text, sent unchanged in UTF-8.
@@ -56,15 +61,17 @@ public struct FormPart: Sendable {
     ///   - headerFields: Further header fields.
     ///   - content: Where the bytes come from.
     ///   - metadata: What is removed from a picture or a video while it is sent. Defaults to nothing.
+    ///   - preparation: What changes the part before the form is sent. Defaults to nothing.
     public init(
         name: String, filename: String? = nil, contentType: MediaType? = nil, headerFields: HTTPFields = HTTPFields(),
-        content: Content, metadata: MetadataPolicy = .asIs
+        content: Content, metadata: MetadataPolicy = .asIs, preparation: (any FormPreparation)? = nil
     ) {
         self.name = name
         self.contentType = contentType
         self.headerFields = headerFields
         self.content = content
         self.metadata = metadata
+        self.preparation = preparation
         if case .file(let url) = content {
             self.filename = filename ?? url.lastPathComponent
         } else {

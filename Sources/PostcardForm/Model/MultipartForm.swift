@@ -23,7 +23,7 @@ public struct MultipartForm: Sendable {
     public let lineBreaks: LineBreaks
 
     /// The parts, in the order in which they are sent.
-    public private(set) var parts: [FormPart] = []
+    public internal(set) var parts: [FormPart] = []
 
     /// Makes a form without parts.
     ///

@@ -49,6 +49,10 @@ public struct FormError: Error, Sendable, CustomStringConvertible {
         public static let boundaryInContent = Code(rawValue: "boundary-in-content")
         /// The body has more bytes than the caller allowed in memory.
         public static let bodyTooLarge = Code(rawValue: "body-too-large")
+        /// A part has a preparation, and the form was laid out without it.
+        public static let notPrepared = Code(rawValue: "not-prepared")
+        /// The parts could not be prepared: there is no folder for new files, or a preparation lost a part.
+        public static let preparationFailed = Code(rawValue: "preparation-failed")
         /// A received part was read after the loop over the parts had moved on to a later one.
         public static let partPassed = Code(rawValue: "part-passed")
 
@@ -204,6 +208,20 @@ extension FormError {
         FormError(
             .boundaryInContent, "The content of part \(partIndex) contains the delimiter of the boundary \(boundary).",
             advice: "Use another boundary.", partIndex: partIndex)
+    }
+
+    static func notPrepared(partIndex: Int) -> FormError {
+        FormError(
+            .notPrepared,
+            "Part \(partIndex) must be prepared before it is sent, such as a photo that must fit a limit.",
+            advice: "Send the form with a client or a queue, or lay it out in withPreparedParts. To send the original, "
+                + "set the part's preparation to nil.", partIndex: partIndex)
+    }
+
+    static func preparation(_ reason: String, path: String? = nil, _ error: (any Error)? = nil) -> FormError {
+        FormError(
+            .preparationFailed, "The form could not be prepared: \(reason).",
+            advice: "Check that the temporary folder is writable and has space.", path: path, underlyingError: error)
     }
 
     static func partPassed(partIndex: Int) -> FormError {

@@ -46,21 +46,23 @@ final class PictureBytes {
 
     init(path: String) throws(PictureFitError) {
         data = Data()
+        let opened: FileDescriptor
         do {
             // Without nonBlocking the open of a named pipe would wait for a writer.
-            descriptor = try FileDescriptor.open(FilePath(path), .readOnly, options: [.nonBlocking, .closeOnExec])
+            opened = try FileDescriptor.open(FilePath(path), .readOnly, options: [.nonBlocking, .closeOnExec])
         } catch {
             throw .unreadable("\(path): \(error)", underlying: error)
         }
+        descriptor = opened
         do {
             // A directory can be opened, and a pipe too: neither has bytes at an offset.
-            let length = try descriptor?.seek(offset: 0, from: .end) ?? 0
+            let length = try opened.seek(offset: 0, from: .end)
             var first: UInt8 = 0
-            _ = try withUnsafeMutableBytes(of: &first) { try descriptor?.read(fromAbsoluteOffset: 0, into: $0) }
+            _ = try withUnsafeMutableBytes(of: &first) { try opened.read(fromAbsoluteOffset: 0, into: $0) }
             count = length
         } catch {
             // `count` is not set, so there is no object, and deinit does not close it a second time.
-            try? descriptor?.close()
+            try? opened.close()
             throw .unreadable("\(path): \(error)", underlying: error)
         }
     }

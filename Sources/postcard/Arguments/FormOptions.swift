@@ -3,6 +3,7 @@ import Dispatch
 import Foundation
 import HTTPTypes
 import PostcardForm
+import PostcardPictures
 import SystemPackage
 
 /// The options that make a form and the request around it.
@@ -44,6 +45,53 @@ struct FormOptions: ParsableArguments {
                 """))
     var metadata = Metadata.asIs
 
+    /// What the pictures of a form must fit into.
+    enum Fit: ExpressibleByArgument {
+        case bytes(Int64)
+        case server
+
+        init?(argument: String) {
+            if argument == "server" {
+                self = .server
+            } else if let count = ByteCount(argument) {
+                self = .bytes(count.bytes)
+            } else {
+                return nil
+            }
+        }
+    }
+
+    @Option(
+        help: ArgumentHelp(
+            "The maximum number of bytes of each picture, such as 1MB, or server for as many as the server accepts.",
+            discussion: """
+                A picture that does not fit becomes the best JPEG that does: upright, and without metadata. With server, \
+                pictures are sent as they are, and once more if the server refuses the form and reports its limit; a \
+                queue stores them as they are. Files that are no pictures stay as they are.
+                """,
+            valueName: "size"))
+    var fit: Fit?
+
+    @Option(
+        help: ArgumentHelp(
+            "The maximum number of pixels of a picture's longer edge.",
+            discussion:
+                "Defaults to 2560 with --fit. With --fit server, only pictures that are too large are scaled to it.",
+            valueName: "pixels"))
+    var maxEdge: Int?
+
+    /// What the pictures must fit into; `nil` if they are sent as they are.
+    private var fitting: PictureFitting? {
+        switch (fit, maxEdge) {
+        case (nil, nil): nil
+        case (.server, nil): .serverLimit
+        case (.server, let edge?): .serverLimit(maximumEdge: edge)
+        case (.bytes(let bytes), nil): .each(PictureLimit(maximumBytes: bytes))
+        case (.bytes(let bytes), let edge?): .each(PictureLimit(maximumBytes: bytes, maximumEdge: edge))
+        case (nil, let edge?): .each(PictureLimit(maximumBytes: .max, maximumEdge: edge))
+        }
+    }
+
     @Option(name: [.customShort("X"), .long], help: "The request's method: POST, PUT or PATCH.")
     var request = "POST"
 
@@ -59,6 +107,10 @@ struct FormOptions: ParsableArguments {
         if try arguments().count(where: \.readsStandardInput) > 1 {
             throw ValidationError("Standard input can be sent only once.")
         }
+        if case .bytes(let bytes) = fit, bytes < 1 {
+            throw ValidationError("A picture cannot fit into less than one byte.")
+        }
+        if let maxEdge, maxEdge < 1 { throw ValidationError("The edge must be at least one pixel.") }
         _ = try headerFields()
         _ = try method()
     }
@@ -68,7 +120,11 @@ struct FormOptions: ParsableArguments {
     /// - Throws: ``CommandFailure`` if a text's file cannot be read.
     func multipartForm() throws -> MultipartForm {
         var multipartForm = MultipartForm()
-        for argument in try arguments() { multipartForm.append(try argument.part(metadata.policy)) }
+        for argument in try arguments() {
+            var part = try argument.part(metadata.policy)
+            if let fitting, part.isPictureFile { part.preparation = fitting }
+            multipartForm.append(part)
+        }
         return multipartForm
     }
 
@@ -148,6 +204,21 @@ extension FormArgument {
             throw CommandFailure.input(path, "is not a text in UTF-8. Send it as a file, with @ in place of <.")
         }
         return text
+    }
+}
+
+extension FormPart {
+    /// Whether its content is a file that is a picture by its first bytes. A file that cannot be read is reported when the
+    /// form is laid out.
+    fileprivate var isPictureFile: Bool {
+        guard case .file(let url) = content,
+            // Without nonBlocking the open of a named pipe would wait for a writer.
+            let file = try? FileDescriptor.open(FilePath(url.path), .readOnly, options: .nonBlocking)
+        else { return false }
+        defer { try? file.close() }
+        var bytes = [UInt8](repeating: 0, count: MediaType.firstBytesCount)
+        let count = (try? bytes.withUnsafeMutableBytes { try file.read(into: $0) }) ?? 0
+        return MediaType.forFirstBytes(bytes[..<count])?.value.hasPrefix("image/") ?? false
     }
 }
 

@@ -15,7 +15,8 @@ struct Send: AsyncParsableCommand {
 
             The response's body is written to standard output. Exit status: 0 a 2xx response; 1 another response, a \
             response before the whole form was sent, or the server received something else (--verify); \
-            64 usage; 66 a file is missing or unreadable; 69 no connection, or it broke; 75 timed out.
+            64 usage; 66 a file is missing or unreadable, or a picture cannot be made to fit; 69 no connection, or it \
+            broke; 70 this build cannot change pictures; 75 timed out.
             """)
 
     /// Which HTTP client carries the request.
@@ -108,9 +109,10 @@ struct Send: AsyncParsableCommand {
         try await CommandFailure.reporting {
             let form = try options.multipartForm()
             if dryRun {
-                try await DryRun(
-                    form: form, url: address, method: try options.method(), headerFields: try options.headerFields()
-                ).write()
+                let (method, headerFields) = (try options.method(), try options.headerFields())
+                try await form.withPreparedParts { form in
+                    try await DryRun(form: form, url: address, method: method, headerFields: headerFields).write()
+                }
             } else {
                 try await send(form, to: address)
             }

@@ -1,0 +1,114 @@
+import HTTPTypes
+import PostcardForm
+import PostcardResumption
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Sends a form whose parts are prepared first, such as photos that must fit.
+///
+/// A form that follows the server's limit is prepared for the limits known beforehand. If the server refuses it and reports
+/// a smaller limit, it is prepared for that and sent once more, under the same `Idempotency-Key`.
+struct PreparedUpload: Sendable {
+    private let client: UploadClient
+    private let form: MultipartForm
+    private let job: UploadJob
+    private let key: IdempotencyKey?
+    private let id = UUID().uuidString
+    private let start: ContinuousClock.Instant
+    private let events: UploadEventQueue?
+
+    init(
+        _ client: UploadClient, _ form: MultipartForm, _ job: UploadJob, under key: IdempotencyKey?,
+        since start: ContinuousClock.Instant, reportingTo events: UploadEventQueue?
+    ) {
+        self.client = client
+        self.form = form
+        self.job = job
+        self.key = key ?? (form.followsServerLimit ? IdempotencyKey() : nil)
+        self.start = start
+        self.events = events
+    }
+
+    /// What came of a form that was prepared.
+    private enum Outcome {
+        case accepted(UploadResponse)
+        /// The server has refused it, and reported limits that it exceeds.
+        case tooLarge(UploadError, FormSizeLimits)
+    }
+
+    func response() async throws -> UploadResponse {
+        let known = FormSizeLimits(client.rules)
+        switch try await send(within: known, after: 0) {
+        case .accepted(let response):
+            return response
+        case .tooLarge(let refusal, let reported):
+            events?.put(.preparing)
+            switch try await send(within: known.lowered(by: reported), after: refusal.attempts) {
+            case .accepted(let response): return response
+            case .tooLarge(let refusal, _): throw refusal
+            }
+        }
+    }
+
+    /// - Parameter earlierAttempts: The number of attempts made before.
+    private func send(within limits: FormSizeLimits, after earlierAttempts: Int) async throws -> Outcome {
+        let folder: PreparationFolder
+        var job = job
+        do {
+            folder = try PreparationFolder()
+        } catch {
+            throw UploadError.form(error)
+        }
+        defer { folder.remove() }
+        do {
+            job.content = .form(
+                try await client.withinTotalTimeout(of: job.url, since: start) {
+                    try await form.prepared(within: limits, in: folder.url)
+                })
+        } catch let error as FormError {
+            throw UploadError.form(error)
+        }
+        var run = try UploadRun(client, job, under: key, as: id, since: start, reportingTo: events)
+        run.earlierAttempts = earlierAttempts
+        do {
+            return .accepted(try await run.response())
+        } catch let error as UploadError {
+            guard form.followsServerLimit, error.code == .refused, error.delivery == .refused,
+                let layout = run.layout, layout.isReplayable, let exceeded = error.limits(exceededBy: layout)
+            else { throw error }
+            run.log.preparingAgain(within: exceeded)
+            return .tooLarge(error, exceeded)
+        }
+    }
+}
+
+extension UploadError {
+    /// The limits that a refusal reports and that the form exceeds. A limit that the form keeps is not the reason.
+    ///
+    /// They are the `limit` of a problem with status 413, as Postcard's server writes it, and the `max-size` of
+    /// `Upload-Limit` (draft-ietf-httpbis-resumable-upload) with any status.
+    fileprivate func limits(exceededBy layout: FormLayout) -> FormSizeLimits? {
+        guard let response else { return nil }
+        var reported = FormSizeLimits(
+            maximumBodyBytes: response.headerFields.uploadLimits(in: .newest)?.maximumBytes)
+        if response.status == .contentTooLarge, let limit = problem?["limit"],
+            let value = limit["value"]?.number.flatMap({ Int64(exactly: $0.rounded(.down)) })
+        {
+            switch limit["name"]?.text {
+            case "maximumBodyBytes":
+                reported = reported.lowered(by: FormSizeLimits(maximumBodyBytes: value))
+            case "maximumFileBytes": reported.maximumFileBytes = value
+            case "maximumBytesOfAllFiles": reported.maximumBytesOfAllFiles = value
+            // A rule on the files of one field.
+            case let name? where name.hasPrefix("files.") && name.hasSuffix(".maximumBytes"):
+                reported.maximumBytesByName = [String(name.dropFirst(6).dropLast(13)): value]
+            default: break
+            }
+        }
+        return reported.exceeded(by: layout)
+    }
+}
