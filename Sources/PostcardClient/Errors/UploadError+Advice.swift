@@ -52,8 +52,8 @@ extension UploadError {
             "The server needs to know the length first. Give the form's streams a length, and on Linux use "
                 + "AsyncHTTPTransport: URLSessionTransport sends no Content-Length there for forms of more than 1 MiB."
         case 413:
-            "The form is larger than the server, or a proxy in front of it, accepts. Make the pictures smaller, send "
-                + "fewer at once, or raise the limit (nginx: client_max_body_size)."
+            "The form is larger than the server, or a proxy in front of it, accepts. Make the pictures smaller with "
+                + "PostcardPictures, send fewer at once, or raise the limit (nginx: client_max_body_size)."
         case 415:
             "The server does not accept this type: no forms at all, or not these files. Check the type of each file and "
                 + "what the server accepts."

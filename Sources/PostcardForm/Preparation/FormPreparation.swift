@@ -235,7 +235,9 @@ extension MultipartForm {
             let all = ownBytes.addingUpTo(laterBytes)
             if all <= room { return room - laterBytes }
             // Parts that are prepared later get their share, by their size.
-            return laterBytes == 0 ? room : Int64(Double(room) * (Double(ownBytes) / Double(all)))
+            guard laterBytes > 0 else { return room }
+            let share = (Double(room) * (Double(ownBytes) / Double(all))).rounded(.down)
+            return min(Int64(exactly: share) ?? room, room)
         }
         return FormPreparationContext(
             otherBytes: others?.addingUpTo(laterBytes), maximumBytes: rooms.min(), limits: limits, folder: folder)

@@ -65,9 +65,9 @@ struct FormOptions: ParsableArguments {
         help: ArgumentHelp(
             "The maximum number of bytes of each picture, such as 1MB, or server for as many as the server accepts.",
             discussion: """
-                A picture that does not fit becomes the best JPEG that does: upright, and without metadata. With server, \
-                pictures are sent as they are, and once more if the server refuses the form and reports its limit; a \
-                queue stores them as they are. Files that are no pictures stay as they are.
+                A picture that does not fit becomes the best JPEG that does: upright, and without metadata. So does any HEIC \
+                picture. With server, pictures are sent as they are, and once more if the server refuses the form and \
+                reports its limit; a queue stores them as they are. Files that are no pictures stay as they are.
                 """,
             valueName: "size"))
     var fit: Fit?
