@@ -13,36 +13,36 @@ struct TransferRateTests {
 
     @Test func `nobody is judged before the grace is over`() {
         var rate = rate()
-        #expect(rate.judge(at: start + .seconds(4)) == .seconds(6))
+        #expect(rate.check(at: start + .seconds(4)) == .seconds(6))
     }
 
     @Test(arguments: [(1000, true), (999, false)])
     func `the rate counts at the end of the grace`(bytes: Int, isFastEnough: Bool) {
         var rate = rate()
         rate.received(bytes)
-        #expect((rate.judge(at: start + .seconds(10)) != nil) == isFastEnough)
+        #expect((rate.check(at: start + .seconds(10)) != nil) == isFastEnough)
     }
 
     @Test func `who was fast at first cannot be slow for ever`() {
         var rate = rate()
         rate.received(1_000_000)
-        #expect(rate.judge(at: start + .seconds(10)) == .seconds(10))
-        #expect(rate.judge(at: start + .seconds(20)) == nil)
+        #expect(rate.check(at: start + .seconds(10)) == .seconds(10))
+        #expect(rate.check(at: start + .seconds(20)) == nil)
     }
 
     @Test func `the time in which nobody read is not the sender's`() {
         var rate = rate()
-        rate.readingStops(at: start)
-        rate.readingStops(at: start + .seconds(5))
-        #expect(rate.judge(at: start + .seconds(60)) == .seconds(10))
-        rate.readingGoesOn(at: start + .seconds(60))
-        #expect(rate.judge(at: start + .seconds(69)) == .seconds(1))
-        #expect(rate.judge(at: start + .seconds(70)) == nil)
+        rate.readingPauses(at: start)
+        rate.readingPauses(at: start + .seconds(5))
+        #expect(rate.check(at: start + .seconds(60)) == .seconds(10))
+        rate.readingResumes(at: start + .seconds(60))
+        #expect(rate.check(at: start + .seconds(69)) == .seconds(1))
+        #expect(rate.check(at: start + .seconds(70)) == nil)
     }
 
     @Test func `without a minimum everybody takes their time`() {
         var rate = TransferRate(minimumBytesPerSecond: 0, gracePeriod: .seconds(10))
         rate.bodyBegins(at: start)
-        #expect(rate.judge(at: start + .seconds(1000)) == .seconds(10))
+        #expect(rate.check(at: start + .seconds(1000)) == .seconds(10))
     }
 }
