@@ -6,8 +6,8 @@ import NIOHTTP1
 ///
 /// After a request for an upgrade, NIO's decoder reads nothing more, even if the server does not agree to it. This
 /// server never agrees, so it has to ignore the field (RFC 9110 §7.8), and a new decoder reads the next request. The
-/// decoder of Hummingbird's pipeline cannot be replaced, so this one is before it and passes the requests to the handler
-/// after it.
+/// decoder of Hummingbird's pipeline cannot be replaced, so this one is before it and passes the requests to the
+/// handler after it.
 final class RequestDecoder: ByteToMessageDecoder {
     typealias InboundOut = HTTPServerRequestPart
 

@@ -129,8 +129,8 @@ struct AnswerStall {
     /// On a connection with a single response, acknowledged bytes are progress of that response. For a stream this is
     /// uncertain: its next part may be queued behind the bytes that the client reads, or the client may read other
     /// streams and open no window for this one (RFC 9113 §5.2), and NIO does not report which. So acknowledged bytes
-    /// count for a stream too, but its own parts may stall for at most two pauses. A client that keeps one stream moving
-    /// can therefore hold each of the others for at most two minutes, with the default
+    /// count for a stream too, but its own parts may stall for at most two pauses. A client that keeps one stream
+    /// moving can therefore hold each of the others for at most two minutes, with the default
     /// ``ConnectionOptions/idleTimeout``. The queue drains sooner: the responses to one address usually have at most
     /// 1 MiB in it.
     ///

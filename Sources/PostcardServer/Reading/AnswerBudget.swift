@@ -13,8 +13,8 @@ package final class AnswerBudget: Sendable {
         var lastNumber = 0
         /// The waiting responses, by number.
         var waiting: [Int: CheckedContinuation<Int, any Error>] = [:]
-        /// The connections on which a response has waited, each with the last such response. Each has one callback for its
-        /// end: one per response would add up while a connection is kept alive.
+        /// The connections on which a response has waited, each with the last such response. Each has one callback for
+        /// its end: one per response would add up while a connection is kept alive.
         var connections: [ObjectIdentifier: Int] = [:]
     }
 

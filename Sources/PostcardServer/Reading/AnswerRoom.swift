@@ -146,8 +146,8 @@ struct AnswerRoom {
 
     // MARK: - Bookkeeping
 
-    /// How many bytes the next piece may have: fewer if more addresses have responses in progress, or if its own address
-    /// has more. All pieces together use a quarter of the memory, as long as they are larger than the minimum.
+    /// How many bytes the next piece may have: fewer if more addresses have responses in progress, or if its own
+    /// address has more. All pieces together use a quarter of the memory, as long as they are larger than the minimum.
     private func piece(_ wanted: Int, for peer: PeerAddress?) -> Int {
         let share = share(of: peer)
         let part = min(total / max(peers.count, 1), share) / max(peers[peer]?.answers ?? 0, 1) / 4
