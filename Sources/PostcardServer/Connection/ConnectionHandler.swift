@@ -3,10 +3,10 @@ import NIOCore
 import NIOHTTP1
 import NIOHTTPTypes
 
-/// Ends connections so that every answer reaches its client, and notices clients that are silent.
+/// Ends connections so that every response reaches its client, and detects clients that send or read nothing.
 ///
-/// It stands between the HTTP codec and Hummingbird's own handlers, of a connection of HTTP/1.1 or of one stream of
-/// HTTP/2. What to do is decided by ``ConnectionState``.
+/// It is between the HTTP codec and Hummingbird's own handlers, for a connection of HTTP/1.1 or one stream of HTTP/2.
+/// ``ConnectionState`` decides what to do.
 final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPRequestPart
     typealias InboundOut = HTTPRequestPart
@@ -17,38 +17,31 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private let onEarlyRefusal: EarlyRefusal.Observer
     private var state: ConnectionState
     private var rate: TransferRate
-    /// Whether the channel is one stream of several. It has one request, and no word for the connection's end.
+    /// Whether the channel is a stream of HTTP/2. It has a single request, and no `Connection` header.
     private var isStream = false
 
-    /// Since when the client is waited for: its last byte, or the time when the next was asked for.
+    /// Since when the client has sent nothing, not counting the time in which the server did not read.
     private var quietSince = ContinuousClock.now
-    /// Since when nothing is read of what the client may have sent; `nil` while it is waited for.
+    /// Since when the server has not read, or `nil` while it waits for the client.
     private var pausedSince: ContinuousClock.Instant?
     private var silenceCheck: Scheduled<Void>?
-    /// Ends of answers that are not in the socket yet.
+    /// The ends of responses that are not in the socket yet.
     private var unsentEnds = 0
-    /// Parts of answers that are not in the socket yet, and since when none of their bytes got there.
-    private var unsentParts = 0
-    private var stalledSince = ContinuousClock.now
-    /// How much of its connection the client has acknowledged, where the system says it, and since when no more.
-    private var acknowledgedBytes: UInt64?
-    private var unacknowledgedSince = ContinuousClock.now
-    /// How long the client may read nothing.
-    private var readingPause: Duration
-    /// Who wants to know that all parts are in the socket.
+    private var progress: AnswerProgress
+    /// Succeed once all parts of responses are in the socket.
     private var flushPromises: [EventLoopPromise<Void>] = []
     private let wire = WireBytes()
-    /// Who closes a connection over TLS that asks for nothing.
+    /// Closes a TLS connection without requests.
     private weak var watch: ConnectionWatch?
-    /// Why what came is not taken for a request.
+    /// Why the bytes received are not accepted as a request.
     private var refusal = EarlyRefusal(problem: .malformedRequest, bytes: [])
-    /// Who wants to know that the connection is closed, where closing has to wait.
+    /// Succeed once the connection is closed, if closing has to wait.
     private var closePromises: [EventLoopPromise<Void>] = []
 
     init(options: ConnectionOptions, onEarlyRefusal: @escaping EarlyRefusal.Observer) {
         self.options = options
         self.onEarlyRefusal = onEarlyRefusal
-        readingPause = options.idleTimeout
+        progress = AnswerProgress(options: options)
         state = ConnectionState(maximumDrainBytes: options.maximumDrainBytes)
         rate = TransferRate(
             minimumBytesPerSecond: options.minimumBytesPerSecond, gracePeriod: options.gracePeriod)
@@ -87,7 +80,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        // Whoever reads a body must not take the end of its stream for its own.
+        // Otherwise, the end of the connection would look like the end of the body to its reader.
         if state.silence == .inBody {
             fail(.disconnected(ChannelError.eof), original: ChannelError.eof, context: context)
         }
@@ -98,15 +91,15 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         context.fireChannelInactive()
     }
 
-    // MARK: - What comes in
+    // MARK: - Requests
 
     func read(context: ChannelHandlerContext) {
         if let since = pausedSince {
             let now = ContinuousClock.now
-            // The client is not to blame for that time. Bytes that are no message yet do not end its silence: a head
-            // that trickles in is over when the time for one is.
+            // That time does not count against the client. Bytes of an incomplete message do not end its silence:
+            // a head that arrives byte by byte has to be complete within the idle timeout.
             quietSince = min(quietSince.advanced(by: since.duration(to: now)), now)
-            rate.readingGoesOn(at: now)
+            rate.readingResumes(at: now)
             pausedSince = nil
         }
         context.read()
@@ -136,9 +129,9 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     func channelReadComplete(context: ChannelHandlerContext) {
         let now = ContinuousClock.now
         pausedSince = pausedSince ?? now
-        rate.readingStops(at: now)
+        rate.readingPauses(at: now)
         context.fireChannelReadComplete()
-        // Who is behind this handler no longer sees what comes in, and so may not ask for more.
+        // The handlers behind this one no longer see these bytes, so they may not read more.
         if state.isDropping { context.read() }
     }
 
@@ -159,13 +152,13 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
             case is HTTPParserError, is RequestRefusal: .malformed
             default: .disconnected(error)
             }
-        // Who serves the connection answers where the decoder fails; the answer is then the refusal.
+        // Hummingbird responds when the decoder fails, and its response is then replaced with the refusal.
         let original = error is RequestRefusal ? HTTPParserError.unknown : error
         let early = EarlyRefusal(problem: .decoding(error), bytes: wire.beginning)
         if fail(interruption, original: original, context: context) == .pass { refusal = early }
     }
 
-    /// Whether nothing has come for so long, though it would have been read.
+    /// Whether the server has waited this long without receiving anything.
     func isQuiet(for time: Duration) -> Bool {
         pausedSince == nil && quietSince.duration(to: .now) >= time
     }
@@ -183,7 +176,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         return action
     }
 
-    /// Whether a message is the last one of its connection: `Connection` is a list without case (RFC 9110 §7.6.1).
+    /// Whether a message is the last one of its connection. `Connection` is a case-insensitive list (RFC 9110 §7.6.1).
     private static func asksForClose(_ fields: HTTPFields) -> Bool {
         fields[values: .connection].contains { value in
             value.split(separator: ",").contains { option in
@@ -200,7 +193,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         }
     }
 
-    // MARK: - What goes out
+    // MARK: - Responses
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         switch unwrapOutboundIn(data) {
@@ -236,7 +229,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         }
     }
 
-    /// Writes a body in slices, so that a slow client is seen to read.
+    /// Writes a body in slices, so that the reading of a slow client shows.
     private func writeBody(_ bytes: ByteBuffer, context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
         var rest = bytes
         let sliceBytes = options.sliceBytes
@@ -252,7 +245,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
             return
         }
         guard let promise else { return }
-        if unsentParts == 0 { promise.succeed() } else { flushPromises.append(promise) }
+        if progress.unsentParts == 0 { promise.succeed() } else { flushPromises.append(promise) }
     }
 
     private func writeEnd(_ data: NIOAny, context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
@@ -265,7 +258,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         unsentEnds += 1
         sent.futureResult.assumeIsolated().whenComplete { [self] _ in
             unsentEnds -= 1
-            // Only now the client can be waited for.
+            // The client can only react from now on.
             quietSince = .now
             switch action {
             case .writeAndLinger: linger(context: context)
@@ -277,19 +270,13 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         context.write(data, promise: sent)
     }
 
-    /// Notes when a part of an answer is in the socket, which is when the client has made room by reading.
+    /// Tracks when a part of a response gets into the socket, which happens when the client makes room by reading.
     private func watched(_ promise: EventLoopPromise<Void>?, context: ChannelHandlerContext) -> EventLoopPromise<Void> {
         let sent = promise ?? context.eventLoop.makePromise(of: Void.self)
-        if unsentParts == 0 {
-            stalledSince = .now
-            unacknowledgedSince = stalledSince
-            acknowledgedBytes = acknowledgedBytes ?? connectionBytes(context: context)
-        }
-        unsentParts += 1
+        progress.partWritten(acknowledged: acknowledgedBytes(context: context))
         sent.futureResult.assumeIsolated().whenComplete { [self] _ in
-            unsentParts -= 1
-            stalledSince = .now
-            guard unsentParts == 0 else { return }
+            progress.partSent()
+            guard progress.unsentParts == 0 else { return }
             let promises = flushPromises
             flushPromises.removeAll()
             for promise in promises { promise.succeed() }
@@ -309,7 +296,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
             }
             promise?.succeed()
         case .all where state.silence == .afterLastAnswer || unsentEnds > 0:
-            // The answer is still on its way.
+            // The response is still in flight.
             closePromises.append(promise ?? context.eventLoop.makePromise())
             checkSilence(context: context, after: options.drainTimeout)
         case .all:
@@ -318,10 +305,10 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         }
     }
 
-    // MARK: - How it ends
+    // MARK: - Closing and timeouts
 
     private func linger(context: ChannelHandlerContext) {
-        // A stream's output ends with its answer, and closing it would end all of it.
+        // A stream's output ends with its response, and closing it would close the whole stream.
         if !isStream { context.close(mode: .output, promise: nil) }
         quietSince = .now
         checkSilence(context: context, after: options.drainTimeout)
@@ -337,42 +324,27 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         silenceCheck?.cancel()
         let delay = min(delay, options.gracePeriod)
         silenceCheck = context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(delay)) { [self] in
-            judgeSilence(context: context)
+            silenceCheckDue(context: context)
         }
     }
 
-    /// A client that does not read keeps the answer's file open, and so does not get all the time of the world.
-    private func judgeStall(context: ChannelHandlerContext) {
-        let now = ContinuousClock.now
-        // The system takes large pieces at once, and takes no more until much of them is read.
-        if let bytes = connectionBytes(context: context), bytes != acknowledgedBytes {
-            readingPause = options.pause(afterReading: bytes - min(acknowledgedBytes ?? 0, bytes))
-            acknowledgedBytes = bytes
-            unacknowledgedSince = now
-        }
-        let pause = closePromises.isEmpty ? readingPause : min(options.idleTimeout, options.drainTimeout)
-        let stall = AnswerStall(
-            answer: stalledSince.duration(to: now), connection: unacknowledgedSince.duration(to: now),
-            isStream: isStream)
-        let rest = stall.rest(of: pause)
-        if rest <= .zero {
-            closeNow(context: context)
-        } else {
-            // Often enough to know when the last byte was read.
-            checkSilence(context: context, after: min(rest, pause / 4))
-        }
+    /// Closes the connection of a client that does not read: its response keeps a file and memory in use.
+    private func checkReading(context: ChannelHandlerContext) {
+        let next = progress.check(
+            acknowledged: acknowledgedBytes(context: context), isStream: isStream, isClosing: !closePromises.isEmpty)
+        if let next { checkSilence(context: context, after: next) } else { closeNow(context: context) }
     }
 
     /// How many bytes of the connection, with all its streams, the client has acknowledged.
-    private func connectionBytes(context: ChannelHandlerContext) -> UInt64? {
+    private func acknowledgedBytes(context: ChannelHandlerContext) -> UInt64? {
         (isStream ? context.channel.parent : context.channel).flatMap(SocketProgress.acknowledgedBytes)
     }
 
-    private func judgeSender(quiet: Duration, context: ChannelHandlerContext) {
+    private func checkSending(quiet: Duration, context: ChannelHandlerContext) {
         var interruption = RequestInterruption.tooSlow(options.idleTimeout)
         if quiet < options.idleTimeout {
-            if let pause = rate.judge(at: .now) {
-                return checkSilence(context: context, after: min(options.idleTimeout - quiet, pause))
+            if let next = rate.check(at: .now) {
+                return checkSilence(context: context, after: min(options.idleTimeout - quiet, next))
             }
             interruption = .belowMinimumRate(options.minimumBytesPerSecond)
         }
@@ -380,12 +352,12 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         checkSilence(context: context, after: options.idleTimeout)
     }
 
-    private func judgeSilence(context: ChannelHandlerContext) {
-        guard unsentParts == 0 else { return judgeStall(context: context) }
+    private func silenceCheckDue(context: ChannelHandlerContext) {
+        guard progress.unsentParts == 0 else { return checkReading(context: context) }
         let quiet = quietSince.duration(to: .now)
         switch state.silence {
         case .inBody where pausedSince == nil:
-            judgeSender(quiet: quiet, context: context)
+            checkSending(quiet: quiet, context: context)
         case .betweenRequests where quiet >= options.idleTimeout, .afterLastAnswer where quiet >= options.drainTimeout:
             closeNow(context: context)
         case .betweenRequests:

@@ -1,39 +1,39 @@
-/// What a connection is in the middle of, and what is to be done about what happens to it.
+/// The state of a connection, which decides how to react to each event.
 ///
-/// Requests may be sent ahead of the answers to earlier ones, so that what is read and what is written belong to
-/// different requests; answers go out in the order of the requests.
+/// Clients may send requests before the responses to earlier ones, so the bytes read and the bytes written may belong
+/// to different requests. Responses are sent in the order of the requests.
 struct ConnectionState {
     private enum Phase {
-        /// Requests are read and answered.
+        /// Requests are read and responses are written.
         case serving(Exchange)
-        /// An answer that ends the connection is being written. What still comes in is dropped.
+        /// The last response of the connection is being written. Bytes received now are dropped.
         case lastAnswer(drainableBytes: Int64)
-        /// All is written and the output is closed. What still comes in is read and dropped, because closing a
-        /// socket with unread bytes resets it, and the client would lose the answer (RFC 9112 §9.6).
+        /// Everything is written and the output is closed. Bytes received now are read and dropped: closing a socket
+        /// with unread bytes resets it, and the client would lose the response (RFC 9112 §9.6).
         case lingering(drainableBytes: Int64)
         case closed
     }
 
     private struct Exchange {
-        /// Requests whose head has come and whose answer is not complete.
+        /// Requests whose head was received and whose response is not complete.
         var unanswered = 0
         var input = Input.betweenRequests
-        /// Whether the last request asked for the connection to be closed behind its answer (RFC 9112 §9.6).
+        /// Whether the last request asked to close the connection after its response (RFC 9112 §9.6).
         var isFinal = false
     }
 
     private enum Input {
         case betweenRequests
-        /// The last request has more body to come.
+        /// The body of the last request is not complete.
         case inBody
         /// The last request's body broke off.
         case interrupted
-        /// What came behind the last request is none.
+        /// The bytes after the last request are not a request.
         case malformed
     }
 
     private var phase = Phase.serving(Exchange())
-    /// Whether the client may send more. It can stop in every phase, and only at the end does it matter.
+    /// Whether the client may send more. It can stop in any phase, but this only matters at the end.
     private var isInputOpen = true
     private let maximumDrainBytes: Int64
 
@@ -43,7 +43,7 @@ struct ConnectionState {
 
     enum ReadAction: Equatable { case pass, drop, close }
 
-    /// - Parameter isFinal: Whether the request asks for the connection to be closed.
+    /// - Parameter isFinal: Whether the request asks to close the connection.
     mutating func headRead(isFinal: Bool = false) -> ReadAction {
         guard case .serving(var exchange) = phase, exchange.input != .malformed else { return .drop }
         exchange.unanswered += 1
@@ -81,7 +81,7 @@ struct ConnectionState {
         return .close
     }
 
-    /// Whether what comes in is dropped, so that nobody else asks for more of it.
+    /// Whether bytes received are dropped, so that this handler has to read on by itself.
     var isDropping: Bool {
         switch phase {
         case .serving(let exchange): exchange.input == .malformed
@@ -91,9 +91,9 @@ struct ConnectionState {
     }
 
     enum FailureAction: Equatable {
-        /// Nobody is in the middle of a request.
+        /// No request is being read.
         case pass
-        /// A body breaks off: whoever reads it is to know why.
+        /// A body breaks off, and its reader has to know why.
         case passAsInterruption
         case drop
     }
@@ -111,24 +111,24 @@ struct ConnectionState {
 
     enum AnswerAction: Equatable {
         case write
-        /// The answer is the connection's last and says so.
+        /// The response is the last of the connection, and says so.
         case writeAsLast
-        /// Instead of what was to be written, which answers no request: the input is no HTTP.
+        /// Write a refusal instead, because the bytes received are not HTTP. The response belongs to no request.
         case writeMalformedRequest
         case drop
     }
 
-    /// An answer begins, other than an informational one.
+    /// A response begins, other than an informational one.
     ///
-    /// - Parameter isLast: Whether its own head says that the connection ends.
+    /// - Parameter isLast: Whether its head says that the connection ends.
     mutating func answerBegins(isLast: Bool) -> AnswerAction {
         guard case .serving(let exchange) = phase else { return .drop }
         if exchange.unanswered == 0 {
             phase = .lastAnswer(drainableBytes: maximumDrainBytes)
             return exchange.input == .malformed ? .writeMalformedRequest : .writeAsLast
         }
-        // An answer to a request that has not come whole: what follows it on the connection is the rest of a body
-        // that nobody wants.
+        // A response to an incomplete request: the next bytes of the connection are the rest of a body that is not
+        // needed.
         let isEarly = exchange.input == .inBody || exchange.input == .interrupted
         guard isLast || (exchange.unanswered == 1 && (isEarly || exchange.isFinal)) else { return .write }
         phase = .lastAnswer(drainableBytes: maximumDrainBytes)
@@ -137,9 +137,9 @@ struct ConnectionState {
 
     enum EndAction: Equatable {
         case write
-        /// The output is to be closed behind it.
+        /// Close the output after it.
         case writeAndLinger
-        /// The connection is to be closed behind it, because nothing can come any more.
+        /// Close the connection after it, because the client has closed its side.
         case writeAndClose
         case drop
     }
@@ -158,7 +158,7 @@ struct ConnectionState {
         }
     }
 
-    /// Whether parts of an answer's body go out.
+    /// Whether the parts of a response's body are written.
     var isWriting: Bool {
         switch phase {
         case .serving, .lastAnswer: true
@@ -185,14 +185,14 @@ struct ConnectionState {
         phase = .closed
     }
 
-    /// What a silence of the client would mean now.
+    /// What it means if the client sends nothing now.
     enum Silence: Equatable {
-        /// The client waits for an answer, or nothing can come any more.
+        /// The client waits for a response, or nothing more is read from it.
         case expected
-        /// A body stops in its middle.
+        /// A body stops in the middle.
         case inBody
         case betweenRequests
-        /// The client has its last answer.
+        /// The client has received its last response.
         case afterLastAnswer
     }
 

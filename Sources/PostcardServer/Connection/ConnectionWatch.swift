@@ -5,7 +5,7 @@ import NIOHTTP2
 import NIOSSL
 import NIOTLS
 
-/// Has a watch kept over the connections of a server that speaks TLS.
+/// Adds a ``ConnectionWatch`` to each connection of a TLS server.
 struct WatchedConnection<Base: ServerChildChannel>: ServerChildChannel {
     let base: Base
     let options: ConnectionOptions
@@ -27,19 +27,19 @@ struct WatchedConnection<Base: ServerChildChannel>: ServerChildChannel {
     }
 }
 
-/// Closes a connection over TLS whose handshake does not end, or on which nothing is asked for.
+/// Closes a TLS connection whose handshake does not complete, or on which no request arrives.
 ///
-/// What judges a silent client otherwise is in place only behind the handshake, for HTTP/1.1, or for each stream of
-/// HTTP/2. Between streams a client is told that the connection ends, and one that does not answer to that would be
-/// kept for ever.
+/// ``ConnectionHandler`` watches the client only after the handshake, and over HTTP/2 only during a stream. Between
+/// streams, an idle client is sent a GOAWAY, but without this handler the connection would stay open if the client
+/// ignored it.
 final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
 
     private let options: ConnectionOptions
     private var deadline: Scheduled<Void>?
     private var context: ChannelHandlerContext?
-    /// How many handlers serve it: one for HTTP/1.1, one for each stream of HTTP/2.
-    private var servants = 0
+    /// How many handlers serve the connection: one for HTTP/1.1, one for each stream of HTTP/2.
+    private var handlers = 0
 
     init(options: ConnectionOptions) {
         self.options = options
@@ -47,7 +47,7 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        // For all streams of the connection: each sees its own bytes reach the socket as the client reads.
+        // For all streams of the connection: each of them then sees its bytes reach the socket as the client reads.
         SocketProgress.limitUnsentBytes(of: context.channel)
         close(after: options.idleTimeout)
     }
@@ -58,12 +58,12 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if case TLSUserEvent.handshakeCompleted? = event as? TLSUserEvent, servants == 0 { waitForRequest() }
+        if case TLSUserEvent.handshakeCompleted? = event as? TLSUserEvent, handlers == 0 { waitForRequest() }
         context.fireUserInboundEventTriggered(event)
         if case TLSUserEvent.handshakeCompleted? = event as? TLSUserEvent { isolateStreams(of: context) }
     }
 
-    /// What speaks HTTP/2 is in place as soon as the handshake has said so.
+    /// The handlers of HTTP/2 are added as soon as the handshake has chosen it.
     private func isolateStreams(of context: ChannelHandlerContext) {
         let pipeline = context.pipeline.syncOperations
         guard let connection = try? pipeline.handler(type: NIOHTTP2Handler.self) else { return }
@@ -74,19 +74,19 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
         }
     }
 
-    /// A handler serves the connection or one of its streams.
+    /// A handler starts to serve the connection or one of its streams.
     func served() {
-        servants += 1
+        handlers += 1
         deadline?.cancel()
     }
 
-    /// A handler serves it no longer.
+    /// A handler is done.
     func left() {
-        servants -= 1
-        if servants == 0 { waitForRequest() }
+        handlers -= 1
+        if handlers == 0 { waitForRequest() }
     }
 
-    /// Gives the client the time in which it is told that the connection ends, and that in which it may answer.
+    /// Waits until an idle client has been sent a GOAWAY and has had time to react.
     private func waitForRequest() {
         close(after: options.idleTimeout + options.drainTimeout)
     }
@@ -102,11 +102,11 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
 @available(*, unavailable)
 extension ConnectionWatch: Sendable {}
 
-/// Keeps what ends one stream of HTTP/2 from ending the others, and the connection from ending before its last answer.
+/// Keeps the error of one HTTP/2 stream from ending the others, and a connection from ending before its last response.
 ///
 /// NIO resets the stream of a malformed request (RFC 9113 §8.1.1) and then reports the error on the connection, where
-/// Hummingbird closes at any error. During a shutdown Hummingbird closes as soon as the last stream has ended, which NIO
-/// reports before it has written that stream's last frames.
+/// Hummingbird closes at any error. During a shutdown, Hummingbird closes as soon as the last stream has ended, which
+/// NIO reports before it has written that stream's last frames.
 final class StreamConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTP2Frame
     typealias OutboundIn = HTTP2Frame
@@ -123,7 +123,7 @@ final class StreamConnectionHandler: ChannelDuplexHandler, RemovableChannelHandl
         }
     }
 
-    /// Whether NIO has such an error only of a single stream, which it has reset by then.
+    /// Whether the error concerns a single stream, which NIO has already reset.
     private static func isOfStream(_ error: any Error) -> Bool {
         switch error {
         case is NIOHTTP2Errors.InvalidHTTP2HeaderFieldName, is NIOHTTP2Errors.InvalidHTTP2HeaderFieldValue,

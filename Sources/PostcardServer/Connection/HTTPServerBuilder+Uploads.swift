@@ -3,17 +3,19 @@ import HummingbirdHTTP2
 public import NIOSSL
 
 extension HTTPServerBuilder {
-    /// HTTP/1.1 with the manners that uploads need.
+    /// HTTP/1.1 with the connection handling that uploads need.
     ///
     /// ```swift
     /// let application = Application(router: router, server: .uploads())
     /// ```
     ///
-    /// A client that waits for `100 Continue` gets it when its body is about to be read, or the refusal instead. A
+    /// A client that waits for `100 Continue` receives it when its body is about to be read, or the refusal instead. A
     /// refusal reaches the client even while it is still sending. A silent or slow client is refused or disconnected.
-    /// It does this for every route of the application.
+    /// This applies to every route of the application.
     ///
-    /// With ``http1(configuration:)`` forms are received as well, and clients see less of what is wrong with them.
+    /// ``http1(configuration:)`` can receive forms too, but clients then learn less about what is wrong with them.
+    ///
+    /// - Parameter options: The timeouts and limits of each connection.
     public static func uploads(options: ConnectionOptions = ConnectionOptions()) -> HTTPServerBuilder {
         uploads(options: options, onEarlyRefusal: { _ in })
     }
@@ -29,12 +31,12 @@ extension HTTPServerBuilder {
         }
     }
 
-    /// HTTP/2 or HTTP/1.1 over TLS, whichever the client prefers, with the same manners.
+    /// HTTP/2 or HTTP/1.1 over TLS, as the client prefers, with the same connection handling.
     ///
     /// - Parameters:
-    ///   - tls: The certificate and its key, and how connections are secured.
-    ///   - options: How a connection is kept, and how it ends.
-    /// - Throws: `NIOSSLError` where the certificate or its key cannot be used.
+    ///   - tls: The certificate, its private key, and the other settings of TLS.
+    ///   - options: The timeouts and limits of each connection.
+    /// - Throws: `NIOSSLError` if the certificate or its key cannot be used.
     public static func uploads(
         tls: TLSConfiguration, options: ConnectionOptions = ConnectionOptions()
     ) throws -> HTTPServerBuilder {
@@ -45,7 +47,7 @@ extension HTTPServerBuilder {
         tls: TLSConfiguration, options: ConnectionOptions, onEarlyRefusal: @escaping EarlyRefusal.Observer
     ) throws -> HTTPServerBuilder {
         HTTPServerBuilder { responder in
-            // Streams in progress are not cut off behind a GOAWAY: slow ones end by themselves, as over HTTP/1.1.
+            // Streams in progress are not cut off after a GOAWAY: ConnectionHandler ends slow ones, as over HTTP/1.1.
             let streams = HTTP2ChannelConfiguration(
                 idleTimeout: options.idleTimeout, gracefulCloseTimeout: nil,
                 streamConfiguration: configuration(options, onEarlyRefusal))
@@ -71,7 +73,7 @@ extension HTTPServerBuilder {
         { request, writer, channel in
             var writer: ResponseWriter? = writer
             let connection = UploadConnection(channel: channel)
-            // Also where the answer fails, or the task that gives it is cancelled.
+            // Also if the response fails or its task is cancelled.
             defer { connection.files.remove() }
             try await UploadConnection.$current.withValue(connection) {
                 guard let writer = writer.take() else { return }

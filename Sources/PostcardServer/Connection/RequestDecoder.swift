@@ -2,11 +2,12 @@ import HummingbirdCore
 import NIOCore
 import NIOHTTP1
 
-/// NIO's decoder of requests, without the switch to another protocol.
+/// NIO's request decoder, without the switch to another protocol.
 ///
-/// NIO reads nothing more behind a request that asks for an upgrade, whether the server agrees or not. This server
-/// never does, so the field is to be ignored (RFC 9110 §7.8) and a new decoder reads the next request. It is put
-/// before the decoder of Hummingbird's pipeline, which cannot be replaced, and passes the requests over it.
+/// After a request for an upgrade, NIO's decoder reads nothing more, even if the server does not agree to it. This
+/// server never agrees, so it has to ignore the field (RFC 9110 §7.8), and a new decoder reads the next request. The
+/// decoder of Hummingbird's pipeline cannot be replaced, so this one is before it and passes the requests to the
+/// handler after it.
 final class RequestDecoder: ByteToMessageDecoder {
     typealias InboundOut = HTTPServerRequestPart
 
@@ -15,8 +16,8 @@ final class RequestDecoder: ByteToMessageDecoder {
     private var decoder = RequestDecoder.makeDecoder()
 
     /// - Parameters:
-    ///   - replaced: The decoder that no longer gets any bytes. The requests go to the handler behind it.
-    ///   - requestGuard: That handler, which sees where a request with an upgrade ends.
+    ///   - replaced: The decoder that no longer receives any bytes. The requests are passed to the handler after it.
+    ///   - requestGuard: That handler, which knows where a request for an upgrade ends.
     init(replacing replaced: ChannelHandlerContext, requestGuard: RequestGuard) {
         self.replaced = replaced
         self.requestGuard = requestGuard

@@ -1,35 +1,30 @@
 import NIOCore
 import NIOHTTP1
 
-/// A request that is refused before anybody reads it.
-struct RequestRefusal: Error {
-    let problem: UploadProblem
-}
-
-/// Refuses what the codec lets pass and nobody may act on, and answers each request by its method and version.
+/// Refuses invalid requests that NIO's decoder accepts, and fits each response to its request's method and version.
 ///
-/// It stands between the decoder and everything that knows requests no longer as they stood on the wire.
+/// It is directly behind the decoder, because later handlers no longer see requests as they were sent.
 final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
     typealias OutboundIn = HTTPServerResponsePart
     typealias OutboundOut = HTTPServerResponsePart
 
-    /// What of a request matters to its answer.
+    /// What the response needs to know about its request.
     private struct Asked {
         var isHead = false
         var isOld = false
     }
 
-    /// The requests that are not answered yet, in their order.
+    /// The requests without a response yet, in order.
     private var unanswered = CircularBuffer<Asked>()
-    /// The request whose answer is being written.
+    /// The request whose response is being written.
     private var current = Asked()
-    /// What the decoder does behind the request that is being read.
+    /// What the decoder does after the request that is being read.
     private var upgrade = Upgrade.none
     private var isAtEndOfUpgrade = false
 
-    /// Whether the decoder has stopped behind a request that asked for another protocol, since this was last called.
+    /// Whether the decoder has stopped after a request for another protocol, since the last call.
     func takeEndOfUpgrade() -> Bool {
         defer { isAtEndOfUpgrade = false }
         return isAtEndOfUpgrade
@@ -58,7 +53,7 @@ final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
         let isOld = Self.isOld(head)
         unanswered.append(Asked(isHead: head.method == .HEAD, isOld: isOld))
         if isOld {
-            // A client of HTTP/1.0 knows neither of them (RFC 9110 §10.1.1, RFC 9112 §9.3).
+            // HTTP/1.0 clients know neither 100 Continue nor persistent connections (RFC 9110 §10.1.1, RFC 9112 §9.3).
             head.headers.remove(name: "Expect")
             head.headers.replaceOrAdd(name: "Connection", value: "close")
         }
@@ -72,13 +67,13 @@ final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
             if unanswered.first?.isOld == true { promise?.succeed() } else { context.write(data, promise: promise) }
         case .head(var head):
             current = unanswered.popFirst() ?? Asked()
-            // Of this version the encoder sends no chunks.
+            // For this version, the encoder sends no chunks.
             if current.isOld { head.version = .http1_0 }
             context.write(wrapOutboundOut(.head(head)), promise: promise)
         case .body:
             if current.isHead { promise?.succeed() } else { context.write(data, promise: promise) }
         case .end:
-            // The end of a chunked body is part of the body, and an answer to HEAD has none (RFC 9110 §9.3.2).
+            // The end of a chunked body is part of the body, and a response to HEAD has none (RFC 9110 §9.3.2).
             let end: HTTPServerResponsePart = .body(.byteBuffer(ByteBuffer()))
             context.write(current.isHead ? wrapOutboundOut(end) : data, promise: promise)
         }
@@ -88,7 +83,7 @@ final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
         head.version.major < 1 || (head.version.major == 1 && head.version.minor == 0)
     }
 
-    /// Why a request is refused by its head, whatever it asks for.
+    /// Why a request is refused for its head alone, or `nil` if it is not.
     private static func refusal(of head: HTTPRequestHead) -> UploadProblem? {
         let hosts = head.headers["Host"]
         guard hosts.count <= 1 else { return .severalHosts }
@@ -102,16 +97,16 @@ final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
     }
 }
 
-/// What the decoder makes of a request that may ask for another protocol on its connection (RFC 9110 §7.8).
+/// How the decoder treats a request that may ask for another protocol on its connection (RFC 9110 §7.8).
 private enum Upgrade {
     case none
-    /// It reads nothing behind the request.
+    /// It reads nothing after the request.
     case stopsDecoder
-    /// It may read on or not. The connection is to end with the answer.
+    /// It may or may not keep reading. The connection has to end with the response.
     case unclear
 
     init(of head: HTTPRequestHead) {
-        // What follows CONNECT on a connection is no request.
+        // The bytes after CONNECT are not HTTP requests.
         guard head.method != .CONNECT else {
             self = .unclear
             return
@@ -127,7 +122,7 @@ private enum Upgrade {
         self = isPlain && hasName && names.contains("upgrade") ? .stopsDecoder : .unclear
     }
 
-    /// Whether a byte of `Connection` leaves no doubt about where its options begin and end.
+    /// Whether a byte of `Connection` can only be read one way, so that all parsers agree on its options.
     private static func isPlain(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true

@@ -3,12 +3,12 @@ import Logging
 import NIOCore
 import ServiceLifecycle
 
-/// Limits how long a connection may hold up the server's shutdown.
+/// Limits how long a connection may delay the server's shutdown.
 ///
-/// During a shutdown Hummingbird waits for requests in progress, however long they take.
+/// During a shutdown, Hummingbird waits for requests in progress without a limit.
 struct ShutdownConnection<Base: ServerChildChannel>: ServerChildChannel {
     let base: Base
-    /// How long requests may go on once the shutdown has begun.
+    /// How long requests may continue once the shutdown has started.
     let timeout: Duration
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Base.Value> {
@@ -21,8 +21,8 @@ struct ShutdownConnection<Base: ServerChildChannel>: ServerChildChannel {
     }
 
     func handle(value: Base.Value, logger: Logger) async {
-        // A single task that can be cancelled. A group with a second one, which waits for the shutdown, would cost several
-        // kilobytes for each connection.
+        // A single task that can be cancelled. A group with a second task that waits for the shutdown would cost
+        // several kilobytes per connection.
         let serving = Task { await base.handle(value: value, logger: logger) }
         await withTaskCancellationHandler {
             await withGracefulShutdownHandler {
@@ -35,11 +35,11 @@ struct ShutdownConnection<Base: ServerChildChannel>: ServerChildChannel {
         }
     }
 
-    /// Closes a connection once its time is over.
+    /// Closes a connection when the timeout is over.
     private func cut(_ channel: any Channel, servedBy serving: Task<Void, Never>) {
         let cut = channel.eventLoop.scheduleTask(in: TimeAmount(timeout)) {
             channel.pipeline.fireUserInboundEventTriggered(ConnectionCut.Event())
-            // A body would seem to be complete if its task were cancelled before the connection is closed.
+            // If the task were cancelled before the connection is closed, the body would seem complete.
             channel.closeFuture.whenComplete { _ in serving.cancel() }
         }
         Task {
@@ -49,7 +49,7 @@ struct ShutdownConnection<Base: ServerChildChannel>: ServerChildChannel {
     }
 }
 
-/// Closes a connection at once on its event, without waiting for what other handlers still want to send or read.
+/// Closes a connection immediately on its event, without waiting for other handlers to send or read.
 private final class ConnectionCut: ChannelInboundHandler {
     typealias InboundIn = NIOAny
 

@@ -2,41 +2,72 @@ import HTTPTypes
 import NIOCore
 import NIOHTTPTypes
 
-/// An event whose promise is kept once the answer's parts are in the socket.
+/// An event whose promise succeeds once all parts of the response are in the socket.
 struct AnswerFlush: Sendable {}
 
-/// The connection that the request under way came on, and what is kept for as long as the request lasts.
+/// The connection of the current request, and what is kept until the request ends.
 package struct UploadConnection: Sendable {
     @TaskLocal package static var current: UploadConnection?
 
     let channel: any Channel
 
-    /// Whether it is one stream of a connection of HTTP/2. The parent of a whole connection is what accepted it.
+    /// Whether it is one stream of an HTTP/2 connection. The parent of a whole connection is the listening channel.
     package var isStream: Bool { channel.parent?.parent != nil }
 
-    /// The client that the request counts for; `nil` where nothing tells clients apart.
+    /// The client that the request counts for, or `nil` if clients cannot be told apart.
     var peer: PeerAddress? { PeerAddress(channel.remoteAddress) }
 
-    /// Files that are gone when the request has been answered.
+    /// Files that are removed once the response has been sent.
     let files = TemporaryFiles()
 
-    /// Waits until what was written of the answer is in the client's socket. What reads nothing is waited for until the
-    /// connection is closed.
+    /// Waits until the response written so far is in the client's socket. If the client reads nothing, it waits until
+    /// the connection is closed.
     func flushed() async throws {
         do {
             try await channel.triggerUserOutboundEvent(AnswerFlush())
         } catch ChannelError.operationUnsupported {
-            // A server of another kind has its own way of waiting.
+            // Other servers have their own way of waiting.
         }
     }
 
-    /// Tells the client that its body is wanted (RFC 9110 §10.1.1).
+    /// Asks the client to send its body (RFC 9110 §10.1.1).
     func askForBody() async throws {
         try await inform(HTTPResponse(status: .continue))
     }
 
-    /// Tells the client something ahead of the answer (RFC 9110 §15.2).
+    /// Sends an informational response (RFC 9110 §15.2).
     func inform(_ head: HTTPResponse) async throws {
         try await channel.writeAndFlush(HTTPResponsePart.head(head))
+    }
+}
+
+/// The client that a connection counts for: an IPv4 address, or an IPv6 network of 64 bits, which usually belongs to a
+/// single client (RFC 6177).
+package struct PeerAddress: Hashable, Sendable {
+    private let network: [UInt8]
+
+    /// Identifies the client in text.
+    var name: String { network.map { String($0, radix: 16) }.joined(separator: ":") }
+
+    /// - Returns: `nil` for an address that does not identify a client, such as a Unix socket's.
+    init?(_ address: SocketAddress?) {
+        guard let address else { return nil }
+        let bytes = address.withSockAddr { pointer, count in Array(UnsafeRawBufferPointer(start: pointer, count: count))
+        }
+        switch address {
+        case .v4: network = Array(bytes.dropFirst(4).prefix(4))
+        case .v6:
+            let full = bytes.dropFirst(8).prefix(16)
+            // An IPv4 client of a dual-stack socket (RFC 4291 §2.5.5.2).
+            let isMapped = full.prefix(10).allSatisfy { $0 == 0 } && full.dropFirst(10).prefix(2) == [255, 255]
+            network = Array(isMapped ? full.suffix(4) : full.prefix(8))
+        case .unixDomainSocket: return nil
+        }
+    }
+
+    /// How much of a maximum one address may use.
+    package static func share(_ share: Double, of maximum: Int) -> Int {
+        guard share < 1 else { return maximum }
+        return max(Int(Double(maximum) * share), 1)
     }
 }

@@ -3,44 +3,44 @@ package import Hummingbird
 package import NIOCore
 import Synchronization
 
-/// The memory that answers may take together, while their bytes are not yet in their clients' sockets.
+/// Limits the memory of all responses whose bytes are not yet in their clients' sockets.
 ///
-/// A stored file is read in pieces, each once the piece before has been sent and there is room for the next. A client
-/// that does not read holds one piece until its connection is closed. ``AnswerRoom`` decides who gets how much.
+/// A stored file is read in pieces: each is read once the previous one has been sent and there is room for it. A client
+/// that does not read holds one piece until its connection is closed. ``AnswerRoom`` divides the memory.
 package final class AnswerBudget: Sendable {
     private struct State {
         var room: AnswerRoom
         var lastNumber = 0
-        /// Those that wait, by their answers' numbers.
+        /// The waiting responses, by number.
         var waiting: [Int: CheckedContinuation<Int, any Error>] = [:]
-        /// The connections on which an answer has waited, each with the last such answer. They are watched until they
-        /// are closed: a callback for each answer would stay for as long as its connection is kept alive.
+        /// The connections on which a response has waited, each with the last such response. Each has one callback for
+        /// its end: one per response would add up while a connection is kept alive.
         var connections: [ObjectIdentifier: Int] = [:]
     }
 
-    /// What happens to an answer for which there is no room.
+    /// What happens to a response if there is no room for it.
     enum Priority {
         /// It waits.
         case ordinary
-        /// It is sent in pieces as small as they can be, which then do not count: its client has sent a form and is not
-        /// to wait for those that do not read. As many bytes of a small record are in memory uncounted too.
+        /// It is sent in the smallest pieces, which do not count: its client has sent a form, and should not wait for
+        /// clients that do not read. A small record is in memory without being counted, too.
         case immediate
     }
 
     private let state: Mutex<State>
 
     /// - Parameters:
-    ///   - bytes: The bytes of all answers together.
-    ///   - clientShare: The part of them that the answers to one address may hold.
+    ///   - bytes: The maximum of all responses together, in bytes.
+    ///   - clientShare: The part of it that the responses to one address may use, from 0 to 1. Defaults to 1.
     package init(bytes: Int, clientShare: Double = 1) {
         state = Mutex(State(room: AnswerRoom(total: bytes, share: clientShare)))
     }
 
     /// Sends a part of a stored file.
     ///
-    /// - Parameter peer: The client that the answer counts for.
-    /// - Throws: `CancellationError` where the task is cancelled, `ChannelError` where the client is gone, and
-    ///   ``UploadStoreError`` where the file is not as long as it was.
+    /// - Parameter peer: The client that the response counts for. Defaults to that of the current connection.
+    /// - Throws: `CancellationError` if the task is cancelled, `ChannelError` if the client is gone, and
+    ///   ``UploadStoreError`` if the file is shorter than it was.
     @concurrent func send(
         _ content: some StoredFile, _ range: Range<Int64>, to writer: inout any ResponseBodyWriter,
         priority: Priority = .ordinary, for peer: PeerAddress? = UploadConnection.current?.peer
@@ -68,7 +68,7 @@ package final class AnswerBudget: Sendable {
         }
     }
 
-    /// A body that is a stored file.
+    /// A response body that is a stored file.
     func body(of content: any StoredFile, priority: Priority = .ordinary) -> ResponseBody {
         ResponseBody(contentLength: Int(content.size)) { [self] writer in
             try await send(content, 0..<content.size, to: &writer, priority: priority)
@@ -76,10 +76,10 @@ package final class AnswerBudget: Sendable {
         }
     }
 
-    /// A body of bytes that were made for the answer. They count until they are sent, or the answer is dropped.
+    /// A response body that is already in memory. Its bytes count until they are sent or the response is dropped.
     ///
-    /// - Parameter peer: The client that the answer counts for. Defaults to that of the current connection.
-    /// - Throws: ``UploadProblem`` where the answers in progress leave no room for it.
+    /// - Parameter peer: The client that the response counts for. Defaults to that of the current connection.
+    /// - Throws: ``UploadProblem`` if the responses in progress leave no room for it.
     package func body(
         of bytes: ByteBuffer, for peer: PeerAddress? = UploadConnection.current?.peer
     ) throws(UploadProblem) -> ResponseBody {
@@ -93,7 +93,7 @@ package final class AnswerBudget: Sendable {
         }
     }
 
-    /// Room that is given back with the object.
+    /// Room that is released with the object.
     private final class HeldRoom: Sendable {
         private let count: Int
         private let peer: PeerAddress?
@@ -120,7 +120,7 @@ package final class AnswerBudget: Sendable {
 
     /// Takes room for a piece.
     ///
-    /// - Returns: How many bytes the piece may have, and how many of them are to be given back.
+    /// - Returns: How many bytes the piece may have, and how many of them have to be released.
     private func take(
         upTo wanted: Int, _ number: Int, _ priority: Priority, _ peer: PeerAddress?
     ) async throws -> (count: Int, held: Int) {
@@ -133,7 +133,7 @@ package final class AnswerBudget: Sendable {
         }
     }
 
-    /// Waits for room for a piece, behind the others of the address that wait already.
+    /// Waits for room for a piece, after the responses to the same address that already wait.
     private func wait(for wanted: Int, _ number: Int, _ peer: PeerAddress?) async throws -> Int {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
@@ -144,7 +144,7 @@ package final class AnswerBudget: Sendable {
                     guard let channel else { return false }
                     return state.connections.updateValue(number, forKey: ObjectIdentifier(channel)) == nil
                 }
-                // A client that is gone does not stay in line.
+                // A client that is gone leaves the queue.
                 if let channel, isNew { channel.closeFuture.whenComplete { [self] _ in closed(channel) } }
                 if Task.isCancelled || channel?.isActive == false { leave(number) }
                 serveWaiting()
@@ -154,7 +154,7 @@ package final class AnswerBudget: Sendable {
         }
     }
 
-    /// - Parameter channel: Kept until now, so that its identifier was no other connection's.
+    /// - Parameter channel: Retained until now, so that no other connection can have had its identifier.
     private func closed(_ channel: any Channel) {
         let number = state.withLock { $0.connections.removeValue(forKey: ObjectIdentifier(channel)) }
         if let number { leave(number) }
@@ -181,10 +181,10 @@ package final class AnswerBudget: Sendable {
         for (continuation, count) in served { continuation?.resume(returning: count) }
     }
 
-    /// The bytes that no answer holds.
+    /// The bytes that no response holds.
     var freeBytes: Int { state.withLock { $0.room.free } }
 
-    /// How many answers wait for room.
+    /// How many responses wait for room.
     var waitingCount: Int { state.withLock { $0.room.waitingCount } }
 }
 
@@ -192,7 +192,7 @@ extension UploadProblem {
     fileprivate static func tooManyAnswers(maximum: Int) -> UploadProblem {
         var problem = UploadProblem(
             status: 503, code: "too-many-answers",
-            detail: "The answers that other clients have not read yet take all memory for answers.",
+            detail: "Responses that other clients have not read yet use all memory for responses.",
             fix: "Send the request again in a moment.")
         problem.limit = Limit(name: "maximumAnswerBytes", value: Int64(maximum))
         problem.retryAfterSeconds = 5
@@ -203,8 +203,8 @@ extension UploadProblem {
         var problem = UploadProblem(
             status: 429, code: "too-many-answers-of-client",
             detail:
-                "The receiver holds \(share) bytes of answers for one address, and as many are not read from yours.",
-            fix: "Read the answers before you ask for more. "
+                "The receiver holds \(share) bytes of responses for one address, and yours has not read that many.",
+            fix: "Read the responses before you send more requests. "
                 + "Behind a proxy, start the receiver with --client-share 100.")
         problem.limit = Limit(name: "clientShare", value: Int64(share))
         problem.retryAfterSeconds = 5

@@ -1,20 +1,20 @@
 import NIOCore
 
-/// Divides the memory for answers among the answers in progress, and among the addresses that they are sent to.
+/// Divides the memory for responses among the responses in progress and the addresses they are sent to.
 ///
-/// One address has at most its share. Answers that find no room wait in a line of their address, and the lines are
-/// served in turns, so an address with thousands of unread answers delays no other.
+/// An address gets at most its share. Responses without room wait in a queue of their address. The queues are served in
+/// turns, so an address with thousands of unread responses does not delay the others.
 struct AnswerRoom {
     private struct Peer {
-        /// Its answers in progress.
+        /// Its responses in progress.
         var answers = 0
         /// The bytes that they hold.
         var held = 0
-        /// The numbers of those that wait, in their order, and of some that have left.
-        var line = CircularBuffer<Int>()
-        /// How many of them still wait.
+        /// The numbers of its waiting responses in order, and of some that have left the queue.
+        var queue = CircularBuffer<Int>()
+        /// How many of them are still waiting.
         var waiting = 0
-        /// Whether it is one of `turns`.
+        /// Whether it is in `turns`.
         var hasTurn = false
 
         var isIdle: Bool { answers == 0 && held == 0 && waiting == 0 && !hasTurn }
@@ -25,38 +25,38 @@ struct AnswerRoom {
         let wanted: Int
     }
 
-    /// Whether there is room for an answer that was made in memory.
+    /// Whether there is room for a response that is already in memory.
     enum Admission: Equatable {
         case taken
         case full
-        /// The address has its share.
+        /// The address has used its share.
         case fullForPeer
     }
 
     let total: Int
-    /// The most that one known address may hold.
+    /// The maximum for one known address, in bytes.
     let share: Int
-    /// The bytes that no answer holds.
+    /// The bytes that no response holds.
     private(set) var free: Int
-    /// By address; `nil` is for clients that cannot be told apart, which have no share.
+    /// By address. `nil` is for clients that cannot be distinguished, whose share is not limited.
     private var peers: [PeerAddress?: Peer] = [:]
     private var waiters: [Int: Waiter] = [:]
-    /// The addresses whose next answer waits for nothing but free bytes, each once.
+    /// The addresses whose next response only waits for free bytes, each once.
     private var turns = CircularBuffer<PeerAddress?>()
 
     static let maximumPieceBytes = 64 << 10
     static let minimumPieceBytes = 4 << 10
 
     /// - Parameters:
-    ///   - total: The bytes of all answers together.
-    ///   - share: The part of them that one address may hold.
+    ///   - total: The maximum of all responses together, in bytes.
+    ///   - share: The part of it that one address may use, from 0 to 1.
     init(total: Int, share: Double) {
         self.total = max(total, 1)
         self.share = PeerAddress.share(share, of: self.total)
         free = self.total
     }
 
-    /// How many answers wait.
+    /// How many responses wait.
     var waitingCount: Int { waiters.count }
 
     mutating func answerBegins(for peer: PeerAddress?) {
@@ -68,9 +68,9 @@ struct AnswerRoom {
         forgetIfIdle(peer)
     }
 
-    /// Takes room for a piece of an answer.
+    /// Takes room for a piece of a response.
     ///
-    /// - Returns: How many bytes the piece may have; `nil` where there is no room, or others wait for it.
+    /// - Returns: How many bytes the piece may have, or `nil` if there is no room or others wait for it.
     mutating func take(upTo wanted: Int, for peer: PeerAddress?) -> Int? {
         let count = piece(wanted, for: peer)
         guard turns.isEmpty, peers[peer]?.waiting ?? 0 == 0, hasShare(count, peer), free >= count else { return nil }
@@ -78,7 +78,7 @@ struct AnswerRoom {
         return count
     }
 
-    /// Takes room for a whole answer. One that is larger than the share is let in where its address holds nothing.
+    /// Takes room for a whole response. One larger than the share is allowed if its address holds nothing else.
     mutating func take(all count: Int, for peer: PeerAddress?) -> Admission {
         guard hasShare(count, peer) || peers[peer]?.held ?? 0 == 0 else {
             return share(of: peer) < total ? .fullForPeer : .full
@@ -95,37 +95,37 @@ struct AnswerRoom {
         forgetIfIdle(peer)
     }
 
-    /// An answer waits for a piece, behind the others of its address.
+    /// Adds a response to the queue of its address.
     ///
-    /// - Parameter number: Identifies the answer. It is not waiting yet.
+    /// - Parameter number: Identifies the response, which must not be waiting yet.
     mutating func wait(_ number: Int, for wanted: Int, peer: PeerAddress?) {
         waiters[number] = Waiter(peer: peer, wanted: wanted)
-        peers[peer, default: Peer()].line.append(number)
+        peers[peer, default: Peer()].queue.append(number)
         peers[peer]?.waiting += 1
         giveTurn(to: peer)
     }
 
-    /// An answer no longer waits.
+    /// Removes a response from its queue.
     mutating func leave(_ number: Int) {
         guard let waiter = waiters.removeValue(forKey: number), var peer = peers.removeValue(forKey: waiter.peer) else {
             return
         }
         peer.waiting -= 1
-        // Looking for the number would take time for each that leaves a long line. What is left of them goes at once.
-        if peer.line.count > 2 * peer.waiting + 16 {
+        // Searching a long queue for each number would be slow, so numbers that have left are removed together.
+        if peer.queue.count > 2 * peer.waiting + 16 {
             let waiters = waiters
-            peer.line.removeAll { waiters[$0] == nil }
+            peer.queue.removeAll { waiters[$0] == nil }
         }
         peers[waiter.peer] = peer
         forgetIfIdle(waiter.peer)
     }
 
-    /// Gives pieces to those that wait, as far as there is room.
+    /// Takes room for pieces of waiting responses, as long as there is any.
     mutating func serve() -> [(number: Int, count: Int)] {
         var served: [(number: Int, count: Int)] = []
         while let peer = turns.first {
-            guard let (number, wanted) = firstInLine(of: peer), hasShare(piece(wanted, for: peer), peer) else {
-                // It gets a turn again with the next bytes that it gives back, or the next answer that waits.
+            guard let (number, wanted) = firstInQueue(of: peer), hasShare(piece(wanted, for: peer), peer) else {
+                // It gets a turn again when it gives back bytes, or with its next response that waits.
                 turns.removeFirst()
                 peers[peer]?.hasTurn = false
                 forgetIfIdle(peer)
@@ -135,7 +135,7 @@ struct AnswerRoom {
             guard free >= count else { break }
             hold(count, for: peer)
             waiters[number] = nil
-            peers[peer]?.line.removeFirst()
+            peers[peer]?.queue.removeFirst()
             peers[peer]?.waiting -= 1
             turns.removeFirst()
             turns.append(peer)
@@ -146,8 +146,8 @@ struct AnswerRoom {
 
     // MARK: - Bookkeeping
 
-    /// How many bytes the next piece may have: the more addresses have answers, and the more its own address has, the
-    /// fewer. All pieces together take a quarter of the memory, as long as they are larger than the minimum.
+    /// How many bytes the next piece may have: fewer if more addresses have responses in progress, or if its own
+    /// address has more. All pieces together use a quarter of the memory, as long as they are larger than the minimum.
     private func piece(_ wanted: Int, for peer: PeerAddress?) -> Int {
         let share = share(of: peer)
         let part = min(total / max(peers.count, 1), share) / max(peers[peer]?.answers ?? 0, 1) / 4
@@ -171,10 +171,10 @@ struct AnswerRoom {
         turns.append(peer)
     }
 
-    private mutating func firstInLine(of peer: PeerAddress?) -> (number: Int, wanted: Int)? {
-        while let number = peers[peer]?.line.first {
+    private mutating func firstInQueue(of peer: PeerAddress?) -> (number: Int, wanted: Int)? {
+        while let number = peers[peer]?.queue.first {
             if let waiter = waiters[number] { return (number, waiter.wanted) }
-            peers[peer]?.line.removeFirst()
+            peers[peer]?.queue.removeFirst()
         }
         return nil
     }

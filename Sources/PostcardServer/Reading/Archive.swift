@@ -32,13 +32,13 @@ struct Archive<Store: UploadStore>: Sendable {
         return limit
     }
 
-    /// Sends one stored record after the other, so that a long listing is never in memory.
+    /// Sends one stored record after the other, so that a long listing is never in memory as a whole.
     private func listing(_ ids: [UploadID], next: UploadID?, logger: Logger) -> ResponseBody {
         ResponseBody { [store, budget] writer in
             try await writer.write(ByteBuffer(string: #"{"uploads":["#))
             var separator = ""
             for id in ids {
-                // An upload that was deleted in the meantime, or is damaged, is left out.
+                // Leaves out uploads that are damaged or were deleted in the meantime.
                 let record: any StoredFile
                 do {
                     guard let opened = try await store.openRecord(id) else { continue }
@@ -90,14 +90,14 @@ struct Archive<Store: UploadStore>: Sendable {
         return FileResponse(file: described, content: content, budget: budget).response(to: request)
     }
 
-    /// - Throws: ``UploadStoreError`` if the file has another length than its record says, and so another digest.
+    /// - Throws: ``UploadStoreError`` if the file and its record differ in length, and so in their digests.
     private func open(
         _ index: Int, of id: UploadID, _ described: UploadRecord.File
     ) async throws -> (any StoredFile)? {
         guard let content = try await store.openFile(index, of: id) else { return nil }
         guard content.size == described.size else {
             throw UploadStoreError(
-                .unavailable, "File \(index) of upload \(id) has \(content.size) bytes, and had \(described.size).")
+                .unavailable, "File \(index) of upload \(id) has \(content.size) bytes instead of \(described.size).")
         }
         return content
     }

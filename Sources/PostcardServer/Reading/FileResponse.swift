@@ -30,7 +30,7 @@ struct FileResponse {
 
     private func range(of request: Request) -> ByteRange {
         guard request.method == .get, let range = request.headers[.range] else { return .whole }
-        // If the client has a part of another file, it gets the whole one (RFC 9110 §13.1.5).
+        // If the client has a part of a different file, it gets the whole one (RFC 9110 §13.1.5).
         if let known = request.headers[.ifRange], known != etag { return .whole }
         return ByteRange(range, size: content.size)
     }
@@ -131,13 +131,13 @@ struct FilePresentation {
         contentDisposition = disposition + Self.parameters(filename: file.filename)
     }
 
-    /// Types that a browser shows without running anything in them. It saves files of other types.
+    /// Types that browsers show without running any code in them. Files of other types are downloaded.
     private static let shownTypes: Set<String> = [
         "image/jpeg", "image/png", "image/gif", "image/webp", "image/avif", "image/heic", "image/heif", "image/bmp",
         "text/plain",
     ]
 
-    /// The client's media type, or the general one if it is malformed.
+    /// The client's media type, or `application/octet-stream` if it is malformed.
     private static func safeType(_ text: String) -> String {
         guard text.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }), let type = try? MediaType(text) else {
             return MediaType.octetStream.value
@@ -145,7 +145,7 @@ struct FilePresentation {
         return type.value
     }
 
-    /// The client's filename, in ASCII for old clients and in full for all others (RFC 6266 §4.3, RFC 8187 §3.2).
+    /// The client's filename: in ASCII for old clients, and in full for all others (RFC 6266 §4.3, RFC 8187 §3.2).
     private static func parameters(filename: String) -> String {
         guard !filename.isEmpty else { return "" }
         var plain = ""

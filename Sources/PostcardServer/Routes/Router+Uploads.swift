@@ -1,3 +1,7 @@
+#if !Server
+#error("PostcardServer needs the trait Server of this package: .package(url: …, traits: [\"Server\"])")
+#endif
+
 public import Hummingbird
 
 extension Router {

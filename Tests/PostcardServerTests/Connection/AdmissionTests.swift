@@ -4,13 +4,13 @@ import PostcardServer
 import SystemPackage
 import Testing
 
-/// Other clients' requests leave room for an honest one.
+/// Stalled requests and unused connections leave room for other clients.
 @Suite(.timeLimit(.minutes(10)))
 struct AdmissionTests {
     private static let large = Form.fileHeader + String(repeating: "x", count: 200_000) + Form.end
     private static let asking = Form.head(contentLength: large.utf8.count, fields: ["Expect: 100-continue"])
 
-    /// A sender whose head was read, and who sends some bytes of its body, or none.
+    /// Starts an upload whose head the server reads, and sends some bytes of its body, or none.
     private static func stalled(
         at receiver: RunningReceiver, after beginning: String, from address: String = "127.0.0.1"
     ) async throws -> RawSocket {
@@ -31,7 +31,7 @@ struct AdmissionTests {
         }
     }
 
-    @Test func `a head without a body takes no place from another upload`() async throws {
+    @Test func `requests without a body leave room for another upload`() async throws {
         try await withReceiver {
             $0.uploads.maximumConcurrentUploads = 2
             $0.uploads.clientShare = 1
@@ -48,7 +48,7 @@ struct AdmissionTests {
         }
     }
 
-    @Test func `streams of HTTP2 without a body take no place from another upload`() async throws {
+    @Test func `HTTP2 streams without a body leave room for another upload`() async throws {
         try await withSecureReceiver {
             $0.uploads.maximumConcurrentUploads = 2
             $0.uploads.clientShare = 1
@@ -74,12 +74,12 @@ struct AdmissionTests {
     }
 
     @Test(.enabled(if: RawSocket.canConnect(from: "127.0.0.2"), "This machine has no second address."))
-    func `the stalled uploads of one address leave room for another's`() async throws {
+    func `the stalled uploads of one address leave room for another address`() async throws {
         try await withReceiver({ $0.uploads.maximumConcurrentUploads = 8 }) { receiver in
             var stalled: [RawSocket] = []
             for _ in 1...2 { stalled.append(try await Self.stalled(at: receiver, after: "-")) }
             var refused = try await Self.upload(to: receiver, from: "127.0.0.1")
-            // The server may not have read the stalled uploads' beginnings yet.
+            // The server may not have read the start of the stalled uploads yet.
             while refused.status == 201 { refused = try await Self.upload(to: receiver, from: "127.0.0.1") }
             #expect(refused.status == 429)
             #expect(refused.problem?.code == "too-many-uploads-of-client")
@@ -92,7 +92,7 @@ struct AdmissionTests {
         }
     }
 
-    @Test func `a stalled upload gives its place back once its sender was silent for too long`() async throws {
+    @Test func `a stalled upload leaves room for others once its client has been idle for too long`() async throws {
         try await withReceiver {
             $0.uploads.maximumConcurrentUploads = 4
             $0.connections.idleTimeout = .seconds(1)
@@ -142,7 +142,7 @@ struct AdmissionTests {
     }
 
     @Test(.enabled(if: RawSocket.canConnect(from: "127.0.0.2"), "This machine has no second address."))
-    func `the connections of one address leave room for another's`() async throws {
+    func `the connections of one address leave room for another address`() async throws {
         try await withReceiver({ $0.maximumConnections = 8 }) { receiver in
             var open: [RawSocket?] = []
             for _ in 0..<2 { open.append(try await Self.answered(at: receiver, from: "127.0.0.1")) }

@@ -6,22 +6,22 @@ import Testing
 
 @testable import PostcardServer
 
-/// How long a client may read nothing of an answer.
+/// How long a client may stop reading a response.
 @Suite(.timeLimit(.minutes(10)))
 struct AnswerStallTests {
     static let stalls: [(answer: Int, connection: Int, isStream: Bool, rest: Int)] = [
         (0, 0, false, 30), (10, 10, false, 20), (30, 30, false, 0), (40, 45, false, -10),
-        // What is acknowledged of a whole connection is progress, however long the system holds back the next part.
+        // With one response per connection, acknowledged bytes are progress, even if its next part is delayed.
         (500, 10, false, 20),
         (0, 0, true, 30), (10, 10, true, 20), (30, 30, true, 0),
-        // Other streams' bytes, or those before its own: it may wait for them, but not for ever.
+        // Bytes of other streams, or queued before its own: a stream may wait for them, but not forever.
         (29, 0, true, 30), (40, 10, true, 20), (50, 0, true, 10), (60, 0, true, 0), (500, 0, true, -440),
-        // Its own parts count in any case.
+        // Its own parts always count.
         (5, 500, true, 25),
     ]
 
     @Test(arguments: stalls)
-    func `what is read of a connection counts for its only answer, and within bounds for each stream`(
+    func `bytes read from a connection count for its only response, and with a limit for each stream`(
         answer: Int, connection: Int, isStream: Bool, rest: Int
     ) {
         let stall = AnswerStall(answer: .seconds(answer), connection: .seconds(connection), isStream: isStream)
@@ -42,7 +42,7 @@ struct AnswerStallTests {
         [(":method", "GET"), (":scheme", "https"), (":authority", "localhost"), (":path", path)]
     }
 
-    @Test func `a reader of HTTP2 slower than the sockets' buffers are large reads the whole file`() async throws {
+    @Test func `an HTTP2 client that reads slowly from large socket buffers receives the whole file`() async throws {
         try await withSecureReceiver {
             $0.connections.idleTimeout = .seconds(6)
         } _: { receiver, certificate in
@@ -52,8 +52,8 @@ struct AnswerStallTests {
             ) { streams in
                 try await streams.openWindow(on: 0)
                 try await streams.send(Self.asking(url), on: 1)
-                // Some 30 kB a second for four times the idle time. The system takes no more of the file before a large
-                // part of its buffer is read, unless it is asked to hold little: that takes longer than the idle time.
+                // About 30 kB per second for four times the idle timeout. By default, the system accepts no more of the
+                // file until much of its buffer is read, which takes longer than the idle timeout.
                 for _ in 0..<24 { try await streams.receive(pausing: 1000) }
                 guard case .body(let body) = try await streams.answer(on: 1) else {
                     Issue.record("The stream was reset.")
@@ -64,7 +64,7 @@ struct AnswerStallTests {
         }
     }
 
-    @Test func `a stream that is read does not keep another that is not`() async throws {
+    @Test func `a stream that is read does not keep an unread stream open`() async throws {
         try await withSecureReceiver {
             $0.connections.idleTimeout = .seconds(1)
         } _: { receiver, certificate in

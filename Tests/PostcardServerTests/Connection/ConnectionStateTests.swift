@@ -3,7 +3,7 @@ import Testing
 @testable import PostcardServer
 
 struct ConnectionStateTests {
-    @Test("A request that is read whole and then answered leaves the connection open")
+    @Test("A complete request and its response leave the connection open")
     func ordinaryExchange() {
         var state = ConnectionState(maximumDrainBytes: 10)
         #expect(state.silence == .betweenRequests)
@@ -17,7 +17,7 @@ struct ConnectionStateTests {
         #expect(state.silence == .betweenRequests)
     }
 
-    @Test("An answer before the end of the body is the last, and the rest is dropped up to the bound")
+    @Test("A response before the end of the body is the last, and the rest of the body is dropped up to the limit")
     func earlyAnswer() {
         var state = ConnectionState(maximumDrainBytes: 10)
         _ = state.headRead()
@@ -29,7 +29,7 @@ struct ConnectionStateTests {
         #expect(state.bodyRead(1) == .close)
     }
 
-    @Test("An answer to the first of two requests is not early, though the second is still coming")
+    @Test("The response to the first of two requests is not early, even if the second is still being received")
     func answerWhileNextIsRead() {
         var state = ConnectionState(maximumDrainBytes: 10)
         _ = state.headRead()
@@ -40,7 +40,7 @@ struct ConnectionStateTests {
         #expect(state.answerBegins(isLast: false) == .writeAsLast)
     }
 
-    @Test("A body that breaks off is an interruption, and its answer closes the connection")
+    @Test("A body that breaks off is an interruption, and its response closes the connection")
     func brokenBody() {
         var state = ConnectionState(maximumDrainBytes: 10)
         _ = state.headRead()
@@ -50,7 +50,7 @@ struct ConnectionStateTests {
         #expect(state.answerEnds() == .writeAndClose)
     }
 
-    @Test("Input that is no HTTP is answered once, after the answers that are owed")
+    @Test("Input that is not HTTP is refused once, after the responses to earlier requests")
     func malformedInput() {
         var state = ConnectionState(maximumDrainBytes: 10)
         _ = state.headRead()
@@ -64,7 +64,7 @@ struct ConnectionStateTests {
         #expect(state.answerEnds() == .drop)
     }
 
-    @Test("A client that closes while its answer is awaited to be read ends the connection")
+    @Test("A client that closes after its last response ends the connection")
     func clientCloses() {
         var state = ConnectionState(maximumDrainBytes: 10)
         #expect(state.outputCloses() == .linger)

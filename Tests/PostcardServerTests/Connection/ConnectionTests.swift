@@ -8,7 +8,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10)))
 struct ConnectionTests {
-    @Test("A client that waits for 100 Continue is asked for its body and then answered")
+    @Test("A client that waits for 100 Continue receives it, and then its response")
     func continueThenBody() async throws {
         try await withReceiver { receiver in
             let port = receiver.port
@@ -24,7 +24,7 @@ struct ConnectionTests {
     }
 
     @Test(
-        "A client that waits for 100 Continue gets the refusal instead where the head alone breaks a rule",
+        "A client that waits for 100 Continue receives a refusal instead if the head alone is invalid",
         arguments: [
             (Form.head(contentLength: 5000, fields: ["Expect: 100-continue"]), 413),
             (Form.request(body: "", contentType: "", fields: ["Expect: 100-continue"]), 415),
@@ -41,7 +41,7 @@ struct ConnectionTests {
     }
 
     @Test(
-        "curl that sends 100 MB to a limit of 1 MB prints the problem",
+        "curl prints the problem when it sends 100 MB and the limit is 1 MB",
         arguments: [[], ["-H", "Expect:"], ["-H", "Expect:", "-H", "Transfer-Encoding: chunked"]])
     func earlyRefusalReachesCurl(arguments: [String]) async throws {
         try await withReceiver {
@@ -63,7 +63,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("A client that reads only once it has sent everything still gets the refusal")
+    @Test("A client that sends everything before it reads still receives the refusal")
     func lateReader() async throws {
         try await withReceiver {
             $0.uploads.limits.maximumFileBytes = 1000
@@ -74,7 +74,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("A client that goes on sending after its refusal is cut off at the bound")
+    @Test("A client that keeps sending after its refusal is disconnected at the limit")
     func drainBound() async throws {
         try await withReceiver {
             $0.uploads.limits.maximumFileBytes = 1000
@@ -92,7 +92,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("A client that neither sends nor closes after its refusal is cut off after a while")
+    @Test("A client that neither sends nor closes after its refusal is disconnected after the drain timeout")
     func drainTimeout() async throws {
         try await withReceiver {
             $0.uploads.limits.maximumFileBytes = 10
@@ -104,13 +104,13 @@ struct ConnectionTests {
                 let socket = try RawSocket(port: port)
                 try socket.send(Form.head(contentLength: 1 << 40) + file)
                 _ = try socket.receiveAll()
-                // The server has closed its output; once it has closed the whole connection, sending fails.
+                // The server has closed its output. Once it has closed the whole connection, sending fails.
                 #expect(throws: (any Error).self) { while true { try socket.send("x") } }
             }
         }
     }
 
-    @Test("A sender that falls silent in its body is refused with 408, and nothing is left of its form")
+    @Test("A client that stops in the middle of a body is refused with 408, and nothing of its form is kept")
     func silentSender() async throws {
         try await withReceiver {
             $0.connections.idleTimeout = .milliseconds(200)
@@ -123,7 +123,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("A connection without a request is closed after the idle time", arguments: ["", "POST /uploads HTT"])
+    @Test("A connection without a request is closed after the idle timeout", arguments: ["", "POST /uploads HTT"])
     func idleConnection(beginning: String) async throws {
         try await withReceiver {
             $0.connections.idleTimeout = .milliseconds(200)
@@ -134,7 +134,7 @@ struct ConnectionTests {
     }
 
     @Test(
-        "A head that trickles in is over when the time for one is",
+        "A head that arrives byte by byte has to be complete within the idle timeout",
         arguments: [
             ("GET /health HTTP/1.1\r\nHost: a\r\nX: ", "a"), ("GET /health HTTP/1.1\r\nHost: a\r\n", "X: a\r\n"),
             ("POST /uploads?", "a"), ("", "\r\n"),
@@ -148,7 +148,7 @@ struct ConnectionTests {
             try await onThread {
                 let socket = try RawSocket(port: port)
                 try socket.send(beginning)
-                // Sending fails once the connection is closed; a server that never closes ends the loop otherwise.
+                // Sending fails once the connection is closed. The loop also ends if the server never closes it.
                 #expect(throws: (any Error).self) {
                     for _ in 0..<400 {
                         try socket.send(piece)
@@ -159,7 +159,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("Requests sent ahead of their answers are answered in order on one connection")
+    @Test("Pipelined requests are answered in order on one connection")
     func pipelining() async throws {
         try await withReceiver { receiver in
             let first = Form.request(body: Form.small).replacing("Connection: close\r\n", with: "")
@@ -171,7 +171,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("Garbage behind a request is refused after the request is answered")
+    @Test("Garbage after a request is refused after the response to the request")
     func pipelinedGarbage() async throws {
         try await withReceiver { receiver in
             let answer = try await receiver.exchange("GET /health HTTP/1.1\r\nHost: a\r\n\r\n\u{1}\u{2}garbage\r\n\r\n")
@@ -181,7 +181,7 @@ struct ConnectionTests {
         }
     }
 
-    @Test("A shutdown lets the upload under way finish, and takes no new connection")
+    @Test("A shutdown lets an upload in progress finish, and accepts no new connection")
     func gracefulShutdown() async throws {
         try await withReceiver { receiver in
             let port = receiver.port

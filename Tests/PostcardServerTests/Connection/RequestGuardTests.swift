@@ -9,7 +9,7 @@ struct RequestGuardTests {
     private static let health = "GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 
     @Test(
-        "An answer to HEAD has no body, so that the next answer is found",
+        "A response to HEAD has no body, so that clients find the next response",
         arguments: [
             ("/uploads/nope", 404), ("/nothing", 404), ("/uploads?limit=0", 400), ("/uploads", 200), ("/health", 200),
         ])
@@ -22,7 +22,7 @@ struct RequestGuardTests {
         }
     }
 
-    @Test("HEAD of a listing has the length that GET has")
+    @Test("HEAD of a listing has the same length as GET")
     func headOfListing() async throws {
         try await withReceiver { receiver in
             _ = try await receiver.exchange(Form.request(body: Form.small))
@@ -35,11 +35,11 @@ struct RequestGuardTests {
     }
 
     @Test(
-        "Connection is a list in which close may stand anywhere and in any case",
+        "Connection is a case-insensitive list that may contain close anywhere",
         arguments: ["close", "Close", "keep-alive, close", "CLOSE , x", "x\r\nConnection: close"])
     func connectionList(value: String) async throws {
         try await withReceiver { receiver in
-            // The server ends the connection, and the next request is not answered.
+            // The server ends the connection, and does not respond to the next request.
             let request = "GET /health HTTP/1.1\r\nHost: a\r\nConnection: \(value)\r\n\r\n"
             let answer = try await receiver.exchange(request + Self.health)
             #expect(answer.headers["connection"] == "close")
@@ -47,7 +47,7 @@ struct RequestGuardTests {
         }
     }
 
-    @Test("Another option of Connection than close keeps the connection open")
+    @Test("Connection options other than close keep the connection open")
     func keptOpen() async throws {
         try await withReceiver { receiver in
             let answer = try await receiver.exchange(
@@ -56,7 +56,7 @@ struct RequestGuardTests {
         }
     }
 
-    @Test("A request of HTTP/1.0 is answered without chunks and without 100, and the connection ends")
+    @Test("The response to an HTTP/1.0 request has no chunks and no 100 Continue, and ends the connection")
     func oldVersion() async throws {
         try await withReceiver { receiver in
             let listing = try await receiver.exchange("GET /uploads HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
@@ -73,7 +73,7 @@ struct RequestGuardTests {
         }
     }
 
-    @Test("Fields behind a chunked body are refused, whatever they say", arguments: ["X-Sum: 1", "Authorization: b"])
+    @Test("Trailer fields after a chunked body are always refused", arguments: ["X-Sum: 1", "Authorization: b"])
     func trailerFields(field: String) async throws {
         try await withReceiver { receiver in
             let size = String(Form.small.utf8.count, radix: 16)
@@ -86,7 +86,7 @@ struct RequestGuardTests {
         }
     }
 
-    @Test("Two Hosts are refused, though they are the same")
+    @Test("Two Host fields are refused, even if they are equal")
     func sameHosts() async throws {
         try await withReceiver { receiver in
             let answer = try await receiver.exchange("GET /health HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n")
@@ -99,13 +99,13 @@ struct RequestGuardTests {
         ("Connection: keep-alive,upgrade\r\nUpgrade: websocket", true),
         ("Connection: x\r\nConnection: UPGRADE\r\nUpgrade: a\r\nUpgrade: b", true),
         ("Connection: upgrade", true), ("Upgrade: h2c", true), ("Connection: keep-alive\r\nUpgrade: h2c", true),
-        // Where decoders differ in whether this asks for an upgrade, the connection ends with the answer.
+        // Parsers disagree on whether these ask for an upgrade, so the connection ends with the response.
         ("Connection: \"upgrade\"\r\nUpgrade: h2c", false), ("Connection: upgrade\t\r\nUpgrade: h2c", false),
         ("Connection: upgrade\r\nUpgrade: ", false), ("Connection: upgrade;q=1\r\nUpgrade: h2c", false),
     ]
 
     @Test(arguments: upgrades)
-    func `an upgrade to another protocol is ignored, and the connection goes on`(
+    func `an upgrade to another protocol is ignored, and the connection stays open`(
         fields: String, isKeptOpen: Bool
     ) async throws {
         let first = Form.request(body: Form.small).replacing("Connection: close", with: fields)
@@ -127,13 +127,13 @@ struct RequestGuardTests {
                     try socket.send(Self.health)
                     return String(decoding: try socket.receiveAll(), as: UTF8.self)
                 }
-                // No other answer says so.
+                // No other response says so.
                 #expect(last.lowercased().contains("connection: close"))
             }
         }
     }
 
-    @Test func `behind CONNECT no request is read`() async throws {
+    @Test func `no request is read after CONNECT`() async throws {
         try await withReceiver { receiver in
             let answer = try await receiver.exchange("CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n" + Self.health)
             #expect(answer.headers["connection"] == "close")
@@ -141,7 +141,7 @@ struct RequestGuardTests {
         }
     }
 
-    @Test("A client that stops reading loses the connection, and a shutdown does not wait for it for ever")
+    @Test("A client that stops reading is disconnected, and a shutdown does not wait for it forever")
     func stalledReader() async throws {
         var stalled: RawSocket?
         try await withReceiver {
@@ -155,7 +155,7 @@ struct RequestGuardTests {
             _ = try socket.receive(until: "\r\n\r\n")
             stalled = socket
         }
-        // The receiver has ended though this client neither read on nor closed.
+        // The receiver has ended although this client neither read on nor closed.
         #expect(stalled != nil)
     }
 }

@@ -9,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(10)))
 struct SecureConnectionTests {
     @Test(arguments: ["--http1.1", "--http2"])
-    func `forms arrive over TLS, in the HTTP that the client prefers`(version: String) async throws {
+    func `forms are received over TLS in the HTTP version that the client prefers`(version: String) async throws {
         try await withSecureReceiver { receiver, certificate in
             #expect(receiver.url.hasPrefix("https://"))
             let file = receiver.directory.appending("..").appending("large.bin").string
@@ -26,7 +26,7 @@ struct SecureConnectionTests {
     }
 
     @Test(arguments: ["--http1.1", "--http2"])
-    func `an early refusal reaches a client that goes on sending`(version: String) async throws {
+    func `an early refusal reaches a client that keeps sending`(version: String) async throws {
         try await withSecureReceiver {
             $0.uploads.limits.maximumFileBytes = 1000
         } _: { receiver, certificate in
@@ -41,7 +41,7 @@ struct SecureConnectionTests {
         }
     }
 
-    @Test func `a form whose head breaks a rule is refused before its body over HTTP/2 too`() async throws {
+    @Test func `a form with an invalid head is refused before its body over HTTP/2 too`() async throws {
         try await withSecureReceiver {
             $0.uploads.limits.maximumBodyBytes = 1000
         } _: { receiver, certificate in
@@ -55,7 +55,7 @@ struct SecureConnectionTests {
         }
     }
 
-    @Test func `a client that says nothing instead of a handshake is closed after the idle time`() async throws {
+    @Test func `a client that does not start the handshake is disconnected after the idle timeout`() async throws {
         try await withSecureReceiver {
             $0.connections.idleTimeout = .milliseconds(200)
         } _: { receiver, _ in
@@ -65,12 +65,12 @@ struct SecureConnectionTests {
     }
 
     @Test(arguments: ["", #"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"#])
-    func `a client that asks for nothing over HTTP/2, and answers nothing, is closed`(beginning: String) async throws {
+    func `an HTTP/2 client that sends nothing and ignores the GOAWAY is disconnected`(beginning: String) async throws {
         try await withSecureReceiver {
             $0.connections.idleTimeout = .milliseconds(200)
             $0.connections.drainTimeout = .milliseconds(200)
         } _: { receiver, certificate in
-            // It speaks TLS and nothing above it, and stays until the server closes.
+            // It speaks only TLS, and stays connected until the server closes.
             let client = "openssl s_client -quiet -alpn h2 -connect 127.0.0.1:\(receiver.port) -CAfile '\(certificate)'"
             let ending = try await Program.run(
                 "bash", ["-c", "printf '\(beginning)' | timeout 30 \(client); test ${PIPESTATUS[1]} != 124"])
@@ -93,7 +93,7 @@ struct SecureConnectionTests {
     ]
 
     @Test(arguments: malformed)
-    func `a malformed request of HTTP/2 ends its own stream and no other`(
+    func `a malformed HTTP/2 request ends only its own stream`(
         case: String, fields: RawStreams.Fields
     ) async throws {
         try await withSecureReceiver { receiver, _ in
@@ -107,7 +107,7 @@ struct SecureConnectionTests {
         }
     }
 
-    @Test func `a certificate that cannot be used is refused by name`() async throws {
+    @Test func `a certificate that cannot be used is named in the error`() async throws {
         try await withTemporaryDirectory { directory in
             var receiver = Receiver(directory: directory)
             receiver.certificate = ServerCertificate(chain: directory.appending("none.pem"), privateKey: "key.pem")

@@ -7,7 +7,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10)))
 struct ShutdownTests {
-    /// Runs a receiver that has all patience with its senders until it shuts down.
+    /// Runs a receiver that waits for slow clients until it shuts down.
     private func withPatientReceiver(
         http version: String, _ configure: (inout Receiver) -> Void,
         _ body: (_ receiver: RunningReceiver, _ sender: Sender) async throws -> Void
@@ -33,7 +33,9 @@ struct ShutdownTests {
         let options: [String]
         let directory: FilePath
 
-        /// Sends a form with a file, this many bytes a second.
+        /// Sends a form with a file.
+        ///
+        /// - Parameter rate: The bytes per second, as curl writes them.
         func send(bytes: Int, rate: String = "100G") async throws -> Program.Ending {
             let file = directory.appending("file")
             try Data(count: bytes).write(to: URL(filePath: file.string))
@@ -42,15 +44,15 @@ struct ShutdownTests {
         }
     }
 
-    /// What curl exits with when its own time is over.
+    /// The exit status of curl after its own timeout.
     private static let curlTimedOut: Int32 = 28
 
     @Test(arguments: ["plain", "http1.1", "http2"])
-    func `a sender that is slow holds up a shutdown only for as long as it may`(version: String) async throws {
+    func `a slow client delays a shutdown for at most its timeout`(version: String) async throws {
         try await withPatientReceiver(http: version) {
             $0.connections.shutdownTimeout = .milliseconds(300)
         } _: { receiver, sender in
-            // Every three seconds curl sends something, and so sees that the connection is closed.
+            // curl sends something every three seconds, so it notices that the connection is closed.
             async let sent = sender.send(bytes: 20_000_000, rate: "20k")
             try await eventually { try !receiver.incoming.isEmpty }
             await receiver.shutDown()
@@ -64,7 +66,7 @@ struct ShutdownTests {
     func `a shutdown lets an upload in progress finish while there is time`(version: String) async throws {
         try await withPatientReceiver(http: version) {
             $0.connections.shutdownTimeout = .seconds(600)
-            // A stream over HTTP/2 that was not done after this time used to be cut off.
+            // HTTP/2 streams that took longer than this used to be cut off.
             $0.connections.drainTimeout = .milliseconds(10)
         } _: { receiver, sender in
             async let sent = sender.send(bytes: 400_000, rate: "100k")
@@ -78,7 +80,7 @@ struct ShutdownTests {
 
     #if os(Linux) || os(macOS)
     @Test(arguments: ["plain", "http2"])
-    func `a screening command that runs is killed when the time for a shutdown is over`(version: String) async throws {
+    func `a running screening command is killed after the shutdown timeout`(version: String) async throws {
         try await withTemporaryDirectory { directory in
             let pidFile = directory.appending("pid").string
             try await withPatientReceiver(http: version) {

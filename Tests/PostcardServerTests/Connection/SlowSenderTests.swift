@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10)))
 struct SlowSenderTests {
-    @Test func `a sender who is never silent and too slow is refused once the grace is over`() async throws {
+    @Test func `a client that sends constantly but too slowly is refused after the grace period`() async throws {
         try await withReceiver {
             $0.connections.minimumBytesPerSecond = 100_000
             $0.connections.gracePeriod = .milliseconds(300)
@@ -14,7 +14,7 @@ struct SlowSenderTests {
             let answer = try await onThread {
                 let socket = try RawSocket(port: port)
                 try socket.send(Form.head(contentLength: 1_000_000) + Form.fileHeader)
-                // Until the receiver has refused it, or a minute is over: then it reads no more, and its answer is there.
+                // Until the receiver refuses the form and reads no more, or a minute is over.
                 for _ in 0..<3_000 where !socket.hasReceived(within: 20) { try socket.send("x") }
                 return try RawResponse(socket.receiveAll())
             }
@@ -25,7 +25,7 @@ struct SlowSenderTests {
         }
     }
 
-    @Test func `a sender beyond the number of forms at once is asked to come again`() async throws {
+    @Test func `a client is asked to retry later if too many forms are being received`() async throws {
         try await withReceiver({ $0.uploads.maximumConcurrentUploads = 1 }) { receiver in
             let port = receiver.port
             let socket = try RawSocket(port: port)

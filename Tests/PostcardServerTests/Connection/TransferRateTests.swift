@@ -11,38 +11,38 @@ struct TransferRateTests {
         return rate
     }
 
-    @Test func `nobody is judged before the grace is over`() {
+    @Test func `no client is too slow before the grace period is over`() {
         var rate = rate()
-        #expect(rate.judge(at: start + .seconds(4)) == .seconds(6))
+        #expect(rate.check(at: start + .seconds(4)) == .seconds(6))
     }
 
     @Test(arguments: [(1000, true), (999, false)])
-    func `the rate counts at the end of the grace`(bytes: Int, isFastEnough: Bool) {
+    func `the rate is checked at the end of the grace period`(bytes: Int, isFastEnough: Bool) {
         var rate = rate()
         rate.received(bytes)
-        #expect((rate.judge(at: start + .seconds(10)) != nil) == isFastEnough)
+        #expect((rate.check(at: start + .seconds(10)) != nil) == isFastEnough)
     }
 
-    @Test func `who was fast at first cannot be slow for ever`() {
+    @Test func `a client that was fast at first cannot be slow forever`() {
         var rate = rate()
         rate.received(1_000_000)
-        #expect(rate.judge(at: start + .seconds(10)) == .seconds(10))
-        #expect(rate.judge(at: start + .seconds(20)) == nil)
+        #expect(rate.check(at: start + .seconds(10)) == .seconds(10))
+        #expect(rate.check(at: start + .seconds(20)) == nil)
     }
 
-    @Test func `the time in which nobody read is not the sender's`() {
+    @Test func `the time in which the server did not read is not counted`() {
         var rate = rate()
-        rate.readingStops(at: start)
-        rate.readingStops(at: start + .seconds(5))
-        #expect(rate.judge(at: start + .seconds(60)) == .seconds(10))
-        rate.readingGoesOn(at: start + .seconds(60))
-        #expect(rate.judge(at: start + .seconds(69)) == .seconds(1))
-        #expect(rate.judge(at: start + .seconds(70)) == nil)
+        rate.readingPauses(at: start)
+        rate.readingPauses(at: start + .seconds(5))
+        #expect(rate.check(at: start + .seconds(60)) == .seconds(10))
+        rate.readingResumes(at: start + .seconds(60))
+        #expect(rate.check(at: start + .seconds(69)) == .seconds(1))
+        #expect(rate.check(at: start + .seconds(70)) == nil)
     }
 
-    @Test func `without a minimum everybody takes their time`() {
+    @Test func `without a minimum no client is too slow`() {
         var rate = TransferRate(minimumBytesPerSecond: 0, gracePeriod: .seconds(10))
         rate.bodyBegins(at: start)
-        #expect(rate.judge(at: start + .seconds(1000)) == .seconds(10))
+        #expect(rate.check(at: start + .seconds(1000)) == .seconds(10))
     }
 }

@@ -11,7 +11,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10)))
 struct AnswerBudgetTests {
-    /// Keeps what is written, once it is let through.
+    /// Records the sizes of what is written, and blocks until its gate opens.
     private final class GatedWriter: ResponseBodyWriter, Sendable {
         let written = Mutex<[Int]>([])
         private let gate: AsyncStream<Void>?
@@ -38,7 +38,7 @@ struct AnswerBudgetTests {
     }
 
     @Test(arguments: [1, 4096, 100_000, 16 << 20])
-    func `a file goes in pieces that the budget has room for, and all room is given back`(bytes: Int) async throws {
+    func `a file is sent in pieces that fit the budget, and all room is released`(bytes: Int) async throws {
         let budget = AnswerBudget(bytes: bytes)
         let writer = GatedWriter()
         let count = bytes == 1 ? 1000 : 1_000_000
@@ -49,7 +49,7 @@ struct AnswerBudgetTests {
         #expect(budget.freeBytes == bytes)
     }
 
-    @Test func `who finds no room waits in line, and leaves it when cancelled`() async throws {
+    @Test func `a response without room waits, and stops waiting when it is cancelled`() async throws {
         let budget = AnswerBudget(bytes: 4096)
         let (gate, open) = AsyncStream.makeStream(of: Void.self)
         let holding = Task { try await Self.send(4096, within: budget, to: GatedWriter(gate: gate)) }
@@ -69,7 +69,7 @@ struct AnswerBudgetTests {
         #expect(budget.freeBytes == 4096)
     }
 
-    @Test func `what one address does not read leaves room for another, and for the answer to a form`() async throws {
+    @Test func `unread responses of one address leave room for another, and for the response to a form`() async throws {
         let budget = AnswerBudget(bytes: 16 << 10, clientShare: 0.25)
         let addresses = try (1...2).map { PeerAddress(try SocketAddress(ipAddress: "192.0.2.\($0)", port: 1)) }
         let (gate, open) = AsyncStream.makeStream(of: Void.self)
@@ -95,7 +95,7 @@ struct AnswerBudgetTests {
         #expect(budget.freeBytes == 16 << 10)
     }
 
-    /// A channel that counts how often it is asked to report its end.
+    /// A channel that counts how often its close future is used.
     private final class CountingChannel: Channel {
         private let base: any Channel
         let callbacks = Mutex(0)
@@ -128,7 +128,7 @@ struct AnswerBudgetTests {
         }
     }
 
-    @Test func `a connection is watched once, however many of its answers wait, and its end ends the wait`()
+    @Test func `a connection is observed once for all its waiting responses, and its end ends their wait`()
         async throws
     {
         let listening = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -159,8 +159,7 @@ struct AnswerBudgetTests {
         #expect(budget.freeBytes == 4096)
     }
 
-    @Test func `an answer made in memory is refused where there is no room, and takes room until it is dropped`() throws
-    {
+    @Test func `a response in memory is refused if there is no room, and takes room until it is dropped`() throws {
         let budget = AnswerBudget(bytes: 10_000)
         do {
             let body = try budget.body(of: ByteBuffer(repeating: 7, count: 6000))
@@ -174,7 +173,7 @@ struct AnswerBudgetTests {
         #expect(budget.freeBytes == 10_000)
     }
 
-    /// Connections that ask for a file, and that read nothing of it but its head.
+    /// Opens connections that request a file and read only the head of the response.
     private static func stalled(_ count: Int, asking path: String, of receiver: RunningReceiver) throws -> [RawSocket] {
         let sockets = try (0..<count).map { _ in
             let socket = try RawSocket(port: receiver.port, receiveBufferBytes: 4096)
@@ -186,11 +185,11 @@ struct AnswerBudgetTests {
     }
 
     @Test(.enabled(if: RawSocket.canConnect(from: "127.0.0.2"), "This machine has no second address."))
-    func `the downloads that one address does not read hold up neither another address nor the answer to a form`()
+    func `the unread downloads of one address delay neither another address nor the response to a form`()
         async throws
     {
         try await withReceiver {
-            // Without shares, sixteen pieces take all of it, and no piece is given back before the test is over.
+            // Without shares, sixteen pieces would use all of it, and none would be released before the test is over.
             $0.uploads.maximumAnswerBytes = 64 << 10
             $0.connections.idleTimeout = .seconds(600)
         } _: { receiver in
@@ -201,7 +200,7 @@ struct AnswerBudgetTests {
             let honest = try await receiver.curl(
                 "--max-time", "120", "--interface", "127.0.0.2", receiver.url + url)
             #expect(honest.output.count == 8_000_000, "\(honest.messages)")
-            // Its record is too large to be made without reading it.
+            // The record is too large to be sent without reading it from the store.
             let text = String(repeating: "y", count: 100_000)
             let form = Form.part("Content-Disposition: form-data; name=\"a\"", text)
             let stored = try await receiver.exchange(Form.request(body: form))
@@ -211,7 +210,7 @@ struct AnswerBudgetTests {
         }
     }
 
-    @Test func `downloads that nobody reads give their room to others when they are cut off`() async throws {
+    @Test func `unread downloads release their room when they are cut off`() async throws {
         try await withReceiver {
             $0.uploads.maximumAnswerBytes = 8 << 10
             $0.uploads.clientShare = 1
@@ -227,7 +226,7 @@ struct AnswerBudgetTests {
         }
     }
 
-    @Test func `a reader slower than the sockets' buffers are large reads the whole file`() async throws {
+    @Test func `a client that reads slowly from large socket buffers receives the whole file`() async throws {
         try await withReceiver {
             $0.connections.idleTimeout = .seconds(6)
         } _: { receiver in
@@ -240,7 +239,7 @@ struct AnswerBudgetTests {
                 let socket = try RawSocket(port: port, receiveBufferBytes: 32 << 10)
                 try socket.send("GET \(url) HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
                 var received = 0
-                // 30 kB a second for four times the idle time; a piece of the file takes longer than that time.
+                // 30 kB per second for four times the idle timeout. A piece of the file takes longer than that timeout.
                 for _ in 0..<240 {
                     received += try socket.receive(upTo: 3000).count
                     RawSocket.pause(milliseconds: 100)

@@ -10,14 +10,14 @@ struct AnswerRoomTests {
         PeerAddress(try? SocketAddress(ipAddress: "192.0.2.\(number)", port: 1))
     }
 
-    /// Has answers of a client take the smallest pieces until there is no room for them.
+    /// Takes the smallest pieces for an address until there is no room left.
     private static func fill(_ room: inout AnswerRoom, for peer: PeerAddress?) -> Int {
         var count = 0
         while room.take(upTo: piece, for: peer) != nil { count += 1 }
         return count
     }
 
-    @Test func `one address has its share, and a client without an address all that is left`() throws {
+    @Test func `an address gets its share, and a client without an address gets all that is left`() throws {
         var room = AnswerRoom(total: 16 * Self.piece, share: 0.25)
         #expect(Self.fill(&room, for: Self.addresses[0]) == 4)
         #expect(Self.fill(&room, for: Self.addresses[1]) == 4)
@@ -27,7 +27,7 @@ struct AnswerRoomTests {
         #expect(Self.fill(&room, for: Self.addresses[1]) == 1)
     }
 
-    @Test func `pieces get smaller with the answers of one's own address, and not with those of others`() {
+    @Test func `pieces get smaller with more responses to the same address, but not to other addresses`() {
         let (greedy, other) = (Self.addresses[0], Self.addresses[1])
         var room = AnswerRoom(total: 16 << 20, share: 0.25)
         for _ in 1...4000 { room.answerBegins(for: greedy) }
@@ -38,7 +38,7 @@ struct AnswerRoomTests {
         #expect(room.take(upTo: 1 << 20, for: other) == (1 << 20) / 100)
     }
 
-    @Test func `addresses are served in turns, each in the order of its answers`() {
+    @Test func `addresses are served in turns, each in the order of its responses`() {
         let (first, second) = (Self.addresses[0], Self.addresses[1])
         var room = AnswerRoom(total: 4 * Self.piece, share: 1)
         #expect(Self.fill(&room, for: nil) == 4)
@@ -51,7 +51,7 @@ struct AnswerRoomTests {
         #expect(room.serve().map(\.number) == [3])
     }
 
-    @Test func `those that wait for their own address's share hold up no one`() {
+    @Test func `responses that wait for the share of their address do not delay others`() {
         let (greedy, other) = (Self.addresses[0], Self.addresses[1])
         var room = AnswerRoom(total: 8 * Self.piece, share: 0.25)
         #expect(Self.fill(&room, for: greedy) == 2)
@@ -59,7 +59,7 @@ struct AnswerRoomTests {
         #expect(room.serve().isEmpty)
         #expect(room.take(upTo: Self.piece, for: other) == Self.piece)
         #expect(room.take(all: Self.piece, for: other) == .taken)
-        // In the reverse order, so that each is far from the beginning of the line.
+        // In reverse order, so that each is far from the start of the queue.
         for number in (2...10_000).reversed() { room.leave(number) }
         #expect(room.waitingCount == 1)
         room.giveBack(Self.piece, for: greedy)
@@ -72,7 +72,7 @@ struct AnswerRoomTests {
     ]
 
     @Test(arguments: whole)
-    func `an answer larger than the share is let in where its address holds nothing`(
+    func `a response larger than the share is allowed if its address holds nothing else`(
         held: Int, others: Int, count: Int, admission: AnswerRoom.Admission
     ) {
         let address = Self.addresses[0]
@@ -83,7 +83,7 @@ struct AnswerRoomTests {
     }
 
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
-    func `whatever happens, no room is lost, no share is passed, and each that waits is served in its order`(
+    func `in any sequence, no room is lost, no share is exceeded, and waiting responses are served in order`(
         seed: UInt64
     ) {
         var random = SeededGenerator(seed: seed)
@@ -95,7 +95,7 @@ struct AnswerRoomTests {
         func takeServed() {
             for (number, count) in room.serve() {
                 guard let place = waiting.firstIndex(where: { $0.number == number }) else {
-                    Issue.record("An answer that does not wait was served.")
+                    Issue.record("A response that was not waiting was served.")
                     continue
                 }
                 let peer = waiting.remove(at: place).peer

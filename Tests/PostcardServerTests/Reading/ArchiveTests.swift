@@ -31,7 +31,7 @@ struct ArchiveTests {
         return try await receiver.exchange(lines.joined(separator: "\r\n") + "\r\n\r\n")
     }
 
-    @Test("A listing goes from the newest to the oldest, page by page")
+    @Test("A listing has pages, newest uploads first")
     func paging() async throws {
         try await withReceiver { receiver in
             #expect(try await listing(receiver).uploads.isEmpty)
@@ -51,7 +51,7 @@ struct ArchiveTests {
         }
     }
 
-    @Test("A file that is gone from its folder, or was cut, is not given out as what it was", arguments: [true, false])
+    @Test("A stored file that is missing or truncated is not served", arguments: [true, false])
     func damagedFile(isGone: Bool) async throws {
         try await withReceiver { receiver in
             let record = try await post("content", to: receiver)
@@ -65,7 +65,7 @@ struct ArchiveTests {
     }
 
     @Test(
-        "A query that makes no sense is refused",
+        "An invalid query is refused",
         arguments: ["limit=0", "limit=1001", "limit=x", "limit=-1", "limit=", "after=x", "after=../../etc"])
     func invalidQuery(query: String) async throws {
         try await withReceiver { receiver in
@@ -75,7 +75,7 @@ struct ArchiveTests {
         }
     }
 
-    @Test("Parts of a file are answered with 206, what it does not have with 416")
+    @Test("A range of a file gets a 206, and a range beyond its end a 416")
     func ranges() async throws {
         try await withReceiver { receiver in
             let record = try await post("0123456789", to: receiver)
@@ -100,7 +100,7 @@ struct ArchiveTests {
         }
     }
 
-    @Test("A client that has the file, or a part of it, says so and is believed only for the same content")
+    @Test("If-None-Match and If-Range apply only if the content is the same")
     func conditions() async throws {
         try await withReceiver { receiver in
             let record = try await post("0123456789", to: receiver)
@@ -117,7 +117,7 @@ struct ArchiveTests {
         }
     }
 
-    @Test("A large file comes back as it was sent, also by curl in parts")
+    @Test("A large file is downloaded as it was sent, also in ranges")
     func largeFile() async throws {
         try await withReceiver { receiver in
             let content = String((0..<700_000).map { _ in "0123456789abcdef".randomElement() ?? "0" })
@@ -130,7 +130,7 @@ struct ArchiveTests {
         }
     }
 
-    @Test("A damaged record is left out of the listing, and alone it is refused", arguments: ["", #"{"id":"#])
+    @Test("A damaged record is left out of the listing, and a request for it is refused", arguments: ["", #"{"id":"#])
     func damagedRecord(content: String) async throws {
         try await withReceiver { receiver in
             let first = try await post("first", to: receiver)
@@ -145,7 +145,7 @@ struct ArchiveTests {
         }
     }
 
-    @Test("A record's answer is the stored bytes as they are", arguments: [10, 100_000])
+    @Test("The response for a record is the stored bytes", arguments: [10, 100_000])
     func storedBytes(fieldBytes: Int) async throws {
         try await withReceiver { receiver in
             let field = Form.part(
@@ -157,7 +157,7 @@ struct ArchiveTests {
             let stored = try String(contentsOfFile: path, encoding: .utf8)
             #expect(posted.body == stored)
             #expect(try await get(record.url, receiver).body == stored)
-            // An encoder would not write it like this.
+            // An encoder would write it differently.
             let other = stored.replacing(#""value":"\u0001"#, with: #""value":"\u0041"#)
             try Data(other.utf8).write(to: URL(filePath: path))
             #expect(try await get(record.url, receiver).body == other)
@@ -169,7 +169,7 @@ struct ArchiveTests {
         }
     }
 
-    @Test("The files of a record with much text are found in it, whatever the text looks like")
+    @Test("The files of a record are found in it even if its text looks like JSON")
     func filesBehindText() async throws {
         try await withReceiver { receiver in
             let trap = #"],"files":[{"size":1},"]}\""#
@@ -192,7 +192,7 @@ struct ArchiveTests {
         }
     }
 
-    /// What someone with access to the directory may put in the place of a file.
+    /// What someone with access to the directory may put in place of a file.
     private enum Planted: CaseIterable {
         case pipe, linkToFile, linkToFolder
 
@@ -214,7 +214,7 @@ struct ArchiveTests {
     }
 
     @Test(
-        "What is planted in place of a stored file is not served, and delays no other request",
+        "A pipe or link in place of a stored file is not served, and delays no other request",
         arguments: ["0", "record.json"])
     func planted(name: String) async throws {
         for planted in Planted.allCases {
@@ -223,7 +223,7 @@ struct ArchiveTests {
                 let kept = receiver.directory.removingLastComponent().appending("kept")
                 try planted.put(at: receiver.directory.appending(record.id.text).appending(name), insteadOf: kept)
                 let url = name == "0" ? record.files[0].url : record.url
-                // More than there are threads that could wait.
+                // More requests than there are threads that could block.
                 let statuses = try await withThrowingTaskGroup(of: Int.self) { tasks in
                     for _ in 0..<40 { tasks.addTask { try await get(url, receiver).status } }
                     return try await tasks.reduce(into: Set()) { $0.insert($1) }
@@ -235,7 +235,7 @@ struct ArchiveTests {
         }
     }
 
-    @Test("A receiver that can store nothing is not healthy, and says why")
+    @Test("A receiver that cannot store anything is not healthy, and reports why")
     func unhealthy() async throws {
         try await withReceiver { receiver in
             try FileManager.default.removeItem(atPath: receiver.directory.appending(".incoming").string)
@@ -252,7 +252,7 @@ struct ArchiveTests {
         }
     }
 
-    @Test("An upload that is deleted is gone, and deleting it again is refused")
+    @Test("A deleted upload is gone, and deleting it again is refused")
     func deletion() async throws {
         try await withReceiver { receiver in
             let record = try await post("content", to: receiver)
@@ -269,7 +269,7 @@ struct ArchiveTests {
     }
 
     @Test(
-        "Paths that lead nowhere are refused with 404",
+        "Unknown paths are refused with 404",
         arguments: [
             "/uploads/x", "/uploads/..%2F..", "/uploads/.incoming", "/uploads/ID/files/9", "/uploads/ID/files/-1",
             "/uploads/ID/files/record.json", "/uploads/ID/files/..%2frecord.json", "/uploads/ID/record.json", "/x",
@@ -283,7 +283,7 @@ struct ArchiveTests {
         }
     }
 
-    @Test("The page, its health and their methods")
+    @Test("The page, the health check and their methods")
     func pages() async throws {
         try await withReceiver { receiver in
             let health = try await get("/health", receiver)

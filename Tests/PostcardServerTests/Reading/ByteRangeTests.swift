@@ -4,7 +4,7 @@ import Testing
 
 struct ByteRangeTests {
     @Test(
-        "A range field names one part of a file, or else the whole",
+        "A Range field means one part of a file, or the whole file",
         arguments: [
             ("bytes=0-0", 10, .part(0..<1)),
             ("bytes=2-5", 10, .part(2..<6)),

@@ -4,7 +4,7 @@ import Testing
 
 struct FilePresentationTests {
     @Test(
-        "Only types in which a browser runs nothing are shown by it",
+        "Only types in which a browser runs no code are shown inline",
         arguments: [
             ("image/jpeg", "image/jpeg", "inline"),
             ("IMAGE/PNG", "IMAGE/PNG", "inline"),
@@ -24,7 +24,7 @@ struct FilePresentationTests {
     }
 
     @Test(
-        "A filename is sent in full, and in a form for old clients",
+        "A filename is sent in full, and in ASCII for old clients",
         arguments: [
             ("cat.jpg", #"filename="cat.jpg"; filename*=UTF-8''cat.jpg"#),
             ("초코 1.jpg", #"filename="__ 1.jpg"; filename*=UTF-8''%EC%B4%88%EC%BD%94%201.jpg"#),

@@ -1,10 +1,10 @@
-// Bytes that somebody sent, made visible.
+// Shows received bytes as text and as numbers.
 
 import { element } from "./elements.js";
 
 export const decoded = (base64) => Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
 
-/** Bytes as text, with line breaks made visible and the wrong ones marked. */
+/** Bytes as text, with visible line breaks. Wrong line breaks are marked. */
 export function snippet({ offset, base64 }, place, length) {
   const all = decoded(base64);
   const start = Math.min(Math.max(place - offset, 0), all.length);
@@ -14,7 +14,7 @@ export function snippet({ offset, base64 }, place, length) {
     visible(all.subarray(0, start)), element("mark", {}, marked), visible(all.subarray(end)));
 }
 
-/** Texts where there are some, and an escape for each byte that is none. */
+/** Splits bytes into text and an escape for each byte that is not text. */
 function visible(all) {
   const pieces = [];
   let text = "";
@@ -38,7 +38,7 @@ function visible(all) {
 function wide(bytes) {
   try {
     const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-    // What turns the direction of the text around would hide what stands there.
+    // Characters that change the direction of text could hide other characters.
     return /^[\p{L}\p{M}\p{N}\p{P}\p{S}]$/u.test(text) ? text : undefined;
   } catch {
     return undefined;
@@ -47,7 +47,7 @@ function wide(bytes) {
 
 const maximumRows = 64;
 
-/** Bytes as numbers and characters, in rows as wide as there is room for. */
+/** Bytes as numbers and characters, in rows as wide as the page allows. */
 export function hexadecimal({ offset, base64 }, fromEnd = false) {
   const width = matchMedia("(min-width: 48rem)").matches ? 16 : 8;
   const all = decoded(base64);

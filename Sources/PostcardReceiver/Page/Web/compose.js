@@ -1,4 +1,4 @@
-// The form: pictures that were chosen or dropped, text fields, and how far each file has got.
+// The form: chosen or dropped pictures, text fields, and the progress of each file.
 
 import { bytes, element, offer, percent, say, words } from "./elements.js";
 import { askForToken, authorization } from "./server.js";
@@ -8,13 +8,13 @@ const form = byID("compose");
 const input = byID("files");
 const outcome = byID("outcome");
 
-/** The files to be sent, each with what the list shows of it. */
+/** The files to send, each with its elements in the list. */
 let chosen = [];
 let request;
-/** The form that was sent last and is not known to be stored: its texts, its files, and its key. */
+/** The last form sent, if it is not known to be stored: its texts, its files, and its key. */
 let attempt;
 
-/** Sets the form up; `delivered` is called with the record of each form that was taken. */
+/** Sets up the form. Calls `delivered` with the record of each form that was accepted. */
 export function compose({ delivered }) {
   replaceFields();
   byID("add-field").hidden = false;
@@ -122,8 +122,8 @@ export const extension = (name) => (name.match(/\.(\w{1,5})$/)?.[1] ?? "–").to
 // Sending
 
 /**
- * The key of the form as it is now: the same until the form changes or is stored. A cancelled request may have been
- * stored all the same, and browsers repeat requests by themselves; under one key the receiver makes one record.
+ * The key of the current form, which stays the same until the form changes or is stored. A cancelled request may
+ * still have been stored, and browsers repeat requests on their own: for one key, the receiver makes one record.
  */
 function key(texts) {
   const files = chosen.map(({ file }) => file);
@@ -147,7 +147,7 @@ function send(delivered) {
   for (const { file } of chosen) data.append("files", file, file.name);
   setBusy(true);
   request = new XMLHttpRequest();
-  // fetch tells nothing of what is on its way.
+  // fetch does not report upload progress.
   request.upload.addEventListener("progress", ({ loaded, total }) => show(loaded, total, texts));
   request.upload.addEventListener("load", () => say(outcome, words("storing")));
   request.addEventListener("load", () => answered(request, delivered));
@@ -159,11 +159,11 @@ function send(delivered) {
   request.send(data);
 }
 
-/** A form goes out part by part: how many bytes are gone tells which file they belong to. */
+/** A form is sent part by part, so the number of bytes sent shows which file is being sent. */
 function show(loaded, total, texts) {
   const textBytes = new TextEncoder().encode(texts.map(({ value }) => value).join("")).length;
   const fileBytes = chosen.reduce((sum, { file }) => sum + file.size, 0);
-  // What is neither content of files nor of fields is shared by all parts: headers and delimiters.
+  // The bytes that are not content are headers and delimiters. Divide them equally among the parts.
   const perPart = Math.max(total - textBytes - fileBytes, 0) / Math.max(chosen.length + texts.length, 1);
   let offset = textBytes + perPart * texts.length;
   for (const { file, bar, state } of chosen) {
@@ -194,7 +194,7 @@ async function answered(answer, delivered) {
   ended("");
   if (answer.status === 401 && await askForToken("posting")) return send(delivered);
   if (body.code === "idempotency-key-reused") {
-    // A file has changed since it was chosen: what was stored under the key is another form.
+    // A file has changed since it was chosen: the form stored under this key is a different one.
     attempt = undefined;
     return send(delivered);
   }

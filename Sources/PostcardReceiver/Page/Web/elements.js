@@ -1,10 +1,10 @@
-// Elements and words. Text becomes text nodes and nothing else: what others sent is never read as HTML.
+// Elements and words. Text always becomes text nodes, so received text is never parsed as HTML.
 
 const { texts, offer } = JSON.parse(document.getElementById("data").textContent);
 
 export { offer };
 
-/** A text of the page in its language, with its {values} put in. */
+/** A text of the page in its language, with its {values} filled in. */
 export function words(name, values = {}) {
   const text = texts[name] ?? name;
   return text.replace(/\{(\w+)\}/g, (whole, key) => values[key] ?? whole);
@@ -42,14 +42,14 @@ export function bytes(value) {
   return `${number.format(value)} ${units[unit]}`;
 }
 
-/** A point in time; today's without its date. */
+/** A date and time. Today's date is left out. */
 export function time(text) {
   const date = new Date(text);
   const isToday = date.toDateString() === new Date().toDateString();
   return element("time", { datetime: text, title: date.toString() }, (isToday ? clock : calendar).format(date));
 }
 
-/** Says a sentence where one stood before. */
+/** Replaces the sentence that an element shows. */
 export function say(place, text, kind = "") {
   place.className = `${place.className.split(" ")[0]} ${kind}`.trim();
   place.textContent = text;

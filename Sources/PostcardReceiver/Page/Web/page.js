@@ -1,4 +1,4 @@
-// Brings the page to life. Without it the form posts as it is.
+// Starts the page. Without scripts, the form is posted by the browser.
 
 import { compose } from "./compose.js";
 import { offer, say, words } from "./elements.js";
@@ -12,9 +12,9 @@ const received = new Received(document.getElementById("received"));
 const requests = new Requests(document.getElementById("requests"));
 const connection = document.getElementById("connection");
 
-// What happens while the lists are on their way may be missing in them, and is told again behind them.
+// The lists may miss events that happen while they are loading, so these events are handled again afterwards.
 let early;
-const told = (handler) => (message) => {
+const replayed = (handler) => (message) => {
   early?.push(() => handler(message));
   handler(message);
 };
@@ -24,10 +24,10 @@ async function load() {
   early = missed;
   await Promise.all([received.load(), offer.showsRequests ? requests.load() : undefined]);
   if (early === missed) early = undefined;
-  for (const tell of missed) tell();
+  for (const replay of missed) replay();
 }
 
-compose({ delivered: told((record) => received.add(record)) });
+compose({ delivered: replayed((record) => received.add(record)) });
 
 if (offer.canRead) {
   document.getElementById("seen").hidden = false;
@@ -39,12 +39,12 @@ if (offer.canRead) {
       load();
     },
     lost: () => say(connection, words("connecting")),
-    uploaded: told((record) => received.add(record)),
-    deleted: told(({ id }) => {
+    uploaded: replayed((record) => received.add(record)),
+    deleted: replayed(({ id }) => {
       received.remove(id);
       requests.forget(id);
     }),
-    request: told((entry) => requests.add(entry)),
+    request: replayed((entry) => requests.add(entry)),
   });
 }
 

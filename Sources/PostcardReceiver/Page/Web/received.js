@@ -1,4 +1,4 @@
-// What was received, newest first.
+// The received forms, newest first.
 
 import { extension } from "./compose.js";
 import { bytes, element, offer, time, words } from "./elements.js";
@@ -16,13 +16,13 @@ export class Received {
     place.append(this.problem, this.list, this.empty, this.older);
   }
 
-  /** Reads the newest records anew. */
+  /** Reloads the newest records. */
   async load() {
     try {
       const { uploads, next } = await askForJSON("/uploads");
       const known = new Set(uploads.map(({ id }) => id));
       const oldest = uploads.at(-1)?.id ?? "";
-      // What is no longer there among the newest was deleted meanwhile.
+      // Recent records that are missing now were deleted in the meantime.
       for (const id of [...this.cards.keys()]) if (id >= oldest && !known.has(id)) this.remove(id);
       for (const record of uploads.reverse()) this.add(record);
       this.#offerOlder(next);
@@ -44,7 +44,7 @@ export class Received {
     this.older.hidden = !next;
   }
 
-  /** Identifiers grow with time, so that they tell a record's place. */
+  /** Identifiers grow with time, so they order the records. */
   add(record) {
     if (!offer.canRead || this.cards.has(record.id)) return;
     const card = this.#card(record);
@@ -79,7 +79,7 @@ export class Received {
         offer.canDelete ? this.#deleteButton(record.id) : null));
   }
 
-  /** It asks by itself, and forgets the question when it is left. */
+  /** Asks for confirmation in place, and stops asking when it loses focus. */
   #deleteButton(id) {
     let isSure = false;
     const button = element("button", { class: "quiet delete", "data-action": "delete" }, words("delete"));
@@ -116,7 +116,7 @@ function text({ name, value }) {
   return element("div", {}, element("dt", {}, name), element("dd", {}, value));
 }
 
-// A picture is shown from its file, because a receiver makes no smaller ones of strangers' pictures.
+// Shows a picture from its file, because the receiver makes no thumbnails of pictures from unknown senders.
 const largestShown = 16 << 20;
 
 function picture(entry) {
@@ -145,7 +145,7 @@ const watch = new IntersectionObserver((changes) => {
   }
 }, { rootMargin: "50%" });
 
-/** Does something when an element is about to be seen: hundreds of pictures are not all fetched at once. */
+/** Runs an action when an element is about to become visible, so that hundreds of pictures are not fetched at once. */
 function whenSeen(target, action) {
   seen.set(target, action);
   watch.observe(target);
@@ -162,7 +162,7 @@ function file(entry) {
     fetchedWhenFollowed(link, entry.url));
 }
 
-/** A link whose file is had with a token, where it wants one. */
+/** A link to a file, which is fetched with a token if one is required. */
 function fetchedWhenFollowed(link, url) {
   if (token("reading")) {
     link.addEventListener("click", async (event) => {
@@ -175,7 +175,7 @@ function fetchedWhenFollowed(link, url) {
   return link;
 }
 
-/** Where a file can be had from: a link sends no token, and so what wants one is fetched before. */
+/** The address of a file. A link sends no token, so a file that requires one is fetched first. */
 async function fetched(url) {
   if (!token("reading")) return url;
   return URL.createObjectURL(await (await ask(url)).blob());

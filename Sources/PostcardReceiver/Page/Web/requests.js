@@ -1,4 +1,4 @@
-// The window: every request as it came, and what is wrong with it.
+// The inspector: every request as it was received, and what is wrong with it.
 
 import { bytes, count, element, time, words } from "./elements.js";
 import { decoded, hexadecimal, snippet } from "./bytes.js";
@@ -15,7 +15,7 @@ export class Requests {
     place.append(this.problem, this.list, this.empty);
   }
 
-  /** Reads the list anew. Identifiers begin again with the receiver, so that older entries say nothing. */
+  /** Reloads the list. Identifiers start over when the receiver restarts, so older entries are dropped. */
   async load() {
     try {
       const { requests } = await askForJSON("/requests");
@@ -38,7 +38,7 @@ export class Requests {
     this.#showWhetherEmpty();
   }
 
-  /** An upload that is deleted takes its request along. */
+  /** Removes the request of an upload that was deleted. */
   forget(upload) {
     for (const [id, row] of this.entries) if (row.dataset.upload === upload) this.#remove(id);
     this.#showWhetherEmpty();
@@ -113,7 +113,7 @@ function problem(each) {
     folded(each).map((line) => element("p", { class: "note" }, line)));
 }
 
-/** Where the same problem is found again and what only follows from it, a line for each kind. */
+/** Repetitions and consequences of a problem, one line for each kind. */
 function folded({ count: total, also, consequences, otherConsequences }) {
   return [
     total > 1 ? words("alsoAt", { places: places(also, total - 1) }) : null,
@@ -175,7 +175,7 @@ function curl({ line, exact }) {
     element("div", { class: "actions" }, button, element("span", { class: "note" }, words(note))));
 }
 
-/** Away from this machine and without TLS a page may not write to the clipboard by itself. */
+/** Without TLS, only a page from this machine may write to the clipboard. */
 async function copy(text, shown) {
   try {
     await navigator.clipboard.writeText(text);

@@ -1,8 +1,8 @@
-// Talks to the receiver: with a token where it wants one, and listening to what happens.
+// Sends requests to the receiver, with a token if one is required, and listens to its events.
 
 import { words } from "./elements.js";
 
-/** A refusal, in the words of the receiver. */
+/** A refusal with the text of the receiver. */
 export class Refusal extends Error {
   constructor(status, problem) {
     super(problem?.detail ?? `${status}`);
@@ -11,7 +11,7 @@ export class Refusal extends Error {
   }
 }
 
-// Tokens stay in this tab, and go with it.
+// Tokens are kept only as long as this tab is open.
 const stored = (kind) => `postcard-token-${kind}`;
 export const token = (kind) => sessionStorage.getItem(stored(kind));
 
@@ -22,7 +22,7 @@ export function authorization(kind) {
 
 let asking;
 
-/** Asks for a token, once at a time. Gives whether there is a new one. */
+/** Asks for a token, once at a time. Returns whether there is a new one. */
 export function askForToken(kind) {
   asking ??= new Promise((resolve) => {
     const dialog = document.getElementById("token");
@@ -41,12 +41,12 @@ export function askForToken(kind) {
   return asking;
 }
 
-/** Sends a request and gives the answer to it, if it is a good one. */
+/** Sends a request and returns the response, or throws if it is a refusal. */
 export async function ask(path, options = {}, kind = "reading") {
   const used = token(kind);
   const answer = await fetch(path, { ...options, headers: authorization(kind), cache: "no-cache" });
   if (answer.status === 401) {
-    // Another request may have got a new token meanwhile.
+    // Another request may have received a new token in the meantime.
     if (token(kind) !== used || await askForToken(kind)) return ask(path, options, kind);
   }
   if (answer.ok) return answer;
@@ -56,8 +56,8 @@ export async function ask(path, options = {}, kind = "reading") {
 export const askForJSON = async (path) => (await ask(path)).json();
 
 /**
- * Calls handlers as the receiver tells what happens, for as long as the page lives. `listening` is called whenever a
- * connection stands: whatever was missed before is to be read anew.
+ * Calls handlers with the events of the receiver as long as the page is open. `listening` is called each time a
+ * connection is established: events may have been missed before, so lists have to be reloaded.
  *
  * An EventSource could not send the token.
  */

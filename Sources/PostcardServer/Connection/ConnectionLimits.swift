@@ -2,10 +2,52 @@ package import Logging
 package import NIOCore
 import SystemPackage
 
-/// Keeps a server from having more connections than it has descriptors for, and one address from having all of them.
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// How many files and connections the process may have open.
+package enum OpenFiles {
+    #if canImport(Glibc)
+    private static var resource: __rlimit_resource_t { __rlimit_resource_t(RLIMIT_NOFILE.rawValue) }
+    #else
+    private static var resource: Int32 { RLIMIT_NOFILE }
+    #endif
+
+    /// Raises the limit to what the system allows. Many systems start with 1,024 or fewer, for programs that cannot
+    /// handle more.
+    package static func allowAsManyAsPossible() {
+        var limit = rlimit()
+        guard getrlimit(resource, &limit) == 0 else { return }
+        #if canImport(Darwin)
+        // rlim_max may be infinite, and setrlimit refuses more than OPEN_MAX.
+        limit.rlim_cur = min(limit.rlim_max, rlim_t(OPEN_MAX))
+        #else
+        limit.rlim_cur = limit.rlim_max
+        #endif
+        // If this fails, the server accepts fewer connections.
+        _ = setrlimit(resource, &limit)
+    }
+
+    /// The current limit of the process.
+    private static var maximum: Int {
+        var limit = rlimit()
+        // More than a million is as good as no limit.
+        return getrlimit(resource, &limit) == 0 ? Int(min(limit.rlim_cur, 1 << 20)) : 1024
+    }
+
+    /// The maximum number of connections that leaves one file for each, and some for the receiver itself.
+    package static var maximumConnections: Int { max((maximum - 64) / 2, 8) }
+}
+
+/// Limits how many connections a server has, so that it does not run out of descriptors, and how many one address has.
 ///
-/// It is the first handler of the channel that accepts connections. Those that it does not accept wait in the
-/// system's queue until another one is closed.
+/// It is the first handler of the listening channel. Connections beyond the maximum wait in the system's queue until
+/// another one is closed. Connections beyond an address's share are closed.
 package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandler, Sendable {
     package typealias InboundIn = any Channel
     package typealias InboundOut = any Channel
@@ -14,7 +56,7 @@ package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandle
 
     private enum State {
         case open
-        /// As many connections are there as may be.
+        /// The maximum number of connections is open.
         case full
         /// The system had no descriptor or no memory for another connection.
         case exhausted
@@ -34,7 +76,7 @@ package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandle
     private let logger: Logger
     private let count: NIOLoopBoundBox<Count>
 
-    /// How long to wait where the system cannot accept a connection. NIO tries again at once.
+    /// How long to wait if the system cannot accept a connection. NIO would retry immediately.
     private static let pause = TimeAmount.milliseconds(100)
 
     private init(maximum: Int, share: Int, logger: Logger, eventLoop: any EventLoop) {
@@ -45,8 +87,8 @@ package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandle
     }
 
     /// - Parameters:
-    ///   - maximum: The most connections.
-    ///   - share: The most connections of one address.
+    ///   - maximum: The maximum number of connections.
+    ///   - share: The maximum number of connections of one address.
     package static func install(on server: any Channel, maximum: Int, share: Int, logger: Logger) async throws {
         try await server.eventLoop.submit {
             let gate = ConnectionGate(maximum: maximum, share: share, logger: logger, eventLoop: server.eventLoop)
@@ -73,7 +115,7 @@ package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandle
     private func closed(_ peer: PeerAddress?, _ server: any Channel) {
         count.value.connections -= 1
         if let peer, let rest = count.value.peers[peer] { count.value.peers[peer] = rest > 1 ? rest - 1 : nil }
-        if count.value.state == .full { goOn(server) }
+        if count.value.state == .full { resume(server) }
     }
 
     package func errorCaught(context: ChannelHandlerContext, error: any Error) {
@@ -85,20 +127,20 @@ package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandle
         let server = context.channel
         log(failure)
         pause(.exhausted, server)
-        context.eventLoop.scheduleTask(in: Self.pause) { [self] in goOn(server) }
+        context.eventLoop.scheduleTask(in: Self.pause) { [self] in resume(server) }
     }
 
     package func read(context: ChannelHandlerContext) {
         if count.value.state == .open { context.read() }
     }
 
-    /// The channel goes on being told of connections that wait unless it reads nothing at all.
+    /// Stops reading altogether: otherwise the event loop keeps reporting the waiting connections.
     private func pause(_ state: State, _ server: any Channel) {
         count.value.state = state
         try? server.syncOptions?.setOption(.autoRead, value: false)
     }
 
-    private func goOn(_ server: any Channel) {
+    private func resume(_ server: any Channel) {
         guard count.value.connections < maximum else {
             count.value.state = .full
             return
@@ -107,7 +149,7 @@ package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandle
         try? server.syncOptions?.setOption(.autoRead, value: true)
     }
 
-    /// Says at most once a second what was not accepted since the last time.
+    /// Logs, at most once a second, how many connections were not accepted since the last message.
     private func log(_ failure: IOError? = nil) {
         let now = ContinuousClock.now
         if let last = count.value.lastLine, last.duration(to: now) < .seconds(1) { return }

@@ -1,3 +1,0 @@
-#if !Server
-#error("PostcardReceiver needs the trait Server of this package: .package(url: …, traits: [\"Server\"])")
-#endif

@@ -1,0 +1,66 @@
+import NIOCore
+
+/// A request that was refused while it was being parsed, before any handler saw it.
+package struct EarlyRefusal: Sendable {
+    package let problem: UploadProblem
+    /// The first of the bytes received last, which usually are those of the request.
+    package let bytes: [UInt8]
+
+    /// Called with each such request, on the connection's event loop.
+    package typealias Observer = @Sendable (EarlyRefusal) -> Void
+}
+
+/// The problem for which ``RequestGuard`` refuses a request.
+struct RequestRefusal: Error {
+    let problem: UploadProblem
+}
+
+/// Why a request's body broke off. The body throws it to its reader.
+enum RequestInterruption: Error {
+    /// The client closed its side.
+    case endedEarly
+    /// The bytes received are not HTTP, such as a broken chunk.
+    case malformed
+    /// No byte arrived for this long.
+    case tooSlow(Duration)
+    /// The bytes arrived slower than this many per second.
+    case belowMinimumRate(Int)
+    /// The connection is closed, so no response can be sent.
+    case disconnected(any Error)
+
+    /// The problem to respond with, or `nil` if the client is gone.
+    ///
+    /// - Parameter offset: The bytes of the body that were received.
+    func problem(at offset: Int64) -> UploadProblem? {
+        switch self {
+        case .endedEarly: .endedEarly(at: offset)
+        case .malformed: .malformedRequest
+        case .tooSlow(let timeout): .tooSlow(timeout)
+        case .belowMinimumRate(let minimum): .belowMinimumRate(minimum)
+        case .disconnected: nil
+        }
+    }
+}
+
+/// Keeps the bytes of a connection only while they are parsed, so that an ``EarlyRefusal`` can show them.
+final class WireBytes: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+
+    private var latest: ByteBuffer?
+
+    /// Enough for the head of a usual request.
+    private static let maximumBytes = 8 << 10
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        latest = unwrapInboundIn(data)
+        context.fireChannelRead(data)
+        latest = nil
+    }
+
+    /// The first of the bytes being parsed.
+    var beginning: [UInt8] { latest.map { Array($0.readableBytesView.prefix(Self.maximumBytes)) } ?? [] }
+}
+
+@available(*, unavailable)
+extension WireBytes: Sendable {}

@@ -1,0 +1,177 @@
+import NIOCore
+
+#if os(Linux)
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+#endif
+
+/// Measures whether a body arrives fast enough.
+///
+/// Each grace period is measured on its own, so a client that was fast at first cannot be slow forever. The time in
+/// which the server did not read is not counted.
+struct TransferRate {
+    private let minimumBytesPerSecond: Int
+    private let gracePeriod: Duration
+
+    private var began: ContinuousClock.Instant?
+    private var bytes = 0
+    private var pausedTime = Duration.zero
+    private var pausedSince: ContinuousClock.Instant?
+
+    init(minimumBytesPerSecond: Int, gracePeriod: Duration) {
+        self.minimumBytesPerSecond = minimumBytesPerSecond
+        self.gracePeriod = gracePeriod
+    }
+
+    mutating func bodyBegins(at now: ContinuousClock.Instant) {
+        began = now
+        bytes = 0
+        pausedTime = .zero
+        pausedSince = nil
+    }
+
+    mutating func received(_ count: Int) { bytes += count }
+
+    mutating func readingPauses(at now: ContinuousClock.Instant) {
+        if pausedSince == nil { pausedSince = now }
+    }
+
+    mutating func readingResumes(at now: ContinuousClock.Instant) {
+        guard let since = pausedSince else { return }
+        pausedTime += since.duration(to: now)
+        pausedSince = nil
+    }
+
+    /// - Returns: When to check again, or `nil` if the client is too slow.
+    mutating func check(at now: ContinuousClock.Instant) -> Duration? {
+        guard let began, minimumBytesPerSecond > 0 else { return gracePeriod }
+        let paused = pausedTime + (pausedSince.map { $0.duration(to: now) } ?? .zero)
+        let passed = began.duration(to: now) - paused
+        guard passed >= gracePeriod else { return gracePeriod - passed }
+        guard Double(bytes) >= Double(minimumBytesPerSecond) * (passed / .seconds(1)) else { return nil }
+        bodyBegins(at: now)
+        return gracePeriod
+    }
+}
+
+/// Tracks whether a client reads its responses: the parts that are not in the socket yet, and since when nothing moved.
+struct AnswerProgress {
+    private let options: ConnectionOptions
+    /// The parts of responses that are not in the socket yet.
+    private(set) var unsentParts = 0
+    /// Since when none of their bytes has got into the socket.
+    private var stalledSince = ContinuousClock.now
+    /// How many bytes of the connection the client has acknowledged, if the system reports it.
+    private var acknowledgedBytes: UInt64?
+    /// Since when that number has not changed.
+    private var unacknowledgedSince = ContinuousClock.now
+    /// How long the client may read nothing.
+    private var pause: Duration
+
+    init(options: ConnectionOptions) {
+        self.options = options
+        pause = options.idleTimeout
+    }
+
+    /// - Parameter acknowledged: The bytes of the connection acknowledged so far.
+    mutating func partWritten(acknowledged: @autoclosure () -> UInt64?) {
+        if unsentParts == 0 {
+            stalledSince = .now
+            unacknowledgedSince = stalledSince
+            acknowledgedBytes = acknowledgedBytes ?? acknowledged()
+        }
+        unsentParts += 1
+    }
+
+    /// A part is in the socket.
+    mutating func partSent() {
+        unsentParts -= 1
+        stalledSince = .now
+    }
+
+    /// - Parameters:
+    ///   - acknowledged: The bytes of the connection acknowledged so far.
+    ///   - isStream: Whether the response is one stream of HTTP/2.
+    ///   - isClosing: Whether the connection closes after the response, which shortens the allowed pause.
+    /// - Returns: When to check again, or `nil` if the client has paused for too long.
+    mutating func check(acknowledged: UInt64?, isStream: Bool, isClosing: Bool) -> Duration? {
+        let now = ContinuousClock.now
+        // The system accepts large pieces at once, and then nothing until much of them is read.
+        if let bytes = acknowledged, bytes != acknowledgedBytes {
+            pause = options.pause(afterReading: bytes - min(acknowledgedBytes ?? 0, bytes))
+            acknowledgedBytes = bytes
+            unacknowledgedSince = now
+        }
+        let allowed = isClosing ? min(options.idleTimeout, options.drainTimeout) : pause
+        let stall = AnswerStall(
+            answer: stalledSince.duration(to: now), connection: unacknowledgedSince.duration(to: now),
+            isStream: isStream)
+        let rest = stall.rest(of: allowed)
+        // Often enough to know when the client last read something.
+        return rest > .zero ? min(rest, allowed / 4) : nil
+    }
+}
+
+/// How long a client has paused in reading a response that is not fully in the socket yet.
+struct AnswerStall {
+    /// How long no part of the response has got into the socket.
+    let answer: Duration
+    /// How long the client has acknowledged no byte of the connection.
+    let connection: Duration
+    /// Whether the response is one stream of HTTP/2, so that the acknowledged bytes may belong to other streams.
+    let isStream: Bool
+
+    /// How much longer the client may read nothing. Zero or less if it has paused for too long.
+    ///
+    /// On a connection with a single response, acknowledged bytes are progress of that response. For a stream this is
+    /// uncertain: its next part may be queued behind the bytes that the client reads, or the client may read other
+    /// streams and open no window for this one (RFC 9113 §5.2), and NIO does not report which. So acknowledged bytes
+    /// count for a stream too, but its own parts may stall for at most two pauses. A client that keeps one stream
+    /// moving can therefore hold each of the others for at most two minutes, with the default
+    /// ``ConnectionOptions/idleTimeout``. The queue drains sooner: the responses to one address usually have at most
+    /// 1 MiB in it.
+    ///
+    /// - Parameter pause: How long a client with a single response on its connection may read nothing.
+    func rest(of pause: Duration) -> Duration {
+        let rest = pause - min(answer, connection)
+        return isStream ? min(rest, pause * 2 - answer) : rest
+    }
+}
+
+#if os(Linux)
+/// What the system knows about a connection's bytes in flight.
+enum SocketProgress {
+    /// How many bytes of a connection the client has acknowledged, or `nil` if the system does not report it.
+    static func acknowledgedBytes(of channel: any Channel) -> UInt64? {
+        guard let socket = channel as? any SocketOptionProvider, channel.eventLoop.inEventLoop else { return nil }
+        // The fields of `struct tcp_info` (linux/tcp.h): `tcpi_bytes_acked` is the eight bytes at offset 120. The
+        // declaration in the C library ends before it.
+        let numbers: EventLoopFuture<SIMD16<UInt64>> = socket.unsafeGetSocketOption(
+            level: SocketOptionLevel(IPPROTO_TCP), name: SocketOptionName(TCP_INFO))
+        let box = NIOLoopBound<Box>(Box(), eventLoop: channel.eventLoop)
+        // On the event loop, the future is already complete.
+        numbers.whenSuccess { box.value.bytes = $0[15] }
+        return box.value.bytes
+    }
+
+    private final class Box { var bytes: UInt64? }
+
+    /// Makes the system buffer few unsent bytes, however large the connection's window is.
+    static func limitUnsentBytes(of channel: any Channel) {
+        let option = ChannelOptions.Types.SocketOption(
+            level: SocketOptionLevel(IPPROTO_TCP), name: SocketOptionName(TCP_NOTSENT_LOWAT))
+        // Only a hint: everything works without it.
+        try? channel.syncOptions?.setOption(option, value: 64 << 10)
+    }
+}
+#else
+enum SocketProgress {
+    /// Only Linux reports acknowledged bytes.
+    static func acknowledgedBytes(of channel: any Channel) -> UInt64? { nil }
+
+    static func limitUnsentBytes(of channel: any Channel) {}
+}
+#endif
