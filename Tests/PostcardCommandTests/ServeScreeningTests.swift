@@ -47,7 +47,10 @@ struct ServeScreeningTests {
         let answered = try await Self.send(kinds, in: folder, to: server.uploads)
         #expect(answered == kinds.map { Self.statuses[$0] ?? 0 }.sorted())
         // Files that were fetched or received may be closed a moment after the answer.
-        while try OpenDescriptors.filesAndPipes(of: server.processIdentifier) > before { await Task.yield() }
+        while try OpenDescriptors.filesAndPipes(of: server.processIdentifier) > before {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
         #expect(try await server.end().exitStatus == 0)
     }
 
@@ -73,9 +76,8 @@ struct ServeScreeningTests {
         }
     }
 
-    @Test func `with any number of free descriptors a form is stored or refused for now, and none is lost`()
-        async throws
-    {
+    @Test(.timeLimit(.minutes(3)))
+    func `with any number of free descriptors a form is stored or refused for now, and none is lost`() async throws {
         let folder = try TemporaryFolder()
         _ = try folder.file("passes", "passes".utf8)
         let limit = 80
@@ -95,14 +97,20 @@ struct ServeScreeningTests {
             while try OpenDescriptors.count(of: process) < limit - 1 - free {
                 let count = try OpenDescriptors.count(of: process)
                 try idle.add(to: url)
-                while try OpenDescriptors.count(of: process) <= count { await Task.yield() }
+                while try OpenDescriptors.count(of: process) <= count {
+                    try Task.checkCancellation()
+                    await Task.yield()
+                }
             }
             let statuses = try await Self.send(["passes"], in: folder, to: uploads)
             #expect(statuses == [201] || statuses == [503], "\(free) descriptors are free.")
             withExtendedLifetime(idle) {}
         }
         #expect(try await Self.send(["passes"], in: folder, to: uploads) == [201])
-        while try OpenDescriptors.filesAndPipes(of: process) > before { await Task.yield() }
+        while try OpenDescriptors.filesAndPipes(of: process) > before {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
         let incoming = try FileManager.default.contentsOfDirectory(atPath: folder.path + "/received/.incoming")
         #expect(incoming.isEmpty)
     }
