@@ -54,67 +54,6 @@ struct ServeScreeningTests {
         #expect(try await server.end().exitStatus == 0)
     }
 
-    /// Connections on which nothing is sent, so that each takes a descriptor of the server.
-    private final class IdleConnections {
-        private var descriptors: [Int32] = []
-
-        func add(to server: URL) throws {
-            var address = sockaddr_in()
-            address.sin_family = sa_family_t(AF_INET)
-            address.sin_port = in_port_t(server.port ?? 0).bigEndian
-            address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
-            let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-            descriptors.append(descriptor)
-            let isConnected = withUnsafeBytes(of: &address) { bytes in
-                bytes.withMemoryRebound(to: sockaddr.self) { connect(descriptor, $0.baseAddress, 16) == 0 }
-            }
-            guard isConnected else { throw ProgramFailure("A connection was refused: \(errno)") }
-        }
-
-        deinit {
-            for descriptor in descriptors { close(descriptor) }
-        }
-    }
-
-    @Test(.timeLimit(.minutes(3)))
-    func `with any number of free descriptors a form is stored or refused for now, and none is lost`() async throws {
-        let folder = try TemporaryFolder()
-        _ = try folder.file("passes", "passes".utf8)
-        let limit = 80
-        let server = try await RunningServer(
-            ["-c", "ulimit -n \(limit) && exec \"$0\" \"$@\"", Program.url.path]
-                + Self.serving(in: folder, screening: "true") + ["--max-connections", "1000", "--idle-timeout", "600"],
-            of: URL(filePath: "/bin/bash"))
-        let url = try #require(URL(string: server.address))
-        let uploads = url.appending(path: "uploads")
-        let process = server.processIdentifier
-        // Some descriptors are opened with the first file that is screened, and kept.
-        #expect(try await Self.send(["passes"], in: folder, to: uploads) == [201])
-        let before = try OpenDescriptors.filesAndPipes(of: process)
-        for free in 0..<12 {
-            let idle = IdleConnections()
-            // The form's connection takes one too.
-            while try OpenDescriptors.count(of: process) < limit - 1 - free {
-                let count = try OpenDescriptors.count(of: process)
-                try idle.add(to: url)
-                while try OpenDescriptors.count(of: process) <= count {
-                    try Task.checkCancellation()
-                    await Task.yield()
-                }
-            }
-            let statuses = try await Self.send(["passes"], in: folder, to: uploads)
-            #expect(statuses == [201] || statuses == [503], "\(free) descriptors are free.")
-            withExtendedLifetime(idle) {}
-        }
-        #expect(try await Self.send(["passes"], in: folder, to: uploads) == [201])
-        while try OpenDescriptors.filesAndPipes(of: process) > before {
-            try Task.checkCancellation()
-            await Task.yield()
-        }
-        let incoming = try FileManager.default.contentsOfDirectory(atPath: folder.path + "/received/.incoming")
-        #expect(incoming.isEmpty)
-    }
-
     @Test(
         .enabled("This machine cannot make a server process 1.") {
             try await Program.run("unshare", ["--pid", "--fork", "true"]).status == 0

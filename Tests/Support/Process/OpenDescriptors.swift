@@ -21,8 +21,6 @@ package enum OpenDescriptors {
         try targets(of: "\(process)").count { !$0.hasPrefix("socket:") && !$0.hasPrefix("anon_inode:") }
     }
 
-    /// How many descriptors another process has.
-    package static func count(of process: Int32) throws -> Int { try targets(of: "\(process)").count }
 
     private static func targets(of process: String = "self") throws -> [String] {
         let folder = "/proc/\(process)/fd"
