@@ -21,7 +21,6 @@ package enum OpenDescriptors {
         try targets(of: "\(process)").count { !$0.hasPrefix("socket:") && !$0.hasPrefix("anon_inode:") }
     }
 
-
     private static func targets(of process: String = "self") throws -> [String] {
         let folder = "/proc/\(process)/fd"
         let links = try FileManager.default.contentsOfDirectory(atPath: folder)
