@@ -59,8 +59,8 @@ public struct PictureFitter: Sendable {
     /// - Parameters:
     ///   - picture: The file. It is not changed.
     ///   - limit: What it must fit into.
-    ///   - folder: Where a new file goes. It is created if it does not exist. Defaults to "Postcard" in the temporary
-    ///     folder.
+    ///   - folder: Where a new file goes. It is created if it does not exist. Defaults to
+    ///     `FormPart.temporaryFolder`.
     /// - Returns: The original if it fits, else a new file, which belongs to the caller: remove it after the upload.
     /// - Throws: ``PictureFitError`` if the picture cannot be made to fit, and the limit does not ask for the original
     ///   then. `CancellationError` if the task is cancelled; no file is left then.
@@ -147,9 +147,7 @@ public struct PictureFitter: Sendable {
     }
 
     private static func save(_ bytes: Data, in folder: URL?) throws -> URL {
-        let folder =
-            folder
-            ?? FileManager.default.temporaryDirectory.appending(component: "Postcard", directoryHint: .isDirectory)
+        let folder = folder ?? FormPart.temporaryFolder
         do {
             try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
             let file = folder.appending(component: "\(UUID().uuidString).jpg")

@@ -1,27 +1,12 @@
-public import PostcardForm
+import PostcardForm
 import SystemPackage
 import Synchronization
 
 #if canImport(FoundationEssentials)
-public import FoundationEssentials
+import FoundationEssentials
 #else
-public import Foundation
+import Foundation
 #endif
-
-extension FormPart {
-    /// The folder of the files that were loaded for parts without a folder of the caller's: "Postcard" in the app's
-    /// temporary folder.
-    ///
-    /// A loaded file is a copy that belongs to the app. Remove it after the upload. To remove what an interrupted run
-    /// left, remove this folder when the app starts, before anything is loaded:
-    ///
-    /// ```swift
-    /// try? FileManager.default.removeItem(at: FormPart.temporaryFolder)
-    /// ```
-    public static var temporaryFolder: URL {
-        FileManager.default.temporaryDirectory.appending(component: "Postcard", directoryHint: .isDirectory)
-    }
-}
 
 /// Copies of files that the system lends only for a moment.
 enum LoadedFile {
