@@ -1,4 +1,4 @@
-// Makes the form of a value, and reads the answer as another.
+// Makes the form of a value, and reads the response as another.
 import Foundation
 import PostcardClient
 import PostcardForm

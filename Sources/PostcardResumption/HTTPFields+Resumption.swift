@@ -27,7 +27,7 @@ extension HTTPFields {
         set { self[.uploadLength] = newValue.map(StructuredField.text) }
     }
 
-    /// Whether the message ends the upload, or, in an answer, whether the upload has ended.
+    /// Whether the message ends the upload, or, in a response, whether the upload has ended.
     package func uploadCompleteness(in version: ResumptionVersion) -> Bool? {
         if version == .interop3 { return structuredBoolean(.uploadIncomplete).map { !$0 } }
         return structuredBoolean(.uploadComplete)
@@ -57,7 +57,7 @@ extension HTTPFields {
         self[.uploadDraftInteropVersion] = version.interopNumber.map(StructuredField.text)
     }
 
-    /// Whether the answer to OPTIONS offers resumable uploads: the media type of an append, or limits.
+    /// Whether the response to OPTIONS offers resumable uploads: the media type of an append, or limits.
     package func offersResumableUploads(in version: ResumptionVersion) -> Bool {
         let types = combined(.acceptPatch)?.split(separator: ",") ?? []
         let offersAppending = types.contains { type in

@@ -44,11 +44,11 @@ class Page:
 
     async def run(self, expression):
         """The value of a JavaScript expression, awaited where it is a promise."""
-        answer = await self.send(
+        response = await self.send(
             "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True, userGesture=True)
-        if "exceptionDetails" in answer:
-            raise Failed(answer["exceptionDetails"].get("exception", {}).get("description", expression))
-        return answer["result"].get("value")
+        if "exceptionDetails" in response:
+            raise Failed(response["exceptionDetails"].get("exception", {}).get("description", expression))
+        return response["result"].get("value")
 
     async def until(self, expression, seconds=20):
         """Waits until an expression is true."""
@@ -107,9 +107,9 @@ class Page:
             uploadThroughput=bytes_per_second)
 
     async def picture(self, path, full=False):
-        answer = await self.send("Page.captureScreenshot", format="png", captureBeyondViewport=full)
+        response = await self.send("Page.captureScreenshot", format="png", captureBeyondViewport=full)
         with open(path, "wb") as file:
-            file.write(base64.b64decode(answer["data"]))
+            file.write(base64.b64decode(response["data"]))
 
 
 class Browser:

@@ -16,8 +16,8 @@ from browser import Failed, running_browser
 
 
 def fetch(url, **headers):
-    with urllib.request.urlopen(urllib.request.Request(url, headers=headers)) as answer:
-        return answer.read()
+    with urllib.request.urlopen(urllib.request.Request(url, headers=headers)) as response:
+        return response.read()
 
 
 def post(url, body, boundary="XX", **headers):
@@ -25,8 +25,8 @@ def post(url, body, boundary="XX", **headers):
     headers = {"Content-Type": f"multipart/form-data; boundary={boundary}", **headers}
     request = urllib.request.Request(url + "/uploads", data=body, headers=headers, method="POST")
     try:
-        with urllib.request.urlopen(request) as answer:
-            return answer.status
+        with urllib.request.urlopen(request) as response:
+            return response.status
     except urllib.error.HTTPError as error:
         return error.code
 
@@ -169,7 +169,7 @@ async def aborting(browser, url, pictures):
         # An upload takes about as long as the moments in it are spread over.
         longest = min(longest * 2, 2000) if not was_over and milliseconds * 4 > longest * 3 else longest
         longest = max(longest * 3 // 4, 5) if was_over and milliseconds >= 0 else longest
-    expect(cancelled > 0, f"None of {runs} was cancelled before its answer")
+    expect(cancelled > 0, f"None of {runs} was cancelled before its response")
     texts = sorted(int(field["value"]) for record in all_uploads(url) for field in record["fields"])
     twice = sorted({text for text in texts if texts.count(text) > 1})
     expect(texts == list(range(runs)), f"{len(texts)} records of {runs} forms; twice: {twice}")
@@ -229,8 +229,8 @@ async def refused(browser, url, pictures):
     await page.expect("document.querySelector('[data-action=copy]').textContent === 'Copied'", "It can be copied")
     repeated = await asyncio.create_subprocess_exec(
         "sh", "-c", line, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL)
-    answer = json.loads((await repeated.communicate())[0])
-    expect(answer["code"] == "missing-name", f"The copied line repeats it: {line} {answer}")
+    response = json.loads((await repeated.communicate())[0])
+    expect(response["code"] == "missing-name", f"The copied line repeats it: {line} {response}")
     await page.expect("document.querySelectorAll('.requests > li').length === 2", "The repeated one comes too")
 
 
@@ -268,8 +268,8 @@ async def hostile(browser, url, pictures):
     expect(not await page.run("!!document.querySelector('img[src=x], .seen script')"), "Nothing of it is HTML")
     opened_file = await browser.page()
     await opened_file.send("Page.setDownloadBehavior", behavior="deny")
-    answer = urllib.request.urlopen(url + uploads(url)[0]["files"][0]["url"])
-    expect(answer.headers["Content-Disposition"].startswith("attachment"), "It is offered for saving")
+    response = urllib.request.urlopen(url + uploads(url)[0]["files"][0]["url"])
+    expect(response.headers["Content-Disposition"].startswith("attachment"), "It is offered for saving")
 
 
 async def plain(browser, url, pictures):
@@ -279,7 +279,7 @@ async def plain(browser, url, pictures):
     await page.click("#message")
     await page.write("without scripts")
     await page.click("#send")
-    await page.expect("document.body.innerText.includes('sha256')", "The answer is the record")
+    await page.expect("document.body.innerText.includes('sha256')", "The response is the record")
     (record,) = uploads(url)
     expect(record["fields"] == [{"name": "message", "value": "without scripts"}], f"The text arrives: {record}")
     expect(len(record["files"]) == 1, f"The picture arrives: {record}")

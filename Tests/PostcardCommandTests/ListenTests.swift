@@ -12,7 +12,7 @@ struct ListenTests {
             + fields.map { $0 + "\r\n" }.joined() + "\r\n"
     }
 
-    /// What clients send, and what the answer and the exit status are.
+    /// What clients send, and what the response and the exit status are.
     static let requests: [(name: String, wire: String, words: String, status: Int32)] = [
         ("a whole request", head("Content-Length: \(form.utf8.count)") + form, "✓ The form is valid.", 0),
         ("chunks", head("Transfer-Encoding: chunked") + chunked(form), "✓ The form is valid.", 0),
@@ -30,9 +30,9 @@ struct ListenTests {
     @Test("One request is explained to whoever sent it and to whoever listens", arguments: requests)
     func request(name: String, wire: String, words: String, status: Int32) async throws {
         let listener = try await Listener()
-        let answer = try await listener.exchange(wire)
-        #expect(answer.hasPrefix("HTTP/1.1 200 OK\r\n"))
-        #expect(answer.contains(words), "\(answer)")
+        let response = try await listener.exchange(wire)
+        #expect(response.hasPrefix("HTTP/1.1 200 OK\r\n"))
+        #expect(response.contains(words), "\(response)")
         let ending = await listener.end()
         #expect(ending.status == status)
         #expect(ending.output.contains(words))
@@ -60,16 +60,16 @@ struct ListenTests {
         let listener = try await Listener()
         let nothing = try await listener.exchange("")
         #expect(nothing.isEmpty)
-        let answer = try await listener.exchange(Self.head("Content-Length: \(Self.form.utf8.count)") + Self.form)
-        #expect(answer.contains("✓ The form is valid."))
+        let response = try await listener.exchange(Self.head("Content-Length: \(Self.form.utf8.count)") + Self.form)
+        #expect(response.contains("✓ The form is valid."))
         #expect(await listener.end().status == 0)
     }
 
     @Test("A client that goes silent in the middle of its request is answered after the timeout")
     func silentInTheMiddle() async throws {
         let listener = try await Listener("--timeout", "1")
-        let answer = try await listener.exchange(Self.head("Content-Length: 1000") + Self.form, thenSilent: true)
-        #expect(answer.contains("error[content-length-mismatch]"))
+        let response = try await listener.exchange(Self.head("Content-Length: 1000") + Self.form, thenSilent: true)
+        #expect(response.contains("error[content-length-mismatch]"))
         #expect(await listener.end().status == 1)
     }
 
@@ -115,7 +115,7 @@ private final class Listener: Sendable {
         process.withLock { if $0.isRunning { $0.terminate() } }
     }
 
-    /// Sends bytes, says that no more will come unless it is to be silent instead, and gives back the answer.
+    /// Sends bytes, says that no more will come unless it is to be silent instead, and gives back the response.
     func exchange(_ wire: String, thenSilent: Bool = false) async throws -> String {
         let client = """
             import socket, sys

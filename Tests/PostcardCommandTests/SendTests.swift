@@ -89,7 +89,7 @@ struct SendTests {
     @Test(
         "A success that comes before the form was sent ends it with 1, unless it is to be accepted",
         arguments: ["async-http", "urlsession"])
-    func earlyAnswer(transport: String) async throws {
+    func earlyResponse(transport: String) async throws {
         let server = try await RunningServer(["python3", "-c", Self.hasty], of: URL(filePath: "/usr/bin/env"))
         let file = try folder.sparseFile("large.bin", size: 64 << 20)
         let arguments = ["send", server.address, "-F", "a=@\(file.path)", "--transport", transport, "--json"]
@@ -104,9 +104,9 @@ struct SendTests {
     }
 
     @Test(
-        "An answer that comes drop by drop ends it with 75 when its time is over",
+        "A response that comes drop by drop ends it with 75 when its time is over",
         arguments: ["async-http", "urlsession"])
-    func slowAnswer(transport: String) async throws {
+    func slowResponse(transport: String) async throws {
         let script = """
             import socket, time
             listener = socket.create_server(("127.0.0.1", 0))
@@ -177,9 +177,9 @@ struct SendTests {
         for (fit, attempts) in [("server", 2), ("90kB", 1)] {
             let ending = try await Program.run(arguments + ["--fit", fit])
             #expect(ending.status == 0, "\(ending.messages)")
-            let answer = try ending.json()
-            #expect(answer["attempts"] as? Int == attempts && answer["bytesSent"] as? Int ?? .max <= 300_000)
-            let record = try #require(answer["body"] as? [String: Any])
+            let response = try ending.json()
+            #expect(response["attempts"] as? Int == attempts && response["bytesSent"] as? Int ?? .max <= 300_000)
+            let record = try #require(response["body"] as? [String: Any])
             let files = try #require(record["files"] as? [[String: Any]])
             #expect(files.map { $0["filename"] as? String } == ["hills.jpg", "stamp.jpg", "제주 바다.jpg"])
             #expect(files.allSatisfy { $0["contentType"] as? String == "image/jpeg" })
@@ -209,7 +209,7 @@ struct SendTests {
     }
 
     @Test(
-        "Fields, files and standard input arrive, and the answer is printed", arguments: ["async-http", "urlsession"])
+        "Fields, files and standard input arrive, and the response is printed", arguments: ["async-http", "urlsession"])
     func everything(transport: String) async throws {
         let server = try await RunningServer(["serve", "--port", "0", "--directory", folder.path])
         let text = try folder.file("text.txt", "여러\n줄".utf8)
@@ -220,13 +220,13 @@ struct SendTests {
         let ending = try await Program.run(arguments, input: Data("piped".utf8))
         #expect(ending.status == 0, "\(ending.messages)")
         #expect(ending.messages.isEmpty)
-        let answer = try ending.json()
-        #expect(answer["status"] as? Int == 201)
-        #expect(answer["attempts"] as? Int == 1)
+        let response = try ending.json()
+        #expect(response["status"] as? Int == 201)
+        #expect(response["attempts"] as? Int == 1)
         let sizes = try pictures.map { try Data(contentsOf: $0).count }
-        #expect(answer["bytesSent"] as? Int ?? 0 > sizes.reduce(0, +))
-        let headers = try #require(answer["headers"] as? [String: String])
-        let record = try #require(answer["body"] as? [String: Any])
+        #expect(response["bytesSent"] as? Int ?? 0 > sizes.reduce(0, +))
+        let headers = try #require(response["headers"] as? [String: String])
+        let record = try #require(response["body"] as? [String: Any])
         #expect(headers["location"] == "/uploads/\(record["id"] as? String ?? "")")
         let fields = try #require(record["fields"] as? [[String: String]])
         #expect(fields == [["name": "name", "value": "초코"], ["name": "text", "value": "여러\n줄"]])

@@ -11,7 +11,7 @@ import Testing
     }
 
     /// A server that answers 201 to any form, with a text of its own.
-    private func server(answering body: String) async throws -> RunningServer {
+    private func server(respondingWith body: String) async throws -> RunningServer {
         let script = """
             import http.server, signal
             # Foundation starts it with SIGTERM blocked, by which it is to end.
@@ -41,20 +41,20 @@ import Testing
         #expect(ending.messages.isEmpty)
     }
 
-    @Test func `a file that the server has otherwise is named, and the answer is shown`() async throws {
-        let answer = #"{"fields":[],"files":[{"size":5,"sha256":"00"}]}"#
-        let server = try await server(answering: answer)
+    @Test func `a file that the server has otherwise is named, and the response is shown`() async throws {
+        let response = #"{"fields":[],"files":[{"size":5,"sha256":"00"}]}"#
+        let server = try await server(respondingWith: response)
         let file = try folder.file("a.txt", "12345".utf8)
         let ending = try await Program.run(["send", server.address, "--verify", "-F", "file=@\(file.path)"])
         #expect(ending.status == 1)
         #expect(ending.messages.contains("a.txt"), "\(ending.messages)")
-        #expect(ending.text == answer)
+        #expect(ending.text == response)
         let unverified = try await Program.run(["send", server.address, "-F", "file=@\(file.path)"])
         #expect(unverified.status == 0)
     }
 
-    @Test func `an answer that is no record cannot be verified`() async throws {
-        let server = try await server(answering: "thanks")
+    @Test func `a response that is no record cannot be verified`() async throws {
+        let server = try await server(respondingWith: "thanks")
         let ending = try await Program.run(["send", server.address, "--verify", "-F", "a=b"])
         #expect(ending.status == 1)
         #expect(ending.messages.contains("cannot be read"), "\(ending.messages)")

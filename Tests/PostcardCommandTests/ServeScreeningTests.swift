@@ -46,7 +46,7 @@ struct ServeScreeningTests {
         let kinds = (0..<Self.files).map(Self.kind)
         let answered = try await Self.send(kinds, in: folder, to: server.uploads)
         #expect(answered == kinds.map { Self.statuses[$0] ?? 0 }.sorted())
-        // Files that were fetched or received may be closed a moment after the answer.
+        // Files that were fetched or received may be closed a moment after the response.
         while try OpenDescriptors.filesAndPipes(of: server.processIdentifier) > before {
             try Task.checkCancellation()
             await Task.yield()
@@ -71,7 +71,7 @@ struct ServeScreeningTests {
         let uploads = try #require(URL(string: server.address)).appending(path: "uploads")
         #expect(try await Self.send(kinds, in: folder, to: uploads) == kinds.map { _ in 201 })
         func zombies() throws -> Int { try Self.children(of: process).count { $0.isZombie } }
-        // They are reaped a moment after the answers.
+        // They are reaped a moment after the responses.
         let deadline = ContinuousClock.now + .seconds(60)
         while try zombies() > 0, .now < deadline { await Task.yield() }
         #expect(try zombies() == 0)
@@ -95,7 +95,7 @@ struct ServeScreeningTests {
         }
     }
 
-    /// Sends files, sixteen at a time, and gives the statuses of the answers in ascending order.
+    /// Sends files, sixteen at a time, and gives the statuses of the responses in ascending order.
     private static func send(
         _ kinds: [String], in folder: TemporaryFolder, to server: URL
     ) async throws -> [Int] {

@@ -178,11 +178,11 @@ struct ServeTests {
     {
         let server = try await serve("--allow-host", "images.example")
         for (host, isAllowed) in [("images.example", true), ("evil.example", false)] {
-            let answer = try await Program.run(
+            let response = try await Program.run(
                 "curl", ["-sS", "-H", "Host: \(host)", "-F", "a=b", "\(server.address)/uploads"]
             ).json()
-            #expect((answer["id"] != nil) == isAllowed)
-            #expect((answer["code"] as? String == "host-not-allowed") == !isAllowed)
+            #expect((response["id"] != nil) == isAllowed)
+            #expect((response["code"] as? String == "host-not-allowed") == !isAllowed)
         }
         #expect(await server.terminate() == 0)
     }
@@ -190,13 +190,13 @@ struct ServeTests {
     @Test func `on loopback the page of another origin wants --allow-origin`() async throws {
         let server = try await serve("--allow-origin", "https://app.example")
         for (origin, isAllowed) in [("https://app.example", true), ("https://evil.example", false), ("null", false)] {
-            let answer = try await Program.run(
+            let response = try await Program.run(
                 "curl",
                 ["-sS", "-H", "Origin: \(origin)", "-H", "Sec-Fetch-Site: cross-site", "-F", "a=b"]
                     + ["\(server.address)/uploads"]
             ).json()
-            #expect((answer["id"] != nil) == isAllowed)
-            #expect((answer["code"] as? String == "origin-not-allowed") == !isAllowed)
+            #expect((response["id"] != nil) == isAllowed)
+            #expect((response["code"] as? String == "origin-not-allowed") == !isAllowed)
         }
         #expect(await server.terminate() == 0)
     }
@@ -292,7 +292,7 @@ struct ServeTests {
 
     /// Sends a picture many times, sixteen at a time, and gives the identifiers that were answered, and why others were not.
     private static func upload(
-        _ picture: URL, times: Int, to server: RunningServer, onAnswer: @Sendable (Int) -> Void
+        _ picture: URL, times: Int, to server: RunningServer, onResponse: @Sendable (Int) -> Void
     ) async throws -> (answered: [String], failures: [String]) {
         let url = try #require(URL(string: "\(server.address)/uploads"))
         var client = UploadClient(transport: AsyncHTTPTransport(), timeouts: UploadTimeouts(idle: .seconds(300)))
@@ -318,8 +318,8 @@ struct ServeTests {
                 switch result {
                 case .success(let id?):
                     answered.append(id)
-                    onAnswer(answered.count)
-                case .success(nil): failures.append("an answer without a Location")
+                    onResponse(answered.count)
+                case .success(nil): failures.append("a response without a Location")
                 case .failure(let error): failures.append("\(error)")
                 }
                 if begun < times {

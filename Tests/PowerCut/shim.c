@@ -15,7 +15,7 @@
 //     write NODE OFFSET SIZE    the bytes were written
 //     truncate NODE LENGTH      the file was cut or made longer
 //     sync NODE START           what the journal's first START bytes say of the node is on the disk
-//     answer SIZE               the bytes are about to be sent to a socket or written to standard output
+//     output SIZE               the bytes are about to be sent to a socket or written to standard output
 //
 // What is done here goes to the kernel by system calls, past the other functions of this file. A sync is not carried
 // out but takes a millisecond, so that others ask for theirs meanwhile, as they do on a disk. What is not known here
@@ -254,7 +254,7 @@ ssize_t pwrite64(int descriptor, const void *bytes, size_t count, off_t offset) 
 }
 
 // Before it is sent: what follows in the journal may come after somebody has it.
-static void note_answer(int descriptor, const struct iovec *pieces, int count) {
+static void note_output(int descriptor, const struct iovec *pieces, int count) {
     struct stat status;
     if (journal < 0 || fstat(descriptor, &status) != 0) return;
     if (!S_ISSOCK(status.st_mode) && descriptor != STDOUT_FILENO) return;
@@ -266,14 +266,14 @@ static void note_answer(int descriptor, const struct iovec *pieces, int count) {
         length += size < room ? size : room;
     }
     pthread_mutex_lock(&turn);
-    note(bytes, length, "", 0, "answer %zu\n", length);
+    note(bytes, length, "", 0, "output %zu\n", length);
     pthread_mutex_unlock(&turn);
 }
 
 ssize_t write(int descriptor, const void *bytes, size_t count) {
     struct node node;
     struct iovec piece = {(void *)bytes, count};
-    note_answer(descriptor, &piece, 1);
+    note_output(descriptor, &piece, 1);
     if (!is_noted(descriptor, &node)) return syscall(SYS_write, descriptor, bytes, count);
     pthread_mutex_lock(&turn);
     ssize_t result = syscall(SYS_write, descriptor, bytes, count);
@@ -288,7 +288,7 @@ ssize_t write(int descriptor, const void *bytes, size_t count) {
 
 ssize_t writev(int descriptor, const struct iovec *pieces, int count) {
     struct node node;
-    note_answer(descriptor, pieces, count);
+    note_output(descriptor, pieces, count);
     // A part of it is as good to its caller as the whole.
     if (is_noted(descriptor, &node) && count > 0) return write(descriptor, pieces[0].iov_base, pieces[0].iov_len);
     return syscall(SYS_writev, descriptor, pieces, count);
@@ -296,12 +296,12 @@ ssize_t writev(int descriptor, const struct iovec *pieces, int count) {
 
 ssize_t send(int descriptor, const void *bytes, size_t count, int flags) {
     struct iovec piece = {(void *)bytes, count};
-    note_answer(descriptor, &piece, 1);
+    note_output(descriptor, &piece, 1);
     return syscall(SYS_sendto, descriptor, bytes, count, flags, NULL, 0);
 }
 
 ssize_t sendmsg(int descriptor, const struct msghdr *message, int flags) {
-    note_answer(descriptor, message->msg_iov, message->msg_iovlen);
+    note_output(descriptor, message->msg_iov, message->msg_iovlen);
     return syscall(SYS_sendmsg, descriptor, message, flags);
 }
 

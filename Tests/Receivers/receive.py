@@ -1,8 +1,8 @@
 """Answers what the package `multipart`, at its strictest, makes of a posted form.
 
-The answer is `{"fields": [{"name", "value"}], "files": [{"name", "filename", "contentType", "size", "sha256"}]}`, both
-in the order in which they came, or 400 with the parser's reason. A body needs a Content-Length: this little server
-knows no other framing.
+The response is `{"fields": [{"name", "value"}], "files": [{"name", "filename", "contentType", "size", "sha256"}]}`,
+both in the order in which they came, or 400 with the parser's reason. A body needs a Content-Length: this little
+server knows no other framing.
 """
 
 import hashlib
@@ -21,16 +21,16 @@ class ThreadingServer(ThreadingMixIn, WSGIServer):
 def receive(environ, start_response):
     media_type, options = parse_options_header(environ.get("CONTENT_TYPE", ""))
     if environ["REQUEST_METHOD"] == "GET" or media_type != "multipart/form-data":
-        return answer(start_response, "415 Unsupported Media Type", {"error": "not a form"})
+        return respond(start_response, "415 Unsupported Media Type", {"error": "not a form"})
     if not environ.get("CONTENT_LENGTH"):
-        return answer(start_response, "411 Length Required", {"error": "no Content-Length"})
+        return respond(start_response, "411 Length Required", {"error": "no Content-Length"})
     parser = MultipartParser(
         environ["wsgi.input"], options.get("boundary", ""), int(environ["CONTENT_LENGTH"]), strict=True)
     try:
         parts = parser.parts()
     except MultipartError as error:
-        return answer(start_response, "400 Bad Request", {"error": str(error)})
-    return answer(start_response, "200 OK", {
+        return respond(start_response, "400 Bad Request", {"error": str(error)})
+    return respond(start_response, "200 OK", {
         "fields": [{"name": part.name, "value": part.value} for part in parts if part.filename is None],
         "files": [described(part) for part in parts if part.filename is not None],
     })
@@ -46,7 +46,7 @@ def described(part):
     }
 
 
-def answer(start_response, status, value):
+def respond(start_response, status, value):
     start_response(status, [("Content-Type", "application/json")])
     return [json.dumps(value, ensure_ascii=False).encode()]
 

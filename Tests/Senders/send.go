@@ -28,9 +28,9 @@ func main() {
 	go func() {
 		writer.CloseWithError(write(sent, body))
 	}()
-	answer, err := http.Post(os.Args[2], body.FormDataContentType(), reader)
+	response, err := http.Post(os.Args[2], body.FormDataContentType(), reader)
 	check(err)
-	text, err = io.ReadAll(answer.Body)
+	text, err = io.ReadAll(response.Body)
 	check(err)
 	fmt.Println(string(text))
 }

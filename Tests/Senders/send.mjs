@@ -8,5 +8,5 @@ for (const [name, value] of sent.fields) form.append(name, value)
 for (const file of sent.files) {
     form.append(file.name, new Blob([await readFile(file.path)], { type: file.type }), file.filename)
 }
-const answer = await fetch(url, { method: "POST", body: form })
-console.log(await answer.text())
+const response = await fetch(url, { method: "POST", body: form })
+console.log(await response.text())

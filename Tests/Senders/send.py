@@ -34,8 +34,8 @@ async def with_aiohttp():
         data.add_field(name, value)
     for name, (filename, file, kind) in files:
         data.add_field(name, file, filename=filename, content_type=kind)
-    async with aiohttp.ClientSession() as session, session.post(url, data=data) as answer:
-        return await answer.text()
+    async with aiohttp.ClientSession() as session, session.post(url, data=data) as response:
+        return await response.text()
 
 
 if client == "requests":

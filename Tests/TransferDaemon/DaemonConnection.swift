@@ -12,7 +12,7 @@ import Musl
 final class DaemonConnection: Sendable {
     private struct State {
         var number = 0
-        var answers: [Int: CheckedContinuation<DaemonMessage, any Error>] = [:]
+        var responses: [Int: CheckedContinuation<DaemonMessage, any Error>] = [:]
         var isClosed = false
     }
 
@@ -69,20 +69,20 @@ final class DaemonConnection: Sendable {
 
     /// Sends a command and waits for its reply.
     func command(_ command: DaemonCommand) async throws -> DaemonMessage {
-        let answer = try await withCheckedThrowingContinuation { continuation in
+        let response = try await withCheckedThrowingContinuation { continuation in
             var command = command
             let number = state.withLock { state -> Int? in
                 guard !state.isClosed else { return nil }
                 state.number += 1
-                state.answers[state.number] = continuation
+                state.responses[state.number] = continuation
                 return state.number
             }
             guard let number else { return continuation.resume(throwing: DaemonFailure.closed) }
             command.number = number
             write(command)
         }
-        if let error = answer.error { throw DaemonFailure(command.do, error) }
-        return answer
+        if let error = response.error { throw DaemonFailure(command.do, error) }
+        return response
     }
 
     /// Sends a command that has no reply.
@@ -108,11 +108,11 @@ final class DaemonConnection: Sendable {
             rest = lines.popLast().map(Array.init) ?? []
             for line in lines {
                 guard let message = try? decoder.decode(DaemonMessage.self, from: Data(line)) else { return }
-                guard let number = message.answer else {
+                guard let number = message.response else {
                     receive(message)
                     continue
                 }
-                state.withLock { $0.answers.removeValue(forKey: number) }?.resume(returning: message)
+                state.withLock { $0.responses.removeValue(forKey: number) }?.resume(returning: message)
             }
         }
     }
@@ -133,15 +133,15 @@ final class DaemonConnection: Sendable {
     }
 
     private func end() {
-        let answers = writing.withLock { _ in
+        let responses = writing.withLock { _ in
             state.withLock { state in
                 state.isClosed = true
                 _ = Self.closeDescriptor(descriptor)
-                defer { state.answers = [:] }
-                return state.answers
+                defer { state.responses = [:] }
+                return state.responses
             }
         }
-        for (_, continuation) in answers { continuation.resume(throwing: DaemonFailure.closed) }
+        for (_, continuation) in responses { continuation.resume(throwing: DaemonFailure.closed) }
     }
 
     private static func closeDescriptor(_ descriptor: Int32) -> Int32 {

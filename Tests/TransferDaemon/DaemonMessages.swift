@@ -35,10 +35,10 @@ struct DaemonCommand: Encodable {
     }
 }
 
-/// A reply or an event of the daemon.
+/// A response or an event of the daemon.
 struct DaemonMessage: Decodable, Sendable {
-    /// The number of the command that this is the reply to.
-    var answer: Int?
+    /// The number of the command that this is the response to.
+    var response: Int?
     var error: String?
     var event: String?
     var id: String?

@@ -54,10 +54,10 @@ package final class DaemonTransferService: TransferService {
     }
 
     package func transfers() async throws -> [Transfer.ID: Bool] {
-        let answer = try await connection().command(DaemonCommand("transfers"))
-        let (ended, reported) = (Set(answer.ended ?? []), state.withLock { $0.reported })
+        let response = try await connection().command(DaemonCommand("transfers"))
+        let (ended, reported) = (Set(response.ended ?? []), state.withLock { $0.reported })
         var transfers: [Transfer.ID: Bool] = [:]
-        for name in answer.transfers ?? [] where !reported.contains(name) {
+        for name in response.transfers ?? [] where !reported.contains(name) {
             if let id = Transfer.ID(name) { transfers[id] = ended.contains(name) }
         }
         return transfers

@@ -199,10 +199,10 @@ package final class TransferDaemon: Sendable {
     private func command(_ name: String, _ fill: (inout DaemonCommand) -> Void = { _ in }) async throws -> Status {
         var command = DaemonCommand(name)
         fill(&command)
-        let answer = try await connection.command(command)
+        let response = try await connection.command(command)
         return Status(
-            counters: answer.counters ?? [:], isResting: answer.isResting ?? false,
-            isRunning: answer.isRunning ?? false, isConnected: answer.isConnected ?? false,
-            transfers: answer.transfers ?? [], failures: answer.failures ?? [])
+            counters: response.counters ?? [:], isResting: response.isResting ?? false,
+            isRunning: response.isRunning ?? false, isConnected: response.isConnected ?? false,
+            transfers: response.transfers ?? [], failures: response.failures ?? [])
     }
 }

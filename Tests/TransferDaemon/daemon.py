@@ -58,7 +58,7 @@ class Peer:
                     except (OSError, KeyError, ValueError) as error:
                         reply = {"error": f"{type(error).__name__}: {error}"}
                     if "number" in command:
-                        self.write({"answer": command["number"], **(reply or {})})
+                        self.write({"response": command["number"], **(reply or {})})
         except (OSError, ValueError):
             pass  # The connection is closed, perhaps in the middle of a line.
         finally:

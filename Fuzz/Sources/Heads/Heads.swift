@@ -20,17 +20,17 @@ public func heads(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
 }
 
 /// Whether what came is nothing, or begins with a status line (RFC 9112 §4).
-private func check(_ answer: [UInt8]) {
-    if answer.isEmpty { return }
-    let line = answer.prefix { $0 != 13 }
+private func check(_ response: [UInt8]) {
+    if response.isEmpty { return }
+    let line = response.prefix { $0 != 13 }
     let words = line.split(separator: 32, maxSplits: 2, omittingEmptySubsequences: false)
     // The version is the request's, of which any minor one is HTTP/1.
     let isVersion = words[0].count == 8 && words[0].starts(with: "HTTP/1.".utf8)
     let isStatus =
         words.count == 3 && words[1].count == 3 && (49...53).contains(words[1].first ?? 0)
         && words[1].allSatisfy { (48...57).contains($0) }
-    guard isVersion, isStatus, answer.dropFirst(line.count).starts(with: "\r\n".utf8) else {
-        finding("no status line: \(text(answer))")
+    guard isVersion, isStatus, response.dropFirst(line.count).starts(with: "\r\n".utf8) else {
+        finding("no status line: \(text(response))")
     }
 }
 
@@ -78,8 +78,8 @@ private let guardTime = Duration.seconds(2)
 /// after ten seconds.
 private let maximumSeconds = 8.0
 
-/// As much of an answer as is read.
-private let maximumAnswerBytes = 1 << 20
+/// As much of a response as is read.
+private let maximumResponseBytes = 1 << 20
 
 /// Sends bytes and says that these were all, and reads what comes until the receiver closes.
 private func exchange(_ bytes: [UInt8], with what: String) -> [UInt8] {
@@ -94,19 +94,19 @@ private func exchange(_ bytes: [UInt8], with what: String) -> [UInt8] {
         sent += count
     }
     shutdown(socket, Int32(SHUT_WR))
-    var answer: [UInt8] = []
+    var response: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 64 << 10)
-    while answer.count < maximumAnswerBytes {
+    while response.count < maximumResponseBytes {
         let left = end.timeIntervalSinceNow
         var entry = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
         guard left > 0, poll(&entry, 1, Int32(left * 1000) + 1) > 0 else {
-            finding("the receiver holds \(what) open after \(maximumSeconds) s; it answered \(text(answer))")
+            finding("the receiver holds \(what) open after \(maximumSeconds) s; it answered \(text(response))")
         }
         let count = recv(socket, &buffer, buffer.count, 0)
-        guard count > 0 else { return answer }
-        answer += buffer[..<count]
+        guard count > 0 else { return response }
+        response += buffer[..<count]
     }
-    return answer
+    return response
 }
 
 private func connected() -> Int32 {

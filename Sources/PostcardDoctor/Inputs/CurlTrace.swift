@@ -38,7 +38,7 @@ struct CurlTrace: Sendable {
     private enum Choice {
         case searching
         /// The head of a request that may have no body, and whether data or a response followed it.
-        case head([UInt8], isAnswered: Bool)
+        case head([UInt8], hasResponse: Bool)
         case body
         case done
     }
@@ -152,13 +152,13 @@ struct CurlTrace: Sendable {
         switch title.kind {
         case .sentHeader(let size):
             // curl writes a long head in several pieces. A response or data between two heads separates two requests.
-            if case .head(_, isAnswered: false) = choice {} else { beginRequest(into: &output) }
+            if case .head(_, hasResponse: false) = choice {} else { beginRequest(into: &output) }
             block = .header(Filling(size: size))
         case .sentData(let size):
             if case .head(let head, _) = choice { take(head, into: &output) }
             block = .data(Filling(size: size))
         case .received:
-            if case .head(let head, _) = choice { choice = .head(head, isAnswered: true) }
+            if case .head(let head, _) = choice { choice = .head(head, hasResponse: true) }
         case .other:
             break
         }
@@ -171,7 +171,7 @@ struct CurlTrace: Sendable {
         case .body, .done:
             choice = .done
         case .searching, .head:
-            choice = entry == nil || entry == requestCount ? .head([], isAnswered: false) : .searching
+            choice = entry == nil || entry == requestCount ? .head([], hasResponse: false) : .searching
         }
     }
 
@@ -185,10 +185,10 @@ struct CurlTrace: Sendable {
         switch choice {
         case .searching, .done: break
         case .body: output += bytes
-        case .head(var head, let isAnswered):
+        case .head(var head, let hasResponse):
             choice = .searching
             head += bytes.prefix(Self.maximumHeadBytes - head.count)
-            choice = .head(head, isAnswered: isAnswered)
+            choice = .head(head, hasResponse: hasResponse)
         }
     }
 }

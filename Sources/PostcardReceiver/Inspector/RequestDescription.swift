@@ -197,28 +197,28 @@ struct RequestSummary: Encodable, Sendable {
 /// | `GET /requests/ID` | the entry with header fields, parts, problems, the recorded bytes and a line for curl |
 struct RequestReading: Sendable {
     let inspector: RequestInspector
-    let budget: AnswerBudget
+    let budget: ResponseBudget
 
     private struct Listing: Encodable {
         let requests: [RequestSummary]
     }
 
     func list() throws -> Response {
-        try answer(Listing(requests: inspector.requests.map(RequestSummary.init)))
+        try respond(with: Listing(requests: inspector.requests.map(RequestSummary.init)))
     }
 
     func request(id: String?) throws -> Response {
         guard let request = id.flatMap({ Int($0) }).flatMap(inspector.request) else {
             throw UploadProblem.requestNotFound
         }
-        return try answer(RequestDescription(request))
+        return try respond(with: RequestDescription(request))
     }
 
-    private func answer(_ value: some Encodable) throws -> Response {
+    private func respond(with value: some Encodable) throws -> Response {
         Response(
             status: .ok,
             headers: [.contentType: "application/json", .cacheControl: "no-store", .xContentTypeOptions: "nosniff"],
-            body: try budget.body(of: ByteBuffer(bytes: try JSONEncoder.forAnswers.encode(value))))
+            body: try budget.body(of: ByteBuffer(bytes: try JSONEncoder.forResponses.encode(value))))
     }
 }
 

@@ -91,8 +91,8 @@ enum LiveEvent {
         // The JSON has no line breaks, which would end the message.
         switch self {
         case .uploaded(let record): return Self.message("uploaded", record.json())
-        case .deleted(let id): return Self.message("deleted", try? JSONEncoder.forAnswers.encode(["id": id.text]))
-        case .request(let summary): return Self.message("request", try? JSONEncoder.forAnswers.encode(summary))
+        case .deleted(let id): return Self.message("deleted", try? JSONEncoder.forResponses.encode(["id": id.text]))
+        case .request(let summary): return Self.message("request", try? JSONEncoder.forResponses.encode(summary))
         }
     }
 

@@ -134,7 +134,7 @@ public struct Receiver: Sendable {
             middleware: AccessMiddleware(tokens: tokens, origins: origins, uploadPath: uploads.path, meter: meter))
         // All routes together, because forms may be posted to one of the receiver's own paths.
         var routes = Routes<BasicRequestContext>()
-        let budget = AnswerBudget(bytes: uploads.maximumAnswerBytes, clientShare: uploads.clientShare)
+        let budget = ResponseBudget(bytes: uploads.maximumAnswerBytes, clientShare: uploads.clientShare)
         routes.addUploads(to: store, options: uploads, meter: meter, budget: budget)
         addPages(to: &routes, live: live, inspector: inspector, budget: budget)
         addStatus(of: store, meter, to: &routes)
@@ -176,7 +176,7 @@ public struct Receiver: Sendable {
 
     private func addPages(
         to routes: inout Routes<BasicRequestContext>, live: LiveEvents, inspector: RequestInspector?,
-        budget: AnswerBudget
+        budget: ResponseBudget
     ) {
         let canRead = uploads.access.contains(.reading)
         let page = WebPage(
@@ -248,7 +248,7 @@ struct ReceiverStatus: Encodable {
         get throws {
             Response(
                 status: .ok, headers: [.contentType: "application/json", .cacheControl: "no-store"],
-                body: ResponseBody(byteBuffer: ByteBuffer(bytes: try JSONEncoder.forAnswers.encode(self))))
+                body: ResponseBody(byteBuffer: ByteBuffer(bytes: try JSONEncoder.forResponses.encode(self))))
         }
     }
 }

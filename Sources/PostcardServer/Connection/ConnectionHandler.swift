@@ -27,7 +27,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private var silenceCheck: Scheduled<Void>?
     /// The ends of responses that are not in the socket yet.
     private var unsentEnds = 0
-    private var progress: AnswerProgress
+    private var progress: ResponseProgress
     /// Succeed once all parts of responses are in the socket.
     private var flushPromises: [EventLoopPromise<Void>] = []
     private let wire = WireBytes()
@@ -41,7 +41,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     init(options: ConnectionOptions, onEarlyRefusal: @escaping EarlyRefusal.Observer) {
         self.options = options
         self.onEarlyRefusal = onEarlyRefusal
-        progress = AnswerProgress(options: options)
+        progress = ResponseProgress(options: options)
         state = ConnectionState(maximumDrainBytes: options.maximumDrainBytes)
         rate = TransferRate(
             minimumBytesPerSecond: options.minimumBytesPerSecond, gracePeriod: options.gracePeriod)
@@ -106,7 +106,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        if state.silence != .afterLastAnswer { quietSince = .now }
+        if state.silence != .afterLastResponse { quietSince = .now }
         let action =
             switch unwrapInboundIn(data) {
             case .head(let head): headRead(head)
@@ -212,7 +212,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     private func writeHead(_ head: HTTPResponse, context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
         var head = head
-        switch state.answerBegins(isLast: Self.asksForClose(head.headerFields)) {
+        switch state.responseBegins(isLast: Self.asksForClose(head.headerFields)) {
         case .drop:
             promise?.succeed()
         case .write:
@@ -240,7 +240,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {
-        guard event is AnswerFlush else {
+        guard event is ResponseFlush else {
             context.triggerUserOutboundEvent(event, promise: promise)
             return
         }
@@ -249,7 +249,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     private func writeEnd(_ data: NIOAny, context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
-        let action = state.answerEnds()
+        let action = state.responseEnds()
         guard action != .drop else {
             promise?.succeed()
             return
@@ -295,7 +295,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
             case .ignore: break
             }
             promise?.succeed()
-        case .all where state.silence == .afterLastAnswer || unsentEnds > 0:
+        case .all where state.silence == .afterLastResponse || unsentEnds > 0:
             // The response is still in flight.
             closePromises.append(promise ?? context.eventLoop.makePromise())
             checkSilence(context: context, after: options.drainTimeout)
@@ -358,11 +358,12 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         switch state.silence {
         case .inBody where pausedSince == nil:
             checkSending(quiet: quiet, context: context)
-        case .betweenRequests where quiet >= options.idleTimeout, .afterLastAnswer where quiet >= options.drainTimeout:
+        case .betweenRequests where quiet >= options.idleTimeout,
+            .afterLastResponse where quiet >= options.drainTimeout:
             closeNow(context: context)
         case .betweenRequests:
             checkSilence(context: context, after: options.idleTimeout - quiet)
-        case .afterLastAnswer:
+        case .afterLastResponse:
             checkSilence(context: context, after: options.drainTimeout - quiet)
         case .inBody, .expected:
             if closePromises.isEmpty {

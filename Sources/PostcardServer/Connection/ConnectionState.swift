@@ -7,7 +7,7 @@ struct ConnectionState {
         /// Requests are read and responses are written.
         case serving(Exchange)
         /// The last response of the connection is being written. Bytes received now are dropped.
-        case lastAnswer(drainableBytes: Int64)
+        case lastResponse(drainableBytes: Int64)
         /// Everything is written and the output is closed. Bytes received now are read and dropped: closing a socket
         /// with unread bytes resets it, and the client would lose the response (RFC 9112 §9.6).
         case lingering(drainableBytes: Int64)
@@ -16,7 +16,7 @@ struct ConnectionState {
 
     private struct Exchange {
         /// Requests whose head was received and whose response is not complete.
-        var unanswered = 0
+        var awaitingResponse = 0
         var input = Input.betweenRequests
         /// Whether the last request asked to close the connection after its response (RFC 9112 §9.6).
         var isFinal = false
@@ -46,7 +46,7 @@ struct ConnectionState {
     /// - Parameter isFinal: Whether the request asks to close the connection.
     mutating func headRead(isFinal: Bool = false) -> ReadAction {
         guard case .serving(var exchange) = phase, exchange.input != .malformed else { return .drop }
-        exchange.unanswered += 1
+        exchange.awaitingResponse += 1
         exchange.input = .inBody
         exchange.isFinal = isFinal
         phase = .serving(exchange)
@@ -56,8 +56,8 @@ struct ConnectionState {
     mutating func bodyRead(_ count: Int) -> ReadAction {
         switch phase {
         case .serving(let exchange): return exchange.input == .malformed ? .drop : .pass
-        case .lastAnswer(let drainable):
-            phase = .lastAnswer(drainableBytes: drainable - Int64(count))
+        case .lastResponse(let drainable):
+            phase = .lastResponse(drainableBytes: drainable - Int64(count))
             return .drop
         case .lingering(let drainable):
             phase = .lingering(drainableBytes: drainable - Int64(count))
@@ -86,7 +86,7 @@ struct ConnectionState {
         switch phase {
         case .serving(let exchange): exchange.input == .malformed
         case .closed: false
-        case .lastAnswer, .lingering: true
+        case .lastResponse, .lingering: true
         }
     }
 
@@ -109,7 +109,7 @@ struct ConnectionState {
         return exchange.input == .interrupted ? .passAsInterruption : .pass
     }
 
-    enum AnswerAction: Equatable {
+    enum ResponseAction: Equatable {
         case write
         /// The response is the last of the connection, and says so.
         case writeAsLast
@@ -121,17 +121,17 @@ struct ConnectionState {
     /// A response begins, other than an informational one.
     ///
     /// - Parameter isLast: Whether its head says that the connection ends.
-    mutating func answerBegins(isLast: Bool) -> AnswerAction {
+    mutating func responseBegins(isLast: Bool) -> ResponseAction {
         guard case .serving(let exchange) = phase else { return .drop }
-        if exchange.unanswered == 0 {
-            phase = .lastAnswer(drainableBytes: maximumDrainBytes)
+        if exchange.awaitingResponse == 0 {
+            phase = .lastResponse(drainableBytes: maximumDrainBytes)
             return exchange.input == .malformed ? .writeMalformedRequest : .writeAsLast
         }
         // A response to an incomplete request: the next bytes of the connection are the rest of a body that is not
         // needed.
         let isEarly = exchange.input == .inBody || exchange.input == .interrupted
-        guard isLast || (exchange.unanswered == 1 && (isEarly || exchange.isFinal)) else { return .write }
-        phase = .lastAnswer(drainableBytes: maximumDrainBytes)
+        guard isLast || (exchange.awaitingResponse == 1 && (isEarly || exchange.isFinal)) else { return .write }
+        phase = .lastResponse(drainableBytes: maximumDrainBytes)
         return .writeAsLast
     }
 
@@ -144,13 +144,13 @@ struct ConnectionState {
         case drop
     }
 
-    mutating func answerEnds() -> EndAction {
+    mutating func responseEnds() -> EndAction {
         switch phase {
         case .serving(var exchange):
-            exchange.unanswered -= 1
+            exchange.awaitingResponse -= 1
             phase = .serving(exchange)
             return .write
-        case .lastAnswer(let drainable):
+        case .lastResponse(let drainable):
             phase = .lingering(drainableBytes: drainable)
             return isInputOpen ? .writeAndLinger : .writeAndClose
         case .lingering, .closed:
@@ -161,7 +161,7 @@ struct ConnectionState {
     /// Whether the parts of a response's body are written.
     var isWriting: Bool {
         switch phase {
-        case .serving, .lastAnswer: true
+        case .serving, .lastResponse: true
         case .lingering, .closed: false
         }
     }
@@ -173,7 +173,7 @@ struct ConnectionState {
         switch phase {
         case .serving:
             phase = .lingering(drainableBytes: maximumDrainBytes)
-        case .lastAnswer(let drainable):
+        case .lastResponse(let drainable):
             phase = .lingering(drainableBytes: drainable)
         case .lingering, .closed:
             return .ignore
@@ -193,15 +193,15 @@ struct ConnectionState {
         case inBody
         case betweenRequests
         /// The client has received its last response.
-        case afterLastAnswer
+        case afterLastResponse
     }
 
     var silence: Silence {
         switch phase {
         case .serving(let exchange):
-            exchange.input == .inBody ? .inBody : exchange.unanswered > 0 ? .expected : .betweenRequests
-        case .lastAnswer, .closed: .expected
-        case .lingering: .afterLastAnswer
+            exchange.input == .inBody ? .inBody : exchange.awaitingResponse > 0 ? .expected : .betweenRequests
+        case .lastResponse, .closed: .expected
+        case .lingering: .afterLastResponse
         }
     }
 }

@@ -17,7 +17,7 @@ final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     /// The requests without a response yet, in order.
-    private var unanswered = CircularBuffer<Asked>()
+    private var awaitingResponse = CircularBuffer<Asked>()
     /// The request whose response is being written.
     private var current = Asked()
     /// What the decoder does after the request that is being read.
@@ -51,7 +51,7 @@ final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
         }
         var head = head
         let isOld = Self.isOld(head)
-        unanswered.append(Asked(isHead: head.method == .HEAD, isOld: isOld))
+        awaitingResponse.append(Asked(isHead: head.method == .HEAD, isOld: isOld))
         if isOld {
             // HTTP/1.0 clients know neither 100 Continue nor persistent connections (RFC 9110 §10.1.1, RFC 9112 §9.3).
             head.headers.remove(name: "Expect")
@@ -64,9 +64,13 @@ final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         switch unwrapOutboundIn(data) {
         case .head(let head) where (100..<200).contains(head.status.code):
-            if unanswered.first?.isOld == true { promise?.succeed() } else { context.write(data, promise: promise) }
+            if awaitingResponse.first?.isOld == true {
+                promise?.succeed()
+            } else {
+                context.write(data, promise: promise)
+            }
         case .head(var head):
-            current = unanswered.popFirst() ?? Asked()
+            current = awaitingResponse.popFirst() ?? Asked()
             // For this version, the encoder sends no chunks.
             if current.isOld { head.version = .http1_0 }
             context.write(wrapOutboundOut(.head(head)), promise: promise)

@@ -58,7 +58,7 @@ struct TransferRate {
 }
 
 /// Tracks whether a client reads its responses: the parts that are not in the socket yet, and since when nothing moved.
-struct AnswerProgress {
+struct ResponseProgress {
     private let options: ConnectionOptions
     /// The parts of responses that are not in the socket yet.
     private(set) var unsentParts = 0
@@ -106,8 +106,8 @@ struct AnswerProgress {
             unacknowledgedSince = now
         }
         let allowed = isClosing ? min(options.idleTimeout, options.drainTimeout) : pause
-        let stall = AnswerStall(
-            answer: stalledSince.duration(to: now), connection: unacknowledgedSince.duration(to: now),
+        let stall = ResponseStall(
+            response: stalledSince.duration(to: now), connection: unacknowledgedSince.duration(to: now),
             isStream: isStream)
         let rest = stall.rest(of: allowed)
         // Often enough to know when the client last read something.
@@ -116,9 +116,9 @@ struct AnswerProgress {
 }
 
 /// How long a client has paused in reading a response that is not fully in the socket yet.
-struct AnswerStall {
+struct ResponseStall {
     /// How long no part of the response has got into the socket.
-    let answer: Duration
+    let response: Duration
     /// How long the client has acknowledged no byte of the connection.
     let connection: Duration
     /// Whether the response is one stream of HTTP/2, so that the acknowledged bytes may belong to other streams.
@@ -136,8 +136,8 @@ struct AnswerStall {
     ///
     /// - Parameter pause: How long a client with a single response on its connection may read nothing.
     func rest(of pause: Duration) -> Duration {
-        let rest = pause - min(answer, connection)
-        return isStream ? min(rest, pause * 2 - answer) : rest
+        let rest = pause - min(response, connection)
+        return isStream ? min(rest, pause * 2 - response) : rest
     }
 }
 

@@ -3,7 +3,7 @@ import NIOCore
 import NIOHTTPTypes
 
 /// An event whose promise succeeds once all parts of the response are in the socket.
-struct AnswerFlush: Sendable {}
+struct ResponseFlush: Sendable {}
 
 /// The connection of the current request, and what is kept until the request ends.
 package struct UploadConnection: Sendable {
@@ -24,7 +24,7 @@ package struct UploadConnection: Sendable {
     /// the connection is closed.
     func flushed() async throws {
         do {
-            try await channel.triggerUserOutboundEvent(AnswerFlush())
+            try await channel.triggerUserOutboundEvent(ResponseFlush())
         } catch ChannelError.operationUnsupported {
             // Other servers have their own way of waiting.
         }

@@ -126,7 +126,7 @@ public final class LocalUpload: PendingUpload {
                 return CommittedUpload(try await makeRecord(fields, under: key))
             case .taken(let id):
                 if let first = try await store.record(id) {
-                    return CommittedUpload(try await answer(with: first, for: fields), isRepetition: true)
+                    return CommittedUpload(try await repetition(of: first, with: fields), isRepetition: true)
                 }
                 // It is being deleted.
                 store.keys.forget(id, under: key.digest)
@@ -162,7 +162,7 @@ public final class LocalUpload: PendingUpload {
     }
 
     /// Returns the record that the key already has, if this upload is the same.
-    private func answer(with first: UploadRecord, for fields: [UploadRecord.Field]) async throws -> UploadRecord {
+    private func repetition(of first: UploadRecord, with fields: [UploadRecord.Field]) async throws -> UploadRecord {
         let rest = takeSteps()
         let repeated = try await onFileThread { [folder, files] in
             try folder.use { folder in

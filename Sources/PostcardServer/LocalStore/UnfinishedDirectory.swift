@@ -65,9 +65,9 @@ struct UnfinishedDirectory: Sendable {
 
     private func loadWhole() throws -> (facts: Facts, progress: UnfinishedUploadProgress) {
         var facts = try read(Facts.self, from: factsPath)
-        if let answer = try? read(FinalResponse.self, from: responsePath) {
+        if let response = try? read(FinalResponse.self, from: responsePath) {
             try? FileManager.default.removeItem(atPath: body.string)
-            return (facts, .finished(length: answer.length, record: answer.record))
+            return (facts, .finished(length: response.length, record: response.record))
         }
         guard let file = try LocalFile(body) else { throw Errno.noSuchFileOrDirectory }
         var size = file.size

@@ -57,7 +57,7 @@ extension UploadProblem: HTTPResponseError {
 
     var body: ByteBuffer {
         // Strings and integers always encode. A response without a body is better than none.
-        var body = ByteBuffer(bytes: (try? JSONEncoder.forAnswers.encode(self)) ?? Data())
+        var body = ByteBuffer(bytes: (try? JSONEncoder.forResponses.encode(self)) ?? Data())
         body.writeString("\n")
         return body
     }
@@ -73,7 +73,7 @@ extension UploadProblem: HTTPResponseError {
 
 extension JSONEncoder {
     /// Encodes responses: without line breaks, keys sorted, times in ISO 8601.
-    package static var forAnswers: JSONEncoder {
+    package static var forResponses: JSONEncoder {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         encoder.dateEncodingStrategy = .iso8601

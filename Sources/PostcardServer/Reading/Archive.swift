@@ -5,7 +5,7 @@ import Logging
 /// Responds to requests for stored uploads.
 struct Archive<Store: UploadStore>: Sendable {
     let store: Store
-    let budget: AnswerBudget
+    let budget: ResponseBudget
 
     /// How many records a listing has by default, and at most.
     private static var usualLimit: Int { 50 }

@@ -6,7 +6,7 @@ import PostcardForm
 struct FileResponse {
     let file: UploadRecord.File
     let content: any StoredFile
-    let budget: AnswerBudget
+    let budget: ResponseBudget
 
     func response(to request: Request) -> Response {
         if let known = request.headers[.ifNoneMatch], Self.matches(known, etag) {

@@ -15,10 +15,10 @@ struct Reception<Store: UploadStore>: Sendable {
     let options: UploadOptions
     let meter: UploadMeter
     /// Limits the memory for responses.
-    let budget: AnswerBudget
+    let budget: ResponseBudget
     private let held: HeldBytes
 
-    init(store: Store, options: UploadOptions, meter: UploadMeter, budget: AnswerBudget) {
+    init(store: Store, options: UploadOptions, meter: UploadMeter, budget: ResponseBudget) {
         self.store = store
         self.options = options
         self.meter = meter

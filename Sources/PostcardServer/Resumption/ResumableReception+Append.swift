@@ -41,7 +41,7 @@ extension ResumableReception {
         response.headers.setUploadCompleteness(false, in: append.version)
         if isWhole { response.headers[.location] = location(of: upload) }
         response.headers.setUploadLimits(limits(of: upload), in: append.version)
-        return .answer(response)
+        return .response(response)
     }
 
     /// Appends the bytes as far as they arrive.
@@ -139,7 +139,7 @@ extension ResumableReception {
             }
             let response = await reception.response(showing: record, logger: logger)
             await store(FinalResponse(response, showing: record.id, length: length), of: upload, logger)
-            return .answer(describe(response, length, version))
+            return .response(describe(response, length, version))
         } catch let problem as UploadProblem {
             // Another kind of refusal is not final: the same bytes may be accepted the next time.
             guard problem.status.kind == .clientError else { return .refusedForm(problem) }

@@ -18,7 +18,7 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
 
     /// What became of a request.
     enum Outcome {
-        case answer(Response)
+        case response(Response)
         /// The form was read and refused, and the refusal counted.
         case refusedForm(UploadProblem)
     }
@@ -59,7 +59,7 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
         guard let append = try await counting(logger, { try AppendRequest(creatingBy: request) }),
             let upload = try await naming(append.version, logger, { try await create(append, by: request) })
         else { return nil }
-        return try await answering(append.version, logger) {
+        return try await responding(append.version, logger) {
             try await upload.lock.withLock(on: UploadConnection.current?.channel) { holder in
                 try await announce(upload, append.version)
                 return try await receive(append, request, into: upload, holder, isWhole: true, logger)
@@ -117,7 +117,7 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
     /// Responds to PATCH.
     func append(_ request: Request, id: String?, logger: Logger) async throws -> Response {
         let append = try await counting(logger) { try AppendRequest(appendingBy: request) }
-        return try await answering(append.version, logger) {
+        return try await responding(append.version, logger) {
             let upload = try await find(id)
             return try await upload.lock.withLock(on: UploadConnection.current?.channel) { holder in
                 switch try await upload.durableProgress() {
@@ -134,7 +134,7 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
                     return try await receive(append, request, into: upload, holder, isWhole: false, logger)
                 case .finished(let length, _):
                     try check(append, length, isComplete: true)
-                    return .answer(try await answerAgain(append, request, upload, logger))
+                    return .response(try await repeatResponse(append, request, upload, logger))
                 }
             }
         }
@@ -148,7 +148,7 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
     }
 
     /// Repeats the final response for a client that missed it, and asks for it by completing the upload again.
-    private func answerAgain(
+    private func repeatResponse(
         _ append: AppendRequest, _ request: Request, _ upload: Uploads.Unfinished, _ logger: Logger
     ) async throws -> Response {
         let completed = UploadProblem.completedUpload(in: append.version).adding { fields in
@@ -166,11 +166,13 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
     /// that have arrived.
     func progress(_ request: Request, id: String?, logger: Logger) async throws -> Response {
         let version = try await counting(logger) { try Self.version(of: request) }
-        return try await answering(version, logger) {
+        return try await responding(version, logger) {
             let upload = try await find(id)
             // A form may be screened for a long time, and is not waited for.
-            if upload.lock.isFinishing, let answer = try? await describe(upload, version) { return .answer(answer) }
-            return try await upload.lock.withLock { .answer(try await describe(upload, version)) }
+            if upload.lock.isFinishing, let response = try? await describe(upload, version) {
+                return .response(response)
+            }
+            return try await upload.lock.withLock { .response(try await describe(upload, version)) }
         }
     }
 
@@ -196,12 +198,12 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
     /// Responds to DELETE: discards the upload. The record of a complete one stays.
     func cancel(_ request: Request, id: String?, logger: Logger) async throws -> Response {
         let version = try await counting(logger) { try Self.version(of: request) }
-        return try await answering(version, logger) {
+        return try await responding(version, logger) {
             let upload = try await find(id)
             return try await upload.lock.withLock {
                 guard upload.progress != .gone else { throw UploadProblem.unfinishedUploadNotFound }
                 try await upload.discard()
-                return .answer(Response(status: .noContent))
+                return .response(Response(status: .noContent))
             }
         }
     }
@@ -235,11 +237,11 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
             lifetimeSeconds: Int64(max(lifetime, 0).rounded(.up)))
     }
 
-    private func answering(
+    private func responding(
         _ version: ResumptionVersion, _ logger: Logger, _ body: () async throws -> Outcome
     ) async throws -> Response {
         switch try await naming(version, logger, body) {
-        case .answer(var response):
+        case .response(var response):
             response.headers.setResumptionVersion(version)
             return response
         case .refusedForm(let problem):

@@ -51,9 +51,9 @@ extension Routes {
     ///   - budget: The memory for responses. Defaults to one for these routes alone.
     package mutating func addUploads(
         to store: some UploadStore, options: UploadOptions, meter: UploadMeter = UploadMeter(),
-        budget: AnswerBudget? = nil
+        budget: ResponseBudget? = nil
     ) {
-        let budget = budget ?? AnswerBudget(bytes: options.maximumAnswerBytes, clientShare: options.clientShare)
+        let budget = budget ?? ResponseBudget(bytes: options.maximumAnswerBytes, clientShare: options.clientShare)
         let reception = Reception(store: store, options: options, meter: meter, budget: budget)
         if let resumption = options.resumption, let uploads = store as? any ResumableUploadStore {
             addForms(resumedIn: uploads, reception, resumption)

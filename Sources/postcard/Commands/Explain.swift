@@ -123,7 +123,7 @@ struct Explain: AsyncParsableCommand {
                         failure = ExplainedInput.notKept(error)
                     }
                 }
-            } answer: { taken in
+            } respond: { taken in
                 let report = ExplanationReport(
                     explanation: judged(taken.explanation), format: .request, remarks: [])
                 return report.screen(columns: 80, style: TextStyle(isColored: false)).joined(separator: "\n") + "\n"

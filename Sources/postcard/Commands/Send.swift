@@ -42,10 +42,11 @@ struct Send: AsyncParsableCommand {
     var timeout = 60.0
 
     @Option(
+        name: .customLong("answer-timeout"),
         help: ArgumentHelp(
             "How long the whole response may take, from the end of the form to the end of the response.",
             discussion: "Defaults to five times --timeout.", valueName: "seconds"))
-    var answerTimeout: Double?
+    var responseTimeout: Double?
 
     @Option(help: "How many more attempts after a temporary failure.")
     var retries = 0
@@ -73,8 +74,10 @@ struct Send: AsyncParsableCommand {
                 + "returns."))
     var verify = false
 
-    @Flag(help: "Accept a 2xx response that arrives before the whole form was sent.")
-    var acceptEarlyAnswer = false
+    @Flag(
+        name: .customLong("accept-early-answer"),
+        help: "Accept a 2xx response that arrives before the whole form was sent.")
+    var acceptsEarlyResponse = false
 
     @Option(help: "Which HTTP client carries the request.")
     var transport = Transport.asyncHTTP
@@ -86,7 +89,7 @@ struct Send: AsyncParsableCommand {
     var json = false
 
     func validate() throws {
-        for timeout in [timeout, answerTimeout].compactMap(\.self)
+        for timeout in [timeout, responseTimeout].compactMap(\.self)
         where !(0.001...31_536_000).contains(timeout) {
             throw ValidationError("The timeout must be from a thousandth of a second to a year.")
         }
@@ -140,8 +143,8 @@ struct Send: AsyncParsableCommand {
         var client = UploadClient(
             transport: transport.transport(), retry: RetryPolicy(maximumAttempts: retries + 1),
             timeouts: UploadTimeouts(idle: .seconds(timeout)))
-        if let answerTimeout { client.timeouts.response = .seconds(answerTimeout) }
-        client.responses.acceptsEarly = acceptEarlyAnswer
+        if let responseTimeout { client.timeouts.response = .seconds(responseTimeout) }
+        client.responses.acceptsEarly = acceptsEarlyResponse
         client.network.rateLimit = limitRate.map { RateLimit(bytesPerSecond: Int(clamping: $0.bytes)) }
         client.resumption = resumable ? ResumptionPolicy(minimumBytes: 0) : nil
         client.responses.verification = verify ? .record : nil

@@ -22,10 +22,10 @@ struct RequestListener {
     /// - Parameters:
     ///   - isListening: Called with the address.
     ///   - keep: Called with the bytes as they are received.
-    ///   - answer: Returns the text of the response.
+    ///   - respond: Returns the text of the response.
     func takeRequest(
         isListening: (String) -> Void, keep: @escaping @Sendable (RawSpan) -> Void,
-        answer: @escaping @Sendable (Taken) -> String
+        respond: @escaping @Sendable (Taken) -> String
     ) async throws -> Taken {
         let group = MultiThreadedEventLoopGroup.singleton
         let taken = group.any().makePromise(of: Taken.self)
@@ -37,7 +37,7 @@ struct RequestListener {
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandlers([
                         IdleStateHandler(readTimeout: TimeAmount(silence)),
-                        RequestCollector(taken: taken, keep: keep, answer: answer),
+                        RequestCollector(taken: taken, keep: keep, respond: respond),
                     ])
                 }
             }
@@ -66,7 +66,7 @@ private final class RequestCollector: ChannelInboundHandler {
 
     private let taken: EventLoopPromise<RequestListener.Taken>
     private let keep: @Sendable (RawSpan) -> Void
-    private let answer: @Sendable (RequestListener.Taken) -> String
+    private let respond: @Sendable (RequestListener.Taken) -> String
     private var state = State.silent
 
     private enum State {
@@ -82,11 +82,11 @@ private final class RequestCollector: ChannelInboundHandler {
 
     init(
         taken: EventLoopPromise<RequestListener.Taken>, keep: @escaping @Sendable (RawSpan) -> Void,
-        answer: @escaping @Sendable (RequestListener.Taken) -> String
+        respond: @escaping @Sendable (RequestListener.Taken) -> String
     ) {
         self.taken = taken
         self.keep = keep
-        self.answer = answer
+        self.respond = respond
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -159,7 +159,7 @@ private final class RequestCollector: ChannelInboundHandler {
         var ended = examination
         guard let explanation = try? ended.finish() else { return context.close(promise: nil) }
         let result = RequestListener.Taken(examination: ended, explanation: explanation)
-        let text = answer(result)
+        let text = respond(result)
         let response = """
             HTTP/1.1 200 OK\r
             Content-Type: text/plain; charset=utf-8\r

@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test(arguments: Carrier.allCases)
-    func `endpoints are sent each to its own place, and read each its own answer`(carrier: Carrier) async throws {
+    func `endpoints are sent each to its own place, and read each its own response`(carrier: Carrier) async throws {
         try await RawServer.run { connection in
             while let request = try await connection.readRequest() {
                 try await connection.respond("201 Created", body: "\(Self.number(in: request) ?? -1)")

@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(arguments: Carrier.allCases)
-    func `an endpoint's form is made once, sent as it says, and its answer read`(carrier: Carrier) async throws {
+    func `an endpoint's form is made once, sent as it says, and its response read`(carrier: Carrier) async throws {
         let isSecond = Mutex(false)
         try await RawServer.run { connection in
             while try await connection.readRequest() != nil {
@@ -71,7 +71,7 @@ import Testing
 
     @Test(arguments: Carrier.allCases)
     func `a status that an endpoint does not accept is a refusal`(carrier: Carrier) async throws {
-        try await Answers.run([("201 Created", [:])]) { server in
+        try await Responses.run([("201 Created", [:])]) { server in
             let error = try await #require(throws: UploadError.self) {
                 try await UploadClient(transport: carrier.transport()).upload(AddPet(baseURL: server.url))
             }
@@ -81,11 +81,11 @@ import Testing
     }
 
     @Test func `its events are those of an upload`() async throws {
-        try await Answers.run([("202 Accepted", [:])]) { server in
+        try await Responses.run([("202 Accepted", [:])]) { server in
             var last: UploadEvent?
             for try await event in UploadClient().events(of: AddPet(baseURL: server.url)) { last = event }
             guard case .done(let response) = last else {
-                Issue.record("no answer")
+                Issue.record("no response")
                 return
             }
             #expect(response.status.code == 202)
@@ -93,17 +93,17 @@ import Testing
     }
 
     @Test(arguments: Carrier.allCases)
-    func `an empty answer is enough where none is expected`(carrier: Carrier) async throws {
+    func `an empty response is enough where none is expected`(carrier: Carrier) async throws {
         struct Endpoint: UploadEndpoint {
             typealias Response = NoResponse
             let baseURL: URL
             let path = ""
             func form() -> MultipartForm { MultipartForm() }
         }
-        try await Answers.run([("204 No Content", [:])]) { server in
+        try await Responses.run([("204 No Content", [:])]) { server in
             let endpoint = Endpoint(baseURL: server.url)
-            let answer = try await UploadClient(transport: carrier.transport()).upload(endpoint)
-            #expect(answer == NoResponse())
+            let response = try await UploadClient(transport: carrier.transport()).upload(endpoint)
+            #expect(response == NoResponse())
             #expect(server.requests.heads.first?.line == "POST /uploads HTTP/1.1")
         }
     }

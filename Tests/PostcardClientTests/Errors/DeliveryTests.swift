@@ -25,10 +25,10 @@ import Testing
     }
 
     @Test(arguments: Carrier.allCases)
-    func `of a form that went out whole the answer is lost, whatever the later attempts say`(
+    func `of a form that went out whole the response is lost, whatever the later attempts say`(
         carrier: Carrier
     ) async throws {
-        try await Answers.run([nil, ("503 Service Unavailable", [:])]) { server in
+        try await Responses.run([nil, ("503 Service Unavailable", [:])]) { server in
             let error = try await #require(throws: UploadError.self) {
                 try await UploadClient(transport: carrier.transport()).upload(MultipartForm(), to: server.url)
             }
@@ -36,7 +36,7 @@ import Testing
             #expect(error.delivery == .responseLost)
             #expect(error.advice?.hasPrefix("The form may have arrived.") == true)
         }
-        try await Answers.run([nil, ("503 Service Unavailable", [:])]) { server in
+        try await Responses.run([nil, ("503 Service Unavailable", [:])]) { server in
             let client = UploadClient(
                 transport: carrier.transport(), retry: RetryPolicy(maximumAttempts: 2, firstDelay: .zero))
             let error = try await #require(throws: UploadError.self) {
@@ -49,7 +49,7 @@ import Testing
 
     @Test(arguments: Carrier.allCases)
     func `a refusal is a refusal`(carrier: Carrier) async throws {
-        try await Answers.run([("422 Unprocessable Content", [:])]) { server in
+        try await Responses.run([("422 Unprocessable Content", [:])]) { server in
             let error = try await #require(throws: UploadError.self) {
                 try await UploadClient(transport: carrier.transport()).upload(MultipartForm(), to: server.url)
             }
@@ -61,7 +61,7 @@ import Testing
     func `a form that was sent whole may have arrived if its response was lost`(
         carrier: Carrier, status: String
     ) async throws {
-        try await Answers.run([(status, [:]), ("413 Content Too Large", [:])]) { server in
+        try await Responses.run([(status, [:]), ("413 Content Too Large", [:])]) { server in
             let client = UploadClient(
                 transport: carrier.transport(), retry: RetryPolicy(maximumAttempts: 2, firstDelay: .zero))
             let error = try await #require(throws: UploadError.self) {

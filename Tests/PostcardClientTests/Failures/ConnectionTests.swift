@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test(arguments: Carrier.allCases)
-    func `a server that closes without an answer loses the connection`(carrier: Carrier) async throws {
+    func `a server that closes without a response loses the connection`(carrier: Carrier) async throws {
         try await RawServer.run { connection in
             _ = try await connection.readRequest()
         } while: { server in

@@ -16,13 +16,13 @@ import Testing
     }
 
     private static func pointing(_ status: Int, to place: String) -> Fault {
-        .answer(Fault.Answer(status, ["Location": place]))
+        .response(Fault.Response(status, ["Location": place]))
     }
 
     /// Redirects of a form that is sent again, when its whole body has come and before.
     static let repeated = [307, 308].flatMap { status in
-        let answer = Fault.Answer(status, ["Location": "/uploads?again"])
-        return [Fault.answer(answer), .earlyAnswer(answer, atByte: 100_000, .reading)]
+        let response = Fault.Response(status, ["Location": "/uploads?again"])
+        return [Fault.response(response), .earlyResponse(response, atByte: 100_000, .reading)]
     }
 
     @Test(arguments: Carrier.allCases, repeated)
@@ -84,7 +84,7 @@ import Testing
         let receiver = try await ReceivingServer()
         let refreshes = Mutex(0)
         let proxy = try await FaultProxy.run(before: receiver.url) { request in
-            request["Authorization"] == "Bearer fresh" ? .none : .answer(Fault.Answer(401))
+            request["Authorization"] == "Bearer fresh" ? .none : .response(Fault.Response(401))
         } while: { proxy in
             var client = Self.client(carrier)
             client.interceptors = [

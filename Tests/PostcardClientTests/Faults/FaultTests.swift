@@ -32,7 +32,7 @@ import Testing
     /// In bytes: more than the buffers of a connection hold, so that the body is still going out when it happens.
     static let large = 8 << 20
 
-    private static let busy = Fault.answer(Fault.Answer(503, ["Retry-After": "0"]))
+    private static let busy = Fault.response(Fault.Response(503, ["Retry-After": "0"]))
 
     static let withoutRetries =
         [
@@ -48,7 +48,7 @@ import Testing
                 testDescription: "a half-closed connection", faults: [.halfClose(atByte: 100_000)], size: large,
                 outcome: .failed(.connectionLost), records: 0, requests: 1),
             Case(
-                testDescription: "a lost answer", faults: [.answerLost],
+                testDescription: "a lost response", faults: [.responseLost],
                 outcome: .failed(.connectionLost), records: 1, requests: 1),
         ]
         + [0, 1, 100_000, 300_000].map { byte in
@@ -59,13 +59,13 @@ import Testing
         + [413, 401, 422].map { status in
             Case(
                 testDescription: "an early \(status)",
-                faults: [.earlyAnswer(Fault.Answer(status, body: "no"), atByte: 100_000, .reading)], size: large,
+                faults: [.earlyResponse(Fault.Response(status, body: "no"), atByte: 100_000, .reading)], size: large,
                 retries: 2, outcome: .refused(status), records: 0, requests: 1)
         }
         + [413, 401, 422].map { status in
             Case(
                 testDescription: "an early \(status) on a connection that is then reset",
-                faults: [.earlyAnswer(Fault.Answer(status, body: "no"), atByte: 100_000, .atOnce)], size: large,
+                faults: [.earlyResponse(Fault.Response(status, body: "no"), atByte: 100_000, .atOnce)], size: large,
                 outcome: .refused(status), otherOutcome: .failed(.connectionLost), records: 0, requests: 1)
         }
 
@@ -86,13 +86,13 @@ import Testing
             testDescription: "a server that stays busy", faults: [busy, busy, busy], retries: 2,
             outcome: .refused(503), records: 0, requests: 3),
         Case(
-            testDescription: "a lost answer", faults: [.answerLost], retries: 1,
+            testDescription: "a lost response", faults: [.responseLost], retries: 1,
             outcome: .stored(attempts: 2), records: 1, requests: 2),
         Case(
             testDescription: "one thing after another",
             // URLSession on Linux begins a request anew that is reset on a kept connection, though it gets no second body.
             // The last is the only one that keeps its connection.
-            faults: [.reset(atByte: 0), .answerLost, .reset(atByte: 300_000), .answerLost, busy], retries: 5,
+            faults: [.reset(atByte: 0), .responseLost, .reset(atByte: 300_000), .responseLost, busy], retries: 5,
             outcome: .stored(attempts: 6), records: 1, requests: 6),
     ]
 

@@ -27,7 +27,8 @@ import Testing
 
     @Test(arguments: Carrier.allCases)
     func `every attempt is adapted again, and the form's own fields stay`(carrier: Carrier) async throws {
-        try await Answers.run([("401 Unauthorized", [:]), ("401 Unauthorized", [:]), ("201 Created", [:])]) { server in
+        try await Responses.run([("401 Unauthorized", [:]), ("401 Unauthorized", [:]), ("201 Created", [:])]) {
+            server in
             let client = Self.client(carrier, Numbering(decision: .retry(after: .zero)))
             let form = MultipartForm()
             let response = try await client.upload(form, to: server.url, headerFields: [.userAgent: "attempt-"])
@@ -41,7 +42,7 @@ import Testing
 
     @Test(arguments: Carrier.allCases)
     func `the first interceptor that says anything decides, before the retry policy`(carrier: Carrier) async throws {
-        try await Answers.run([("503 Service Unavailable", [:]), ("201 Created", [:])]) { server in
+        try await Responses.run([("503 Service Unavailable", [:]), ("201 Created", [:])]) { server in
             var client = Self.client(
                 carrier, Numbering(decision: .passOn), Numbering(decision: .giveUp),
                 Numbering(decision: .retry(after: .zero)))
@@ -57,7 +58,7 @@ import Testing
 
     @Test(arguments: Carrier.allCases)
     func `interceptors cannot have a form sent again without end`(carrier: Carrier) async throws {
-        try await Answers.run(Array(repeating: ("401 Unauthorized", [:]), count: 99)) { server in
+        try await Responses.run(Array(repeating: ("401 Unauthorized", [:]), count: 99)) { server in
             var client = Self.client(carrier, Numbering(decision: .retry(after: .zero)))
             client.retry.maximumInterceptorRetries = 3
             let stubborn = client
@@ -78,7 +79,7 @@ import Testing
             let path = ""
             func form() -> MultipartForm { MultipartForm() }
         }
-        try await Answers.run([("201 Created", [:]), ("201 Created", [:])]) { server in
+        try await Responses.run([("201 Created", [:]), ("201 Created", [:])]) { server in
             let client = Self.client(carrier, Numbering(decision: .retry(after: .zero)))
             let error = try await #require(throws: UploadError.self) {
                 try await client.upload(Endpoint(baseURL: server.url))
@@ -96,7 +97,7 @@ import Testing
         var form = MultipartForm()
         form.append(FormStream(chunks), named: "log", filename: "log.txt")
         let sent = form
-        try await Answers.run([("401 Unauthorized", [:]), ("201 Created", [:])]) { server in
+        try await Responses.run([("401 Unauthorized", [:]), ("201 Created", [:])]) { server in
             let client = Self.client(carrier, Numbering(decision: .retry(after: .zero)))
             let error = try await #require(throws: UploadError.self) {
                 try await client.upload(sent, to: server.url)
@@ -118,7 +119,7 @@ import Testing
                 throw Trouble()
             }
         }
-        try await Answers.run([("401 Unauthorized", [:])]) { server in
+        try await Responses.run([("401 Unauthorized", [:])]) { server in
             let client = Self.client(carrier, Failing(moment: moment))
             await #expect(throws: Trouble.self) { try await client.upload(MultipartForm(), to: server.url) }
             #expect(server.requests.heads.count == (moment == "adapting" ? 0 : 1))

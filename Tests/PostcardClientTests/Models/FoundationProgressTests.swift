@@ -28,7 +28,7 @@ import Testing
             #expect(response.status == .created)
             #expect(progress.isFinished)
             #expect(progress.fractionCompleted == 1)
-            // The stream counts as one byte until its length is known; nothing counts as one, and so does the answer.
+            // The stream counts as one byte until its length is known; nothing counts as one, and so does the response.
             #expect(progress.totalUnitCount == 6 + 1 + 700_000 + 1 + 1 + 1)
             #expect(progress.completedUnitCount == progress.totalUnitCount)
             #expect(parent.fractionCompleted == 0.5)
@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test(arguments: Carrier.allCases)
-    func `an early answer that the client accepts ends it at 1 as well`(carrier: Carrier) async throws {
+    func `an early response that the client accepts ends it at 1 as well`(carrier: Carrier) async throws {
         let folder = try TemporaryFolder()
         var form = MultipartForm()
         form.append(fileAt: try folder.sparseFile("large.bin", size: 64 << 20), named: "file")

@@ -4,10 +4,10 @@ import PostcardClient
 import PostcardForm
 import Testing
 
-/// Answers of 1xx, of which any number may come before the one that counts (RFC 9110 §15.2).
+/// Responses of 1xx, of which any number may come before the one that counts (RFC 9110 §15.2).
 @Suite(.timeLimit(.minutes(10))) struct InformationalTests {
     @Test(arguments: Carrier.allCases, [("100 Continue", 1), ("102 Processing", 1), ("103 Early Hints", 100)])
-    func `what comes before the answer is no answer`(carrier: Carrier, answer: (status: String, count: Int))
+    func `what comes before the response is no response`(carrier: Carrier, informational: (status: String, count: Int))
         async throws
     {
         var form = MultipartForm()
@@ -15,8 +15,8 @@ import Testing
         let sent = form
         try await RawServer.run { connection in
             while let head = try await connection.readHead() {
-                let hint = "HTTP/1.1 \(answer.status)\r\nLink: </a.css>; rel=preload\r\n\r\n"
-                try await connection.write(String(repeating: hint, count: answer.count))
+                let hint = "HTTP/1.1 \(informational.status)\r\nLink: </a.css>; rel=preload\r\n\r\n"
+                try await connection.write(String(repeating: hint, count: informational.count))
                 _ = try await connection.readBody(of: head)
                 try await connection.write(hint)
                 try await connection.respond("201 Created", body: "stored")

@@ -195,7 +195,7 @@ import Testing
         let folder = try TemporaryFolder()
         let (form, _) = try Self.form(in: folder)
         try await ReferenceServer.run { server in
-            let lost = Fault.answer(Fault.Answer(404))
+            let lost = Fault.response(Fault.Response(404))
             try await FaultProxy.run(
                 [.none, .none, .reset(atByte: 2_000_000), lost], before: server.url
             ) { proxy in
@@ -289,8 +289,8 @@ import Testing
     }
 
     @Test(arguments: Carrier.allCases, [(200, true), (400, false)])
-    func `an answer that was lost is asked for once more`(
-        carrier: Carrier, answer: (status: Int, isKept: Bool)
+    func `a response that was lost is asked for once more`(
+        carrier: Carrier, repeated: (status: Int, isKept: Bool)
     ) async throws {
         let folder = try TemporaryFolder()
         let (form, _) = try Self.form(in: folder, size: 10_000)
@@ -306,20 +306,20 @@ import Testing
                     try await connection.respond(
                         "204 No Content", ["Upload-Offset": "\(length)", "Upload-Complete": "?1"])
                 default:
-                    // The first answer is lost.
+                    // The first response is lost.
                     if heads.withLock({ $0 }) == 0 { return }
                     let problem = #"{"type":"https://iana.org/assignments/http-problem-types#completed-upload"}"#
                     try await connection.respond(
-                        "\(answer.status) X", ["Content-Type": "application/problem+json"],
-                        body: answer.isKept ? "kept" : problem)
+                        "\(repeated.status) X", ["Content-Type": "application/problem+json"],
+                        body: repeated.isKept ? "kept" : problem)
                 }
             }
         } while: { server in
             do {
                 let response = try await Self.client(carrier).upload(form, to: server.url)
-                #expect(answer.isKept && response.text == "kept")
+                #expect(repeated.isKept && response.text == "kept")
             } catch let error as UploadError {
-                #expect(!answer.isKept && error.delivery == .responseLost && error.message.contains("whole form"))
+                #expect(!repeated.isKept && error.delivery == .responseLost && error.message.contains("whole form"))
             }
             return server.requests.whole
         }
@@ -336,7 +336,7 @@ import Testing
         try await ReferenceServer.run { server in
             try await FaultProxy.run(before: server.url) { request in
                 let isExpired = request.method == "HEAD" && request["Authorization"] == "Bearer 1"
-                return isExpired ? .answer(Fault.Answer(401)) : cuts.fault(of: request)
+                return isExpired ? .response(Fault.Response(401)) : cuts.fault(of: request)
             } while: { proxy in
                 var client = Self.client(carrier, [.interop6])
                 client.interceptors = [BearerTokenInterceptor(token: "1") { _ in "2" }]

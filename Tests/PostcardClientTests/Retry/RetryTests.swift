@@ -23,7 +23,7 @@ import Testing
     func `a retry sends the same bytes under the same key`(carrier: Carrier) async throws {
         let folder = try TemporaryFolder()
         let form = try Self.form(in: folder)
-        try await Answers.run([
+        try await Responses.run([
             ("503 Service Unavailable", ["Retry-After": "0"]), nil, ("429 Too Many Requests", [:]),
             ("201 Created", [:]),
         ]) { server in
@@ -46,7 +46,7 @@ import Testing
 
     @Test(arguments: Carrier.allCases)
     func `after the last attempt the last failure is thrown`(carrier: Carrier) async throws {
-        try await Answers.run([nil, nil, ("503 Service Unavailable", [:]), ("201 Created", [:])]) { server in
+        try await Responses.run([nil, nil, ("503 Service Unavailable", [:]), ("201 Created", [:])]) { server in
             let client = UploadClient(transport: carrier.transport(), retry: Self.policy(3))
             let error = try await #require(throws: UploadError.self) {
                 try await client.upload(MultipartForm(), to: server.url)
@@ -59,7 +59,7 @@ import Testing
 
     @Test(arguments: Carrier.allCases, ["400 Bad Request", "401 Unauthorized", "413 Content Too Large", "501 No"])
     func `what will not pass is not tried again`(carrier: Carrier, status: String) async throws {
-        try await Answers.run([(status, [:]), ("201 Created", [:])]) { server in
+        try await Responses.run([(status, [:]), ("201 Created", [:])]) { server in
             let client = UploadClient(transport: carrier.transport(), retry: Self.policy(3))
             let error = try await #require(throws: UploadError.self) {
                 try await client.upload(MultipartForm(), to: server.url)
@@ -70,16 +70,16 @@ import Testing
     }
 
     @Test(arguments: Carrier.allCases)
-    func `a server that is still at work on the form whose answer was lost is asked again`(
+    func `a server that is still at work on the form whose response was lost is asked again`(
         carrier: Carrier
     ) async throws {
-        try await Answers.run([nil, ("409 Conflict", [:]), ("201 Created", [:])]) { server in
+        try await Responses.run([nil, ("409 Conflict", [:]), ("201 Created", [:])]) { server in
             let client = UploadClient(transport: carrier.transport(), retry: Self.policy(3))
             let response = try await client.upload(MultipartForm(), to: server.url)
             #expect(response.attempts == 3)
             #expect(Set(server.requests.heads.map { $0["Idempotency-Key"] }).count == 1)
         }
-        try await Answers.run([("409 Conflict", [:]), ("201 Created", [:])]) { server in
+        try await Responses.run([("409 Conflict", [:]), ("201 Created", [:])]) { server in
             let client = UploadClient(transport: carrier.transport(), retry: Self.policy(3))
             let error = try await #require(throws: UploadError.self) {
                 try await client.upload(MultipartForm(), to: server.url)
@@ -91,7 +91,7 @@ import Testing
 
     @Test(arguments: Carrier.allCases)
     func `nothing is tried again unless asked for, and no key is sent`(carrier: Carrier) async throws {
-        try await Answers.run([("503 Service Unavailable", [:]), ("201 Created", [:])]) { server in
+        try await Responses.run([("503 Service Unavailable", [:]), ("201 Created", [:])]) { server in
             await #expect(throws: UploadError.self) {
                 try await UploadClient(transport: carrier.transport()).upload(MultipartForm(), to: server.url)
             }
@@ -107,7 +107,7 @@ import Testing
         var form = MultipartForm()
         form.append(FormStream(chunks), named: "log", filename: "log.txt")
         let sent = form
-        try await Answers.run([("503 Service Unavailable", [:]), ("201 Created", [:])]) { server in
+        try await Responses.run([("503 Service Unavailable", [:]), ("201 Created", [:])]) { server in
             let client = UploadClient(transport: carrier.transport(), retry: Self.policy(3))
             let error = try await #require(throws: UploadError.self) {
                 try await client.upload(sent, to: server.url)
@@ -121,7 +121,7 @@ import Testing
 
     @Test(arguments: Carrier.allCases)
     func `a caller's own key is kept`(carrier: Carrier) async throws {
-        try await Answers.run([("503 Service Unavailable", [:]), ("201 Created", [:])]) { server in
+        try await Responses.run([("503 Service Unavailable", [:]), ("201 Created", [:])]) { server in
             let name = try #require(HTTPField.Name("Idempotency-Key"))
             let client = UploadClient(transport: carrier.transport(), retry: Self.policy(3))
             try await client.upload(MultipartForm(), to: server.url, headerFields: [name: "\"mine\""])
@@ -133,7 +133,7 @@ import Testing
     func `a form whose response is lost on a reused connection is not sent again silently`(
         carrier: Carrier
     ) async throws {
-        try await Answers.run([("201 Created", [:]), nil, ("201 Created", [:])]) { server in
+        try await Responses.run([("201 Created", [:]), nil, ("201 Created", [:])]) { server in
             let client = UploadClient(transport: carrier.transport())
             try await client.upload(MultipartForm(), to: server.url)
             let error = try await #require(throws: UploadError.self) {
@@ -154,7 +154,7 @@ import Testing
         var form = MultipartForm()
         form.append(FormStream(chunks), named: "log", filename: "log.txt")
         let sent = form
-        try await Answers.run([("201 Created", [:]), nil, ("201 Created", [:])]) { server in
+        try await Responses.run([("201 Created", [:]), nil, ("201 Created", [:])]) { server in
             let client = UploadClient(transport: carrier.transport())
             try await client.upload(MultipartForm(), to: server.url)
             let error = try await #require(throws: UploadError.self) {

@@ -221,7 +221,7 @@ import Testing
     @Test func `a cancelled upload removes the prepared files`() async throws {
         let preparation = Shrinking()
         let form = Self.form(preparation)
-        try await RawServer.runLeavingFirstUnanswered { server, firstArrived in
+        try await RawServer.runLeavingFirstWithoutResponse { server, firstArrived in
             let upload = Task {
                 try await UploadClient(transport: Carrier.asyncHTTP.transport()).upload(form, to: server.url)
             }

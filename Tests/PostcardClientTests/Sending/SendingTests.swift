@@ -110,7 +110,7 @@ import Testing
         let form = try Self.form(ofLength: length)
         let journal = ProgressTests.Journal()
         let transport = limit.map { URLSessionTransport(maximumBytesInMemory: $0) } ?? URLSessionTransport()
-        try await Answers.run([("201 Created", [:])]) { server in
+        try await Responses.run([("201 Created", [:])]) { server in
             try await UploadClient(transport: transport).upload(form, to: server.url, progress: journal.note)
             let request = try #require(server.requests.whole.first)
             #expect(request.body == (try await form.layout().bytes()))
@@ -129,7 +129,7 @@ import Testing
 
     @Test func `a server that wants a length says so, and the error names a transport that sends it`() async throws {
         let form = try Self.form(ofLength: 2 << 20)
-        try await Answers.run([("411 Length Required", ["Connection": "close"])]) { server in
+        try await Responses.run([("411 Length Required", ["Connection": "close"])]) { server in
             let error = try await #require(throws: UploadError.self) {
                 try await UploadClient(transport: URLSessionTransport()).upload(form, to: server.url)
             }

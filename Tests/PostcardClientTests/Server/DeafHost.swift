@@ -4,7 +4,7 @@ import Glibc
 import Testing
 
 /// A port at which nobody takes connections any more: those that the system keeps in store are used up, and it leaves
-/// every further one without an answer.
+/// every further one without a response.
 final class DeafHost {
     let url: URL
     private var descriptors: [Int32] = []

@@ -47,7 +47,7 @@ struct RawServer: Sendable {
     /// Runs a server that never answers on the first connection, and reads whole and takes what comes on later ones.
     ///
     /// - Parameter work: What is done with the server; the gate opens once the head has come that is not answered.
-    static func runLeavingFirstUnanswered(
+    static func runLeavingFirstWithoutResponse(
         while work: @escaping @Sendable (RawServer, _ firstArrived: Gate) async throws -> Void
     ) async throws {
         let firstArrived = Gate()

@@ -5,7 +5,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct UploadRequestTests {
     @Test(arguments: Carrier.allCases)
-    func `a request without a body is a head alone, and its answer is given back`(carrier: Carrier) async throws {
+    func `a request without a body is a head alone, and its response is given back`(carrier: Carrier) async throws {
         try await RawServer.run { connection in
             while let head = try await connection.readHead() {
                 try await connection.respond("200 OK", body: head.line)
@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test(arguments: Carrier.allCases)
-    func `a request without a body can be cancelled while its answer is awaited`(carrier: Carrier) async throws {
+    func `a request without a body can be cancelled while its response is awaited`(carrier: Carrier) async throws {
         let (began, begin) = AsyncStream.makeStream(of: Void.self)
         try await RawServer.run { connection in
             _ = try await connection.readHead()

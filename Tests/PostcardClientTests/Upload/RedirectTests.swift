@@ -25,7 +25,7 @@ import FoundationNetworking
         let folder = try TemporaryFolder()
         let form = try Self.form(in: folder)
         let journal = ProgressTests.Journal()
-        try await Answers.run([(status, ["Location": "/v2/uploads?x=1"]), ("201 Created", [:])]) { server in
+        try await Responses.run([(status, ["Location": "/v2/uploads?x=1"]), ("201 Created", [:])]) { server in
             let client = UploadClient(transport: carrier.transport())
             let response = try await client.upload(
                 form, to: server.url, method: .put, headerFields: [.authorization: "Bearer abc"], progress: journal.note
@@ -104,9 +104,9 @@ import FoundationNetworking
 
     @Test(arguments: Carrier.allCases)
     func `to another origin go no credentials`(carrier: Carrier) async throws {
-        try await Answers.run([("201 Created", [:])]) { stranger in
-            let answer = ("307 Temporary Redirect", ["Location": stranger.url.absoluteString])
-            try await Answers.run([answer]) { server in
+        try await Responses.run([("201 Created", [:])]) { stranger in
+            let response = ("307 Temporary Redirect", ["Location": stranger.url.absoluteString])
+            try await Responses.run([response]) { server in
                 let secrets = ["X-Secret", "Upload-Token", "Content-Signature"]
                 let secretFields = secrets.compactMap { HTTPField.Name($0) }.map { HTTPField(name: $0, value: "c") }
                 let client = UploadClient(
@@ -139,12 +139,12 @@ import FoundationNetworking
             "X-Trace": "session",
         ]
         let client = UploadClient(transport: URLSessionTransport(configuration: configuration))
-        try await Answers.run([("200 OK", [:])]) { stranger in
-            let answers = [
+        try await Responses.run([("200 OK", [:])]) { stranger in
+            let responses = [
                 ("\(status) Elsewhere", ["Location": "/again"]),
                 ("\(status) Elsewhere", ["Location": stranger.url.absoluteString]),
             ]
-            try await Answers.run(answers) { server in
+            try await Responses.run(responses) { server in
                 let fields = [HTTPField(name: try #require(HTTPField.Name("x-trace")), value: "upload")]
                 try await client.upload(MultipartForm(), to: server.url, headerFields: HTTPFields(fields))
                 #expect(server.requests.heads.count == 2)
@@ -162,9 +162,9 @@ import FoundationNetworking
 
     @Test(arguments: Carrier.allCases)
     func `interceptors are not asked about a refusal by another origin`(carrier: Carrier) async throws {
-        try await Answers.run([("401 Unauthorized", [:]), ("201 Created", [:])]) { stranger in
-            let answer = ("307 Temporary Redirect", ["Location": stranger.url.absoluteString])
-            try await Answers.run([answer]) { server in
+        try await Responses.run([("401 Unauthorized", [:]), ("201 Created", [:])]) { stranger in
+            let response = ("307 Temporary Redirect", ["Location": stranger.url.absoluteString])
+            try await Responses.run([response]) { server in
                 var client = UploadClient(transport: carrier.transport())
                 client.interceptors = [Stubborn()]
                 let stubborn = client
@@ -210,7 +210,7 @@ import FoundationNetworking
         carrier: Carrier, redirect: Unfollowed
     ) async throws {
         let fields = redirect.location.map { ["Location": $0] } ?? [:]
-        try await Answers.run([(redirect.status, fields), ("201 Created", [:])]) { server in
+        try await Responses.run([(redirect.status, fields), ("201 Created", [:])]) { server in
             var client = UploadClient(transport: carrier.transport())
             client.redirects = redirect.policy
             let strict = client
@@ -226,8 +226,8 @@ import FoundationNetworking
 
     @Test(arguments: Carrier.allCases)
     func `a circle ends after as many redirects as are allowed`(carrier: Carrier) async throws {
-        let answer = ("307 Temporary Redirect", ["Location": "/uploads"])
-        try await Answers.run(Array(repeating: answer, count: 9)) { server in
+        let response = ("307 Temporary Redirect", ["Location": "/uploads"])
+        try await Responses.run(Array(repeating: response, count: 9)) { server in
             var client = UploadClient(transport: carrier.transport())
             client.redirects = .follow(maximum: 3)
             let patient = client
@@ -249,7 +249,7 @@ import FoundationNetworking
         var form = MultipartForm()
         form.append(FormStream(chunks), named: "log", filename: "log.txt")
         let sent = form
-        try await Answers.run([("308 Permanent Redirect", ["Location": "/v2"]), ("201 Created", [:])]) { server in
+        try await Responses.run([("308 Permanent Redirect", ["Location": "/v2"]), ("201 Created", [:])]) { server in
             let error = try await #require(throws: UploadError.self) {
                 try await UploadClient(transport: carrier.transport()).upload(sent, to: server.url)
             }
@@ -259,8 +259,8 @@ import FoundationNetworking
     }
 
     @Test(arguments: Carrier.allCases)
-    func `a redirect whose status the caller accepts is the answer`(carrier: Carrier) async throws {
-        try await Answers.run([("302 Found", ["Location": "/done"])]) { server in
+    func `a redirect whose status the caller accepts is the response`(carrier: Carrier) async throws {
+        try await Responses.run([("302 Found", ["Location": "/done"])]) { server in
             var client = UploadClient(transport: carrier.transport())
             client.responses.acceptedStatuses.insert(302)
             let response = try await client.upload(MultipartForm(), to: server.url)

@@ -73,7 +73,7 @@ import Testing
 
     @Test(arguments: Carrier.allCases)
     func `an attempt that the total timeout does not allow is not waited for`(carrier: Carrier) async throws {
-        try await Answers.run([("503 Service Unavailable", ["Retry-After": "100"]), ("201 Created", [:])]) { server in
+        try await Responses.run([("503 Service Unavailable", ["Retry-After": "100"]), ("201 Created", [:])]) { server in
             var client = UploadClient(transport: carrier.transport(), retry: RetryPolicy(maximumAttempts: 9))
             client.timeouts.total = .seconds(60)
             let hurried = client
@@ -91,7 +91,7 @@ import Testing
 
     @Test(arguments: Carrier.allCases)
     func `after the policy's deadline no attempt starts, and the last error is thrown`(carrier: Carrier) async throws {
-        try await Answers.run([("503 Service Unavailable", ["Retry-After": "100"]), ("201 Created", [:])]) { server in
+        try await Responses.run([("503 Service Unavailable", ["Retry-After": "100"]), ("201 Created", [:])]) { server in
             let policy = RetryPolicy(maximumAttempts: 9, deadline: .seconds(60))
             let client = UploadClient(transport: carrier.transport(), retry: policy)
             let error = try await #require(throws: UploadError.self) {
@@ -108,7 +108,7 @@ import Testing
     @Test(arguments: Carrier.allCases)
     func `a timeout of any length works like none`(carrier: Carrier) async throws {
         let longest = Duration.seconds(Int64.max)
-        try await Answers.run([("503 Service Unavailable", [:]), ("201 Created", [:])]) { server in
+        try await Responses.run([("503 Service Unavailable", [:]), ("201 Created", [:])]) { server in
             var client = UploadClient(
                 transport: carrier.transport(), retry: RetryPolicy(maximumAttempts: 2, firstDelay: .zero),
                 timeouts: UploadTimeouts(idle: longest))
@@ -119,7 +119,7 @@ import Testing
             let response = try await client.upload(MultipartForm(), to: server.url) { _ in }
             #expect(response.attempts == 2)
         }
-        try await Answers.run([("503 Service Unavailable", [:])]) { server in
+        try await Responses.run([("503 Service Unavailable", [:])]) { server in
             var client = UploadClient(transport: carrier.transport())
             client.interceptors = [Patient(delay: longest)]
             let events = client.events(of: MultipartForm(), to: server.url)

@@ -139,12 +139,12 @@ import Testing
         let folder = try TemporaryFolder()
         var (form, record) = try Self.form(in: folder)
         alteration.change(&record)
-        let answer = try record.json
+        let response = try record.json
         let sent = form
         form = MultipartForm()
         try await RawServer.run { connection in
             while try await connection.readRequest() != nil {
-                try await connection.respond("201 Created", body: answer)
+                try await connection.respond("201 Created", body: response)
             }
         } while: { server in
             var client = Self.client(carrier)
@@ -157,14 +157,14 @@ import Testing
             for name in alteration.named { #expect(error.message.contains(name), "\(error.message)") }
             #expect((error.underlyingError as? UploadVerification.Mismatch)?.parts.map(\.index) == alteration.parts)
             #expect(error.response?.status == .created)
-            #expect(error.response?.text == answer)
+            #expect(error.response?.text == response)
             #expect(error.attempts == 1)
             #expect(server.requests.heads.count == 1)
         }
     }
 
     @Test(arguments: Carrier.allCases)
-    func `an answer that is no record says so`(carrier: Carrier) async throws {
+    func `a response that is no record says so`(carrier: Carrier) async throws {
         let folder = try TemporaryFolder()
         let (form, _) = try Self.form(in: folder)
         try await RawServer.run { connection in
@@ -197,7 +197,7 @@ import Testing
         }
     }
 
-    @Test func `an answer that comes before the form has gone out cannot be about all of it`() async throws {
+    @Test func `a response that comes before the form has gone out cannot be about all of it`() async throws {
         let folder = try TemporaryFolder()
         var form = MultipartForm()
         form.append(fileAt: try folder.sparseFile("large.bin", size: 64 << 20), named: "file")
@@ -219,7 +219,7 @@ import Testing
     }
 
     @Test(arguments: Carrier.allCases)
-    func `a program can read other servers' answers in its own way`(carrier: Carrier) async throws {
+    func `a program can read other servers' responses in its own way`(carrier: Carrier) async throws {
         let folder = try TemporaryFolder()
         let (form, record) = try Self.form(in: folder)
         let digests = record.files.map(\.sha256).dropFirst().joined(separator: " ")

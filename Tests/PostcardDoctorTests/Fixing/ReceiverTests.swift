@@ -29,15 +29,15 @@ struct ReceiverTests {
     private struct Posted: Decodable {
         let file: String
         let status: Int?
-        let answer: Received?
+        let response: Received?
 
-        private enum CodingKeys: CodingKey { case file, status, answer }
+        private enum CodingKeys: CodingKey { case file, status, response }
 
         init(from decoder: any Decoder) throws {
             let container = try decoder.container(keyedBy: CodingKeys.self)
             file = try container.decode(String.self, forKey: .file)
             status = try container.decodeIfPresent(Int.self, forKey: .status)
-            answer = try? container.decode(Received.self, forKey: .answer)
+            response = try? container.decode(Received.self, forKey: .response)
         }
     }
 
@@ -59,10 +59,10 @@ struct ReceiverTests {
         let lines = posted.text.split(separator: "\n")
         #expect(lines.count == cases.count)
         for line in lines {
-            let answer = try JSONDecoder().decode(Posted.self, from: Data(line.utf8))
-            let request = cases[(Int(answer.file) ?? 1000) - 1000]
-            #expect(answer.status == 200, "\(request.name): \(line)")
-            guard let received = answer.answer else { continue }
+            let entry = try JSONDecoder().decode(Posted.self, from: Data(line.utf8))
+            let request = cases[(Int(entry.file) ?? 1000) - 1000]
+            #expect(entry.status == 200, "\(request.name): \(line)")
+            guard let received = entry.response else { continue }
             expect(received, from: receiver, of: request)
         }
         server.kill()

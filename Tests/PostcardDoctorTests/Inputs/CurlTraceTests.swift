@@ -90,11 +90,11 @@ struct CurlTraceTests {
         let first = Array("POST /1 HTTP/1.1\r\nContent-Length: 0\r\n\r\n".utf8)
         let second = Array("POST /2 HTTP/1.1\r\nExpect: 100-continue\r\n\r\n".utf8)
         let third = Array("POST /3 HTTP/1.1\r\n\r\n".utf8)
-        let answer = "<= Recv header, 12 bytes (0xc)\n0000: 48 54 54 50 2f 31 2e 31 20 32 30 30 HTTP/1.1 200\n"
+        let response = "<= Recv header, 12 bytes (0xc)\n0000: 48 54 54 50 2f 31 2e 31 20 32 30 30 HTTP/1.1 200\n"
         let trace =
-            Self.hexadecimal("header", first) + answer + Self.hexadecimal("header", second) + answer
-            + Self.hexadecimal("data", [1, 2]) + answer + Self.hexadecimal("header", third)
-            + Self.hexadecimal("data", [3]) + answer
+            Self.hexadecimal("header", first) + response + Self.hexadecimal("header", second) + response
+            + Self.hexadecimal("data", [1, 2]) + response + Self.hexadecimal("header", third)
+            + Self.hexadecimal("data", [3]) + response
         let bytes = Array(trace.utf8)
         let chosen = try requestBytes(of: bytes)
         #expect(chosen.bytes == second + [1, 2])

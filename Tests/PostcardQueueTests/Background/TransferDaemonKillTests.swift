@@ -57,9 +57,9 @@ import Testing
         let server = try await ReceivingServer()
         try await FaultProxy.run(before: server.url) { [location = server.uploads.absoluteString] request in
             switch Route(rawValue: request.path) {
-            case .moved: .answer(.init(307, ["Location": "/uploads"]))
-            case .page: .answer(.init(303, ["Location": "/uploads"]))
-            case .elsewhere: .answer(.init(307, ["Location": location]))
+            case .moved: .response(.init(307, ["Location": "/uploads"]))
+            case .page: .response(.init(303, ["Location": "/uploads"]))
+            case .elsewhere: .response(.init(307, ["Location": location]))
             case nil: .none
             }
         } while: { proxy in

@@ -112,7 +112,7 @@ import Testing
         var options = TransferDaemon.Options()
         options.resourceTimeout = 60
         let app = try await app(options)
-        try await FaultProxy.run([.answerLost, .reset(atByte: 100_000)], before: server.url) { proxy in
+        try await FaultProxy.run([.responseLost, .reset(atByte: 100_000)], before: server.url) { proxy in
             let queue = try app.queue()
             try await queue.enqueue(SimulatedApp.form("form", fileBytes: 200_000), to: proxy.uploads)
             try await queue.run(endsWhenEmpty: true)
@@ -128,7 +128,7 @@ import Testing
     @Test func `an upload is retried if the server is still processing the system's first attempt`() async throws {
         let server = try await ReceivingServer()
         let app = try await app()
-        try await FaultProxy.run([.answerLost, .answer(.init(409))], before: server.url) { proxy in
+        try await FaultProxy.run([.responseLost, .response(.init(409))], before: server.url) { proxy in
             let queue = try app.queue()
             try await queue.enqueue(SimulatedApp.form("form"), to: proxy.uploads)
             try await queue.run(endsWhenEmpty: true)
@@ -144,7 +144,7 @@ import Testing
     @Test func `a redirect within the origin is followed, and the form is done`() async throws {
         let server = try await ReceivingServer()
         let app = try await app()
-        try await FaultProxy.run([.answer(.init(307, ["Location": "/uploads"]))], before: server.url) { proxy in
+        try await FaultProxy.run([.response(.init(307, ["Location": "/uploads"]))], before: server.url) { proxy in
             let queue = try app.queue()
             try await queue.enqueue(SimulatedApp.form("form"), to: proxy.url.appending(path: "moved"))
             try await queue.run(endsWhenEmpty: true)
@@ -162,7 +162,7 @@ import Testing
         let server = try await ReceivingServer()
         let app = try await app()
         let location = status < 307 ? "/uploads" : server.uploads.absoluteString
-        try await FaultProxy.run([.answer(.init(status, ["Location": location]))], before: server.url) { proxy in
+        try await FaultProxy.run([.response(.init(status, ["Location": location]))], before: server.url) { proxy in
             let queue = try app.queue()
             let id = try await queue.enqueue(SimulatedApp.form("form"), to: proxy.url.appending(path: "elsewhere"))
             try await queue.run(endsWhenEmpty: true)

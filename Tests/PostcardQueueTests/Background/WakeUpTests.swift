@@ -75,8 +75,8 @@ import Testing
         app.retryPolicy.maximumAttempts = 2
         try await FaultProxy.run(before: server.url) { request in
             switch request.path {
-            case "/busy": .answer(.init(503))
-            case "/refusing": .answer(.init(400))
+            case "/busy": .response(.init(503))
+            case "/refusing": .response(.init(400))
             default: .none
             }
         } while: { [app] proxy in

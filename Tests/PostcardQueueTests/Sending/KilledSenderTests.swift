@@ -53,10 +53,10 @@ import Testing
         let posts = Mutex(0)
         try await FaultProxy.run(before: receiver.url) { request in
             // A server that does not resume uploads.
-            guard request.method == "POST" else { return .answer(Fault.Answer(404)) }
+            guard request.method == "POST" else { return .response(Fault.Response(404)) }
             posts.withLock { $0 += 1 }
             return posts.withLock { $0 } == 1
-                ? .stall(atByte: length) : .earlyAnswer(Fault.Answer(201, body: "known"), atByte: 100_000, .reading)
+                ? .stall(atByte: length) : .earlyResponse(Fault.Response(201, body: "known"), atByte: 100_000, .reading)
         } while: { proxy in
             let queue = try UploadQueue(directory: directory)
             let id = try await queue.enqueue(form, to: proxy.uploads)

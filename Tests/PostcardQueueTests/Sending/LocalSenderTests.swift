@@ -146,7 +146,7 @@ import Testing
         let queue = try UploadQueue(directory: folder.url.appending(path: "queue"))
         let server = try await ReceivingServer()
         let file = try folder.file("a.jpg", size: 8 << 20)
-        let early = Fault.earlyAnswer(Fault.Answer(200, body: "ok"), atByte: 100_000, .reading)
+        let early = Fault.earlyResponse(Fault.Response(200, body: "ok"), atByte: 100_000, .reading)
         try await FaultProxy.run([early, early], before: server.url) { proxy in
             let id = try await queue.enqueue(QueuedForms.form("early", file), to: proxy.uploads)
             var options = QueueOptions.draining
@@ -170,8 +170,8 @@ import Testing
         let queue = try UploadQueue(directory: folder.url.appending(path: "queue"))
         let server = try await ReceivingServer()
         let file = try folder.file("a.jpg", size: 8 << 20)
-        let replay = Fault.earlyAnswer(Fault.Answer(201, body: "known"), atByte: 100_000, .reading)
-        try await FaultProxy.run([.answerLost, replay], before: server.url) { proxy in
+        let replay = Fault.earlyResponse(Fault.Response(201, body: "known"), atByte: 100_000, .reading)
+        try await FaultProxy.run([.responseLost, replay], before: server.url) { proxy in
             let id = try await queue.enqueue(QueuedForms.form("lost", file), to: proxy.uploads)
             var options = QueueOptions.draining
             options.resumption = nil

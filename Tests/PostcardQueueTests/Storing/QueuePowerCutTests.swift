@@ -111,7 +111,7 @@ private struct QueueRecording: Sendable {
             var entries = cut.journal.count(at: end.bytes)
             if !end.output.isEmpty {
                 let last = cut.journal.entries[..<entries].lastIndex { change in
-                    if case .answer(end.output) = change { true } else { false }
+                    if case .output(end.output) = change { true } else { false }
                 }
                 guard let last else { throw ProgramFailure("The journal does not have the output.") }
                 entries = last + 1

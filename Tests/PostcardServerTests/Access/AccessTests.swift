@@ -28,10 +28,10 @@ struct AccessTests {
     func `posting needs one of its tokens`(authorization: String?, status: Int, code: String?) async throws {
         try await withReceiver({ $0.tokens = Self.tokens }) { receiver in
             let fields = authorization.map { ["Authorization: \($0)"] } ?? []
-            let answer = try await receiver.exchange(Form.request(body: Form.small, fields: fields))
-            #expect(answer.status == status)
-            #expect(answer.problem?.code == code)
-            #expect(answer.headers["www-authenticate"]?.hasPrefix("Bearer ") == (status == 401 ? true : nil))
+            let response = try await receiver.exchange(Form.request(body: Form.small, fields: fields))
+            #expect(response.status == status)
+            #expect(response.problem?.code == code)
+            #expect(response.headers["www-authenticate"]?.hasPrefix("Bearer ") == (status == 401 ? true : nil))
             let records = try receiver.records.count
             #expect(records == (status == 201 ? 1 : 0))
         }
@@ -44,27 +44,27 @@ struct AccessTests {
     func `reading or changing uploads needs a token for reading`(line: String) async throws {
         try await withReceiver({ $0.tokens = Self.tokens }) { receiver in
             for authorization in [nil, "Bearer post-1"] {
-                let answer = try await receiver.exchange(Self.request(line, authorization))
-                #expect(answer.status == 401)
+                let response = try await receiver.exchange(Self.request(line, authorization))
+                #expect(response.status == 401)
             }
-            let answer = try await receiver.exchange(Self.request(line, "Bearer read"))
-            #expect(answer.status != 401)
+            let response = try await receiver.exchange(Self.request(line, "Bearer read"))
+            #expect(response.status != 401)
         }
     }
 
     @Test(arguments: ["GET /", "HEAD /", "GET /health"])
     func `the page and the health need no token`(line: String) async throws {
         try await withReceiver({ $0.tokens = Self.tokens }) { receiver in
-            let answer = try await receiver.exchange(Self.request(line, nil))
-            #expect(answer.status == 200)
+            let response = try await receiver.exchange(Self.request(line, nil))
+            #expect(response.status == 200)
         }
     }
 
     @Test func `a client that waits for 100 Continue is refused before it sends its body`() async throws {
         try await withReceiver({ $0.tokens = Self.tokens }) { receiver in
             let head = Form.head(contentLength: 1_000_000, fields: ["Expect: 100-continue"])
-            let answer = try await receiver.exchange(head)
-            #expect(answer.text.hasPrefix("HTTP/1.1 401"))
+            let response = try await receiver.exchange(head)
+            #expect(response.text.hasPrefix("HTTP/1.1 401"))
         }
     }
 
@@ -83,8 +83,8 @@ struct AccessTests {
             _ = try await receiver.exchange(Form.request(body: file))
             _ = try await receiver.exchange(Form.request(body: Form.fileHeader))
             _ = try await receiver.exchange(Form.request(body: "{}", contentType: "Content-Type: application/json"))
-            let answer = try await receiver.curl("\(receiver.url)/status")
-            let status = try JSONDecoder().decode(Status.self, from: answer.output)
+            let response = try await receiver.curl("\(receiver.url)/status")
+            let status = try JSONDecoder().decode(Status.self, from: response.output)
             #expect(status.uploads.received == 1)
             #expect(status.uploads.files == 1)
             #expect(status.uploads.underWay == 0)

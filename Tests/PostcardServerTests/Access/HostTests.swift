@@ -23,7 +23,7 @@ struct HostTests {
         try await withSecureReceiver { receiver, _ in
             try await RawStreams.connect(to: receiver.port) { streams in
                 try await streams.send(fields, on: 1)
-                guard case .body(let body) = try await streams.answer(on: 1) else {
+                guard case .body(let body) = try await streams.response(on: 1) else {
                     Issue.record("The request was reset.")
                     return
                 }
@@ -42,8 +42,8 @@ struct HostTests {
             try await RawStreams.connect(to: receiver.port) { streams in
                 try await streams.send(start + [(":authority", "any.example")], on: 1)
                 try await streams.send(start, on: 3)
-                #expect(try await streams.answer(on: 1) == .body("ok"))
-                guard case .body(let refusal) = try await streams.answer(on: 3) else {
+                #expect(try await streams.response(on: 1) == .body("ok"))
+                guard case .body(let refusal) = try await streams.response(on: 3) else {
                     Issue.record("The request was reset.")
                     return
                 }
@@ -68,12 +68,12 @@ struct HostTests {
             for request in [
                 Form.request(body: Form.small), "GET /uploads HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
             ] {
-                let answer = try await receiver.exchange(request.replacing("Host: a", with: "Host: \(host)"))
-                #expect((answer.status < 300) == isAllowed)
+                let response = try await receiver.exchange(request.replacing("Host: a", with: "Host: \(host)"))
+                #expect((response.status < 300) == isAllowed)
                 guard !isAllowed else { continue }
-                #expect(answer.status == 421)
-                #expect(answer.problem?.code == "host-not-allowed")
-                #expect(answer.problem?.fix?.contains("--allow-host") == true)
+                #expect(response.status == 421)
+                #expect(response.problem?.code == "host-not-allowed")
+                #expect(response.problem?.fix?.contains("--allow-host") == true)
             }
             let status = try await receiver.curl("\(receiver.url)/status").text
             #expect(status.contains("\"host-not-allowed\":2") == !isAllowed)
@@ -91,8 +91,8 @@ struct HostTests {
         for configure in [locked, open] {
             try await withReceiver(configure) { receiver in
                 let request = Form.request(body: Form.small, fields: ["Authorization: Bearer t"])
-                let answer = try await receiver.exchange(request.replacing("Host: a", with: "Host: b.example"))
-                #expect(answer.status == 201)
+                let response = try await receiver.exchange(request.replacing("Host: a", with: "Host: b.example"))
+                #expect(response.status == 201)
             }
         }
     }

@@ -35,8 +35,8 @@ struct OriginTests {
             #expect(try receiver.records.count == (isAllowed ? 1 : 0))
             for (line, status) in [("DELETE /uploads/01m7yjcrp4j93gdt2y3c5vqpd7", 404), ("GET /uploads", 200)] {
                 let lines = ["\(line) HTTP/1.1", "Host: a", "Connection: close"] + fields
-                let answer = try await receiver.exchange(lines.joined(separator: "\r\n") + "\r\n\r\n")
-                #expect(answer.status == (isAllowed || status == 200 ? status : 403))
+                let response = try await receiver.exchange(lines.joined(separator: "\r\n") + "\r\n\r\n")
+                #expect(response.status == (isAllowed || status == 200 ? status : 403))
             }
         }
     }
@@ -44,10 +44,10 @@ struct OriginTests {
     @Test func `if a token is needed, the page's origin does not matter`() async throws {
         try await withReceiver({ $0.tokens.posting = ["t"] }) { receiver in
             let fields = ["Sec-Fetch-Site: cross-site", "Origin: https://evil.example"]
-            let answer = try await receiver.exchange(
+            let response = try await receiver.exchange(
                 Form.request(body: Form.small, fields: fields + ["Authorization: Bearer t"]))
-            #expect(answer.status == 201)
-            #expect(answer.headers["access-control-allow-origin"] == nil)
+            #expect(response.status == 201)
+            #expect(response.headers["access-control-allow-origin"] == nil)
             // Deleting needs no token here.
             let lines = ["DELETE /uploads/x HTTP/1.1", "Host: a", "Connection: close"] + fields
             let delete = try await receiver.exchange(lines.joined(separator: "\r\n") + "\r\n\r\n")
@@ -63,7 +63,7 @@ struct OriginTests {
     }
 
     @Test(arguments: [[], ["t"]])
-    func `a page of a named origin may ask before it sends, and read the answers`(tokens: Set<String>) async throws {
+    func `a page of a named origin may ask before it sends, and read the responses`(tokens: Set<String>) async throws {
         try await withReceiver {
             $0.allowedOrigins = ["https://app.example"]
             $0.tokens.posting = tokens
@@ -79,9 +79,9 @@ struct OriginTests {
             #expect(stored.status == 201)
             let refused = try await receiver.exchange(Form.request(body: "", fields: fields))
             #expect(refused.status == 400)
-            for answer in [stored, refused] {
-                #expect(answer.headers["access-control-allow-origin"] == "https://app.example")
-                #expect(answer.headers["vary"] == "Origin")
+            for response in [stored, refused] {
+                #expect(response.headers["access-control-allow-origin"] == "https://app.example")
+                #expect(response.headers["vary"] == "Origin")
             }
         }
     }
@@ -89,10 +89,10 @@ struct OriginTests {
     @Test func `over TLS the receiver's own origin is of TLS`() async throws {
         try await withSecureReceiver { receiver, certificate in
             for (scheme, code) in [("https", "201"), ("http", "403")] {
-                let answer = try await receiver.curl(
+                let response = try await receiver.curl(
                     "--cacert", certificate, "-o", "/dev/null", "-w", "%{http_code}", "-F", "a=b", "-H",
                     "Origin: \(scheme)://127.0.0.1:\(receiver.port)", "\(receiver.url)/uploads")
-                #expect(answer.text == code)
+                #expect(response.text == code)
             }
         }
     }

@@ -40,11 +40,11 @@ struct AdmissionTests {
             for _ in 0..<6 { idle.append(try await Self.stalled(at: receiver, after: "")) }
             #expect(try await receiver.exchange(Form.request(body: Form.small)).status == 201)
             #expect(try receiver.incoming.isEmpty)
-            let answer = try await onThread { [socket = idle[0]] in
+            let response = try await onThread { [socket = idle[0]] in
                 try socket.send(Self.large)
                 return try socket.receive(until: "\r\n\r\n")
             }
-            #expect(answer.contains("HTTP/1.1 201"))
+            #expect(response.contains("HTTP/1.1 201"))
         }
     }
 
@@ -60,11 +60,11 @@ struct AdmissionTests {
             try await RawStreams.connect(to: receiver.port) { streams in
                 for stream in stride(from: UInt32(1), to: 20, by: 2) {
                     try await streams.send(fields, on: stream, endsStream: false)
-                    try await streams.interimAnswer(on: stream)
+                    try await streams.interimResponse(on: stream)
                 }
                 try await streams.send(fields.dropLast(), on: 21, endsStream: false)
                 try await streams.send(Form.small, on: 21)
-                guard case .body(let record) = try await streams.answer(on: 21) else {
+                guard case .body(let record) = try await streams.response(on: 21) else {
                     Issue.record("The upload was reset.")
                     return
                 }
@@ -136,8 +136,8 @@ struct AdmissionTests {
             try waiting.send(Self.health)
             #expect(!waiting.hasReceived(within: 200))
             open.removeFirst()
-            let answer = try await onThread { try waiting.receive(until: "\r\n\r\nok") }
-            #expect(answer.contains("200"))
+            let response = try await onThread { try waiting.receive(until: "\r\n\r\nok") }
+            #expect(response.contains("200"))
         }
     }
 

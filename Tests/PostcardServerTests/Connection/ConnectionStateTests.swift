@@ -12,32 +12,32 @@ struct ConnectionStateTests {
         #expect(state.bodyRead(5) == .pass)
         #expect(state.endRead() == .pass)
         #expect(state.silence == .expected)
-        #expect(state.answerBegins(isLast: false) == .write)
-        #expect(state.answerEnds() == .write)
+        #expect(state.responseBegins(isLast: false) == .write)
+        #expect(state.responseEnds() == .write)
         #expect(state.silence == .betweenRequests)
     }
 
     @Test("A response before the end of the body is the last, and the rest of the body is dropped up to the limit")
-    func earlyAnswer() {
+    func earlyResponse() {
         var state = ConnectionState(maximumDrainBytes: 10)
         _ = state.headRead()
-        #expect(state.answerBegins(isLast: false) == .writeAsLast)
+        #expect(state.responseBegins(isLast: false) == .writeAsLast)
         #expect(state.bodyRead(4) == .drop)
-        #expect(state.answerEnds() == .writeAndLinger)
-        #expect(state.silence == .afterLastAnswer)
+        #expect(state.responseEnds() == .writeAndLinger)
+        #expect(state.silence == .afterLastResponse)
         #expect(state.bodyRead(5) == .drop)
         #expect(state.bodyRead(1) == .close)
     }
 
     @Test("The response to the first of two requests is not early, even if the second is still being received")
-    func answerWhileNextIsRead() {
+    func responseWhileNextIsRead() {
         var state = ConnectionState(maximumDrainBytes: 10)
         _ = state.headRead()
         _ = state.endRead()
         _ = state.headRead()
-        #expect(state.answerBegins(isLast: false) == .write)
-        #expect(state.answerEnds() == .write)
-        #expect(state.answerBegins(isLast: false) == .writeAsLast)
+        #expect(state.responseBegins(isLast: false) == .write)
+        #expect(state.responseEnds() == .write)
+        #expect(state.responseBegins(isLast: false) == .writeAsLast)
     }
 
     @Test("A body that breaks off is an interruption, and its response closes the connection")
@@ -46,8 +46,8 @@ struct ConnectionStateTests {
         _ = state.headRead()
         #expect(state.inputFailed() == .passAsInterruption)
         #expect(state.inputClosed() == .pass)
-        #expect(state.answerBegins(isLast: false) == .writeAsLast)
-        #expect(state.answerEnds() == .writeAndClose)
+        #expect(state.responseBegins(isLast: false) == .writeAsLast)
+        #expect(state.responseEnds() == .writeAndClose)
     }
 
     @Test("Input that is not HTTP is refused once, after the responses to earlier requests")
@@ -56,12 +56,12 @@ struct ConnectionStateTests {
         _ = state.headRead()
         _ = state.endRead()
         #expect(state.inputFailed() == .pass)
-        #expect(state.answerBegins(isLast: false) == .write)
-        #expect(state.answerEnds() == .write)
-        #expect(state.answerBegins(isLast: true) == .writeMalformedRequest)
-        #expect(state.answerEnds() == .writeAndLinger)
-        #expect(state.answerBegins(isLast: true) == .drop)
-        #expect(state.answerEnds() == .drop)
+        #expect(state.responseBegins(isLast: false) == .write)
+        #expect(state.responseEnds() == .write)
+        #expect(state.responseBegins(isLast: true) == .writeMalformedRequest)
+        #expect(state.responseEnds() == .writeAndLinger)
+        #expect(state.responseBegins(isLast: true) == .drop)
+        #expect(state.responseEnds() == .drop)
     }
 
     @Test("A client that closes after its last response ends the connection")

@@ -12,14 +12,14 @@ struct ConnectionTests {
     func continueThenBody() async throws {
         try await withReceiver { receiver in
             let port = receiver.port
-            let answer = try await onThread {
+            let response = try await onThread {
                 let socket = try RawSocket(port: port)
                 try socket.send(Form.head(contentLength: Form.small.utf8.count, fields: ["Expect: 100-continue"]))
                 let asked = try socket.receive(until: "\r\n\r\n")
                 try socket.send(Form.small)
                 return asked + (try socket.receive(until: "}]"))
             }
-            #expect(answer.hasPrefix("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 201"))
+            #expect(response.hasPrefix("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 201"))
         }
     }
 
@@ -33,10 +33,10 @@ struct ConnectionTests {
         try await withReceiver {
             $0.uploads.limits.maximumBodyBytes = 1000
         } _: { receiver in
-            let answer = try await receiver.exchange(request)
-            #expect(answer.status == status)
-            #expect(!answer.text.contains("100 Continue"))
-            #expect(answer.headers["connection"] == "close")
+            let response = try await receiver.exchange(request)
+            #expect(response.status == status)
+            #expect(!response.text.contains("100 Continue"))
+            #expect(response.headers["connection"] == "close")
         }
     }
 
@@ -69,8 +69,8 @@ struct ConnectionTests {
             $0.uploads.limits.maximumFileBytes = 1000
         } _: { receiver in
             let content = Form.fileHeader + String(repeating: "x", count: 30_000_000) + Form.end
-            let answer = try await receiver.exchange(Form.request(body: content))
-            #expect(answer.problem?.code == "file-too-large")
+            let response = try await receiver.exchange(Form.request(body: content))
+            #expect(response.problem?.code == "file-too-large")
         }
     }
 
@@ -115,10 +115,10 @@ struct ConnectionTests {
         try await withReceiver {
             $0.connections.idleTimeout = .milliseconds(200)
         } _: { receiver in
-            let answer = try await receiver.exchange(Form.head(contentLength: 1000) + Form.fileHeader + "content")
-            #expect(answer.status == 408)
-            #expect(answer.problem?.code == "too-slow")
-            #expect(answer.problem?.limit?.value == 200)
+            let response = try await receiver.exchange(Form.head(contentLength: 1000) + Form.fileHeader + "content")
+            #expect(response.status == 408)
+            #expect(response.problem?.code == "too-slow")
+            #expect(response.problem?.limit?.value == 200)
             #expect(try receiver.incoming.isEmpty)
         }
     }
@@ -128,8 +128,8 @@ struct ConnectionTests {
         try await withReceiver {
             $0.connections.idleTimeout = .milliseconds(200)
         } _: { receiver in
-            let answer = try await receiver.exchange(beginning)
-            #expect(answer.text.isEmpty)
+            let response = try await receiver.exchange(beginning)
+            #expect(response.text.isEmpty)
         }
     }
 
@@ -163,9 +163,9 @@ struct ConnectionTests {
     func pipelining() async throws {
         try await withReceiver { receiver in
             let first = Form.request(body: Form.small).replacing("Connection: close\r\n", with: "")
-            let answer = try await receiver.exchange(
+            let response = try await receiver.exchange(
                 first + "GET /health HTTP/1.1\r\nHost: a\r\n\r\n" + Form.request(body: Form.small))
-            let statuses = answer.text.split(separator: "HTTP/1.1 ").map { $0.prefix(3) }
+            let statuses = response.text.split(separator: "HTTP/1.1 ").map { $0.prefix(3) }
             #expect(statuses == ["201", "200", "201"])
             #expect(try receiver.records.count == 2)
         }
@@ -174,10 +174,11 @@ struct ConnectionTests {
     @Test("Garbage after a request is refused after the response to the request")
     func pipelinedGarbage() async throws {
         try await withReceiver { receiver in
-            let answer = try await receiver.exchange("GET /health HTTP/1.1\r\nHost: a\r\n\r\n\u{1}\u{2}garbage\r\n\r\n")
-            let statuses = answer.text.split(separator: "HTTP/1.1 ").map { $0.prefix(3) }
+            let response = try await receiver.exchange(
+                "GET /health HTTP/1.1\r\nHost: a\r\n\r\n\u{1}\u{2}garbage\r\n\r\n")
+            let statuses = response.text.split(separator: "HTTP/1.1 ").map { $0.prefix(3) }
             #expect(statuses == ["200", "400"])
-            #expect(answer.text.contains("malformed-request"))
+            #expect(response.text.contains("malformed-request"))
         }
     }
 
@@ -193,9 +194,9 @@ struct ConnectionTests {
             async let ended: Void = receiver.shutDown()
             try await eventually { (try? RawSocket(port: port)) == nil }
             try socket.send(String(body.suffix(500_000)))
-            let answer = try RawResponse(socket.receiveAll())
-            #expect(answer.status == 201)
-            #expect(try UploadRecord(json: Data(answer.body.utf8)).files.map(\.size) == [1_000_000])
+            let response = try RawResponse(socket.receiveAll())
+            #expect(response.status == 201)
+            #expect(try UploadRecord(json: Data(response.body.utf8)).files.map(\.size) == [1_000_000])
             await ended
         }
     }

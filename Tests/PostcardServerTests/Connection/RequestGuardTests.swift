@@ -15,10 +15,10 @@ struct RequestGuardTests {
         ])
     func head(path: String, status: Int) async throws {
         try await withReceiver { receiver in
-            let answer = try await receiver.exchange("HEAD \(path) HTTP/1.1\r\nHost: a\r\n\r\n" + Self.health)
-            #expect(answer.status == status)
-            #expect(answer.body.hasPrefix("HTTP/1.1 200"), "\(answer.text)")
-            #expect(answer.body.hasSuffix("ok"))
+            let response = try await receiver.exchange("HEAD \(path) HTTP/1.1\r\nHost: a\r\n\r\n" + Self.health)
+            #expect(response.status == status)
+            #expect(response.body.hasPrefix("HTTP/1.1 200"), "\(response.text)")
+            #expect(response.body.hasSuffix("ok"))
         }
     }
 
@@ -41,18 +41,18 @@ struct RequestGuardTests {
         try await withReceiver { receiver in
             // The server ends the connection, and does not respond to the next request.
             let request = "GET /health HTTP/1.1\r\nHost: a\r\nConnection: \(value)\r\n\r\n"
-            let answer = try await receiver.exchange(request + Self.health)
-            #expect(answer.headers["connection"] == "close")
-            #expect(answer.body == "ok")
+            let response = try await receiver.exchange(request + Self.health)
+            #expect(response.headers["connection"] == "close")
+            #expect(response.body == "ok")
         }
     }
 
     @Test("Connection options other than close keep the connection open")
     func keptOpen() async throws {
         try await withReceiver { receiver in
-            let answer = try await receiver.exchange(
+            let response = try await receiver.exchange(
                 "GET /health HTTP/1.1\r\nHost: a\r\nConnection: closed, not-close\r\n\r\n" + Self.health)
-            #expect(answer.text.components(separatedBy: "HTTP/1.1 200").count == 3)
+            #expect(response.text.components(separatedBy: "HTTP/1.1 200").count == 3)
         }
     }
 
@@ -78,9 +78,9 @@ struct RequestGuardTests {
         try await withReceiver { receiver in
             let size = String(Form.small.utf8.count, radix: 16)
             let chunks = "\(size)\r\n\(Form.small)\r\n0\r\n\(field)\r\n\r\n"
-            let answer = try await receiver.exchange(Form.chunked(chunks))
-            #expect(answer.status == 400)
-            #expect(answer.problem?.code == "malformed-request")
+            let response = try await receiver.exchange(Form.chunked(chunks))
+            #expect(response.status == 400)
+            #expect(response.problem?.code == "malformed-request")
             #expect(try receiver.records.isEmpty)
             #expect(try receiver.incoming.isEmpty)
         }
@@ -89,8 +89,8 @@ struct RequestGuardTests {
     @Test("Two Host fields are refused, even if they are equal")
     func sameHosts() async throws {
         try await withReceiver { receiver in
-            let answer = try await receiver.exchange("GET /health HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n")
-            #expect(answer.problem?.code == "malformed-request")
+            let response = try await receiver.exchange("GET /health HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n")
+            #expect(response.problem?.code == "malformed-request")
         }
     }
 
@@ -135,9 +135,9 @@ struct RequestGuardTests {
 
     @Test func `no request is read after CONNECT`() async throws {
         try await withReceiver { receiver in
-            let answer = try await receiver.exchange("CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n" + Self.health)
-            #expect(answer.headers["connection"] == "close")
-            #expect(answer.text.components(separatedBy: "HTTP/1.1 ").count == 2)
+            let response = try await receiver.exchange("CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n" + Self.health)
+            #expect(response.headers["connection"] == "close")
+            #expect(response.text.components(separatedBy: "HTTP/1.1 ").count == 2)
         }
     }
 
@@ -148,8 +148,8 @@ struct RequestGuardTests {
             $0.connections.idleTimeout = .seconds(1)
         } _: { receiver in
             let body = Form.fileHeader + String(repeating: "x", count: 24_000_000) + Form.end
-            let answer = try await receiver.exchange(Form.request(body: body))
-            let record = try UploadRecord(json: Data(answer.body.utf8))
+            let response = try await receiver.exchange(Form.request(body: body))
+            let record = try UploadRecord(json: Data(response.body.utf8))
             let socket = try RawSocket(port: receiver.port)
             try socket.send("GET \(record.files[0].url) HTTP/1.1\r\nHost: a\r\n\r\n")
             _ = try socket.receive(until: "\r\n\r\n")

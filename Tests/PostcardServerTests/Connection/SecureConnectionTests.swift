@@ -15,11 +15,11 @@ struct SecureConnectionTests {
             let file = receiver.directory.appending("..").appending("large.bin").string
             let content = Data((0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
             try content.write(to: URL(filePath: file))
-            let answer = try await receiver.curl(
+            let response = try await receiver.curl(
                 version, "--cacert", certificate, "-w", "%{stderr}%{http_version} %{http_code}", "-F", "이름=초코", "-F",
                 "f=@\(file)", "\(receiver.url)/uploads")
-            #expect(answer.messages == (version == "--http2" ? "2 201" : "1.1 201"))
-            let record = try UploadRecord(json: answer.output)
+            #expect(response.messages == (version == "--http2" ? "2 201" : "1.1 201"))
+            let record = try UploadRecord(json: response.output)
             let fetched = try await receiver.curl(version, "--cacert", certificate, receiver.url + record.files[0].url)
             #expect(fetched.output == content)
         }
@@ -32,10 +32,10 @@ struct SecureConnectionTests {
         } _: { receiver, certificate in
             let file = receiver.directory.appending("..").appending("large.bin").string
             try Data(count: 20_000_000).write(to: URL(filePath: file))
-            let answer = try await receiver.curl(
+            let response = try await receiver.curl(
                 version, "--cacert", certificate, "-F", "f=@\(file)", "\(receiver.url)/uploads")
-            #expect(answer.status == 0, "\(answer.messages)")
-            let problem = try JSONDecoder().decode(Problem.self, from: answer.output)
+            #expect(response.status == 0, "\(response.messages)")
+            let problem = try JSONDecoder().decode(Problem.self, from: response.output)
             #expect(problem.code == "file-too-large")
             #expect(try receiver.incoming.isEmpty)
         }
@@ -47,10 +47,10 @@ struct SecureConnectionTests {
         } _: { receiver, certificate in
             let file = receiver.directory.appending("..").appending("large.bin").string
             try Data(count: 20_000_000).write(to: URL(filePath: file))
-            let answer = try await receiver.curl(
+            let response = try await receiver.curl(
                 "--http2", "--cacert", certificate, "-H", "Expect: 100-continue", "-F", "f=@\(file)",
                 "\(receiver.url)/uploads")
-            let problem = try JSONDecoder().decode(Problem.self, from: answer.output)
+            let problem = try JSONDecoder().decode(Problem.self, from: response.output)
             #expect(problem.code == "body-too-large")
         }
     }
@@ -59,8 +59,8 @@ struct SecureConnectionTests {
         try await withSecureReceiver {
             $0.connections.idleTimeout = .milliseconds(200)
         } _: { receiver, _ in
-            let answer = try await receiver.exchange("")
-            #expect(answer.text.isEmpty)
+            let response = try await receiver.exchange("")
+            #expect(response.text.isEmpty)
         }
     }
 
@@ -100,9 +100,9 @@ struct SecureConnectionTests {
             try await RawStreams.connect(to: receiver.port) { streams in
                 try await streams.send(fields, on: 1)
                 try await streams.send(Self.health, on: 3)
-                #expect(try await streams.answer(on: 3) == .body("ok"), "\(`case`)")
+                #expect(try await streams.response(on: 3) == .body("ok"), "\(`case`)")
                 // PROTOCOL_ERROR
-                #expect(try await streams.answer(on: 1) == .reset(1), "\(`case`)")
+                #expect(try await streams.response(on: 1) == .reset(1), "\(`case`)")
             }
         }
     }

@@ -11,16 +11,16 @@ struct SlowSenderTests {
             $0.connections.gracePeriod = .milliseconds(300)
         } _: { receiver in
             let port = receiver.port
-            let answer = try await onThread {
+            let response = try await onThread {
                 let socket = try RawSocket(port: port)
                 try socket.send(Form.head(contentLength: 1_000_000) + Form.fileHeader)
                 // Until the receiver refuses the form and reads no more, or a minute is over.
                 for _ in 0..<3_000 where !socket.hasReceived(within: 20) { try socket.send("x") }
                 return try RawResponse(socket.receiveAll())
             }
-            #expect(answer.status == 408)
-            #expect(answer.problem?.code == "below-minimum-rate")
-            #expect(answer.problem?.limit?.value == 100_000)
+            #expect(response.status == 408)
+            #expect(response.problem?.code == "below-minimum-rate")
+            #expect(response.problem?.limit?.value == 100_000)
             #expect(try receiver.incoming.isEmpty)
         }
     }

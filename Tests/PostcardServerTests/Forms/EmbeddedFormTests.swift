@@ -62,9 +62,9 @@ struct EmbeddedFormTests {
                 return lines.joined(separator: ", ")
             }
         } _: { receiver in
-            let answer = try await receiver.exchange(Form.request(body: Self.body("초코", 0, 3_000_000)))
-            #expect(answer.status == 200)
-            #expect(answer.body == "name 6, pictures 0, pictures 3000000")
+            let response = try await receiver.exchange(Form.request(body: Self.body("초코", 0, 3_000_000)))
+            #expect(response.status == 200)
+            #expect(response.body == "name 6, pictures 0, pictures 3000000")
             let broken = try await receiver.exchange(Form.request(body: Form.fileHeader + "cut"))
             #expect(broken.status == 400)
             #expect(broken.problem?.code == "truncated")
@@ -95,7 +95,7 @@ struct EmbeddedFormTests {
         } _: { receiver in
             let port = receiver.port
             let body = Self.body("초코")
-            let answer = try await onThread {
+            let response = try await onThread {
                 let socket = try RawSocket(port: port)
                 let fields = ["Expect: 100-continue", "Connection: close"]
                 try socket.send(Form.head(contentLength: body.utf8.count, fields: fields))
@@ -103,8 +103,8 @@ struct EmbeddedFormTests {
                 try socket.send(body)
                 return try RawResponse(Array(asked.utf8) + socket.receiveAll())
             }
-            #expect(answer.text.hasPrefix("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200"), "\(answer.text)")
-            #expect(answer.body == "초코")
+            #expect(response.text.hasPrefix("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200"), "\(response.text)")
+            #expect(response.body == "초코")
         }
     }
 
@@ -119,8 +119,8 @@ struct EmbeddedFormTests {
                 return "\(pet.name) \(sizes)"
             }
         } _: { receiver in
-            let answer = try await receiver.exchange(Form.request(body: Self.body("초코", 10, 1_500_000, 0, 1_048_576)))
-            #expect(answer.body == "초코 [10, 1500000, 0, 1048576]")
+            let response = try await receiver.exchange(Form.request(body: Self.body("초코", 10, 1_500_000, 0, 1_048_576)))
+            #expect(response.body == "초코 [10, 1500000, 0, 1048576]")
             #expect(spooled.urls.withLock { $0.count } == 2)
             try await eventually { spooled.areGone() }
         }
@@ -167,9 +167,9 @@ struct EmbeddedFormTests {
         try await withRouter { [options] in
             $0.post("uploads") { request, _ in try await request.decodeForm(Pet.self, options: options).name }
         } _: { receiver in
-            let answer = try await receiver.exchange(Form.request(body: Self.body(name, 1)))
-            #expect((400..<500).contains(answer.status))
-            #expect(answer.problem?.code == code)
+            let response = try await receiver.exchange(Form.request(body: Self.body(name, 1)))
+            #expect((400..<500).contains(response.status))
+            #expect(response.problem?.code == code)
         }
     }
 }

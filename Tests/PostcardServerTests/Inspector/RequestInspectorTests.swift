@@ -14,8 +14,8 @@ struct RequestInspectorTests {
     }
 
     private func request(_ id: String, _ receiver: RunningReceiver) async throws -> [String: Any] {
-        let answer = try await receiver.curl("\(receiver.url)/requests/\(id)").output
-        return try #require(try JSONSerialization.jsonObject(with: answer) as? [String: Any])
+        let response = try await receiver.curl("\(receiver.url)/requests/\(id)").output
+        return try #require(try JSONSerialization.jsonObject(with: response) as? [String: Any])
     }
 
     @Test("Every request is kept with its outcome, newest first")
@@ -70,8 +70,8 @@ struct RequestInspectorTests {
         try await withReceiver { receiver in
             let part = "--b\r\nContent-Disposition: form-data; name=\"a\"\(header)\r\n\r\n1\r\n"
             let body = String(repeating: part, count: 500) + "--b--\r\n"
-            let answer = try await receiver.exchange(Form.request(body: body))
-            #expect(answer.status == status)
+            let response = try await receiver.exchange(Form.request(body: body))
+            #expect(response.status == status)
             let described = try await request("1", receiver)
             let problems = try #require(described["problems"] as? [[String: Any]])
             let alike = problems.filter { $0["code"] as? String == code }
@@ -112,12 +112,12 @@ struct RequestInspectorTests {
     @Test("An accepted form is repeated part by part, and removed from the inspector with its upload")
     func accepted() async throws {
         try await withReceiver { receiver in
-            let answer = try await receiver.curl(
+            let response = try await receiver.curl(
                 "-F", "t=@/etc/hostname;filename=a b.txt;type=text/plain", "--form-string", "m=@안녕 'x'; y",
                 "\(receiver.url)/uploads")
             let line = try #require((try await request("1", receiver)["curl"] as? [String: Any])?["line"] as? String)
             #expect(line.hasSuffix(#"-F 't=@"a b.txt";type=text/plain' --form-string 'm=@안녕 '\''x'\''; y'"#))
-            let record = try UploadRecord(json: answer.output)
+            let record = try UploadRecord(json: response.output)
             _ = try await receiver.curl("-X", "DELETE", receiver.url + record.url)
             #expect(try await requests(receiver).isEmpty)
             #expect(try await receiver.curl("\(receiver.url)/requests/1").text.contains("\"not-found\""))
@@ -147,8 +147,8 @@ struct RequestInspectorTests {
         request: String, status: Int, code: String
     ) async throws {
         try await withReceiver { receiver in
-            let answer = try await receiver.exchange(request)
-            #expect(answer.status == status)
+            let response = try await receiver.exchange(request)
+            #expect(response.status == status)
             let counts = try await receiver.curl("\(receiver.url)/status").text
             #expect(counts.contains("\"\(code)\":1"))
             let kept = try await requests(receiver)

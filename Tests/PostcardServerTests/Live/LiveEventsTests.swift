@@ -12,10 +12,10 @@ struct LiveEventsTests {
     func events() async throws {
         try await withReceiver { receiver in
             let listener = try await Listener.listening(to: receiver)
-            let answer = try await receiver.curl("-F", "이름=초코", "\(receiver.url)/uploads")
-            let record = try UploadRecord(json: answer.output)
+            let response = try await receiver.curl("-F", "이름=초코", "\(receiver.url)/uploads")
+            let record = try UploadRecord(json: response.output)
             let told = try await onThread { try listener.text(until: "event: request\n", and: "\n\n") }
-            #expect(told.contains("event: uploaded\ndata: \(answer.text)\n\n"))
+            #expect(told.contains("event: uploaded\ndata: \(response.text)\n\n"))
             #expect(told.contains("\"upload\":\"\(record.id)\""))
             _ = try await receiver.curl("-X", "DELETE", receiver.url + record.url)
             let deletion = try await onThread { try listener.text(until: "event: deleted\n", and: "\n\n") }
@@ -92,7 +92,7 @@ struct LiveEventsTests {
     }
 }
 
-/// Reads an answer that does not end. Used from one thread at a time.
+/// Reads a response that does not end. Used from one thread at a time.
 private final class Listener: @unchecked Sendable {
     private let socket: RawSocket
 

@@ -85,9 +85,9 @@ struct FullDiskTests {
         try await SmallDisk.with(megabytes: 4) { disk in
             try await withReceiver(in: disk.appending("received"), { $0.keptFreeBytes = 1 << 20 }) { receiver in
                 let head = Form.head(contentLength: 3_500_000, fields: ["Expect: 100-continue"])
-                let answer = try await receiver.exchange(head)
-                #expect(answer.text.hasPrefix("HTTP/1.1 503"))
-                #expect(answer.problem?.code == "store-full")
+                let response = try await receiver.exchange(head)
+                #expect(response.text.hasPrefix("HTTP/1.1 503"))
+                #expect(response.problem?.code == "store-full")
             }
         }
     }

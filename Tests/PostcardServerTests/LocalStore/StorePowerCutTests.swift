@@ -38,7 +38,7 @@ import Testing
         ("the names in an unfinished upload", "r/.unfinished/[a-z0-9]+"),
         ("an unfinished upload's facts", "r/.unfinished/[a-z0-9]+/upload.json(.new)?"),
         ("an unfinished upload's bytes", "r/.unfinished/[a-z0-9]+/body"),
-        ("the answer to an upload", "r/.unfinished/[a-z0-9]+/answer.json.new"),
+        ("the response to an upload", "r/.unfinished/[a-z0-9]+/answer.json.new"),
     ]
 
     @Test(arguments: syncs)
@@ -94,7 +94,7 @@ private struct PostedForm: Sendable {
 
 /// What a receiver did to its disk while forms were posted to it, and what it answered.
 private struct ReceiverRecording: Sendable {
-    /// What an answer promises.
+    /// What a response promises.
     enum Promise: Sendable {
         /// The receiver listens. From then on uploads may arrive at the same time.
         case ready
@@ -133,27 +133,27 @@ private struct ReceiverRecording: Sendable {
         self.departures = departures
     }
 
-    /// Finds the answers in what was sent.
+    /// Finds the responses in what was sent.
     ///
-    /// - Parameter others: What other answers promise than those to forms that came as a whole, in their order.
+    /// - Parameter others: What other responses promise than those to forms that came as a whole, in their order.
     private static func promises(
         in journal: PowerCutJournal, _ others: [Promise]
     ) throws -> [(entries: Int, promise: Promise)] {
         var promises: [(entries: Int, promise: Promise)] = []
         var others = others[...]
         for (index, change) in journal.entries.enumerated() {
-            guard case .answer(let bytes) = change else { continue }
+            guard case .output(let bytes) = change else { continue }
             for head in String(decoding: bytes, as: UTF8.self).components(separatedBy: "\r\n\r\n") {
                 if head.hasPrefix("listening on ") { promises.append((index + 1, .ready)) }
                 guard head.hasPrefix("HTTP/1.1 ") else { continue }
-                let answer = PostingSession.Answer(head)
-                let name = answer["location"]?.split(separator: "/").last.map(String.init)
+                let response = PostingSession.Response(head)
+                let name = response["location"]?.split(separator: "/").last.map(String.init)
                 let promise: Promise
-                if answer.status == 104, let name {
+                if response.status == 104, let name {
                     promise = .resumable(token: name, offset: 0)
-                } else if answer.status == 204 || answer["upload-offset"] != nil, let next = others.popFirst() {
+                } else if response.status == 204 || response["upload-offset"] != nil, let next = others.popFirst() {
                     promise = next
-                } else if answer.status == 201, let name {
+                } else if response.status == 201, let name {
                     promise = .record(id: name)
                 } else {
                     throw ProgramFailure("The receiver was not expected to answer: \(head)")
@@ -161,7 +161,7 @@ private struct ReceiverRecording: Sendable {
                 promises.append((index + 1, promise))
             }
         }
-        guard others.isEmpty else { throw ProgramFailure("The journal lacks \(others.count) answers.") }
+        guard others.isEmpty else { throw ProgramFailure("The journal lacks \(others.count) responses.") }
         return promises
     }
 
@@ -243,7 +243,7 @@ private struct ReceiverRecording: Sendable {
                 guard isLeft(token, entries) else { continue }
                 guard case .finished(_, let record?) = await upload(token, of: store)?.progress, record.text == id
                 else {
-                    broken.append("The answer to \(token) is gone.")
+                    broken.append("The response to \(token) is gone.")
                     continue
                 }
             case .deleted(let name):
@@ -272,15 +272,15 @@ private struct ReceiverRecording: Sendable {
 private struct PostingSession {
     let folder: TemporaryFolder
     private(set) var forms: [String: PostedForm] = [:]
-    /// What the answers to other requests promise than those that post a form as a whole.
+    /// What the responses to other requests promise than those that post a form as a whole.
     private(set) var promises: [ReceiverRecording.Promise] = []
 
     init(folder: TemporaryFolder) {
         self.folder = folder
     }
 
-    /// The last head of an answer.
-    struct Answer: Sendable {
+    /// The last head of a response.
+    struct Response: Sendable {
         let status: Int
         private let fields: [String: String]
 
@@ -333,22 +333,22 @@ private struct PostingSession {
     ) async throws -> String {
         let key = form.key.map { ["Idempotency-Key: \($0)"] } ?? []
         let fields = [PostedForm.contentType] + key
-        let answer = try await request("POST", "\(address)/uploads", fields, form.body, folder)
-        // Under a key, the answer to the same form is the same.
+        let response = try await request("POST", "\(address)/uploads", fields, form.body, folder)
+        // Under a key, the response to the same form is the same.
         if form.key != nil {
             let again = try await request("POST", "\(address)/uploads", fields, form.body, folder)
-            guard try again.name() == answer.name() else { throw ProgramFailure("A key has two records.") }
+            guard try again.name() == response.name() else { throw ProgramFailure("A key has two records.") }
         }
-        return try answer.name()
+        return try response.name()
     }
 
     private mutating func postInPieces(_ index: Int, to address: String) async throws {
         let form = PostedForm(index)
         let third = form.body.count / 3
-        var answer = try await Self.request(
+        var response = try await Self.request(
             "POST", "\(address)/uploads", Self.draft + [PostedForm.contentType, "Upload-Complete: ?0"],
             form.body.prefix(third), folder)
-        let token = try answer.name()
+        let token = try response.name()
         forms[token] = form
         promises.append(.resumable(token: token, offset: third))
         let location = "/uploads/resumable/\(token)"
@@ -363,10 +363,10 @@ private struct PostingSession {
         case 1: break
         case 3: try await delete(location, token, at: address)
         default:
-            answer = try await Self.request(
+            response = try await Self.request(
                 "PATCH", address + location, append + ["Upload-Offset: \(2 * third)", "Upload-Complete: ?1"],
                 form.body.dropFirst(2 * third), folder)
-            let id = try answer.name()
+            let id = try response.name()
             forms[id] = form
             promises.append(.finished(token: token, id: id))
             if index == 6 { try await delete("/uploads/\(id)", id, at: address) }
@@ -382,17 +382,17 @@ private struct PostingSession {
 
     private static func request(
         _ method: String, _ url: String, _ fields: [String], _ body: Data?, _ folder: TemporaryFolder
-    ) async throws -> Answer {
+    ) async throws -> Response {
         var options = ["-sS", "-o", "/dev/null", "-D", "-"] + fields.flatMap { ["-H", $0] }
         options += method == "HEAD" ? ["-I"] : ["-X", method]
         let file = try folder.file(UUID().uuidString, body ?? Data())
         if body != nil { options += ["--data-binary", "@\(file.path)"] }
         let ending = try await Program.run("curl", options + [url])
-        let answer = Answer(ending.text.components(separatedBy: "\r\n\r\n").last { !$0.isEmpty } ?? "")
-        guard (200..<300).contains(answer.status) else {
+        let response = Response(ending.text.components(separatedBy: "\r\n\r\n").last { !$0.isEmpty } ?? "")
+        guard (200..<300).contains(response.status) else {
             throw ProgramFailure("\(method) \(url) was answered with \(ending.text) \(ending.messages)")
         }
-        return answer
+        return response
     }
 }
 #endif

@@ -35,15 +35,17 @@ struct WebPageTests {
     @Test("The page is whole, asks nothing from elsewhere, and has nothing in it that its policy forbids")
     func page() async throws {
         try await withReceiver({ $0.uploads.path = "/a\"b<c" }) { receiver in
-            let answer = try await receiver.curl("-i", "-H", "Accept-Language: ko", "\(receiver.url)/")
-            #expect(answer.text.contains("<html lang=\"ko\">"))
-            #expect(answer.text.contains("action=\"/a&quot;b&lt;c\""))
-            #expect(!answer.text.contains("{{") && !answer.text.contains("a\"b<c"))
-            #expect(answer.text.lowercased().contains("content-security-policy: default-src 'none'; script-src 'self'"))
-            #expect(answer.text.lowercased().contains("vary: accept-language"))
+            let response = try await receiver.curl("-i", "-H", "Accept-Language: ko", "\(receiver.url)/")
+            #expect(response.text.contains("<html lang=\"ko\">"))
+            #expect(response.text.contains("action=\"/a&quot;b&lt;c\""))
+            #expect(!response.text.contains("{{") && !response.text.contains("a\"b<c"))
             #expect(
-                !answer.text.contains("://") && !answer.text.contains(" style=") && !answer.text.contains("onclick"))
-            let assets = answer.text.matches(of: /\/assets\/[a-z.]+/).map { String($0.output) }
+                response.text.lowercased().contains("content-security-policy: default-src 'none'; script-src 'self'"))
+            #expect(response.text.lowercased().contains("vary: accept-language"))
+            #expect(
+                !response.text.contains("://") && !response.text.contains(" style=")
+                    && !response.text.contains("onclick"))
+            let assets = response.text.matches(of: /\/assets\/[a-z.]+/).map { String($0.output) }
             #expect(assets.count > 2)
             for asset in assets {
                 let fetched = try await receiver.curl("-f", receiver.url + asset)
@@ -62,8 +64,8 @@ struct WebPageTests {
     func withoutReading() async throws {
         try await withReceiver({ $0.uploads.access = .none }) { receiver in
             for path in ["/events", "/requests", "/requests/1"] {
-                let answer = try await receiver.curl("--max-time", "60", receiver.url + path)
-                #expect(answer.text.contains("\"not-found\""), "\(path)")
+                let response = try await receiver.curl("--max-time", "60", receiver.url + path)
+                #expect(response.text.contains("\"not-found\""), "\(path)")
             }
             #expect(try await receiver.curl("\(receiver.url)/").text.contains("\"canRead\":false"))
         }

@@ -14,14 +14,14 @@ struct ArchiveTests {
     }
 
     private func listing(_ receiver: RunningReceiver, _ query: String = "") async throws -> Listing {
-        let answer = try await receiver.curl("\(receiver.url)/uploads\(query)")
-        return try JSONDecoder().decode(Listing.self, from: answer.output)
+        let response = try await receiver.curl("\(receiver.url)/uploads\(query)")
+        return try JSONDecoder().decode(Listing.self, from: response.output)
     }
 
     private func post(_ content: String, to receiver: RunningReceiver) async throws -> UploadRecord {
         let part = "Content-Disposition: form-data; name=\"f\"; filename=\"f.txt\"\r\nContent-Type: text/plain"
-        let answer = try await receiver.exchange(Form.request(body: Form.part(part, content)))
-        return try UploadRecord(json: Data(answer.body.utf8))
+        let response = try await receiver.exchange(Form.request(body: Form.part(part, content)))
+        return try UploadRecord(json: Data(response.body.utf8))
     }
 
     private func get(
@@ -58,9 +58,9 @@ struct ArchiveTests {
             let path = receiver.directory.appending(record.id.text).appending("0").string
             try FileManager.default.removeItem(atPath: path)
             if !isGone { try Data("cont".utf8).write(to: URL(filePath: path)) }
-            let answer = try await get(record.files[0].url, receiver)
-            #expect(answer.status == 503)
-            #expect(answer.problem?.code == "store-unavailable")
+            let response = try await get(record.files[0].url, receiver)
+            #expect(response.status == 503)
+            #expect(response.problem?.code == "store-unavailable")
         }
     }
 
@@ -69,9 +69,9 @@ struct ArchiveTests {
         arguments: ["limit=0", "limit=1001", "limit=x", "limit=-1", "limit=", "after=x", "after=../../etc"])
     func invalidQuery(query: String) async throws {
         try await withReceiver { receiver in
-            let answer = try await get("/uploads?\(query)", receiver)
-            #expect(answer.status == 400)
-            #expect(answer.problem?.code == "invalid-query")
+            let response = try await get("/uploads?\(query)", receiver)
+            #expect(response.status == 400)
+            #expect(response.problem?.code == "invalid-query")
         }
     }
 
@@ -241,14 +241,14 @@ struct ArchiveTests {
             try FileManager.default.removeItem(atPath: receiver.directory.appending(".incoming").string)
             #expect(try await get("/health", receiver).status == 200)
             try FileManager.default.removeItem(atPath: receiver.directory.string)
-            let answer = try await get("/health", receiver)
-            #expect(answer.status == 503)
-            #expect(answer.problem?.code == "store-unavailable")
+            let response = try await get("/health", receiver)
+            #expect(response.status == 503)
+            #expect(response.problem?.code == "store-unavailable")
         }
         try await withReceiver({ $0.keptFreeBytes = .max }) { receiver in
-            let answer = try await get("/health", receiver)
-            #expect(answer.status == 503)
-            #expect(answer.problem?.code == "store-full")
+            let response = try await get("/health", receiver)
+            #expect(response.status == 503)
+            #expect(response.problem?.code == "store-full")
         }
     }
 
@@ -277,9 +277,9 @@ struct ArchiveTests {
     func nowhere(path: String) async throws {
         try await withReceiver { receiver in
             let record = try await post("content", to: receiver)
-            let answer = try await get(path.replacing("ID", with: record.id.text), receiver)
-            #expect(answer.status == 404)
-            #expect(answer.problem?.code == "not-found")
+            let response = try await get(path.replacing("ID", with: record.id.text), receiver)
+            #expect(response.status == 404)
+            #expect(response.problem?.code == "not-found")
         }
     }
 

@@ -96,9 +96,10 @@ struct HostileRequestTests {
         try await withReceiver { receiver in
             for attack in Self.headers + Self.bodies + Self.boundaries {
                 let before = try receiver.records.count
-                let answer = try await receiver.exchange(attack.request)
-                #expect(answer.problem?.code == attack.code, "\(attack.name): \(answer.text.prefix(600))")
-                #expect((400..<500).contains(answer.status) == (attack.code != nil), "\(attack.name): \(answer.status)")
+                let response = try await receiver.exchange(attack.request)
+                #expect(response.problem?.code == attack.code, "\(attack.name): \(response.text.prefix(600))")
+                #expect(
+                    (400..<500).contains(response.status) == (attack.code != nil), "\(attack.name): \(response.status)")
                 let taken = try receiver.records.count - before
                 #expect(taken == (attack.code == nil ? 1 : 0), "\(attack.name)")
                 #expect(try receiver.incoming.isEmpty, "\(attack.name)")
@@ -110,8 +111,8 @@ struct HostileRequestTests {
     @Test func `a delimiter that is none is kept as the content that it is`() async throws {
         try await withReceiver { receiver in
             let content = "a\r\n--bX\r\n--b-\r\n--\r\n-b"
-            let answer = try await receiver.exchange(Form.request(body: Form.part(Self.file, content)))
-            let record = try UploadRecord(json: Data(answer.body.utf8))
+            let response = try await receiver.exchange(Form.request(body: Form.part(Self.file, content)))
+            let record = try UploadRecord(json: Data(response.body.utf8))
             let path = receiver.directory.appending(record.id.text).appending("0").string
             #expect(try String(contentsOfFile: path, encoding: .utf8) == content)
         }

@@ -12,9 +12,9 @@ struct IdempotencyTests {
         Form.request(body: body, fields: keys.map { "Idempotency-Key: \($0)" } + fields)
     }
 
-    private static func id(_ answer: RawResponse) throws -> UploadID {
-        #expect(answer.status == 201)
-        return try UploadRecord(json: Data(answer.body.utf8)).id
+    private static func id(_ response: RawResponse) throws -> UploadID {
+        #expect(response.status == 201)
+        return try UploadRecord(json: Data(response.body.utf8)).id
     }
 
     @Test func `a repeated key is answered as the first time, whatever the boundary and the quotes around the key`()
@@ -159,9 +159,9 @@ struct IdempotencyTests {
     func `a key that is none is refused`(keys: [String]) async throws {
         try await withReceiver { receiver in
             let fields = keys.map { "Idempotency-Key: \($0)" }
-            let answer = try await receiver.exchange(Form.request(body: Form.small, fields: fields))
-            #expect(answer.status == 400)
-            #expect(answer.problem?.code == "malformed-idempotency-key")
+            let response = try await receiver.exchange(Form.request(body: Form.small, fields: fields))
+            #expect(response.status == 400)
+            #expect(response.problem?.code == "malformed-idempotency-key")
             #expect(try receiver.records.isEmpty)
         }
     }

@@ -54,8 +54,8 @@ struct ReceptionTests {
             ]
             for (arguments, code) in cases {
                 let result = try await Program.run("curl", ["-sS"] + arguments + ["\(receiver.url)/uploads"])
-                let answer = try #require(try JSONSerialization.jsonObject(with: result.output) as? [String: Any])
-                #expect(answer["code"] as? String == code)
+                let response = try #require(try JSONSerialization.jsonObject(with: result.output) as? [String: Any])
+                #expect(response["code"] as? String == code)
             }
             #expect(try receiver.records.count == 1)
             #expect(try receiver.incoming.isEmpty)
@@ -76,8 +76,8 @@ struct ReceptionTests {
             }
             #expect(try receiver.records.isEmpty)
             #expect(try await receiver.curl("\(receiver.url)/health").text == "ok")
-            let answer = try await receiver.curl("-F", "a=b", "\(receiver.url)/uploads")
-            #expect(try UploadRecord(json: answer.output).fields.map(\.value) == ["b"])
+            let response = try await receiver.curl("-F", "a=b", "\(receiver.url)/uploads")
+            #expect(try UploadRecord(json: response.output).fields.map(\.value) == ["b"])
         }
     }
 
@@ -92,9 +92,9 @@ struct ReceptionTests {
         try await withReceiver { receiver in
             let body =
                 "--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"\(name)\"\r\n\r\ncontent\r\n--b--\r\n"
-            let answer = try await receiver.exchange(Form.request(body: body))
-            #expect(answer.status == 201)
-            let record = try UploadRecord(json: Data(answer.body.utf8))
+            let response = try await receiver.exchange(Form.request(body: body))
+            #expect(response.status == 201)
+            let record = try UploadRecord(json: Data(response.body.utf8))
             #expect(record.files[0].filename == shown)
             let stored = receiver.directory.appending(record.id.text)
             let names = try FileManager.default.contentsOfDirectory(atPath: stored.string).sorted()
@@ -112,8 +112,8 @@ struct ReceptionTests {
                 body += "--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"\(index)\"\r\n\r\n"
                 body += String(repeating: "z", count: index % 3) + "\r\n"
             }
-            let answer = try await receiver.exchange(Form.request(body: body + "--b--\r\n"))
-            let record = try UploadRecord(json: Data(answer.body.utf8))
+            let response = try await receiver.exchange(Form.request(body: body + "--b--\r\n"))
+            let record = try UploadRecord(json: Data(response.body.utf8))
             #expect(record.fields.map(\.value) == (0..<100).map(String.init))
             #expect(record.files.map(\.filename) == (0..<100).map(String.init))
             #expect(record.files.map(\.size) == (0..<100).map { Int64($0 % 3) })
@@ -130,8 +130,8 @@ struct ReceptionTests {
         try await withReceiver {
             $0.uploads.path = "/api/v1/images"
         } _: { receiver in
-            let answer = try await receiver.curl("-F", "a=b", "\(receiver.url)/api/v1/images")
-            let record = try UploadRecord(json: answer.output)
+            let response = try await receiver.curl("-F", "a=b", "\(receiver.url)/api/v1/images")
+            let record = try UploadRecord(json: response.output)
             let again = try await receiver.curl("\(receiver.url)/uploads/\(record.id)")
             #expect(try UploadRecord(json: again.output) == record)
             let refused = try await receiver.exchange(Form.request(body: Form.small))
@@ -149,8 +149,8 @@ struct ReceptionTests {
         try await withReceiver {
             $0.uploads.path = path
         } _: { receiver in
-            let answer = try await receiver.exchange(Form.request(body: Form.small, to: path))
-            #expect(answer.status == 201)
+            let response = try await receiver.exchange(Form.request(body: Form.small, to: path))
+            #expect(response.status == 201)
             let read = try await receiver.curl("\(receiver.url)\(path)")
             #expect(read.text.hasPrefix(start), "\(read.text)")
         }
@@ -170,8 +170,8 @@ struct ReceptionTests {
         try await withReceiver {
             $0.uploads.access = .none
         } _: { receiver in
-            let answer = try await receiver.curl("-F", "a=b", "\(receiver.url)/uploads")
-            let record = try UploadRecord(json: answer.output)
+            let response = try await receiver.curl("-F", "a=b", "\(receiver.url)/uploads")
+            let record = try UploadRecord(json: response.output)
             for request in ["GET /uploads", "GET \(record.url)", "DELETE \(record.url)"] {
                 let refused = try await receiver.exchange("\(request) HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
                 #expect([404, 405].contains(refused.status))

@@ -185,10 +185,10 @@ struct RefusalTests {
             $0.uploads.limits = Refusal.limits
             $0.uploads.maximumRecordBytes = Refusal.maximumRecordBytes
         } _: { receiver in
-            let answer = try await receiver.exchange(refusal.request, closingInput: refusal.closesInput)
-            #expect(answer.status == refusal.status, "\(answer.text)")
-            #expect(answer.headers["content-type"] == "application/problem+json")
-            let problem = try #require(answer.problem, "\(answer.text)")
+            let response = try await receiver.exchange(refusal.request, closingInput: refusal.closesInput)
+            #expect(response.status == refusal.status, "\(response.text)")
+            #expect(response.headers["content-type"] == "application/problem+json")
+            let problem = try #require(response.problem, "\(response.text)")
             #expect(problem.status == refusal.status)
             #expect(problem.code == refusal.code)
             #expect(problem.type == "urn:postcard:problem:\(refusal.code)")

@@ -85,16 +85,16 @@ struct CutUploadTests {
                 silent.append(socket)
             }
             var offset = try #require(try await sender.head(location).offset)
-            var answer = try await sender.append(
+            var response = try await sender.append(
                 form.bytes[Int(offset)...], at: offset, isComplete: true, to: location)
             // The last cut's request may have been begun with after the question, which had overtaken it.
-            if answer.status == 409 {
-                offset = try #require(answer.offset)
-                answer = try await sender.append(
+            if response.status == 409 {
+                offset = try #require(response.offset)
+                response = try await sender.append(
                     form.bytes[Int(offset)...], at: offset, isComplete: true, to: location)
             }
-            #expect(answer.status == 201)
-            let record = try UploadRecord(json: Data(answer.body.utf8))
+            #expect(response.status == 201)
+            let record = try UploadRecord(json: Data(response.body.utf8))
             let file = try await receiver.curl(receiver.url + record.files[0].url)
             #expect(Array(file.output) == form.content)
             #expect(try receiver.records.count == 1)
@@ -108,11 +108,11 @@ struct CutUploadTests {
             // What has left the sender is taken first; what was answered does not change any more.
             let offset = try #require(try await sender.head(location).offset)
             #expect(offset == 400_000)
-            #expect(await socket.isClosedUnanswered())
+            #expect(await socket.isClosedWithoutResponse())
             #expect(try await sender.head(location).offset == offset)
-            let answer = try await sender.append(
+            let response = try await sender.append(
                 form.bytes[Int(offset)...], at: offset, isComplete: true, to: location)
-            #expect(answer.status == 201)
+            #expect(response.status == 201)
         }
     }
 
@@ -125,11 +125,11 @@ struct CutUploadTests {
             try await second.send(Array(form.bytes[Int(offset)..<(Int(offset) + 1000)]))
             let third = try await sender.append("x".utf8, at: 499_999, isComplete: false, to: location)
             #expect(third.status == 409)
-            #expect(await second.isClosedUnanswered())
+            #expect(await second.isClosedWithoutResponse())
             let rest = try #require(third.offset)
             let fourth = try await Self.beginAppend(form, to: location, at: rest, of: receiver)
             #expect(try await sender.request("DELETE", location).status == 204)
-            #expect(await fourth.isClosedUnanswered())
+            #expect(await fourth.isClosedWithoutResponse())
             #expect(try await sender.head(location).status == 404)
             #expect(try receiver.records.isEmpty)
             #expect(receiver.unfinished.isEmpty)
@@ -153,8 +153,8 @@ struct CutUploadTests {
                         }
                     }
                 }
-                return try await group.reduce(into: Set<String>()) { bodies, answer in
-                    if let answer, answer.status == 201 { bodies.insert(answer.body) }
+                return try await group.reduce(into: Set<String>()) { bodies, response in
+                    if let response, response.status == 201 { bodies.insert(response.body) }
                 }
             }
             let last = try await sender.append([], at: length, isComplete: true, to: location)
@@ -228,7 +228,7 @@ private final class Connection: @unchecked Sendable {
     }
 
     /// Waits for the end; a reset is one too.
-    func isClosedUnanswered() async -> Bool {
+    func isClosedWithoutResponse() async -> Bool {
         do {
             return try await onThread { try self.socket.receiveAll() }.isEmpty
         } catch {

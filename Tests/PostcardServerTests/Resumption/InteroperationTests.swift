@@ -68,10 +68,10 @@ struct InteroperationTests {
         version: ResumptionVersion
     ) async throws {
         try await withCurlSender(version) { sender, receiver in
-            let answer = try await sender.create(Form.small.utf8, isComplete: true)
-            #expect(answer.status == 201)
-            #expect(answer.isComplete(in: version) == true)
-            let record = try UploadRecord(json: Data(answer.body.utf8))
+            let response = try await sender.create(Form.small.utf8, isComplete: true)
+            #expect(response.status == 201)
+            #expect(response.isComplete(in: version) == true)
+            let record = try UploadRecord(json: Data(response.body.utf8))
             #expect(record.fields.map(\.value) == ["value"])
             #expect(try receiver.records == [record.id.text])
         }
@@ -90,7 +90,7 @@ struct InteroperationTests {
         }
     }
 
-    @Test func `an answer is forgotten with the record that it shows`() async throws {
+    @Test func `a response is forgotten with the record that it shows`() async throws {
         try await withCurlSender { sender, receiver in
             let created = try await sender.create(Form.small.utf8, isComplete: true)
             let location = try #require(created.interim.first?.fields["location"])
@@ -106,10 +106,10 @@ struct InteroperationTests {
         try await withCurlSender { sender, receiver in
             let plain = try await sender.request("POST", "/uploads", fields: [])
             #expect(plain.status == 415)
-            let answer = try await receiver.exchange(Form.request(body: Form.small))
+            let response = try await receiver.exchange(Form.request(body: Form.small))
             // A 104 would be the first.
-            #expect(answer.text.hasPrefix("HTTP/1.1 201 "))
-            #expect(answer.headers.keys.allSatisfy { !$0.hasPrefix("upload-") })
+            #expect(response.text.hasPrefix("HTTP/1.1 201 "))
+            #expect(response.headers.keys.allSatisfy { !$0.hasPrefix("upload-") })
             #expect(receiver.unfinished.isEmpty)
         }
     }
@@ -119,12 +119,12 @@ struct InteroperationTests {
         version: ResumptionVersion
     ) async throws {
         try await withCurlSender(version, { $0.uploads.limits.maximumBodyBytes = 4711 }) { sender, _ in
-            let answer = try await sender.request("OPTIONS", "/uploads")
-            #expect(answer.status == 204)
-            #expect(answer.head.fields["accept-patch"] == "application/partial-upload")
+            let response = try await sender.request("OPTIONS", "/uploads")
+            #expect(response.status == 204)
+            #expect(response.head.fields["accept-patch"] == "application/partial-upload")
             let lifetime = version == .newest ? "max-age" : "expires"
             #expect(
-                answer.head.fields["upload-limit"]
+                response.head.fields["upload-limit"]
                     == (version.hasLimits ? "max-size=4711, \(lifetime)=86400" : nil))
         }
     }
@@ -150,9 +150,9 @@ struct InteroperationTests {
 
     @Test func `switched off, a form is received whole and nothing is offered`() async throws {
         try await withCurlSender(.newest, { $0.uploads.resumption = nil }) { sender, receiver in
-            let answer = try await sender.create(Form.small.utf8, isComplete: true)
-            #expect(answer.status == 201)
-            #expect(answer.interim.isEmpty)
+            let response = try await sender.create(Form.small.utf8, isComplete: true)
+            #expect(response.status == 201)
+            #expect(response.interim.isEmpty)
             #expect(try await sender.request("OPTIONS", "/uploads").status == 405)
         }
     }

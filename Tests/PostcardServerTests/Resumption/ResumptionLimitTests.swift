@@ -15,8 +15,8 @@ struct ResumptionLimitTests {
         }
     }
 
-    private static func location(of answer: CurlAnswer) throws -> String {
-        try #require(answer.head.fields["location"], "\(answer)")
+    private static func location(of response: CurlResponse) throws -> String {
+        try #require(response.head.fields["location"], "\(response)")
     }
 
     @Test func `an upload without bytes makes room for another, the one first that was used least recently`()
@@ -159,12 +159,12 @@ struct ResumptionLimitTests {
         }
     }
 
-    @Test func `as many answers are kept as may be, the oldest forgotten first`() async throws {
+    @Test func `as many responses are kept as may be, the oldest forgotten first`() async throws {
         try await withCurlSender(.newest, { $0.uploads.resumption?.maximumKeptAnswers = 1 }) { sender, receiver in
             var locations: [String] = []
             for _ in 0..<2 {
-                let answer = try await sender.create(Form.small.utf8, isComplete: true)
-                locations.append(try #require(answer.interim.first?.fields["location"]))
+                let response = try await sender.create(Form.small.utf8, isComplete: true)
+                locations.append(try #require(response.interim.first?.fields["location"]))
             }
             #expect(try await sender.head(locations[0]).status == 404)
             #expect(try await sender.head(locations[1]).status == 204)

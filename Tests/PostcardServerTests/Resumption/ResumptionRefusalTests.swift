@@ -12,7 +12,7 @@ struct ResumptionRefusalTests {
         let testDescription: String
         var version = ResumptionVersion.newest
         /// What is appended to an upload that has 10 bytes and is to have 30.
-        let request: @Sendable (CurlSender, String) async throws -> CurlAnswer
+        let request: @Sendable (CurlSender, String) async throws -> CurlResponse
         let status: Int
         let code: String
         var type: String?
@@ -101,11 +101,11 @@ struct ResumptionRefusalTests {
             let created = try await sender.create(
                 "0123456789".utf8, isComplete: false, fields: ["Upload-Length: 30"])
             let location = try #require(created.head.fields["location"])
-            let answer = try await wrong.request(sender, location)
-            #expect(answer.status == wrong.status)
-            #expect(answer.problem?.code == wrong.code)
-            if let type = wrong.type { #expect(answer.problem?.type == type) }
-            if wrong.status == 409 { #expect(answer.offset == 10) }
+            let response = try await wrong.request(sender, location)
+            #expect(response.status == wrong.status)
+            #expect(response.problem?.code == wrong.code)
+            if let type = wrong.type { #expect(response.problem?.type == type) }
+            if wrong.status == 409 { #expect(response.offset == 10) }
             let head = try await sender.head(location)
             #expect(head.status == (wrong.isKept ? 204 : 404))
             #expect(head.offset == (wrong.isKept ? 10 : nil))
@@ -129,11 +129,11 @@ struct ResumptionRefusalTests {
         fields: [String], status: Int, code: String
     ) async throws {
         try await withCurlSender(.newest, { $0.uploads.limits.maximumBodyBytes = 1000 }) { sender, receiver in
-            let answer = try await sender.request("POST", "/uploads", fields: fields)
-            #expect(answer.status == status)
-            #expect(answer.problem?.code == code)
-            #expect(answer.interim.isEmpty)
-            if status == 413 { #expect(answer.head.fields["upload-limit"] == "max-size=1000, max-age=86400") }
+            let response = try await sender.request("POST", "/uploads", fields: fields)
+            #expect(response.status == status)
+            #expect(response.problem?.code == code)
+            #expect(response.interim.isEmpty)
+            if status == 413 { #expect(response.head.fields["upload-limit"] == "max-size=1000, max-age=86400") }
             #expect(receiver.unfinished.isEmpty)
         }
     }
@@ -171,7 +171,7 @@ struct ResumptionRefusalTests {
     {
         try await withTemporaryDirectory { directory in
             let body = Array("--b\r\nno form".utf8)
-            var first: CurlAnswer?
+            var first: CurlResponse?
             var location = ""
             try await withReceiver(in: directory) { receiver in
                 let sender = try CurlSender(to: receiver)

@@ -21,7 +21,7 @@ struct UnfinishedUploadTests {
         }
     }
 
-    @Test func `a record that is deleted before its answer is kept leaves none`() async throws {
+    @Test func `a record that is deleted before its response is kept leaves none`() async throws {
         try await withCurlSender { sender, receiver in
             for _ in 0..<10 {
                 let body = Form.small.utf8

@@ -26,8 +26,8 @@ struct ScreeningTests {
                 return .accepted
             }
         } _: { receiver in
-            let answer = try await receiver.exchange(Form.request(body: Self.twoFiles))
-            #expect(answer.status == 201)
+            let response = try await receiver.exchange(Form.request(body: Self.twoFiles))
+            #expect(response.status == 201)
             #expect(seen.names.withLock { $0 } == ["clean.bin=clean", "$(x) 'evil'.bin=EICAR"])
             #expect(try receiver.records.count == 1)
         }
@@ -42,10 +42,10 @@ struct ScreeningTests {
                 return file.filename.contains("evil") ? .refused(reason: "Looks \"evil\".") : .accepted
             }
         } _: { receiver in
-            let answer = try await receiver.exchange(Form.request(body: Self.twoFiles))
-            #expect(answer.status == 422)
-            #expect(answer.problem?.code == "file-refused")
-            #expect(answer.problem?.detail.hasSuffix("Looks \"evil\".") == true)
+            let response = try await receiver.exchange(Form.request(body: Self.twoFiles))
+            #expect(response.status == 422)
+            #expect(response.problem?.code == "file-refused")
+            #expect(response.problem?.detail.hasSuffix("Looks \"evil\".") == true)
             #expect(try receiver.records.isEmpty)
             #expect(try receiver.incoming.isEmpty)
         }
@@ -55,10 +55,10 @@ struct ScreeningTests {
         try await withReceiver {
             $0.uploads.screen = { _ in throw CocoaError(.fileNoSuchFile) }
         } _: { receiver in
-            let answer = try await receiver.exchange(Form.request(body: Self.twoFiles))
-            #expect(answer.status == 503)
-            #expect(answer.problem?.code == "screening-failed")
-            #expect(answer.headers["retry-after"] == "30")
+            let response = try await receiver.exchange(Form.request(body: Self.twoFiles))
+            #expect(response.status == 503)
+            #expect(response.problem?.code == "screening-failed")
+            #expect(response.headers["retry-after"] == "30")
             #expect(try receiver.records.isEmpty)
         }
     }
@@ -75,9 +75,9 @@ struct ScreeningTests {
             let screening = CommandScreening(command)
             $0.uploads.screen = { try await screening.screen($0) }
         } _: { receiver in
-            let answer = try await receiver.exchange(Form.request(body: Self.twoFiles))
-            #expect(answer.status == status)
-            #expect(answer.problem?.code == code)
+            let response = try await receiver.exchange(Form.request(body: Self.twoFiles))
+            #expect(response.status == status)
+            #expect(response.problem?.code == code)
             #expect(try receiver.incoming.isEmpty)
         }
     }
@@ -87,8 +87,8 @@ struct ScreeningTests {
             let screening = CommandScreening("sh -c 'test -s \"$0\" || { echo It is empty.; exit 1; }'")
             $0.uploads.screen = { try await screening.screen($0) }
         } _: { receiver in
-            let answer = try await receiver.exchange(Form.request(body: Form.fileHeader + Form.end))
-            #expect(answer.problem?.detail.hasSuffix("It is empty.") == true)
+            let response = try await receiver.exchange(Form.request(body: Form.fileHeader + Form.end))
+            #expect(response.problem?.detail.hasSuffix("It is empty.") == true)
         }
     }
 
@@ -167,16 +167,16 @@ struct ScreeningTests {
                 "sh -c 'echo $(ls /proc/self/fd) $(grep -E \"Sig(Blk|Ign)\" /proc/self/status); exit 1'")
             $0.uploads.screen = { try await screening.screen($0) }
         } _: { receiver in
-            let answer = try await receiver.exchange(Form.request(body: Form.fileHeader + Form.end))
-            let words = answer.problem?.detail.split(separator: " ").suffix(8).map(String.init) ?? []
-            try #require(words.count == 8, "\(answer.body)")
+            let response = try await receiver.exchange(Form.request(body: Form.fileHeader + Form.end))
+            let words = response.problem?.detail.split(separator: " ").suffix(8).map(String.init) ?? []
+            try #require(words.count == 8, "\(response.body)")
             // The fourth is the folder that `ls` reads.
             #expect(Array(words[..<4]) == ["0", "1", "2", "3"])
             // Signals 32 and 33 are the C library's own.
             let ofTheLibrary: UInt64 = 0b11 << 31
             for index in [5, 7] {
                 let signals = try #require(UInt64(words[index], radix: 16))
-                #expect(signals & ~ofTheLibrary == 0, "\(answer.body)")
+                #expect(signals & ~ofTheLibrary == 0, "\(response.body)")
             }
         }
     }

@@ -12,7 +12,7 @@ struct RawStreams {
     }
 
     /// What became of a stream.
-    enum Answer: Equatable {
+    enum Response: Equatable {
         /// The response's body.
         case body(String)
         /// RST_STREAM with this error code.
@@ -27,7 +27,7 @@ struct RawStreams {
     private let outbound: NIOAsyncChannelOutboundWriter<ByteBuffer>
     private var received = ByteBuffer()
     private var bodies: [UInt32: String] = [:]
-    private var answers: [UInt32: Answer] = [:]
+    private var responses: [UInt32: Response] = [:]
     private var interims: Set<UInt32> = []
 
     /// Opens a connection to a port of this machine, and closes it when the body returns.
@@ -91,7 +91,7 @@ struct RawStreams {
     }
 
     /// Whether a stream has ended.
-    func hasAnswer(on stream: UInt32) -> Bool { answers[stream] != nil }
+    func hasResponse(on stream: UInt32) -> Bool { responses[stream] != nil }
 
     /// Receives what is there, and then nothing for a while, as a slow client does.
     mutating func receive(pausing milliseconds: Int32) async throws {
@@ -100,15 +100,15 @@ struct RawStreams {
     }
 
     /// Waits for a stream's end.
-    mutating func answer(on stream: UInt32) async throws -> Answer {
+    mutating func response(on stream: UInt32) async throws -> Response {
         while true {
-            if let answer = answers[stream] { return answer }
+            if let response = responses[stream] { return response }
             try await receive()
         }
     }
 
     /// Waits for the head of a response, or of an interim one.
-    mutating func interimAnswer(on stream: UInt32) async throws {
+    mutating func interimResponse(on stream: UInt32) async throws {
         while !interims.contains(stream) { try await receive() }
     }
 
@@ -123,11 +123,11 @@ struct RawStreams {
         switch frame.type {
         case 0: bodies[frame.stream, default: ""] += String(decoding: frame.payload, as: UTF8.self)
         case 1: interims.insert(frame.stream)
-        case 3: answers[frame.stream] = .reset(frame.payload.reduce(0) { $0 << 8 | UInt32($1) })
+        case 3: responses[frame.stream] = .reset(frame.payload.reduce(0) { $0 << 8 | UInt32($1) })
         default: break
         }
         guard frame.type <= 1, frame.flags & 1 == 1 else { return }
-        answers[frame.stream] = .body(bodies[frame.stream] ?? "")
+        responses[frame.stream] = .body(bodies[frame.stream] ?? "")
     }
 
     private mutating func nextFrame() -> Frame? {

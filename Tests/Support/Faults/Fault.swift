@@ -1,26 +1,26 @@
 /// What befalls one request on its way through the proxy. Bytes are those of the body, the framing of chunks not
 /// counted.
 package enum Fault: Sendable, Hashable {
-    /// Nothing: the request goes to the server, and the server's answer to the client.
+    /// Nothing: the request goes to the server, and the server's response to the client.
     case none
     /// The client's connection is reset when so many bytes have come.
     case reset(atByte: Int)
     /// From so many bytes on, nothing is read and nothing is answered, until the proxy ends.
     case stall(atByte: Int)
-    /// The body and the answer pass at this speed.
+    /// The body and the response pass at this speed.
     case slow(bytesPerSecond: Int)
     /// When so many bytes have come, the proxy ends its own side of the connection, and reads on: what still comes is
     /// lost.
     case halfClose(atByte: Int)
-    /// The server takes the form and answers; the client's connection is closed instead of the answer.
-    case answerLost
+    /// The server takes the form and answers; the client's connection is closed instead of the response.
+    case responseLost
     /// The proxy answers itself when the whole body has come, and the connection stays open.
-    case answer(Answer)
+    case response(Response)
     /// The proxy answers itself when so many bytes have come, and closes.
-    case earlyAnswer(Answer, atByte: Int, Closing)
+    case earlyResponse(Response, atByte: Int, Closing)
 
-    /// An answer that the server has no part in.
-    package struct Answer: Sendable, Hashable {
+    /// A response that the server has no part in.
+    package struct Response: Sendable, Hashable {
         package var status: Int
         package var headerFields: [String: String]
         package var body: String
@@ -43,16 +43,16 @@ package enum Fault: Sendable, Hashable {
     /// How many bytes of the body pass before it happens; all where it waits for the body's end.
     var byte: Int {
         switch self {
-        case .none, .slow, .answerLost, .answer: .max
-        case .reset(let byte), .stall(let byte), .halfClose(let byte), .earlyAnswer(_, let byte, _): byte
+        case .none, .slow, .responseLost, .response: .max
+        case .reset(let byte), .stall(let byte), .halfClose(let byte), .earlyResponse(_, let byte, _): byte
         }
     }
 
     /// Whether the server gets to see the request.
     var reachesServer: Bool {
         switch self {
-        case .none, .reset, .stall, .slow, .halfClose, .answerLost: true
-        case .answer, .earlyAnswer: false
+        case .none, .reset, .stall, .slow, .halfClose, .responseLost: true
+        case .response, .earlyResponse: false
         }
     }
 }

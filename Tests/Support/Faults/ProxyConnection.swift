@@ -61,7 +61,7 @@ struct ProxyConnection {
                     try await relay(head, &inbound, outbound, server, fault, on: channel)
                 }
             } else {
-                try await answer(head, &inbound, outbound, fault)
+                try await respond(head, &inbound, outbound, fault)
             }
         // As RFC 9112 §9.6 has it.
         return head.isKeepAlive ? outcome : .close
@@ -86,20 +86,20 @@ struct ProxyConnection {
                 left -= passing.readableBytes
                 try await pace.pass(passing) { try await server.write($0) }
             case .end:
-                return try await relayAnswer(to: head, from: &server, to: outbound, fault, &pace)
+                return try await relayResponse(to: head, from: &server, to: outbound, fault, &pace)
             }
         }
         return try await interrupt(&inbound, outbound, server, fault, on: channel)
     }
 
-    private func relayAnswer(
+    private func relayResponse(
         to request: HTTPRequestHead, from server: inout ServerConnection, to outbound: Outbound, _ fault: Fault,
         _ pace: inout Pace
     ) async throws -> Outcome {
         // A server that has answered by the head alone may have closed.
         try? await server.end()
         while let part = try await server.nextPart() {
-            if case .answerLost = fault {
+            if case .responseLost = fault {
                 if case .end = part { return .close }
                 continue
             }
@@ -133,7 +133,7 @@ struct ProxyConnection {
         case .halfClose:
             outbound.finish()
             while try await inbound.next(isolation: #isolation) != nil {}
-        case .none, .slow, .answerLost, .answer, .earlyAnswer:
+        case .none, .slow, .responseLost, .response, .earlyResponse:
             break
         }
         return .close
@@ -141,7 +141,7 @@ struct ProxyConnection {
 
     // MARK: - Requests that it does not see
 
-    private func answer(
+    private func respond(
         _ head: HTTPRequestHead, _ inbound: inout Inbound, _ outbound: Outbound, _ fault: Fault
     ) async throws -> Outcome {
         var left = fault.byte
@@ -153,30 +153,30 @@ struct ProxyConnection {
             }
         }
         switch fault {
-        case .earlyAnswer(let answer, _, let closing):
-            try await write(answer, to: outbound, closes: true)
+        case .earlyResponse(let response, _, let closing):
+            try await write(response, to: outbound, closes: true)
             if case .reading = closing {
                 outbound.finish()
                 while try await inbound.next(isolation: #isolation) != nil {}
             }
             return .close
-        case .answer(let answer):
-            try await write(answer, to: outbound, closes: !head.isKeepAlive)
+        case .response(let response):
+            try await write(response, to: outbound, closes: !head.isKeepAlive)
             return .next
-        case .none, .reset, .stall, .slow, .halfClose, .answerLost:
+        case .none, .reset, .stall, .slow, .halfClose, .responseLost:
             return .close
         }
     }
 
-    private func write(_ answer: Fault.Answer, to outbound: Outbound, closes: Bool) async throws {
-        var fields = HTTPHeaders(answer.headerFields.sorted { $0.key < $1.key })
-        fields.add(name: "Content-Length", value: "\(answer.body.utf8.count)")
+    private func write(_ response: Fault.Response, to outbound: Outbound, closes: Bool) async throws {
+        var fields = HTTPHeaders(response.headerFields.sorted { $0.key < $1.key })
+        fields.add(name: "Content-Length", value: "\(response.body.utf8.count)")
         if closes { fields.add(name: "Connection", value: "close") }
-        let status = HTTPResponseStatus(statusCode: answer.status)
+        let status = HTTPResponseStatus(statusCode: response.status)
         try await outbound.write(
             contentsOf: [
                 .head(HTTPResponseHead(version: .http1_1, status: status, headers: fields)),
-                .body(.byteBuffer(ByteBuffer(string: answer.body))), .end(nil),
+                .body(.byteBuffer(ByteBuffer(string: response.body))), .end(nil),
             ])
     }
 }

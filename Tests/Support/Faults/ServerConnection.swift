@@ -48,7 +48,7 @@ struct ServerConnection {
         try await channel.writeAndFlush(part)
     }
 
-    /// The next part of the answer.
+    /// The next part of the response.
     mutating func nextPart() async throws -> HTTPClientResponsePart? {
         try await inbound.next(isolation: #isolation)
     }

@@ -49,7 +49,7 @@ package struct PowerCutDisk {
         case .write(let node, _, _), .truncate(let node, _): files[node]?.pending.append((entry, change))
         case .sync(let node, let count) where !isIgnored:
             if directories[node] != nil { synchronizeNames(in: node, count: count) } else { synchronize(node, count) }
-        case .sync, .answer: break
+        case .sync, .output: break
         }
     }
 
@@ -194,7 +194,7 @@ extension PowerCutJournal.Change {
         switch self {
         case .make(let name, _, _), .unlink(let name): [name]
         case .rename(let old, let new): [old, new]
-        case .write, .truncate, .sync, .answer: []
+        case .write, .truncate, .sync, .output: []
         }
     }
 }
@@ -207,7 +207,7 @@ extension Data {
             replaceSubrange(offset..<Swift.max(offset, Swift.min(count, offset + written.count)), with: written)
         case .truncate(_, let length):
             if count < length { append(Data(count: length - count)) } else { self = subdata(in: 0..<length) }
-        case .make, .unlink, .rename, .sync, .answer: break
+        case .make, .unlink, .rename, .sync, .output: break
         }
     }
 }
@@ -220,7 +220,7 @@ extension [PowerCutJournal.Node: [String: PowerCutJournal.Node]] {
         case .rename(let old, let new):
             guard let node = self[old.directory]?.removeValue(forKey: old.text) else { return }
             self[new.directory, default: [:]][new.text] = node
-        case .write, .truncate, .sync, .answer: break
+        case .write, .truncate, .sync, .output: break
         }
     }
 }

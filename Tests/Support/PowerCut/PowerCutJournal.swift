@@ -15,7 +15,7 @@ package struct PowerCutJournal: Sendable {
         /// All that entries before `count` did to the node is on the disk.
         case sync(Node, count: Int)
         /// Bytes are about to be sent to a socket or written to standard output.
-        case answer(Data)
+        case output(Data)
     }
 
     /// A place for a file or directory.
@@ -109,8 +109,8 @@ private struct JournalReader {
             let synced = try node(words[1])
             syncs[entries.count] = path(synced)
             entries.append(.sync(synced, count: starts.partitionPoint { $0 >= count }))
-        case ("answer", 2):
-            entries.append(.answer(try payload([words[1]], start)[0]))
+        case ("output", 2):
+            entries.append(.output(try payload([words[1]], start)[0]))
         default: throw damage(start)
         }
         starts.append(start)

@@ -62,7 +62,7 @@ struct SlowCrowd: Sendable {
         return open.isEmpty ? start.duration(to: clock.now) / .seconds(1) : nil
     }
 
-    /// Reads what came; an answer is followed by the connection's end.
+    /// Reads what came; a response is followed by the connection's end.
     private static func isEnded(_ descriptor: Int32, _ flags: Int32) -> Bool {
         var bytes = [UInt8](repeating: 0, count: 4096)
         while true {

@@ -29,7 +29,7 @@ struct Measurement: Codable {
         guard try queue.uploads(limit: 1000).count == 1000 else { throw Failure("The queue is not full.") }
         let listed = clock.now
         let sendings = try await Self.questions(
-            Self.sent + 1, of: queue, sendingBy: AnsweringTransport(), concurrency: 3)
+            Self.sent + 1, of: queue, sendingBy: RespondingTransport(), concurrency: 3)
         peakBytes = try Self.readPeak()
         // Nothing else happens between these: nobody answers.
         let pickings = try await Self.questions(
@@ -88,7 +88,7 @@ struct Measurement: Codable {
 }
 
 /// A server that takes everything at once.
-private struct AnsweringTransport: UploadTransport {
+private struct RespondingTransport: UploadTransport {
     func send(
         _ request: UploadRequest, reporting report: @escaping @Sendable (TransportEvent) -> Void
     ) async throws -> UploadResponse {

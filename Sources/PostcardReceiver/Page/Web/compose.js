@@ -176,14 +176,14 @@ function show(loaded, total, texts) {
   say(outcome, words("sending", { percent: percent(total ? loaded / total : 0) }));
 }
 
-async function answered(answer, delivered) {
+async function answered(response, delivered) {
   let body;
   try {
-    body = JSON.parse(answer.responseText);
+    body = JSON.parse(response.responseText);
   } catch {
     body = {};
   }
-  if (answer.status === 201) {
+  if (response.status === 201) {
     attempt = undefined;
     for (const { row } of chosen) row.remove();
     chosen = [];
@@ -192,7 +192,7 @@ async function answered(answer, delivered) {
     return delivered(body);
   }
   ended("");
-  if (answer.status === 401 && await askForToken("posting")) return send(delivered);
+  if (response.status === 401 && await askForToken("posting")) return send(delivered);
   if (body.code === "idempotency-key-reused") {
     // A file has changed since it was chosen: the form stored under this key is a different one.
     attempt = undefined;
@@ -200,7 +200,7 @@ async function answered(answer, delivered) {
   }
   outcome.className = "outcome bad";
   outcome.replaceChildren(
-    element("strong", {}, `${answer.status} ${body.title ?? ""}`),
+    element("strong", {}, `${response.status} ${body.title ?? ""}`),
     element("p", {}, body.detail ?? ""),
     body.fix ? element("p", {}, body.fix) : "");
 }

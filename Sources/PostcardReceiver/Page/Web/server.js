@@ -44,13 +44,13 @@ export function askForToken(kind) {
 /** Sends a request and returns the response, or throws if it is a refusal. */
 export async function ask(path, options = {}, kind = "reading") {
   const used = token(kind);
-  const answer = await fetch(path, { ...options, headers: authorization(kind), cache: "no-cache" });
-  if (answer.status === 401) {
+  const response = await fetch(path, { ...options, headers: authorization(kind), cache: "no-cache" });
+  if (response.status === 401) {
     // Another request may have received a new token in the meantime.
     if (token(kind) !== used || await askForToken(kind)) return ask(path, options, kind);
   }
-  if (answer.ok) return answer;
-  throw new Refusal(answer.status, await answer.json().catch(() => undefined));
+  if (response.ok) return response;
+  throw new Refusal(response.status, await response.json().catch(() => undefined));
 }
 
 export const askForJSON = async (path) => (await ask(path)).json();
@@ -64,9 +64,9 @@ export const askForJSON = async (path) => (await ask(path)).json();
 export async function listen(handlers) {
   for (;;) {
     try {
-      const answer = await ask("/events");
+      const response = await ask("/events");
       handlers.listening();
-      await readEvents(answer.body, handlers);
+      await readEvents(response.body, handlers);
     } catch (error) {
       if (error instanceof Refusal && error.status === 401) return handlers.lost();
     }

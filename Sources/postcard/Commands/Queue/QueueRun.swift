@@ -32,8 +32,10 @@ struct QueueRun: AsyncParsableCommand {
     @Option(help: "The maximum delay between two attempts, in seconds.")
     var maxDelay = 1800.0
 
-    @Flag(help: "Accept a 2xx response that arrives before the whole form was sent.")
-    var acceptEarlyAnswer = false
+    @Flag(
+        name: .customLong("accept-early-answer"),
+        help: "Accept a 2xx response that arrives before the whole form was sent.")
+    var acceptsEarlyResponse = false
 
     @Option(help: "The HTTP client that sends the requests.")
     var transport = Send.Transport.asyncHTTP
@@ -75,7 +77,7 @@ struct QueueRun: AsyncParsableCommand {
 
     private func client() -> UploadClient {
         var client = UploadClient(transport: transport.transport(), timeouts: UploadTimeouts(idle: .seconds(timeout)))
-        client.responses.acceptsEarly = acceptEarlyAnswer
+        client.responses.acceptsEarly = acceptsEarlyResponse
         return client
     }
 }

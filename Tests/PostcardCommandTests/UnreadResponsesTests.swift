@@ -5,14 +5,14 @@ import Testing
 
 /// What clients that ask and do not read cost `postcard serve`, a process of its own.
 @Suite("postcard serve, to clients that do not read", .timeLimit(.minutes(10)))
-struct UnreadAnswersTests {
+struct UnreadResponsesTests {
     private let folder: TemporaryFolder
 
     init() throws {
         folder = try TemporaryFolder()
     }
 
-    /// Connections that ask for something, and of whose answers nothing is read.
+    /// Connections that ask for something, and of whose responses nothing is read.
     private final class Readers {
         private var descriptors: [Int32] = []
 
@@ -36,7 +36,7 @@ struct UnreadAnswersTests {
             }
         }
 
-        /// Waits until every answer has begun.
+        /// Waits until every response has begun.
         func areAnswered() throws {
             for descriptor in descriptors {
                 var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
@@ -54,7 +54,7 @@ struct UnreadAnswersTests {
     private static let maximumGrowth = 200 << 20
 
     @Test(arguments: [("a file", 150), ("a record of control characters", 40)])
-    func `answers that nobody reads take little memory, and others are answered beside them`(
+    func `responses that nobody reads take little memory, and others are answered beside them`(
         what: String, count: Int
     ) async throws {
         let server = try await RunningServer([
@@ -79,7 +79,7 @@ struct UnreadAnswersTests {
         let before = try server.residentBytes
         let readers = try Readers(count, asking: path, of: url)
         try readers.areAnswered()
-        // Meanwhile the others' answers are made as far as they are let.
+        // Meanwhile the others' responses are made as far as they are let.
         var most = try server.residentBytes
         for _ in 0..<5 {
             #expect(try await fetch() == length)

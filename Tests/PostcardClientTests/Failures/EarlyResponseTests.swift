@@ -10,8 +10,8 @@ import Testing
 import FoundationNetworking
 #endif
 
-/// Answers of success that come before the server can have the form.
-@Suite(.timeLimit(.minutes(10))) struct EarlyAnswerTests {
+/// Responses of success that come before the server can have the form.
+@Suite(.timeLimit(.minutes(10))) struct EarlyResponseTests {
     private static let size: UInt64 = 64 << 20
 
     private static func form(in folder: TemporaryFolder, size: UInt64 = size) throws -> MultipartForm {
@@ -36,21 +36,21 @@ import FoundationNetworking
 
     @Test(arguments: Carrier.allCases, [("200 OK", "thanks"), ("201 Created", ""), ("303 See Other", "")])
     func `a success before the end of the form is an error that says how much was sent, and is not tried again`(
-        carrier: Carrier, answer: (status: String, body: String)
+        carrier: Carrier, early: (status: String, body: String)
     ) async throws {
         let folder = try TemporaryFolder()
         let form = try Self.form(in: folder)
         let length = try #require(try form.layout().contentLength)
-        try await Self.hasty(answer.status, ["Location": "/uploads/7"], body: answer.body) { server in
+        try await Self.hasty(early.status, ["Location": "/uploads/7"], body: early.body) { server in
             let client = UploadClient(
                 transport: carrier.transport(), retry: RetryPolicy(maximumAttempts: 3, firstDelay: .zero))
             let error = try await #require(throws: UploadError.self) { try await client.upload(form, to: server.url) }
             #expect(error.code == .earlyResponse, "\(error)")
             #expect(error.delivery == .neverArrived && error.attempts == 1)
             let response = try #require(error.response)
-            #expect(answer.status.hasPrefix("\(response.status.code)"))
+            #expect(early.status.hasPrefix("\(response.status.code)"))
             #expect(response.isEarly && response.bytesSent < length)
-            #expect(response.text == answer.body || response.status.code == 303)
+            #expect(response.text == early.body || response.status.code == 303)
             #expect(error.message.contains("\(response.bytesSent) of \(length) bytes were sent"))
             #expect(server.requests.heads.count == 1)
         }
@@ -64,7 +64,7 @@ import FoundationNetworking
         let form = try Self.form(in: folder, size: 8 << 20)
         try await RawServer.run { connection in
             if connection.number == 0 {
-                // The answer is lost.
+                // The response is lost.
                 _ = try await connection.readRequest()
                 return
             }
@@ -130,7 +130,7 @@ import FoundationNetworking
         size: Int
     ) async throws {
         let configuration = URLSessionTransport.configuration()
-        configuration.protocolClasses = [CannedAnswer.self] + (configuration.protocolClasses ?? [])
+        configuration.protocolClasses = [CannedResponse.self] + (configuration.protocolClasses ?? [])
         var form = MultipartForm()
         form.append(Data(count: size), named: "file", filename: "a.bin")
         let client = UploadClient(transport: URLSessionTransport(configuration: configuration))
@@ -140,7 +140,7 @@ import FoundationNetworking
     }
 
     @Test(arguments: Carrier.allCases, [nil, 30_000] as [Int64?])
-    func `an answer that comes with the last byte of the form, before its end is written, is in time`(
+    func `a response that comes with the last byte of the form, before its end is written, is in time`(
         carrier: Carrier, length: Int64?
     ) async throws {
         var form = MultipartForm()
@@ -163,7 +163,7 @@ import FoundationNetworking
 }
 
 /// Answers every request for one host, whatever its body, as the stubs in apps' tests do.
-private final class CannedAnswer: URLProtocol {
+private final class CannedResponse: URLProtocol {
     override class func canInit(with request: URLRequest) -> Bool { request.url?.host() == "canned.example" }
 
     override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }

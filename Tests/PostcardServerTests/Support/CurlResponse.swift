@@ -5,8 +5,8 @@ import PostcardServer
 import PostcardTestSupport
 import Testing
 
-/// An answer as curl shows it with `-i`: interim ones, the head, the body.
-struct CurlAnswer: Sendable {
+/// A response as curl shows it with `-i`: interim ones, the head, the body.
+struct CurlResponse: Sendable {
     struct Head: Sendable {
         let status: Int
         let fields: [String: String]
@@ -73,7 +73,7 @@ struct CurlSender: Sendable {
 
     func removeFiles() { try? FileManager.default.removeItem(at: folder) }
 
-    private func run(_ arguments: [String], fields: [String]) async throws -> CurlAnswer {
+    private func run(_ arguments: [String], fields: [String]) async throws -> CurlResponse {
         let number = version.interopNumber.map { ["Upload-Draft-Interop-Version: \($0)"] } ?? []
         // Without it curl waits for 100 Continue before larger bodies.
         let all = fields + number + ["Expect:"]
@@ -81,7 +81,7 @@ struct CurlSender: Sendable {
             "curl",
             ["-sS", "-i", "--max-time", RunningReceiver.patience] + options + all.flatMap { ["-H", $0] } + arguments)
         guard result.status == 0 else { throw CurlFailure(message: result.messages) }
-        return CurlAnswer(result.output)
+        return CurlResponse(result.output)
     }
 
     func completeness(_ isComplete: Bool) -> String {
@@ -98,25 +98,25 @@ struct CurlSender: Sendable {
     func create(
         _ bytes: some Collection<UInt8>, isComplete: Bool, contentType: String = Form.contentType,
         fields: [String] = []
-    ) async throws -> CurlAnswer {
+    ) async throws -> CurlResponse {
         try await run(
             body(bytes) + [receiver.url + "/uploads"], fields: [contentType, completeness(isComplete)] + fields)
     }
 
-    func head(_ location: String) async throws -> CurlAnswer {
+    func head(_ location: String) async throws -> CurlResponse {
         try await run(["-I", receiver.url + location], fields: [])
     }
 
     func append(
         _ bytes: some Collection<UInt8>, at offset: Int64, isComplete: Bool, to location: String, fields: [String] = []
-    ) async throws -> CurlAnswer {
+    ) async throws -> CurlResponse {
         let type = version.hasPartialUploadType ? "Content-Type: application/partial-upload" : "Content-Type:"
         return try await run(
             ["-X", "PATCH"] + body(bytes) + [receiver.url + location],
             fields: [type, completeness(isComplete), "Upload-Offset: \(offset)"] + fields)
     }
 
-    func request(_ method: String, _ path: String, fields: [String] = []) async throws -> CurlAnswer {
+    func request(_ method: String, _ path: String, fields: [String] = []) async throws -> CurlResponse {
         try await run(["-X", method, receiver.url + path], fields: fields)
     }
 }

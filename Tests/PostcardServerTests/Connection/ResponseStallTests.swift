@@ -8,8 +8,8 @@ import Testing
 
 /// How long a client may stop reading a response.
 @Suite(.timeLimit(.minutes(10)))
-struct AnswerStallTests {
-    static let stalls: [(answer: Int, connection: Int, isStream: Bool, rest: Int)] = [
+struct ResponseStallTests {
+    static let stalls: [(response: Int, connection: Int, isStream: Bool, rest: Int)] = [
         (0, 0, false, 30), (10, 10, false, 20), (30, 30, false, 0), (40, 45, false, -10),
         // With one response per connection, acknowledged bytes are progress, even if its next part is delayed.
         (500, 10, false, 20),
@@ -22,9 +22,9 @@ struct AnswerStallTests {
 
     @Test(arguments: stalls)
     func `bytes read from a connection count for its only response, and with a limit for each stream`(
-        answer: Int, connection: Int, isStream: Bool, rest: Int
+        response: Int, connection: Int, isStream: Bool, rest: Int
     ) {
-        let stall = AnswerStall(answer: .seconds(answer), connection: .seconds(connection), isStream: isStream)
+        let stall = ResponseStall(response: .seconds(response), connection: .seconds(connection), isStream: isStream)
         #expect(stall.rest(of: .seconds(30)) == .seconds(rest))
     }
 
@@ -33,9 +33,9 @@ struct AnswerStallTests {
     ) async throws -> String {
         let file = receiver.directory.appending("..").appending("large.bin").string
         try Data(repeating: 0x78, count: count).write(to: URL(filePath: file))
-        let answer = try await receiver.curl(
+        let response = try await receiver.curl(
             "--cacert", certificate, "-F", "f=@\(file)", "\(receiver.url)/uploads")
-        return try UploadRecord(json: answer.output).files[0].url
+        return try UploadRecord(json: response.output).files[0].url
     }
 
     private static func asking(_ path: String) -> RawStreams.Fields {
@@ -51,8 +51,8 @@ struct AnswerStallTests {
                 try await streams.openWindow(on: 0)
                 for stream: UInt32 in [1, 3] { try await streams.send(Self.asking(url), on: stream) }
                 try await streams.openWindow(on: 1)
-                while !streams.hasAnswer(on: 3) { try await streams.receive(pausing: 100) }
-                guard case .reset = try await streams.answer(on: 3) else {
+                while !streams.hasResponse(on: 3) { try await streams.receive(pausing: 100) }
+                guard case .reset = try await streams.response(on: 3) else {
                     Issue.record("The stream was not reset.")
                     return
                 }

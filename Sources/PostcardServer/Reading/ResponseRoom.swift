@@ -4,10 +4,10 @@ import NIOCore
 ///
 /// An address gets at most its share. Responses without room wait in a queue of their address. The queues are served in
 /// turns, so an address with thousands of unread responses does not delay the others.
-struct AnswerRoom {
+struct ResponseRoom {
     private struct Peer {
         /// Its responses in progress.
-        var answers = 0
+        var responses = 0
         /// The bytes that they hold.
         var held = 0
         /// The numbers of its waiting responses in order, and of some that have left the queue.
@@ -17,7 +17,7 @@ struct AnswerRoom {
         /// Whether it is in `turns`.
         var hasTurn = false
 
-        var isIdle: Bool { answers == 0 && held == 0 && waiting == 0 && !hasTurn }
+        var isIdle: Bool { responses == 0 && held == 0 && waiting == 0 && !hasTurn }
     }
 
     private struct Waiter {
@@ -59,12 +59,12 @@ struct AnswerRoom {
     /// How many responses wait.
     var waitingCount: Int { waiters.count }
 
-    mutating func answerBegins(for peer: PeerAddress?) {
-        peers[peer, default: Peer()].answers += 1
+    mutating func responseBegins(for peer: PeerAddress?) {
+        peers[peer, default: Peer()].responses += 1
     }
 
-    mutating func answerEnds(for peer: PeerAddress?) {
-        peers[peer]?.answers -= 1
+    mutating func responseEnds(for peer: PeerAddress?) {
+        peers[peer]?.responses -= 1
         forgetIfIdle(peer)
     }
 
@@ -150,7 +150,7 @@ struct AnswerRoom {
     /// address has more. All pieces together use a quarter of the memory, as long as they are larger than the minimum.
     private func piece(_ wanted: Int, for peer: PeerAddress?) -> Int {
         let share = share(of: peer)
-        let part = min(total / max(peers.count, 1), share) / max(peers[peer]?.answers ?? 0, 1) / 4
+        let part = min(total / max(peers.count, 1), share) / max(peers[peer]?.responses ?? 0, 1) / 4
         return min(max(part, Self.minimumPieceBytes), Self.maximumPieceBytes, wanted, share)
     }
 

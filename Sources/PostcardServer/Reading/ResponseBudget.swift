@@ -6,10 +6,10 @@ import Synchronization
 /// Limits the memory of all responses whose bytes are not yet in their clients' sockets.
 ///
 /// A stored file is read in pieces: each is read once the previous one has been sent and there is room for it. A client
-/// that does not read holds one piece until its connection is closed. ``AnswerRoom`` divides the memory.
-package final class AnswerBudget: Sendable {
+/// that does not read holds one piece until its connection is closed. ``ResponseRoom`` divides the memory.
+package final class ResponseBudget: Sendable {
     private struct State {
-        var room: AnswerRoom
+        var room: ResponseRoom
         var lastNumber = 0
         /// The waiting responses, by number.
         var waiting: [Int: CheckedContinuation<Int, any Error>] = [:]
@@ -33,7 +33,7 @@ package final class AnswerBudget: Sendable {
     ///   - bytes: The maximum of all responses together, in bytes.
     ///   - clientShare: The part of it that the responses to one address may use, from 0 to 1. Defaults to 1.
     package init(bytes: Int, clientShare: Double = 1) {
-        state = Mutex(State(room: AnswerRoom(total: bytes, share: clientShare)))
+        state = Mutex(State(room: ResponseRoom(total: bytes, share: clientShare)))
     }
 
     /// Sends a part of a stored file.
@@ -47,11 +47,11 @@ package final class AnswerBudget: Sendable {
     ) async throws {
         if let length = writer as? BodyLength { return length.add(range.upperBound - range.lowerBound) }
         let number = state.withLock { state in
-            state.room.answerBegins(for: peer)
+            state.room.responseBegins(for: peer)
             state.lastNumber += 1
             return state.lastNumber
         }
-        defer { state.withLock { $0.room.answerEnds(for: peer) } }
+        defer { state.withLock { $0.room.responseEnds(for: peer) } }
         var offset = range.lowerBound
         while offset < range.upperBound {
             try Task.checkCancellation()
@@ -83,7 +83,7 @@ package final class AnswerBudget: Sendable {
     package func body(
         of bytes: ByteBuffer, for peer: PeerAddress? = UploadConnection.current?.peer
     ) throws(UploadProblem) -> ResponseBody {
-        guard bytes.readableBytes > AnswerRoom.minimumPieceBytes else { return ResponseBody(byteBuffer: bytes) }
+        guard bytes.readableBytes > ResponseRoom.minimumPieceBytes else { return ResponseBody(byteBuffer: bytes) }
         let room = try HeldRoom(for: bytes.readableBytes, of: peer, in: self)
         return ResponseBody(contentLength: bytes.readableBytes) { writer in
             try await writer.write(bytes)
@@ -97,16 +97,16 @@ package final class AnswerBudget: Sendable {
     private final class HeldRoom: Sendable {
         private let count: Int
         private let peer: PeerAddress?
-        private let budget: AnswerBudget
+        private let budget: ResponseBudget
 
-        init(for count: Int, of peer: PeerAddress?, in budget: AnswerBudget) throws(UploadProblem) {
+        init(for count: Int, of peer: PeerAddress?, in budget: ResponseBudget) throws(UploadProblem) {
             let (admission, total, share) = budget.state.withLock { state in
                 (state.room.take(all: count, for: peer), state.room.total, state.room.share)
             }
             switch admission {
             case .taken: break
-            case .full: throw .tooManyAnswers(maximum: total)
-            case .fullForPeer: throw .tooManyAnswersOfClient(share)
+            case .full: throw .tooManyResponses(maximum: total)
+            case .fullForPeer: throw .tooManyResponsesOfClient(share)
             }
             self.count = count
             self.peer = peer
@@ -126,7 +126,7 @@ package final class AnswerBudget: Sendable {
     ) async throws -> (count: Int, held: Int) {
         if let count = state.withLock({ $0.room.take(upTo: wanted, for: peer) }) { return (count, count) }
         switch priority {
-        case .immediate: return (min(wanted, AnswerRoom.minimumPieceBytes), 0)
+        case .immediate: return (min(wanted, ResponseRoom.minimumPieceBytes), 0)
         case .ordinary:
             let count = try await wait(for: wanted, number, peer)
             return (count, count)
@@ -189,7 +189,7 @@ package final class AnswerBudget: Sendable {
 }
 
 extension UploadProblem {
-    fileprivate static func tooManyAnswers(maximum: Int) -> UploadProblem {
+    fileprivate static func tooManyResponses(maximum: Int) -> UploadProblem {
         var problem = UploadProblem(
             status: 503, code: "too-many-answers",
             detail: "Responses that other clients have not read yet use all memory for responses.",
@@ -199,7 +199,7 @@ extension UploadProblem {
         return problem
     }
 
-    fileprivate static func tooManyAnswersOfClient(_ share: Int) -> UploadProblem {
+    fileprivate static func tooManyResponsesOfClient(_ share: Int) -> UploadProblem {
         var problem = UploadProblem(
             status: 429, code: "too-many-answers-of-client",
             detail:

@@ -4,21 +4,21 @@ import Testing
 
 @testable import PostcardServer
 
-struct AnswerRoomTests {
-    private static let piece = AnswerRoom.minimumPieceBytes
+struct ResponseRoomTests {
+    private static let piece = ResponseRoom.minimumPieceBytes
     private static let addresses = (1...3).compactMap { number in
         PeerAddress(try? SocketAddress(ipAddress: "192.0.2.\(number)", port: 1))
     }
 
     /// Takes the smallest pieces for an address until there is no room left.
-    private static func fill(_ room: inout AnswerRoom, for peer: PeerAddress?) -> Int {
+    private static func fill(_ room: inout ResponseRoom, for peer: PeerAddress?) -> Int {
         var count = 0
         while room.take(upTo: piece, for: peer) != nil { count += 1 }
         return count
     }
 
     @Test func `an address gets its share, and a client without an address gets all that is left`() throws {
-        var room = AnswerRoom(total: 16 * Self.piece, share: 0.25)
+        var room = ResponseRoom(total: 16 * Self.piece, share: 0.25)
         #expect(Self.fill(&room, for: Self.addresses[0]) == 4)
         #expect(Self.fill(&room, for: Self.addresses[1]) == 4)
         #expect(Self.fill(&room, for: nil) == 8)
@@ -29,18 +29,18 @@ struct AnswerRoomTests {
 
     @Test func `pieces get smaller with more responses to the same address, but not to other addresses`() {
         let (greedy, other) = (Self.addresses[0], Self.addresses[1])
-        var room = AnswerRoom(total: 16 << 20, share: 0.25)
-        for _ in 1...4000 { room.answerBegins(for: greedy) }
-        room.answerBegins(for: other)
-        #expect(room.take(upTo: 1 << 20, for: greedy) == AnswerRoom.minimumPieceBytes)
-        #expect(room.take(upTo: 1 << 20, for: other) == AnswerRoom.maximumPieceBytes)
-        for _ in 1..<100 { room.answerBegins(for: other) }
+        var room = ResponseRoom(total: 16 << 20, share: 0.25)
+        for _ in 1...4000 { room.responseBegins(for: greedy) }
+        room.responseBegins(for: other)
+        #expect(room.take(upTo: 1 << 20, for: greedy) == ResponseRoom.minimumPieceBytes)
+        #expect(room.take(upTo: 1 << 20, for: other) == ResponseRoom.maximumPieceBytes)
+        for _ in 1..<100 { room.responseBegins(for: other) }
         #expect(room.take(upTo: 1 << 20, for: other) == (1 << 20) / 100)
     }
 
     @Test func `addresses are served in turns, each in the order of its responses`() {
         let (first, second) = (Self.addresses[0], Self.addresses[1])
-        var room = AnswerRoom(total: 4 * Self.piece, share: 1)
+        var room = ResponseRoom(total: 4 * Self.piece, share: 1)
         #expect(Self.fill(&room, for: nil) == 4)
         for number in 1...3 { room.wait(number, for: Self.piece, peer: first) }
         room.wait(4, for: Self.piece, peer: second)
@@ -53,7 +53,7 @@ struct AnswerRoomTests {
 
     @Test func `responses that wait for the share of their address do not delay others`() {
         let (greedy, other) = (Self.addresses[0], Self.addresses[1])
-        var room = AnswerRoom(total: 8 * Self.piece, share: 0.25)
+        var room = ResponseRoom(total: 8 * Self.piece, share: 0.25)
         #expect(Self.fill(&room, for: greedy) == 2)
         for number in 1...10_000 { room.wait(number, for: Self.piece, peer: greedy) }
         #expect(room.serve().isEmpty)
@@ -66,17 +66,17 @@ struct AnswerRoomTests {
         #expect(room.serve().map(\.number) == [1])
     }
 
-    static let whole: [(held: Int, others: Int, count: Int, admission: AnswerRoom.Admission)] = [
+    static let whole: [(held: Int, others: Int, count: Int, admission: ResponseRoom.Admission)] = [
         (0, 0, 20_000, .taken), (4096, 0, 20_000, .fullForPeer), (4096, 0, 12_288, .taken),
         (4096, 0, 12_289, .fullForPeer), (0, 50_000, 20_000, .full), (0, 0, 65_537, .full),
     ]
 
     @Test(arguments: whole)
     func `a response larger than the share is allowed if its address holds nothing else`(
-        held: Int, others: Int, count: Int, admission: AnswerRoom.Admission
+        held: Int, others: Int, count: Int, admission: ResponseRoom.Admission
     ) {
         let address = Self.addresses[0]
-        var room = AnswerRoom(total: 65_536, share: 0.25)
+        var room = ResponseRoom(total: 65_536, share: 0.25)
         if held > 0 { #expect(room.take(all: held, for: address) == .taken) }
         if others > 0 { #expect(room.take(all: others, for: nil) == .taken) }
         #expect(room.take(all: count, for: address) == admission)
@@ -88,7 +88,7 @@ struct AnswerRoomTests {
     ) {
         var random = SeededGenerator(seed: seed)
         let clients: [PeerAddress?] = [nil] + Self.addresses
-        var room = AnswerRoom(total: 30 * Self.piece, share: 0.3)
+        var room = ResponseRoom(total: 30 * Self.piece, share: 0.3)
         var held: [(peer: PeerAddress?, count: Int)] = []
         var waiting: [(number: Int, peer: PeerAddress?)] = []
         var lastNumber = 0

@@ -10,7 +10,7 @@ import Testing
 @testable import PostcardServer
 
 @Suite(.timeLimit(.minutes(10)))
-struct AnswerBudgetTests {
+struct ResponseBudgetTests {
     /// Records the sizes of what is written, and blocks until its gate opens.
     private final class GatedWriter: ResponseBodyWriter, Sendable {
         let written = Mutex<[Int]>([])
@@ -29,8 +29,8 @@ struct AnswerBudgetTests {
     }
 
     private static func send(
-        _ count: Int, within budget: AnswerBudget, to gated: GatedWriter,
-        priority: AnswerBudget.Priority = .ordinary, for peer: PeerAddress? = nil
+        _ count: Int, within budget: ResponseBudget, to gated: GatedWriter,
+        priority: ResponseBudget.Priority = .ordinary, for peer: PeerAddress? = nil
     ) async throws {
         let content = BytesInMemory(bytes: ByteBuffer(repeating: 7, count: count))
         var writer: any ResponseBodyWriter = gated
@@ -39,7 +39,7 @@ struct AnswerBudgetTests {
 
     @Test(arguments: [1, 4096, 100_000, 16 << 20])
     func `a file is sent in pieces that fit the budget, and all room is released`(bytes: Int) async throws {
-        let budget = AnswerBudget(bytes: bytes)
+        let budget = ResponseBudget(bytes: bytes)
         let writer = GatedWriter()
         let count = bytes == 1 ? 1000 : 1_000_000
         try await Self.send(count, within: budget, to: writer)
@@ -50,7 +50,7 @@ struct AnswerBudgetTests {
     }
 
     @Test func `a response without room waits, and stops waiting when it is cancelled`() async throws {
-        let budget = AnswerBudget(bytes: 4096)
+        let budget = ResponseBudget(bytes: 4096)
         let (gate, open) = AsyncStream.makeStream(of: Void.self)
         let holding = Task { try await Self.send(4096, within: budget, to: GatedWriter(gate: gate)) }
         try await eventually { budget.freeBytes == 0 }
@@ -70,7 +70,7 @@ struct AnswerBudgetTests {
     }
 
     @Test func `unread responses of one address leave room for another, and for the response to a form`() async throws {
-        let budget = AnswerBudget(bytes: 16 << 10, clientShare: 0.25)
+        let budget = ResponseBudget(bytes: 16 << 10, clientShare: 0.25)
         let addresses = try (1...2).map { PeerAddress(try SocketAddress(ipAddress: "192.0.2.\($0)", port: 1)) }
         let (gate, open) = AsyncStream.makeStream(of: Void.self)
         let holding = Task {
@@ -134,7 +134,7 @@ struct AnswerBudgetTests {
         let listening = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .bind(host: "127.0.0.1", port: 0).get()
         let channel = CountingChannel(listening)
-        let budget = AnswerBudget(bytes: 4096)
+        let budget = ResponseBudget(bytes: 4096)
         func withFullBudget(_ body: (Task<Void, any Error>) async throws -> Void) async throws {
             let (gate, open) = AsyncStream.makeStream(of: Void.self)
             let holding = Task { try await Self.send(4096, within: budget, to: GatedWriter(gate: gate)) }
@@ -160,7 +160,7 @@ struct AnswerBudgetTests {
     }
 
     @Test func `a response in memory is refused if there is no room, and takes room until it is dropped`() throws {
-        let budget = AnswerBudget(bytes: 10_000)
+        let budget = ResponseBudget(bytes: 10_000)
         do {
             let body = try budget.body(of: ByteBuffer(repeating: 7, count: 6000))
             #expect(budget.freeBytes == 4000)
@@ -194,8 +194,8 @@ struct AnswerBudgetTests {
             $0.connections.idleTimeout = .seconds(600)
         } _: { receiver in
             let body = Form.fileHeader + String(repeating: "x", count: 8_000_000) + Form.end
-            let answer = try await receiver.exchange(Form.request(body: body))
-            let url = try UploadRecord(json: Data(answer.body.utf8)).files[0].url
+            let response = try await receiver.exchange(Form.request(body: body))
+            let url = try UploadRecord(json: Data(response.body.utf8)).files[0].url
             let stalled = try Self.stalled(20, asking: url, of: receiver)
             let honest = try await receiver.curl(
                 "--max-time", "120", "--interface", "127.0.0.2", receiver.url + url)
@@ -217,8 +217,8 @@ struct AnswerBudgetTests {
             $0.connections.idleTimeout = .seconds(5)
         } _: { receiver in
             let body = Form.fileHeader + String(repeating: "x", count: 24_000_000) + Form.end
-            let answer = try await receiver.exchange(Form.request(body: body))
-            let url = try UploadRecord(json: Data(answer.body.utf8)).files[0].url
+            let response = try await receiver.exchange(Form.request(body: body))
+            let url = try UploadRecord(json: Data(response.body.utf8)).files[0].url
             let stalled = try Self.stalled(4, asking: url, of: receiver)
             let honest = try await receiver.curl("--max-time", "120", receiver.url + url)
             #expect(honest.output.count == 24_000_000)
@@ -232,8 +232,8 @@ struct AnswerBudgetTests {
         } _: { receiver in
             let count = 24_000_000
             let body = Form.fileHeader + String(repeating: "x", count: count) + Form.end
-            let answer = try await receiver.exchange(Form.request(body: body))
-            let url = try UploadRecord(json: Data(answer.body.utf8)).files[0].url
+            let response = try await receiver.exchange(Form.request(body: body))
+            let url = try UploadRecord(json: Data(response.body.utf8)).files[0].url
             let port = receiver.port
             let received = try await onThread {
                 let socket = try RawSocket(port: port, receiveBufferBytes: 32 << 10)
