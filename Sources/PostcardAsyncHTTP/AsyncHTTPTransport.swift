@@ -18,12 +18,12 @@ import Foundation
 /// let client = UploadClient(transport: AsyncHTTPTransport())
 /// ```
 ///
-/// The request has a `Content-Length` if the form's length is known, and is sent in chunks if not. At most about 1 MiB of
-/// the body is in memory. Connections are reused, and HTTP/2 is used if a server offers it over TLS.
+/// The request has a `Content-Length` if the form's length is known, and is sent in chunks if not. At most about 1 MiB
+/// of the body is in memory. Connections are reused, and HTTP/2 is used if a server offers it over TLS.
 ///
-/// A request with `Expect: 100-continue` waits for the 100 (Continue) before its body is sent, at most a second. A response
-/// that arrives before the end of the body ends it: with a status of 300 or more at once, with another when the response
-/// ends. The connection is then closed.
+/// A request with `Expect: 100-continue` waits for the 100 (Continue) before its body is sent, at most a second. A
+/// response that arrives before the end of the body ends it: with a status of 300 or more at once, with another when
+/// the response ends. The connection is then closed.
 public struct AsyncHTTPTransport: UploadTransport {
     private let connections: Connections
 

@@ -45,7 +45,8 @@ final class PendingResponse: HTTPClientResponseDelegate {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 guard begin(continuation) else { return continuation.resume(throwing: CancellationError()) }
-                // It fails without calling the delegate only after the client was shut down, which the transport does last.
+                // It fails without calling the delegate only after the client was shut down, which the transport does
+                // last.
                 add(client.execute(request: outgoing, delegate: self, eventLoop: .delegate(on: loop), deadline: nil))
             }
         } onCancel: {

@@ -63,8 +63,8 @@ public struct ResponseOptions: Sendable {
     /// After an attempt whose response was lost it counts: a server that knows the form by its key need not read it
     /// again.
     ///
-    /// Set it for a server that decides by the beginning of a form. ``UploadResponse/isEarly`` then says which responses
-    /// were early.
+    /// Set it for a server that decides by the beginning of a form. ``UploadResponse/isEarly`` then says which
+    /// responses were early.
     public var acceptsEarly = false
 
     /// The maximum size of a response body, in bytes. Defaults to 16 MiB.
@@ -108,8 +108,8 @@ public struct AllowedNetworks: Sendable, Hashable {
     /// Whether the upload may use a cellular network. Defaults to `true`.
     public var cellular: Bool
 
-    /// Whether the upload may use a network that the system considers expensive, such as cellular or a personal hotspot.
-    /// Defaults to `true`.
+    /// Whether the upload may use a network that the system considers expensive, such as cellular or a personal
+    /// hotspot. Defaults to `true`.
     public var expensive: Bool
 
     /// Whether the upload may use a network in Low Data Mode. Defaults to `true`.

@@ -59,12 +59,12 @@ public struct PictureFitting: FormPreparation {
         PictureFitting(scope: .form, limit: limit)
     }
 
-    /// As large as the server accepts. A photo that fits the server's limits keeps its size, and any other becomes a JPEG
-    /// with an edge of at most 2,560 pixels. While no limit is known, the original is sent.
+    /// As large as the server accepts. A photo that fits the server's limits keeps its size, and any other becomes a
+    /// JPEG with an edge of at most 2,560 pixels. While no limit is known, the original is sent.
     ///
-    /// The limits are those of the client's or the queue's `rules`. If the server refuses the form and reports a smaller
-    /// one, the client makes the photos fit that and sends the form once more. A queue does not: it stores the form as it is
-    /// sent.
+    /// The limits are those of the client's or the queue's `rules`. If the server refuses the form and reports a
+    /// smaller one, the client makes the photos fit that and sends the form once more. A queue does not: it stores the
+    /// form as it is sent.
     public static var serverLimit: PictureFitting {
         PictureFitting(scope: .server, limit: PictureLimit(maximumBytes: .max), hasEdge: false)
     }

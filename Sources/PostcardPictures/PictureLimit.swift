@@ -18,8 +18,8 @@ public struct PictureLimit: Sendable, Hashable {
     /// The most pixels of the longer edge. Defaults to 2,560.
     public var maximumEdge: Int
 
-    /// The types that the receiver accepts. A picture of another type becomes a JPEG, which is accepted always. Defaults
-    /// to what every browser shows: JPEG, PNG, WebP and GIF. To send the photos of iPhones as they are, add
+    /// The types that the receiver accepts. A picture of another type becomes a JPEG, which is accepted always.
+    /// Defaults to what every browser shows: JPEG, PNG, WebP and GIF. To send the photos of iPhones as they are, add
     /// `.heic`.
     public var acceptedTypes: Set<MediaType>
 

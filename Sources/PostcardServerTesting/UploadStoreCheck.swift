@@ -36,8 +36,8 @@ public enum UploadStoreCheck: String, Sendable, CaseIterable {
 
     /// Runs the check.
     ///
-    /// - Parameter open: Opens a store. It must be empty the first time that a check calls this. Each later time it is the
-    ///   same store, as after a restart, and the check has released the object from before.
+    /// - Parameter open: Opens a store. It must be empty the first time that a check calls this. Each later time it is
+    ///   the same store, as after a restart, and the check has released the object from before.
     /// - Throws: ``UploadStoreViolation`` if the store breaks the promise, and the errors of the store.
     public func run<Store: UploadStore>(opening open: () async throws -> Store) async throws {
         let checks = UploadStoreChecks(check: self)

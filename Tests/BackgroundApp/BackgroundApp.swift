@@ -7,8 +7,8 @@ import PostcardTransferDaemon
 
 /// The tests' app that uploads in the background: PostcardBackgroundApp PLAN [--launch NUMBER] [--background]
 ///
-/// Opened by the user, it enqueues the plan's forms and runs the queue until it is empty. Launched in the background, it handles
-/// the session's events and ends, because the system would suspend it then.
+/// Opened by the user, it enqueues the plan's forms and runs the queue until it is empty. Launched in the background,
+/// it handles the session's events and ends, because the system would suspend it then.
 @main struct BackgroundApp {
     private let plan: BackgroundAppPlan
     private let launch: Int

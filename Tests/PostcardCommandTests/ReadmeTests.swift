@@ -23,8 +23,8 @@ struct ReadmeTests {
         return blocks
     }
 
-    /// The files whose code is compiled as it is: these tests, and the snippets, whose code for apps is compiled by the check
-    /// for Apple's platforms. Each as lines without their indentation.
+    /// The files whose code is compiled as it is: these tests, and the snippets, whose code for apps is compiled by the
+    /// check for Apple's platforms. Each as lines without their indentation.
     private func compiledFiles() throws -> [[String]] {
         let snippets = folder.appending(path: "../../Snippets").standardized
         let files = try FileManager.default.contentsOfDirectory(at: snippets, includingPropertiesForKeys: nil)

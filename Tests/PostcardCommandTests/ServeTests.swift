@@ -290,7 +290,8 @@ struct ServeTests {
         #expect(try await Program.run(["send", "\(revived.address)/uploads", "-F", "a=b"]).status == 0)
     }
 
-    /// Sends a picture many times, sixteen at a time, and gives the identifiers that were answered, and why others were not.
+    /// Sends a picture many times, sixteen at a time, and gives the identifiers that were answered, and why others were
+    /// not.
     private static func upload(
         _ picture: URL, times: Int, to server: RunningServer, onResponse: @Sendable (Int) -> Void
     ) async throws -> (answered: [String], failures: [String]) {

@@ -3,8 +3,8 @@ import PostcardAsyncHTTP
 import PostcardClient
 import PostcardQueue
 
-/// Reads the paths of queues from standard input, one per line. Uses each queue in every way that a program can, and then writes
-/// a line: PostcardQueueVictim.
+/// Reads the paths of queues from standard input, one per line. Uses each queue in every way that a program can, and
+/// then writes a line: PostcardQueueVictim.
 @main struct QueueVictim {
     private let client = UploadClient(
         transport: AsyncHTTPTransport(), retry: .never, timeouts: UploadTimeouts(idle: .seconds(20)))

@@ -18,7 +18,8 @@ package final class TransferDaemon: Sendable {
         package var eventDelay = 0.0
         /// The maximum random delay of a launch of the app.
         package var relaunchDelay = 0.0
-        /// Whether events are delivered before the process has asked for the session's transfers. `nil` means at random.
+        /// Whether events are delivered before the process has asked for the session's transfers. `nil` means at
+        /// random.
         package var eager: Bool?
         /// How long a transfer is retried on connections that break or fail.
         package var resourceTimeout = 2.0

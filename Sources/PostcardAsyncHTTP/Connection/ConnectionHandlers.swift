@@ -6,9 +6,9 @@ import NIOHTTP2
 extension HTTPClient.Configuration {
     /// Adds the transport's handlers to every connection, next to the HTTP codec.
     ///
-    /// AsyncHTTPClient's own streamed bodies cannot keep two promises: it drops the 100 (Continue), and it ends a request
-    /// with an early success only after the whole body. It also flushes the head, the body and the end one by one. The
-    /// debug initializers are the only way to add handlers, so `Package.swift` pins the minor version.
+    /// AsyncHTTPClient's own streamed bodies cannot keep two promises: it drops the 100 (Continue), and it ends a
+    /// request with an early success only after the whole body. It also flushes the head, the body and the end one by
+    /// one. The debug initializers are the only way to add handlers, so `Package.swift` pins the minor version.
     mutating func addHandlers(sending bodies: OutgoingBodies, patience: TimeAmount) {
         http1_1ConnectionDebugInitializer = { channel in
             channel.eventLoop.submit {

@@ -24,8 +24,8 @@ public import Foundation
 /// ```
 ///
 /// The uploads start when the first outcome is requested. Leaving the loop early cancels those that are left. So does
-/// cancelling the task that iterates; the loop then still delivers the outcomes of those that were running. A batch runs
-/// once: each outcome is delivered to one loop.
+/// cancelling the task that iterates; the loop then still delivers the outcomes of those that were running. A batch
+/// runs once: each outcome is delivered to one loop.
 public struct UploadBatch: AsyncSequence, Sendable {
     public typealias Element = UploadOutcome
 
@@ -123,8 +123,8 @@ public struct UploadBatchProgress: Sendable {
         fraction = count.map { $0 > 0 ? 0 : 1 }
     }
 
-    /// The fraction of the uploads that have ended, where running ones count with what they have sent: from 0 to 1, never
-    /// falling; `nil` if ``count`` is `nil`.
+    /// The fraction of the uploads that have ended, where running ones count with what they have sent: from 0 to 1,
+    /// never falling; `nil` if ``count`` is `nil`.
     public private(set) var fraction: Double?
 
     /// Sums of the same fractions in another order differ in their last bits, which must not look like a step back.
@@ -164,12 +164,14 @@ extension UploadClient {
     ///   - url: Where the forms are sent, `http` or `https`.
     ///   - method: The method of the requests. Defaults to POST.
     ///   - headerFields: Further header fields of every request.
-    ///   - concurrency: The maximum number of uploads at a time. Defaults to 4; servers seldom allow a client many more.
+    ///   - concurrency: The maximum number of uploads at a time. Defaults to 4; servers seldom allow a client many
+    ///     more.
     ///   - stopsAtFirstFailure: Whether one failure cancels the others. Defaults to `false`.
-    ///   - progress: Called with the progress of the batch, often and in order, by the tasks that send; it should return
-    ///     at once.
+    ///   - progress: Called with the progress of the batch, often and in order, by the tasks that send; it should
+    ///     return at once.
     ///   - form: Makes the form of an item. An error that it throws is the outcome of that item.
-    /// - Returns: The outcomes, in the order in which the uploads end. Nothing is sent before the first one is requested.
+    /// - Returns: The outcomes, in the order in which the uploads end. Nothing is sent before the first one is
+    ///   requested.
     public func uploadEach<Items: Sequence & Sendable>(
         _ items: Items, to url: URL, method: HTTPRequest.Method = .post, headerFields: HTTPFields = HTTPFields(),
         concurrency: Int = 4, stopsAtFirstFailure: Bool = false,
@@ -193,9 +195,10 @@ extension UploadClient {
     ///   - headerFields: Further header fields of every request.
     ///   - concurrency: The maximum number of uploads at a time. Defaults to 4.
     ///   - stopsAtFirstFailure: Whether one failure cancels the others. Defaults to `false`.
-    ///   - progress: Called with the progress of the batch, often and in order, by the tasks that send; it should return
-    ///     at once.
-    /// - Returns: The outcomes, in the order in which the uploads end. Nothing is sent before the first one is requested.
+    ///   - progress: Called with the progress of the batch, often and in order, by the tasks that send; it should
+    ///     return at once.
+    /// - Returns: The outcomes, in the order in which the uploads end. Nothing is sent before the first one is
+    ///   requested.
     public func uploadEach(
         _ forms: some Sequence<MultipartForm> & Sendable, to url: URL, method: HTTPRequest.Method = .post,
         headerFields: HTTPFields = HTTPFields(), concurrency: Int = 4, stopsAtFirstFailure: Bool = false,
@@ -220,8 +223,8 @@ extension UploadClient {
     ///   - endpoints: The endpoints; each makes its form when there is room for it.
     ///   - concurrency: The maximum number of uploads at a time. Defaults to 4.
     ///   - stopsAtFirstFailure: Whether one failure cancels the others. Defaults to `false`.
-    ///   - progress: Called with the progress of the batch, often and in order, by the tasks that send; it should return
-    ///     at once.
+    ///   - progress: Called with the progress of the batch, often and in order, by the tasks that send; it should
+    ///     return at once.
     /// - Returns: The outcomes, in the order in which the uploads end, with responses to decode with
     ///   ``UploadEndpoint/decode(_:)``. Nothing is sent before the first one is requested.
     public func uploadEach<Endpoints: Sequence & Sendable>(

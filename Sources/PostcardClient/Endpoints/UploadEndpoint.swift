@@ -44,8 +44,8 @@ public protocol UploadEndpoint: Sendable {
     /// The query of the URL: a value whose properties become `name=value`. Defaults to `nil`, no query.
     var query: (any Encodable & Sendable)? { get }
 
-    /// How the names, lists, dates and Booleans of ``query`` are written. Defaults to how a form writes them, with `Data`
-    /// in Base64.
+    /// How the names, lists, dates and Booleans of ``query`` are written. Defaults to how a form writes them, with
+    /// `Data` in Base64.
     var queryEncoder: FormEncoder { get }
 
     /// The request's method. Defaults to POST.
@@ -114,8 +114,8 @@ extension UploadEndpoint {
         return components.url ?? url
     }
 
-    /// Percent-encodes everything except the unreserved characters of RFC 3986; also the `+`, which many servers read as
-    /// a space.
+    /// Percent-encodes everything except the unreserved characters of RFC 3986; also the `+`, which many servers read
+    /// as a space.
     private static func encoded(_ text: String) -> String {
         var encoded = ""
         for byte in text.utf8 {

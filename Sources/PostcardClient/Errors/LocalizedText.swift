@@ -10,8 +10,8 @@ package import Foundation
 /// A sentence of a module's string catalog, `Resources/Localizable.xcstrings`: its key, and the values of its
 /// placeholders.
 ///
-/// The catalog is for the users of an app: it names no addresses and gives no advice to developers. Logs get the English
-/// `message` of an error.
+/// The catalog is for the users of an app: it names no addresses and gives no advice to developers. Logs get the
+/// English `message` of an error.
 package struct LocalizedText: Sendable, Equatable {
     package let key: String
     package let arguments: [String]
@@ -30,8 +30,8 @@ package struct LocalizedText: Sendable, Equatable {
     }
     #endif
 
-    /// Fills the placeholders `%1$@` to `%9$@` of a format. A placeholder without an argument is left out, and `%%` is a
-    /// percent sign. Arguments, which may come from a server, are not searched for placeholders.
+    /// Fills the placeholders `%1$@` to `%9$@` of a format. A placeholder without an argument is left out, and `%%` is
+    /// a percent sign. Arguments, which may come from a server, are not searched for placeholders.
     package func filling(_ format: String) -> String {
         var text = ""
         var rest = Substring(format)

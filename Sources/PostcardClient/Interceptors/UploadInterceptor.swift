@@ -13,17 +13,17 @@
 /// client.interceptors = [APIKey(key: key)]
 /// ```
 ///
-/// A resumable upload (``ResumptionPolicy``) makes several requests: interceptors adapt the one that the caller made, and
-/// all of them have its header fields. A signature of the method or the path does not fit them.
+/// A resumable upload (``ResumptionPolicy``) makes several requests: interceptors adapt the one that the caller made,
+/// and all of them have its header fields. A signature of the method or the path does not fit them.
 ///
-/// An interceptor may take long, and must react to the cancellation of its task when the upload is cancelled or its time
-/// is over.
+/// An interceptor may take long, and must react to the cancellation of its task when the upload is cancelled or its
+/// time is over.
 ///
-/// ``BearerTokenInterceptor`` is one for tokens that expire. Interceptors are not called for another origin that a server
-/// redirects to, so that credentials are not sent there.
+/// ``BearerTokenInterceptor`` is one for tokens that expire. Interceptors are not called for another origin that a
+/// server redirects to, so that credentials are not sent there.
 public protocol UploadInterceptor: Sendable {
-    /// Changes a request before it is sent. Called for every attempt, in the order of the client's interceptors, with the
-    /// request that the caller made.
+    /// Changes a request before it is sent. Called for every attempt, in the order of the client's interceptors, with
+    /// the request that the caller made.
     ///
     /// - Parameters:
     ///   - request: The request. To change the URL, make another request.
@@ -31,8 +31,8 @@ public protocol UploadInterceptor: Sendable {
     /// - Throws: Any error fails the upload with that error, unchanged.
     func adapt(_ request: inout UploadRequest, attempt: Int) async throws
 
-    /// Decides what to do after a failed attempt. The first interceptor that does not pass on decides; if all pass on, the
-    /// client's retry policy decides.
+    /// Decides what to do after a failed attempt. The first interceptor that does not pass on decides; if all pass on,
+    /// the client's retry policy decides.
     ///
     /// Not called if the server has accepted the form: that is never sent again.
     ///

@@ -50,8 +50,8 @@ extension UploadClient {
     }
 }
 
-/// A progress with a child for each part of a form, counted in bytes, and one unit for the server's response: a finished
-/// progress cannot be cancelled, but an upload waiting for its response can.
+/// A progress with a child for each part of a form, counted in bytes, and one unit for the server's response: a
+/// finished progress cannot be cancelled, but an upload waiting for its response can.
 private struct ProgressTree {
     private let root: Progress
     private var children: [Progress]?
@@ -69,7 +69,8 @@ private struct ProgressTree {
         root.setUserInfoObject(progress.timeRemaining.map { $0 / .seconds(1) }, forKey: .estimatedTimeRemainingKey)
     }
 
-    /// Finishes the tree. The server may have responded before the whole form was sent, so the children are finished too.
+    /// Finishes the tree. The server may have responded before the whole form was sent, so the children are finished
+    /// too.
     func finish() {
         for child in children ?? [] where !child.isFinished {
             child.totalUnitCount = max(child.totalUnitCount, child.completedUnitCount, 1)

@@ -17,8 +17,8 @@ public struct UploadProgress: Sendable {
     /// The average speed over the last three seconds, in bytes per second; `nil` at the beginning.
     public let bytesPerSecond: Double?
 
-    /// How long the rest will take at that speed; `nil` if the speed or the length is not known, or if it is more than a
-    /// year. The time that the server takes to respond is not included.
+    /// How long the rest will take at that speed; `nil` if the speed or the length is not known, or if it is more than
+    /// a year. The time that the server takes to respond is not included.
     public let timeRemaining: Duration?
 
     private let layouts: [PartLayout]

@@ -47,8 +47,8 @@ public struct UploadResponse: Sendable {
     /// - Parameters:
     ///   - type: The type to decode.
     ///   - decoder: The decoder, with the formats of dates and keys.
-    /// - Throws: ``UploadError`` with the code ``UploadError/Code/decoding``, whose message shows where the JSON differs
-    ///   from what was expected, and the beginning of the body.
+    /// - Throws: ``UploadError`` with the code ``UploadError/Code/decoding``, whose message shows where the JSON
+    ///   differs from what was expected, and the beginning of the body.
     public func decode<Value: Decodable>(
         _ type: Value.Type = Value.self, decoder: JSONDecoder = JSONDecoder()
     ) throws(UploadError) -> Value {
@@ -124,7 +124,8 @@ extension UploadResponse {
         }
     }
 
-    /// The text without control characters, which would end up on terminals and in logs, and at most 300 characters of it.
+    /// The text without control characters, which would end up on terminals and in logs, and at most 300 characters of
+    /// it.
     private static func printable(_ text: String) -> String {
         let scalars = text.unicodeScalars.map { scalar in
             scalar.properties.generalCategory == .control || scalar.properties.generalCategory == .format ? " " : scalar

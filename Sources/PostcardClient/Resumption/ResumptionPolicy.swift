@@ -14,21 +14,21 @@ import Foundation
 /// client.resumption = ResumptionPolicy()
 /// ```
 ///
-/// A server that supports "Resumable Uploads for HTTP" (draft-ietf-httpbis-resumable-upload) keeps what it has of a form
-/// when the connection breaks, says how much that is, and accepts the rest. An OPTIONS request finds out whether it
-/// does, at most once an hour for each address. A server that does not gets an ordinary upload, and so does a form with
-/// a stream that can be read only once or has no known length.
+/// A server that supports "Resumable Uploads for HTTP" (draft-ietf-httpbis-resumable-upload) keeps what it has of a
+/// form when the connection breaks, says how much that is, and accepts the rest. An OPTIONS request finds out whether
+/// it does, at most once an hour for each address. A server that does not gets an ordinary upload, and so does a form
+/// with a stream that can be read only once or has no known length.
 ///
 /// A resumed upload is another attempt, with the same `Idempotency-Key`, and its progress continues. If a file of the
 /// form has changed in the meantime, the upload fails before another byte is sent. Interceptors adapt the request that
 /// the caller made; the header fields that they add are sent with every request of the upload.
 public struct ResumptionPolicy: Sendable {
-    /// When and how often an interrupted upload resumes. It replaces the client's own policy once the server is known to
-    /// support resumption, and counts only attempts in a row that made no progress.
+    /// When and how often an interrupted upload resumes. It replaces the client's own policy once the server is known
+    /// to support resumption, and counts only attempts in a row that made no progress.
     public var retry: RetryPolicy
 
-    /// The smallest body, in bytes, that is worth the two further requests. Defaults to 1 MiB. Smaller ones are ordinary
-    /// uploads.
+    /// The smallest body, in bytes, that is worth the two further requests. Defaults to 1 MiB. Smaller ones are
+    /// ordinary uploads.
     public var minimumBytes: Int64
 
     /// Whether the server is asked to delete what it has when the upload's task is cancelled, which takes at most five

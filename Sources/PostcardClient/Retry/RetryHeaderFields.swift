@@ -37,8 +37,8 @@ extension UploadResponse {
     /// Small enough for every calculation.
     private static let longestRetryAfter: Int64 = 999_999_999
 
-    /// How long the server asks to wait (RFC 9110 §10.2.3): seconds, or a date, which is compared with the response's own
-    /// `Date` if it has one, because clocks differ. Too many seconds count as many years.
+    /// How long the server asks to wait (RFC 9110 §10.2.3): seconds, or a date, which is compared with the response's
+    /// own `Date` if it has one, because clocks differ. Too many seconds count as many years.
     ///
     /// - Parameter now: The time by this machine's clock.
     package func retryAfter(now: Date = Date()) -> Duration? {

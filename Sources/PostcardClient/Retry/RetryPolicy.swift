@@ -32,12 +32,12 @@ public struct RetryPolicy: Sendable, Hashable {
     /// The limit of a server's `Retry-After`, which is used instead of a longer one. Defaults to 120 seconds.
     public var maximumRetryAfter: Duration
 
-    /// How long after the start of the upload another attempt may start. Defaults to `nil`, no limit. A running attempt is
-    /// not cancelled: ``UploadTimeouts/total`` does that.
+    /// How long after the start of the upload another attempt may start. Defaults to `nil`, no limit. A running attempt
+    /// is not cancelled: ``UploadTimeouts/total`` does that.
     public var deadline: Duration?
 
-    /// How often interceptors may have one upload tried again, in addition to the attempts of the policy. Defaults to 5.
-    /// Of a ``ResumptionPolicy``'s retries it is not used: that of the client is.
+    /// How often interceptors may have one upload tried again, in addition to the attempts of the policy. Defaults
+    /// to 5. Of a ``ResumptionPolicy``'s retries it is not used: that of the client is.
     public var maximumInterceptorRetries = 5
 
     /// Makes a policy. The defaults wait 0.25 to 0.5 seconds, then 0.5 to 1, and so on up to half a minute.

@@ -40,8 +40,8 @@ public struct UploadRequest: Sendable {
     ///   - url: The URL. A user name and password in it become a Basic `Authorization` (RFC 7617), unless the header
     ///     fields have an `Authorization`.
     ///   - method: The method.
-    ///   - headerFields: The header fields. A `Content-Type` among them is ignored: that of the body is used, so that the
-    ///     two cannot disagree on the boundary.
+    ///   - headerFields: The header fields. A `Content-Type` among them is ignored: that of the body is used, so that
+    ///     the two cannot disagree on the boundary.
     ///   - body: The body; `nil` for a request without one, which has no `Content-Type` either.
     ///   - maximumResponseBytes: The maximum size of the response body, in bytes.
     /// - Throws: ``UploadError`` with the code ``UploadError/Code/invalidURL``.

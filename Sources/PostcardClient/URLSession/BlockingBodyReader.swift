@@ -7,8 +7,8 @@ import Synchronization
 /// URLSession reads a body from an `InputStream`, synchronously. If the form has streams of its own, which are
 /// asynchronous, the reading thread waits for a task.
 ///
-/// URLSession may keep a stream long after its request is over. The files of the form are closed before that: at the end
-/// of the read in progress, or at once if there is none.
+/// URLSession may keep a stream long after its request is over. The files of the form are closed before that: at the
+/// end of the read in progress, or at once if there is none.
 final class BlockingBodyReader: Sendable {
     private let state: Mutex<State>
 
@@ -18,9 +18,9 @@ final class BlockingBodyReader: Sendable {
         var activity = Activity.reading
     }
 
-    /// Unchecked, because the reader is not Sendable: only the thread that calls ``read(into:)`` uses it, which takes it
-    /// out of the state meanwhile, and while that thread waits, the one task that it waits for. Once ``cancel()`` ends
-    /// the wait, the state is `ended` and the thread does not use the reader again.
+    /// Unchecked, because the reader is not Sendable: only the thread that calls ``read(into:)`` uses it, which takes
+    /// it out of the state meanwhile, and while that thread waits, the one task that it waits for. Once ``cancel()``
+    /// ends the wait, the state is `ended` and the thread does not use the reader again.
     private struct Held: @unchecked Sendable {
         let reader: UploadBodyReader
     }

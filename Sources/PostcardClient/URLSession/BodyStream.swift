@@ -58,8 +58,8 @@ enum BoundBodyStream {
     ///
     /// - Parameters:
     ///   - reader: The body.
-    ///   - failed: Called if the body cannot be read to its end, with a closure that closes the stream. Call that closure
-    ///     after the connection was closed: before that, the body would look complete.
+    ///   - failed: Called if the body cannot be read to its end, with a closure that closes the stream. Call that
+    ///     closure after the connection was closed: before that, the body would look complete.
     /// - Returns: The stream for URLSession.
     static func make(
         _ reader: BlockingBodyReader, failed: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void

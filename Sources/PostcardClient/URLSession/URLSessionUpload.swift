@@ -137,8 +137,8 @@ final class URLSessionUpload: Sendable {
         endAfterEarlyResponse()
     }
 
-    /// Ends the upload if a whole successful response was received before the body was sent. URLSession on Linux would send
-    /// the rest of it to a server that need not read it; elsewhere it ends by itself.
+    /// Ends the upload if a whole successful response was received before the body was sent. URLSession on Linux would
+    /// send the rest of it to a server that need not read it; elsewhere it ends by itself.
     private func endAfterEarlyResponse() {
         #if canImport(FoundationNetworking)
         let state = state.withLock { $0 }
@@ -175,8 +175,8 @@ final class URLSessionUpload: Sendable {
     ///
     /// - Parameter bytesSent: How many bytes of the body the session says it has sent.
     func complete(_ response: HTTPURLResponse?, _ error: (any Error)?, bytesSent: Int64) {
-        // Reported before the response is returned, so that an early one is recognized. If the session does not count, it
-        // is not known which are early.
+        // Reported before the response is returned, so that an early one is recognized. If the session does not count,
+        // it is not known which are early.
         if response != nil, request.body != nil, state.withLock({ $0.countsBytes }) { sent(bytesSent) }
         let (state, continuation) = state.withLock { state in
             defer { state.continuation = nil }

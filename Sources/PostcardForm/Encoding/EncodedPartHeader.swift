@@ -51,8 +51,8 @@ struct EncodedPartHeader {
     }
 
     /// Escapes the three characters that WHATWG's algorithm escapes, as it does, and the backslash as a quoted string
-    /// has it (RFC 9110 §5.6.4). WHATWG leaves the backslash as it is, and so a name that ends in one swallows its closing
-    /// quote: Go, Werkzeug, busboy and PHP then lose the part or read another name. They undo `\\`.
+    /// has it (RFC 9110 §5.6.4). WHATWG leaves the backslash as it is, and so a name that ends in one swallows its
+    /// closing quote: Go, Werkzeug, busboy and PHP then lose the part or read another name. They undo `\\`.
     private mutating func appendEscaped(_ text: String) {
         for byte in text.utf8 {
             switch byte {

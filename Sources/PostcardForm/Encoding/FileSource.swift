@@ -6,8 +6,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Some bytes of a file, usually all of them, and what the file was when the layout was made: enough to notice later that
-/// it has changed.
+/// Some bytes of a file, usually all of them, and what the file was when the layout was made: enough to notice later
+/// that it has changed.
 struct FileSource: Sendable {
     let path: String
     let partIndex: Int

@@ -145,8 +145,8 @@ public final class FormReader {
     ///
     /// - Parameter buffer: Where the bytes are written.
     /// - Returns: The number of bytes; 0 at the end of the body, and while ``needsPreparation`` is `true`.
-    /// - Throws: ``FormError`` if a file is gone, cannot be read, or has changed since the layout was made; from then on
-    ///   the same at every call.
+    /// - Throws: ``FormError`` if a file is gone, cannot be read, or has changed since the layout was made; from then
+    ///   on the same at every call.
     public func read(into buffer: UnsafeMutableRawBufferPointer) throws(FormError) -> Int {
         do throws(FormError) {
             return try fill(buffer)

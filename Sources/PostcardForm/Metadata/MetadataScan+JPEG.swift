@@ -1,5 +1,5 @@
-/// JPEG (ITU-T T.81 Annex B), and what follows a picture's end: further pictures, which a directory names (CIPA DC-007),
-/// a video, or anything.
+/// JPEG (ITU-T T.81 Annex B), and what follows a picture's end: further pictures, which a directory names (CIPA
+/// DC-007), a video, or anything.
 extension MetadataScan {
     /// What a picture's segments say, put together.
     private struct JPEGSegments {

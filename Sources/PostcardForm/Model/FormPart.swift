@@ -35,9 +35,9 @@ public struct FormPart: Sendable {
     /// ``MetadataPolicy/asIs``.
     public var metadata: MetadataPolicy
 
-    /// What changes the part before the form is sent, such as `PictureFitting` of `PostcardPictures`. Defaults to `nil`:
-    /// nothing. Clients and queues prepare a form themselves; ``MultipartForm/withPreparedParts(within:_:)`` does it for
-    /// all other uses, and ``MultipartForm/layout()`` throws until then.
+    /// What changes the part before the form is sent, such as `PictureFitting` of `PostcardPictures`. Defaults to
+    /// `nil`: nothing. Clients and queues prepare a form themselves; ``MultipartForm/withPreparedParts(within:_:)``
+    /// does it for all other uses, and ``MultipartForm/layout()`` throws until then.
     public var preparation: (any FormPreparation)?
 
     /// Where the bytes of a part come from.

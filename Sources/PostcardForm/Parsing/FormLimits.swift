@@ -24,7 +24,8 @@ public struct FormLimits: Sendable, Hashable {
     /// The maximum number of bytes before the first delimiter. Defaults to 8 KiB; real clients send none.
     public var maximumPreambleBytes: Int64 = 8 << 10
 
-    /// The maximum number of bytes after the close delimiter and its line break. Defaults to 8 KiB; real clients send none.
+    /// The maximum number of bytes after the close delimiter and its line break. Defaults to 8 KiB; real clients send
+    /// none.
     public var maximumEpilogueBytes: Int64 = 8 << 10
 
     /// Makes limits with the defaults.

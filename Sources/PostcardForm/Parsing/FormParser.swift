@@ -22,8 +22,8 @@
 /// A form is complete once ``finish()`` returns without an error: until then, any part may belong to a form that turns
 /// out to be broken. After an error, every further call throws the same error.
 ///
-/// **Where a delimiter ends.** CRLF, two dashes and the boundary are a delimiter if two dashes, a space, a tab, CR or LF
-/// follow; then only spaces and tabs may come before the CRLF. Followed by anything else they are content.
+/// **Where a delimiter ends.** CRLF, two dashes and the boundary are a delimiter if two dashes, a space, a tab, CR or
+/// LF follow; then only spaces and tabs may come before the CRLF. Followed by anything else they are content.
 public struct FormParser: Sendable {
     /// How many bytes of the body have been read: the offset of the next one.
     public private(set) var offset: Int64
@@ -100,8 +100,8 @@ public struct FormParser: Sendable {
         self.init(boundary: boundary, checkedLimits: limits)
     }
 
-    /// Makes a parser for the files in a part of type `multipart/mixed`: old clients send several files of one field this
-    /// way (RFC 7578 §4.3). The files get the field's name.
+    /// Makes a parser for the files in a part of type `multipart/mixed`: old clients send several files of one field
+    /// this way (RFC 7578 §4.3). The files get the field's name.
     ///
     /// - Parameters:
     ///   - part: The header of the part whose content the new parser reads.

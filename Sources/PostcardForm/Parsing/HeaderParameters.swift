@@ -23,8 +23,8 @@ struct HeaderParameters {
         /// The index of the parameter's name.
         var start: Int { name.lowerBound }
 
-        /// The same parameter with what follows the last slash of either kind in its value: old browsers sent whole paths.
-        /// A backslash that is escaped, as `\\`, is a character of the name.
+        /// The same parameter with what follows the last slash of either kind in its value: old browsers sent whole
+        /// paths. A backslash that is escaped, as `\\`, is a character of the name.
         func lastComponent(in header: Span<UInt8>) -> Parameter {
             var start = value.lowerBound
             var index = start

@@ -34,8 +34,8 @@ public struct FormPreparationContext: Sendable {
     /// It includes 128 bytes for each part to prepare, because its filename and type may get longer.
     public let otherBytes: Int64?
 
-    /// The most bytes that the contents of the parts to prepare may have together, by the server's limits on the body and
-    /// on all files. `nil` if no such limit is known.
+    /// The most bytes that the contents of the parts to prepare may have together, by the server's limits on the body
+    /// and on all files. `nil` if no such limit is known.
     public let maximumBytes: Int64?
 
     /// The limits of the server, as far as they are known.
@@ -188,7 +188,8 @@ extension MultipartForm {
         return form
     }
 
-    /// The parts of each preparation. What follows the server's limit comes last, because it gets what the others leave.
+    /// The parts of each preparation. What follows the server's limit comes last, because it gets what the others
+    /// leave.
     private var preparations: [(preparation: any FormPreparation, indices: [Int])] {
         var found: [(preparation: any FormPreparation, indices: [Int])] = []
         var places: [AnyHashable: Int] = [:]

@@ -8,8 +8,8 @@ public import Foundation
 
 /// Why a form cannot be made, sent or read: a mistake or a failure on this side.
 ///
-/// It is thrown before a receiver could take the body for a complete one. What is wrong with a form that was received is
-/// a ``FormProblem``.
+/// It is thrown before a receiver could take the body for a complete one. What is wrong with a form that was received
+/// is a ``FormProblem``.
 public struct FormError: Error, Sendable, CustomStringConvertible {
     /// What kind of error it is; stable across versions.
     public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {

@@ -1,9 +1,9 @@
 extension FormProblem {
     /// What kind of problem it is, with everything that is known about the kind.
     ///
-    /// Each code is one entry: ``rawValue``, which is stable and may be matched by scripts, how much it weighs, and what
-    /// the documentation's page and `postcard explain` say of it. The parser's own codes are in this module, those that
-    /// only an explanation finds in `PostcardDoctor`.
+    /// Each code is one entry: ``rawValue``, which is stable and may be matched by scripts, how much it weighs, and
+    /// what the documentation's page and `postcard explain` say of it. The parser's own codes are in this module, those
+    /// that only an explanation finds in `PostcardDoctor`.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         /// What a problem is about.
         public enum Topic: String, Sendable, Hashable, CaseIterable {

@@ -2,8 +2,8 @@ import Synchronization
 
 /// Hands a queue's uploads to a transfer service, and settles how they end.
 ///
-/// Collects what is to be done: events of the service, changes of the queue, and wake-ups by the system. A single task does
-/// it, in a ``TransferLoop``.
+/// Collects what is to be done: events of the service, changes of the queue, and wake-ups by the system. A single task
+/// does it, in a ``TransferLoop``.
 final class BackgroundSender: Sendable {
     let session: BackgroundSession
     private let store: QueueStore
@@ -65,8 +65,8 @@ final class BackgroundSender: Sendable {
         await state.withLock { $0.task }?.value
     }
 
-    /// Notes that the queue may have changed: uploads that are due are handed over, and transfers that are no longer wanted
-    /// are cancelled.
+    /// Notes that the queue may have changed: uploads that are due are handed over, and transfers that are no longer
+    /// wanted are cancelled.
     func notifyChange() {
         state.withLock { $0.inbox.hasChanges = true }
         signal.continuation.yield()
@@ -78,8 +78,8 @@ final class BackgroundSender: Sendable {
         signal.continuation.yield()
     }
 
-    /// Notes that the system has woken the app, and calls the handler once all events are settled and what follows is handed
-    /// over.
+    /// Notes that the system has woken the app, and calls the handler once all events are settled and what follows is
+    /// handed over.
     func wakeUp(_ handler: @escaping @Sendable () -> Void) {
         let isOpen = state.withLock { state in
             if !state.isClosed { state.inbox.handlers.append(handler) }
@@ -140,8 +140,8 @@ extension BackgroundSender {
     }
 }
 
-/// The senders of this process by the identifiers of their sessions. The system may wake the app for a session before the app
-/// has made its queue.
+/// The senders of this process by the identifiers of their sessions. The system may wake the app for a session before
+/// the app has made its queue.
 final class BackgroundSessionRegistry: Sendable {
     static let shared = BackgroundSessionRegistry()
 

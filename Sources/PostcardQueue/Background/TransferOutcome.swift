@@ -15,16 +15,16 @@ enum TransferOutcome {
     case interrupted
     /// The transfer failed. The retry policy decides whether the upload is sent again.
     case failed(UploadError)
-    /// The system followed a redirect, and the response says nothing about the form. Only a person can find out whether it
-    /// arrived.
+    /// The system followed a redirect, and the response says nothing about the form. Only a person can find out whether
+    /// it arrived.
     case misdirected(String)
 
     /// - Parameters:
     ///   - end: How the transfer ended.
     ///   - body: The beginning of the response's body.
     ///   - upload: The upload that was sent.
-    ///   - mayBeRepetition: Whether the server may have the form from an earlier transfer. If so, it may accept the form
-    ///     before it has read it again.
+    ///   - mayBeRepetition: Whether the server may have the form from an earlier transfer. If so, it may accept the
+    ///     form before it has read it again.
     init(_ end: TransferEnd, body: Data, of upload: QueuedUpload, mayBeRepetition: Bool) {
         switch end {
         case .cancelled:
@@ -76,8 +76,9 @@ extension RetryPolicy {
     /// - Parameters:
     ///   - error: Why the attempt failed.
     ///   - failures: The number of failed attempts, including this one.
-    ///   - mayBeRepetition: Whether the server may have the form from an earlier request. If it is still processing that one,
-    ///     it responds with 409 (draft-ietf-httpapi-idempotency-key-header), which justifies a few more attempts.
+    ///   - mayBeRepetition: Whether the server may have the form from an earlier request. If it is still processing
+    ///     that one, it responds with 409 (draft-ietf-httpapi-idempotency-key-header), which justifies a few more
+    ///     attempts.
     func nextAttempt(after error: UploadError, failures: Int, mayBeRepetition: Bool, now: Date) -> Date? {
         let isInProgress = mayBeRepetition && failures < 10 && error.response?.status == .conflict
         guard failures < maximumAttempts, mayPass(error) || isInProgress else { return nil }

@@ -7,8 +7,8 @@ package import FoundationEssentials
 package import Foundation
 #endif
 
-/// Sends files while the app is suspended or closed: a background `URLSession`, or in tests a model of the system's transfer
-/// daemon.
+/// Sends files while the app is suspended or closed: a background `URLSession`, or in tests a model of the system's
+/// transfer daemon.
 ///
 /// It reports events. ``TransferLoop`` decides what follows from them.
 package protocol TransferService: Sendable {

@@ -76,8 +76,8 @@ public struct UploadQueueError: Error, Sendable, CustomStringConvertible {
 }
 
 extension UploadQueueError: LocalizedError {
-    /// What happened, for the person who uses the app: in English or Korean on Apple platforms, and ``message`` elsewhere.
-    /// This is what `localizedDescription` returns.
+    /// What happened, for the person who uses the app: in English or Korean on Apple platforms, and ``message``
+    /// elsewhere. This is what `localizedDescription` returns.
     public var errorDescription: String? { localizedMessage.localized ?? message }
 
     /// What to do, for the person who uses the app: in English or Korean on Apple platforms, and ``advice`` elsewhere.

@@ -14,13 +14,13 @@ public struct UploadConditions: Sendable, Hashable {
     /// The networks that the upload may use. Defaults to all. Only Apple platforms distinguish networks.
     public var networks: AllowedNetworks
 
-    /// The priority. Uploads with a higher priority are sent first, and uploads with the same priority in the order in which
-    /// they were enqueued. Defaults to 0.
+    /// The priority. Uploads with a higher priority are sent first, and uploads with the same priority in the order in
+    /// which they were enqueued. Defaults to 0.
     public var priority: Int
 
-    /// A name for uploads that must be sent one after the other, in the order in which they were enqueued and regardless of
-    /// their priorities. An upload that failed or is paused holds back the later ones of its group. Defaults to `nil`: no
-    /// group.
+    /// A name for uploads that must be sent one after the other, in the order in which they were enqueued and
+    /// regardless of their priorities. An upload that failed or is paused holds back the later ones of its group.
+    /// Defaults to `nil`: no group.
     public var group: String?
 
     /// Makes conditions. By default, the upload is sent as soon as possible.

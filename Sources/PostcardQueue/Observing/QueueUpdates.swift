@@ -6,8 +6,8 @@
 /// }
 /// ```
 ///
-/// Lists are at least 250 milliseconds apart, and changes in between are combined. Changes by other processes are seen while
-/// this process runs the queue.
+/// Lists are at least 250 milliseconds apart, and changes in between are combined. Changes by other processes are seen
+/// while this process runs the queue.
 public struct QueueUpdates: AsyncSequence, Sendable {
     let queue: UploadQueue
     let limit: Int

@@ -149,7 +149,8 @@ struct LocalSender {
     /// The longest wait between rounds, in seconds, because the system's clock may be changed in the meantime.
     private static let longestWait = 86_400.0
 
-    /// When the next round is due without a change: when an upload is due, or when other processes may have changed something.
+    /// When the next round is due without a change: when an upload is due, or when other processes may have changed
+    /// something.
     private func nextRound(_ now: ContinuousClock.Instant) throws -> ContinuousClock.Instant? {
         let date = time.date()
         let due = try store.database.read { try $0.nextDue() }
@@ -199,8 +200,9 @@ struct QueueAttempt: Sendable {
         }
     }
 
-    /// Writes, and tries again every second while the disk is full or the database busy: the server's response is recorded
-    /// nowhere else. If the run ends before that, the next one sends the form again with the same `Idempotency-Key`.
+    /// Writes, and tries again every second while the disk is full or the database busy: the server's response is
+    /// recorded nowhere else. If the run ends before that, the next one sends the form again with the same
+    /// `Idempotency-Key`.
     private func writeWhenPossible(_ change: (Database) throws -> Void) async throws {
         while true {
             do {

@@ -28,8 +28,8 @@ public struct NetworkPath: Sendable, Hashable {
             && (networks.constrained || !isConstrained)
     }
 
-    /// The values of ``PostcardClient/AllowedNetworks/mask`` with which an upload may be sent now. Until the network is known,
-    /// only uploads that may use every network are sent.
+    /// The values of ``PostcardClient/AllowedNetworks/mask`` with which an upload may be sent now. Until the network is
+    /// known, only uploads that may use every network are sent.
     static func allowedMasks(on path: NetworkPath?) -> [Int64] {
         (0..<8).filter { mask in path?.isAllowed(by: AllowedNetworks(mask: mask)) ?? (mask == 0) }
     }

@@ -5,24 +5,24 @@ public struct QueueOptions: Sendable {
     /// The maximum number of uploads at a time. Defaults to 3.
     public var concurrency: Int
 
-    /// Whether, when and how often a failed upload is sent again. Used instead of the client's policy, because the delays must
-    /// outlive the process. Defaults to 1,000 attempts, at most 30 minutes apart.
+    /// Whether, when and how often a failed upload is sent again. Used instead of the client's policy, because the
+    /// delays must outlive the process. Defaults to 1,000 attempts, at most 30 minutes apart.
     public var retryPolicy: RetryPolicy
 
-    /// Whether and how an interrupted upload resumes, in this process or a later one. Used instead of the client's policy.
-    /// `nil` means that uploads start over. By default, uploads resume with servers that support it, and ``retryPolicy``
-    /// decides after three attempts in a row without progress.
+    /// Whether and how an interrupted upload resumes, in this process or a later one. Used instead of the client's
+    /// policy. `nil` means that uploads start over. By default, uploads resume with servers that support it, and
+    /// ``retryPolicy`` decides after three attempts in a row without progress.
     public var resumption: ResumptionPolicy?
 
     /// Whether the run ends when no upload is left that can be sent. Defaults to `false`.
     public var endsWhenEmpty: Bool
 
-    /// How often the queue checks for changes by other processes. Defaults to 1 second. `nil` means that there are no other
-    /// processes.
+    /// How often the queue checks for changes by other processes. Defaults to 1 second. `nil` means that there are no
+    /// other processes.
     public var pollInterval: Duration?
 
-    /// Returns the network in use, or `nil` if it is not known yet. Called before each upload. By default, the system is
-    /// asked. Platforms that do not distinguish networks have one without limits.
+    /// Returns the network in use, or `nil` if it is not known yet. Called before each upload. By default, the system
+    /// is asked. Platforms that do not distinguish networks have one without limits.
     public var networkPath: @Sendable () -> NetworkPath?
 
     /// Makes options. The parameters are documented with the properties of the same names.

@@ -9,11 +9,11 @@ import Foundation
 extension UploadQueue {
     /// Hands uploads that are due to the system, and records their progress and outcomes, until the task is cancelled.
     ///
-    /// The uploads continue when the task is cancelled and when the app is suspended or closed. Run the queue while the app is
-    /// in the foreground, so that new uploads are handed over at once and progress is shown.
+    /// The uploads continue when the task is cancelled and when the app is suspended or closed. Run the queue while the
+    /// app is in the foreground, so that new uploads are handed over at once and progress is shown.
     ///
-    /// On Linux, and for a queue without a session, an ``PostcardClient/UploadClient`` with default settings sends the uploads
-    /// in this process.
+    /// On Linux, and for a queue without a session, an ``PostcardClient/UploadClient`` with default settings sends the
+    /// uploads in this process.
     ///
     /// - Parameter endsWhenEmpty: Whether to return when no upload is left that can be sent. Defaults to `false`.
     /// - Throws: ``UploadQueueError`` if the database fails; `CancellationError` if the task is cancelled.
@@ -47,7 +47,8 @@ extension UploadQueue {
         try Task.checkCancellation()
     }
 
-    /// Hands uploads that are due to the system and returns, for an extension that is about to end. The uploads continue.
+    /// Hands uploads that are due to the system and returns, for an extension that is about to end. The uploads
+    /// continue.
     ///
     /// Does nothing for a queue without a session, and on Linux.
     ///
@@ -58,16 +59,16 @@ extension UploadQueue {
 
     /// Sends the queue's uploads in this process until the task is cancelled.
     ///
-    /// Uploads that were being sent when a process ended are sent again with the same `Idempotency-Key`. If the server resumes
-    /// uploads, they start at the first byte that it is missing. When the task is cancelled, uploads that are being sent go
-    /// back into the queue. Uploads that ``run(endsWhenEmpty:)`` has handed to the system stay with it.
+    /// Uploads that were being sent when a process ended are sent again with the same `Idempotency-Key`. If the server
+    /// resumes uploads, they start at the first byte that it is missing. When the task is cancelled, uploads that are
+    /// being sent go back into the queue. Uploads that ``run(endsWhenEmpty:)`` has handed to the system stay with it.
     ///
     /// - Parameters:
-    ///   - client: The client, with its transport, timeouts, rules and interceptors. Its retry policy and its resumption
-    ///     policy are not used.
+    ///   - client: The client, with its transport, timeouts, rules and interceptors. Its retry policy and its
+    ///     resumption policy are not used.
     ///   - options: How the uploads are sent, such as how many at a time.
-    /// - Throws: ``UploadQueueError`` with code ``UploadQueueError/Code/inUse`` if another process sends from the queue, and
-    ///   with other codes if the database fails; `CancellationError` if the task is cancelled.
+    /// - Throws: ``UploadQueueError`` with code ``UploadQueueError/Code/inUse`` if another process sends from the
+    ///   queue, and with other codes if the database fails; `CancellationError` if the task is cancelled.
     public func run(_ client: UploadClient, options: QueueOptions = QueueOptions()) async throws {
         try await run(client, options: options, time: QueueTime())
     }
@@ -78,8 +79,8 @@ extension UploadQueue {
         try await LocalSender(store, client, options, time).run()
     }
 
-    /// Handles the events for which the system woke the app. Returns when all of them are settled and what follows is handed
-    /// over.
+    /// Handles the events for which the system woke the app. Returns when all of them are settled and what follows is
+    /// handed over.
     ///
     /// ```swift
     /// .backgroundTask(.urlSession("com.example.pets")) { await queue.handleEvents() }
@@ -106,8 +107,8 @@ extension UploadQueue {
     ///
     /// - Parameters:
     ///   - identifier: The session's identifier.
-    ///   - completionHandler: Called once, on the main actor, when the queue has settled all events and handed over what
-    ///     follows.
+    ///   - completionHandler: Called once, on the main actor, when the queue has settled all events and handed over
+    ///     what follows.
     @MainActor
     public static func handleEvents(
         forSession identifier: String, completionHandler: @escaping () -> Void

@@ -8,7 +8,8 @@ import Foundation
 
 /// The ends of uploads and the changes by hand, as changes to their rows. Each is called within one write.
 extension Database {
-    /// Ends an upload that the server accepted. This also applies if it was cancelled or paused since: the server has it.
+    /// Ends an upload that the server accepted. This also applies if it was cancelled or paused since: the server has
+    /// it.
     func finishUpload(_ id: QueuedUpload.ID, with response: QueuedUpload.Response) throws {
         try execute(
             sql: """
@@ -63,8 +64,8 @@ extension Database {
                 """, arguments: [id])
     }
 
-    /// An expression that increments a count. It first moves the count into the range in which `Row.count(_:)` reads it: a
-    /// very negative count would never reach a limit.
+    /// An expression that increments a count. It first moves the count into the range in which `Row.count(_:)` reads
+    /// it: a very negative count would never reach a limit.
     static func increment(_ column: String, by step: String = "1") -> String {
         "min(max(\(column), 0), \(Row.maximumCount - 1)) + \(step)"
     }

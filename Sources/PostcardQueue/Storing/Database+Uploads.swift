@@ -81,8 +81,8 @@ extension Database {
         }
     }
 
-    /// Reads the state of an upload, even if the rest of its row cannot be read, or returns `nil` if there is none with that
-    /// identifier.
+    /// Reads the state of an upload, even if the rest of its row cannot be read, or returns `nil` if there is none with
+    /// that identifier.
     func state(_ id: QueuedUpload.ID) throws -> QueuedUpload.State.Kind? {
         let state = try DatabaseValue.fetchOne(self, sql: "SELECT state FROM upload WHERE id = ?", arguments: [id])
         return state.map { String.fromDatabaseValue($0).flatMap(QueuedUpload.State.Kind.init(rawValue:)) ?? .failed }
@@ -121,7 +121,8 @@ extension Database {
     ///
     /// - Parameters:
     ///   - masks: The values of ``PostcardClient/AllowedNetworks/mask`` with which an upload may be sent now.
-    ///   - active: Uploads whose attempts have not ended yet. They are skipped even if they were cancelled and retried since.
+    ///   - active: Uploads whose attempts have not ended yet. They are skipped even if they were cancelled and retried
+    ///     since.
     func claimUpload(
         allowedBy masks: [Int64], excluding active: Set<QueuedUpload.ID>, at now: Date
     ) throws -> UploadRow? {

@@ -14,8 +14,8 @@ struct QueueDatabase: Sendable {
     /// The application identifier in the file's header: "Post".
     private static let application: Int32 = 0x506F_7374
 
-    /// The maximum size of a row and of a value in it, in bytes. The largest values are the lists of parts, with about 100
-    /// bytes per part. A larger row was not written by the queue and cannot be read.
+    /// The maximum size of a row and of a value in it, in bytes. The largest values are the lists of parts, with about
+    /// 100 bytes per part. A larger row was not written by the queue and cannot be read.
     static let maximumRowBytes: Int32 = 64 << 20
 
     /// Opens the database in a directory, and makes its tables if it is empty.
@@ -29,7 +29,8 @@ struct QueueDatabase: Sendable {
         // Several processes may use the database at the same time, with short writes.
         configuration.busyMode = .timeout(30)
         configuration.prepareDatabase { db in
-            // On Darwin, FULL alone leaves bytes in the drive's cache. Temporary files would be outside the queue's directory.
+            // On Darwin, FULL alone leaves bytes in the drive's cache. Temporary files would be outside the queue's
+            // directory.
             try db.execute(
                 sql: """
                     PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON;
@@ -145,8 +146,8 @@ struct QueueDatabase: Sendable {
         guard found <= version else { throw .newer(path, version: Int(found)) }
     }
 
-    /// Makes the tables and indexes. ``Database/checkContent(_:)`` compares them with those of a database that is opened, so
-    /// changing more than white space here needs a new version.
+    /// Makes the tables and indexes. ``Database/checkContent(_:)`` compares them with those of a database that is
+    /// opened, so changing more than white space here needs a new version.
     ///
     /// - Parameter version: The version of the tables, from 4. Defaults to the current version.
     static func makeTables(in db: Database, version: Int = version) throws {
@@ -197,8 +198,8 @@ struct QueueDatabase: Sendable {
         if version > 4 { try makeDeliveryTable(in: db) }
     }
 
-    /// Makes the table that version 5 added. It has a row for each upload whose form may have arrived: the first attempt
-    /// that may have delivered it.
+    /// Makes the table that version 5 added. It has a row for each upload whose form may have arrived: the first
+    /// attempt that may have delivered it.
     static func makeDeliveryTable(in db: Database) throws {
         try db.execute(
             sql: """
@@ -225,8 +226,8 @@ extension Database {
 
     /// Checks that the database has the queue's tables and nothing else, and that it is not damaged.
     ///
-    /// A trigger, a view, a generated column or an index on an expression would run as part of the queue's own statements. A
-    /// cycle in the tree of pages, or an index with entries for missing rows, would be read without end.
+    /// A trigger, a view, a generated column or an index on an expression would run as part of the queue's own
+    /// statements. A cycle in the tree of pages, or an index with entries for missing rows, would be read without end.
     fileprivate func checkContent(_ directory: QueueDirectory) throws {
         let found = try checkVersion(directory)
         switch found {
@@ -262,8 +263,8 @@ extension Database {
             })
     }
 
-    /// Versions 1 to 3 were changed with ALTER TABLE, so the text of their tables varies. They are only read from once, so it
-    /// is enough that the tables are plain tables.
+    /// Versions 1 to 3 were changed with ALTER TABLE, so the text of their tables varies. They are only read from once,
+    /// so it is enough that the tables are plain tables.
     private func checkTablesOfOlderVersions() throws {
         let unknown = try String.fetchOne(
             self,

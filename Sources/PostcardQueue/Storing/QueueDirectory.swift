@@ -61,8 +61,8 @@ final class QueueDirectory: Sendable {
         }
     }
 
-    /// Refuses a journal that names another file. SQLite would remove that file, wherever it is, after a rollback. The queue's
-    /// own transactions use one database, so their journals name no file.
+    /// Refuses a journal that names another file. SQLite would remove that file, wherever it is, after a rollback. The
+    /// queue's own transactions use one database, so their journals name no file.
     private static func checkJournal(_ journal: FileDescriptor, _ path: FilePath) throws {
         // https://www.sqlite.org/fileformat.html, 3: a name is followed by its length, its checksum and these bytes.
         let mark: [UInt8] = [0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7]
@@ -85,8 +85,8 @@ final class QueueDirectory: Sendable {
         }
     }
 
-    /// Makes the directory readable while the phone is locked, and excludes it from backups: uploads restored on another phone
-    /// would be sent a second time.
+    /// Makes the directory readable while the phone is locked, and excludes it from backups: uploads restored on
+    /// another phone would be sent a second time.
     private static func protect(_ url: URL) throws {
         #if canImport(Darwin)
         var directory = url
@@ -167,8 +167,8 @@ final class QueueDirectory: Sendable {
         try? bodies.remove(name)
     }
 
-    /// Removes bodies that belong to no upload and were last written before a time. A process that ended while it wrote them
-    /// left them behind. Other names, and anything but regular files, are not touched.
+    /// Removes bodies that belong to no upload and were last written before a time. A process that ended while it wrote
+    /// them left them behind. Other names, and anything but regular files, are not touched.
     func sweep(keeping uploads: Set<UUID>, olderThan limit: Date) {
         for name in (try? bodies.names()) ?? [] {
             guard let upload = UUID(uuidString: name.string), upload.uuidString == name.string,
@@ -191,8 +191,8 @@ final class QueueDirectory: Sendable {
 }
 
 extension FileError {
-    /// Whether the same call may succeed later: the phone was locked, or too many files were open. If the file is missing, or
-    /// something else is in its place, it will not.
+    /// Whether the same call may succeed later: the phone was locked, or too many files were open. If the file is
+    /// missing, or something else is in its place, it will not.
     var mayPass: Bool {
         let passing: [Errno] = [
             .notPermitted, .permissionDenied, .tooManyOpenFiles, .tooManyOpenFilesInSystem, .noMemory, .ioError,

@@ -52,8 +52,8 @@ struct UploadRow: Sendable {
         possibleDelivery = try row.decode(Int64?.self, forColumn: "attempt")
     }
 
-    /// Whether an earlier attempt may have delivered the form. A server that knows its `Idempotency-Key` may then accept the
-    /// form before it has read it again.
+    /// Whether an earlier attempt may have delivered the form. A server that knows its `Idempotency-Key` may then
+    /// accept the form before it has read it again.
     func mayHaveArrived(before attempt: Int) -> Bool {
         possibleDelivery.map { $0 < attempt } ?? false
     }
@@ -115,8 +115,8 @@ struct NewUpload {
     let conditions: UploadConditions
 }
 
-/// When an upload may be sent: the values of the column `schedule`, by which the next upload is found. The column is `NULL` for
-/// uploads that are not waiting.
+/// When an upload may be sent: the values of the column `schedule`, by which the next upload is found. The column is
+/// `NULL` for uploads that are not waiting.
 enum Schedule: Int {
     /// The upload may be sent.
     case ready

@@ -10,14 +10,14 @@ import PostcardServer
 /// receiver.tokens.reading = [other]
 /// ```
 ///
-/// Without tokens for posting or reading, every client may do it. All bytes of the digests of all tokens are compared, so
-/// that the time does not reveal anything about them.
+/// Without tokens for posting or reading, every client may do it. All bytes of the digests of all tokens are compared,
+/// so that the time does not reveal anything about them.
 public struct AccessTokens: Sendable, Hashable {
     /// The tokens for posting forms. Defaults to none: every client may.
     public var posting: Set<String> = []
 
-    /// The tokens for reading and deleting records and files, and for watching the receiver. Defaults to none: every client
-    /// may.
+    /// The tokens for reading and deleting records and files, and for watching the receiver. Defaults to none: every
+    /// client may.
     public var reading: Set<String> = []
 
     /// Makes a set without tokens: every client may do everything.

@@ -4,8 +4,8 @@ import PostcardServer
 
 /// Refuses requests whose `Host` is not a name of this machine, or is repeated.
 ///
-/// A page on the web can let its own name resolve to 127.0.0.1. To the browser it then has the same origin as a receiver on
-/// this machine, and could read the uploads. The name in `Host` reveals it.
+/// A page on the web can let its own name resolve to 127.0.0.1. To the browser it then has the same origin as a
+/// receiver on this machine, and could read the uploads. The name in `Host` reveals it.
 struct HostMiddleware<Context: RequestContext>: RouterMiddleware {
     /// The names that requests may use besides this machine's own, in lower case; `nil` for any name.
     let allowed: Set<String>?

@@ -2,8 +2,8 @@ import HTTPTypes
 import Hummingbird
 import PostcardServer
 
-/// Allows pages of the given origins to send requests and read the responses (CORS, in the Fetch standard). Browsers hide
-/// the responses from all other pages.
+/// Allows pages of the given origins to send requests and read the responses (CORS, in the Fetch standard). Browsers
+/// hide the responses from all other pages.
 struct OriginMiddleware<Context: RequestContext>: RouterMiddleware {
     let policy: OriginPolicy
 
@@ -43,9 +43,9 @@ struct OriginMiddleware<Context: RequestContext>: RouterMiddleware {
 
 /// Which pages may make a browser send requests that change something without a token.
 ///
-/// A browser sends such a request for any page on the web. Its `Sec-Fetch-Site` says whose page it was, or `Origin` if that
-/// is missing, as in older browsers, and in all browsers over plain HTTP from another machine. A request without both is
-/// not from a browser.
+/// A browser sends such a request for any page on the web. Its `Sec-Fetch-Site` says whose page it was, or `Origin` if
+/// that is missing, as in older browsers, and in all browsers over plain HTTP from another machine. A request without
+/// both is not from a browser.
 struct OriginPolicy: Sendable {
     /// The allowed origins, in lower case, such as `https://app.example`.
     let allowed: Set<String>

@@ -50,8 +50,8 @@ final class RequestRecorder: FormObserver {
     /// The first one is shown in full, and the places of the next.
     private static let maximumWarningsOfAKind = FindingGroup.Places.maximum + 1
 
-    /// - Parameter inspector: Keeps the request. All requests in progress take about as much memory together as those that
-    ///   it has recorded.
+    /// - Parameter inspector: Keeps the request. All requests in progress take about as much memory together as those
+    ///   that it has recorded.
     init(for inspector: RequestInspector) {
         options = inspector.options
         self.inspector = inspector

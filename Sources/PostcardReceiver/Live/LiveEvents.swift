@@ -114,8 +114,8 @@ enum LiveEvent {
 struct EventStream: Sendable {
     let live: LiveEvents
 
-    /// Shorter than the time after which proxies give up on a silent response. A heartbeat also detects a client that is
-    /// gone.
+    /// Shorter than the time after which proxies give up on a silent response. A heartbeat also detects a client that
+    /// is gone.
     private static let heartbeat = Duration.seconds(15)
 
     func response() throws(UploadProblem) -> Response {

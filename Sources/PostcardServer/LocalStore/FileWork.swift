@@ -12,8 +12,8 @@ private let fileThreads: NIOThreadPool = {
 
 /// Blocking work, such as writing to a disk, that runs on a file thread while its owner does something else.
 ///
-/// The work begins at once and always runs to its end. ``value()`` waits for it, and can be called once. A `FileError` of
-/// the work becomes an ``UploadStoreError``, which the callers of a store handle.
+/// The work begins at once and always runs to its end. ``value()`` waits for it, and can be called once. A `FileError`
+/// of the work becomes an ``UploadStoreError``, which the callers of a store handle.
 final class FileWork<Value: Sendable>: Sendable {
     private enum State {
         case running

@@ -161,8 +161,8 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
 
 /// Appends to an unfinished upload of a ``LocalUploadStore``.
 ///
-/// A file thread writes bytes while the next ones are gathered, at most 256 KiB. Bytes never wait for others: a server that
-/// is killed loses what arrived during one write.
+/// A file thread writes bytes while the next ones are gathered, at most 256 KiB. Bytes never wait for others: a server
+/// that is killed loses what arrived during one write.
 public struct LocalUploadAppender: UploadAppender {
     private let uploads: LocalUnfinishedUploads
     private let upload: LocalUnfinishedUpload

@@ -235,8 +235,8 @@ final class LocalUnfinishedUploads: Sendable {
         }
     }
 
-    /// Replaces the bytes of an upload by its response. A response that shows a record which was deleted in the meantime
-    /// is not kept.
+    /// Replaces the bytes of an upload by its response. A response that shows a record which was deleted in the
+    /// meantime is not kept.
     func finish(
         _ upload: LocalUnfinishedUpload, with response: FinalResponse, options: ResumptionOptions
     ) async throws {

@@ -10,8 +10,8 @@ import Foundation
 /// An upload that a ``LocalUploadStore`` is storing.
 ///
 /// Bytes are gathered up to 256 KiB, or less if many uploads are in progress. A file thread then hashes and writes them
-/// while the next ones are gathered, so at most twice as many wait. A smaller form is written, synced and committed in a
-/// single piece of work.
+/// while the next ones are gathered, so at most twice as many wait. A smaller form is written, synced and committed in
+/// a single piece of work.
 public final class LocalUpload: PendingUpload {
     /// Keeps the directory locked. Work on file threads does not refer to the store, because it ends later.
     private let store: LocalUploadStore

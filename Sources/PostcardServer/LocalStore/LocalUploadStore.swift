@@ -15,17 +15,17 @@ import Foundation
 /// let store = try LocalUploadStore(directory: "received")
 /// ```
 ///
-/// Each record has a folder, named after its identifier, with `record.json` and the files `0`, `1` and so on. An empty file
-/// is not written. A record that was made under an ``UploadKey`` also has an empty file, named `key-` and the key's digest.
-/// An upload that is being received is in `.incoming` until all files and the record are on the disk. Then a single rename
-/// makes it appear. Unfinished uploads are in `.unfinished`.
+/// Each record has a folder, named after its identifier, with `record.json` and the files `0`, `1` and so on. An empty
+/// file is not written. A record that was made under an ``UploadKey`` also has an empty file, named `key-` and the
+/// key's digest. An upload that is being received is in `.incoming` until all files and the record are on the disk.
+/// Then a single rename makes it appear. Unfinished uploads are in `.unfinished`.
 ///
-/// The identifiers and keys of all records are in memory, so a listing does not read the directory. You can remove folders
-/// by hand while the store is open; their records are no longer listed. Folders that are added by hand are listed after
-/// the store is opened again. If `.incoming` is removed, the store makes it again.
+/// The identifiers and keys of all records are in memory, so a listing does not read the directory. You can remove
+/// folders by hand while the store is open; their records are no longer listed. Folders that are added by hand are
+/// listed after the store is opened again. If `.incoming` is removed, the store makes it again.
 ///
-/// Only one store at a time can open a directory, which a lock on `.lock` ensures. The memory for an upload does not depend
-/// on the size of its files: at most 1 MiB waits to be written, and less if there are many uploads.
+/// Only one store at a time can open a directory, which a lock on `.lock` ensures. The memory for an upload does not
+/// depend on the size of its files: at most 1 MiB waits to be written, and less if there are many uploads.
 public final class LocalUploadStore: ResumableUploadStore {
     let directory: StoreDirectory
     private let lock: FileLock

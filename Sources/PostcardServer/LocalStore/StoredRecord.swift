@@ -7,8 +7,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The file with a record's JSON. A record can have tens of megabytes, and a request needs a few of its bytes, or all of
-/// them as they are, so only small records are decoded. Every call blocks, and throws if the file is damaged.
+/// The file with a record's JSON. A record can have tens of megabytes, and a request needs a few of its bytes, or all
+/// of them as they are, so only small records are decoded. Every call blocks, and throws if the file is damaged.
 struct StoredRecord {
     let id: UploadID
     let file: LocalFile

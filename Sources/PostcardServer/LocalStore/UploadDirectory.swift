@@ -10,7 +10,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The directory of an upload that is being received. Every call blocks, and throws `FileError` or ``UploadStoreError``.
+/// The directory of an upload that is being received. Every call blocks, and throws `FileError` or
+/// ``UploadStoreError``.
 struct UploadDirectory: ~Copyable {
     /// A piece of the upload to write.
     enum Step {

@@ -7,8 +7,8 @@ package import FoundationEssentials
 package import Foundation
 #endif
 
-/// Turns errors into `application/problem+json`: those of the router, such as the 404 of an unknown path, and those that a
-/// handler which reads a form lets through.
+/// Turns errors into `application/problem+json`: those of the router, such as the 404 of an unknown path, and those
+/// that a handler which reads a form lets through.
 ///
 /// Add it before the routes. The routes of ``Hummingbird/Router/addUploads(to:options:)`` do not need it.
 public struct ProblemMiddleware<Context: RequestContext>: RouterMiddleware {

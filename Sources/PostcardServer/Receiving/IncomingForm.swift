@@ -4,8 +4,8 @@ import Synchronization
 
 /// A form that is being received: files are passed to the store, text fields are collected.
 ///
-/// A class, and asynchronous only where it calls the store: asynchronous functions keep their values, and copies of them,
-/// as long as a sender stalls, and those of a form are large.
+/// A class, and asynchronous only where it calls the store: asynchronous functions keep their values, and copies of
+/// them, as long as a sender stalls, and those of a form are large.
 final class IncomingForm {
     /// The part that is being read.
     private enum Part {
@@ -44,7 +44,8 @@ final class IncomingForm {
     /// - Parameters:
     ///   - beginning: The first bytes of the body.
     ///   - rest: The other bytes.
-    /// - Throws: ``FormProblem`` or ``UploadProblem`` if the form is refused, and the errors of the body and the upload.
+    /// - Throws: ``FormProblem`` or ``UploadProblem`` if the form is refused, and the errors of the body and the
+    ///   upload.
     func receive(
         _ beginning: ByteBuffer?, _ rest: inout RequestBody.AsyncIterator, into upload: some PendingUpload
     ) async throws {

@@ -54,7 +54,8 @@ struct Reception<Store: UploadStore>: Sendable {
             body: await body(of: record, logger: logger))
     }
 
-    /// The body of a response: the stored bytes, or for a small record the JSON, which is faster to encode than to read.
+    /// The body of a response: the stored bytes, or for a small record the JSON, which is faster to encode than to
+    /// read.
     private func body(of record: UploadRecord, logger: Logger) async -> ResponseBody {
         guard record.expectedBytes > Self.smallBytes else {
             return ResponseBody(byteBuffer: ByteBuffer(bytes: record.json()))

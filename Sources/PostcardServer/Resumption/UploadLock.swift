@@ -187,8 +187,8 @@ public final class UploadLock: Sendable {
     }
 }
 
-/// Checks a form while its bytes arrive, so that a malformed one is refused at the byte that is wrong, and not once all of
-/// it was sent. Uploads from before a restart have no checker; every form is also checked when it is whole.
+/// Checks a form while its bytes arrive, so that a malformed one is refused at the byte that is wrong, and not once all
+/// of it was sent. Uploads from before a restart have no checker; every form is also checked when it is whole.
 ///
 /// A class for the reason that ``IncomingForm`` is one. Only the request that holds the lock uses it.
 final class ArrivingFormChecker: Sendable {

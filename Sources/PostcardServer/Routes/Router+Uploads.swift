@@ -25,12 +25,13 @@ extension Router {
     /// | `OPTIONS /uploads` | the limits of uploads that can be resumed |
     /// | `HEAD`, `PATCH`, `DELETE /uploads/resumable/ID` | reads the offset of an unfinished upload, appends, discards |
     ///
-    /// A form that is posted with `Upload-Complete` can be resumed (draft-ietf-httpbis-resumable-upload) if the store is a
-    /// ``ResumableUploadStore``: the client learns the address of the upload from a 104 or 201, asks it by HEAD for the
-    /// offset, and sends the rest by PATCH. The last response is the one that the form would have in a single request.
+    /// A form that is posted with `Upload-Complete` can be resumed (draft-ietf-httpbis-resumable-upload) if the store
+    /// is a ``ResumableUploadStore``: the client learns the address of the upload from a 104 or 201, asks it by HEAD
+    /// for the offset, and sends the rest by PATCH. The last response is the one that the form would have in a single
+    /// request.
     ///
-    /// Every refusal is `application/problem+json` (RFC 9457) with a `code`, and leaves nothing behind. Files are written
-    /// while they arrive, so the memory for a form does not depend on the size of its files. The routes do not
+    /// Every refusal is `application/problem+json` (RFC 9457) with a `code`, and leaves nothing behind. Files are
+    /// written while they arrive, so the memory for a form does not depend on the size of its files. The routes do not
     /// authenticate clients; add middleware that does before them.
     ///
     /// - Parameters:

@@ -13,8 +13,9 @@ public protocol UploadStore: Sendable {
     /// Begins an upload. It is not visible until it is committed.
     ///
     /// A key has one record until that is deleted, also after a crash, and also if several uploads of the key arrive at
-    /// once: the first one that is committed makes it. Committing another one returns the same record if fields and files
-    /// are the same, and otherwise throws ``UploadStoreError/keyReused``. An upload that fails leaves its key to the next.
+    /// once: the first one that is committed makes it. Committing another one returns the same record if fields and
+    /// files are the same, and otherwise throws ``UploadStoreError/keyReused``. An upload that fails leaves its key to
+    /// the next.
     ///
     /// - Parameters:
     ///   - key: Identifies the upload; `nil` if the client sent no key.
@@ -65,8 +66,8 @@ extension UploadStore {
     }
 }
 
-/// An upload that is being stored. One task calls it: for each file a beginning, its bytes and an end, and then a commit.
-/// An upload that is not committed is discarded.
+/// An upload that is being stored. One task calls it: for each file a beginning, its bytes and an end, and then a
+/// commit. An upload that is not committed is discarded.
 public protocol PendingUpload {
     /// Begins the next file.
     func beginFile(name: String, filename: String, contentType: String) async throws
@@ -77,8 +78,8 @@ public protocol PendingUpload {
     /// Ends the current file.
     func endFile() async throws
 
-    /// The complete files, so that they can be checked before the upload becomes a record. Empty if the files are those of
-    /// an existing record.
+    /// The complete files, so that they can be checked before the upload becomes a record. Empty if the files are those
+    /// of an existing record.
     func finishedFiles() async throws -> [FinishedFile]
 
     /// Makes the upload a record, durably.

@@ -8,8 +8,8 @@ import Testing
 
 /// Uploads to `postcard serve` through a proxy that redirects, or asks for a token.
 @Suite(.timeLimit(.minutes(10))) struct DetourTests {
-    /// On Linux all sessions of URLSession share a queue, on which the forms of other tests may wait for their streams. A
-    /// busy machine needs more than the idle timeout until a connection is made.
+    /// On Linux all sessions of URLSession share a queue, on which the forms of other tests may wait for their streams.
+    /// A busy machine needs more than the idle timeout until a connection is made.
     private static func client(_ carrier: Carrier, retry: RetryPolicy = .never) -> UploadClient {
         UploadClient(
             transport: carrier.transport(), retry: retry, timeouts: UploadTimeouts(connect: .seconds(300)))

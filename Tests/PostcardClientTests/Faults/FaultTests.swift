@@ -90,8 +90,8 @@ import Testing
             outcome: .stored(attempts: 2), records: 1, requests: 2),
         Case(
             testDescription: "one thing after another",
-            // URLSession on Linux begins a request anew that is reset on a kept connection, though it gets no second body.
-            // The last is the only one that keeps its connection.
+            // URLSession on Linux begins a request anew that is reset on a kept connection, though it gets no second
+            // body. The last is the only one that keeps its connection.
             faults: [.reset(atByte: 0), .responseLost, .reset(atByte: 300_000), .responseLost, busy], retries: 5,
             outcome: .stored(attempts: 6), records: 1, requests: 6),
     ]

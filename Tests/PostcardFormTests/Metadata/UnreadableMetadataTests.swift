@@ -186,8 +186,8 @@ import Testing
             for policy in [MetadataPolicy.withoutLocation, .none] {
                 guard let once = try? policy.applied(to: Data(bytes)) else { continue }
                 #expect(once.count == bytes.count)
-                // Without the directory of its pictures, the end of the first is found by reading its pixels, and those may
-                // be damaged: such a result is refused.
+                // Without the directory of its pictures, the end of the first is found by reading its pixels, and those
+                // may be damaged: such a result is refused.
                 guard let twice = try? policy.applied(to: once) else { continue }
                 #expect(twice == once, "round \(round)")
             }

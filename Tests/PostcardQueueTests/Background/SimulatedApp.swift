@@ -5,8 +5,8 @@ import PostcardQueue
 import PostcardTransferDaemon
 import Synchronization
 
-/// What outlives the processes of an app: its queue's directory and its background session. Each queue that it makes simulates
-/// a process.
+/// What outlives the processes of an app: its queue's directory and its background session. Each queue that it makes
+/// simulates a process.
 struct SimulatedApp {
     let directory: URL
     let daemon: TransferDaemon

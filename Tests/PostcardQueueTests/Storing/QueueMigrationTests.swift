@@ -7,7 +7,8 @@ import PostcardQueue
 import PostcardTestSupport
 import Testing
 
-/// Queues of older versions. Those of versions 1 to 3 have copies of files in a directory per upload, or only paths of files.
+/// Queues of older versions. Those of versions 1 to 3 have copies of files in a directory per upload, or only paths of
+/// files.
 @Suite(.timeLimit(.minutes(10))) struct QueueMigrationTests {
     private static let tables = """
         CREATE TABLE upload (

@@ -5,11 +5,11 @@ import PostcardQueue
 import PostcardTestSupport
 import Testing
 
-/// The effects of commands on a queue are still there after a power cut at any moment. `Tests/PowerCut/shim.c` explains how
-/// power cuts are simulated.
+/// The effects of commands on a queue are still there after a power cut at any moment. `Tests/PowerCut/shim.c` explains
+/// how power cuts are simulated.
 @Suite(.timeLimit(.minutes(60))) struct QueuePowerCutTests {
-    /// The number of commands, with a power cut at each entry of the journal. By default, there are 10 commands, with power
-    /// cuts at syncs.
+    /// The number of commands, with a power cut at each entry of the journal. By default, there are 10 commands, with
+    /// power cuts at syncs.
     private static let scale = ProcessInfo.processInfo.environment["POSTCARD_POWER_CUTS"].flatMap(Int.init)
 
     /// All tests share one recording.

@@ -13,8 +13,8 @@ import Glibc
 import Darwin
 #endif
 
-/// Queues whose directory someone has changed: damaged, restored from a backup, or with links to other places. Nothing outside
-/// the directory may be read or removed.
+/// Queues whose directory someone has changed: damaged, restored from a backup, or with links to other places. Nothing
+/// outside the directory may be read or removed.
 @Suite(.timeLimit(.minutes(10))) struct TamperedQueueTests {
     private let folder: TemporaryFolder
     private let directory: URL

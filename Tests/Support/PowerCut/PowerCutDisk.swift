@@ -3,11 +3,12 @@ package import Foundation
 
 /// What is on a disk for sure after the first entries of a journal, and what may or may not be.
 ///
-/// The model takes the promises of POSIX and no more. A file's bytes are on the disk once the file was synced after they
-/// were written, and a name once its directory was synced after the name was made or removed. All else may be there or
-/// not after a power cut, in any order: of bytes that were not synced some may be there, or only the length that they
-/// give the file, with zeros. Two things are taken for granted, as all journaling file systems have them: a rename
-/// happens as a whole, in both directories once either is synced, and what happens to one name happens in its order.
+/// The model takes the promises of POSIX and no more. A file's bytes are on the disk once the file was synced after
+/// they were written, and a name once its directory was synced after the name was made or removed. All else may be
+/// there or not after a power cut, in any order: of bytes that were not synced some may be there, or only the length
+/// that they give the file, with zeros. Two things are taken for granted, as all journaling file systems have them: a
+/// rename happens as a whole, in both directories once either is synced, and what happens to one name happens in its
+/// order.
 package struct PowerCutDisk {
     package typealias Node = PowerCutJournal.Node
     package typealias Name = PowerCutJournal.Name

@@ -15,8 +15,8 @@ package enum OpenDescriptors {
         try targets().count { $0.hasPrefix(folder.path + "/") }
     }
 
-    /// How many descriptors another process has for files and pipes. Connections close in their own time, and timers and
-    /// the like are opened when they are first needed, and kept.
+    /// How many descriptors another process has for files and pipes. Connections close in their own time, and timers
+    /// and the like are opened when they are first needed, and kept.
     package static func filesAndPipes(of process: Int32) throws -> Int {
         try targets(of: "\(process)").count { !$0.hasPrefix("socket:") && !$0.hasPrefix("anon_inode:") }
     }

@@ -17,9 +17,9 @@ package final class RunningServer: Sendable {
 
     /// Starts a program and waits for the address that its first line ends in.
     ///
-    /// What it says on standard error goes to a file, and into the error where it does not start. It has nothing of this
-    /// process's own: were it left behind by tests that crash, it would hold their output open, and whoever reads that
-    /// to its end would never hear of the crash.
+    /// What it says on standard error goes to a file, and into the error where it does not start. It has nothing of
+    /// this process's own: were it left behind by tests that crash, it would hold their output open, and whoever reads
+    /// that to its end would never hear of the crash.
     ///
     /// - Parameter environment: Variables that it has beside this process's own.
     package init(

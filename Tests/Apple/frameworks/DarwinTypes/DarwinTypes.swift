@@ -1,4 +1,5 @@
-// In C a structure and a function may share a name; in a module of Swift they may not, so the structures have their own.
+// In C a structure and a function may share a name; in a module of Swift they may not, so the structures have their
+// own.
 public typealias mode_t = UInt16
 public typealias off_t = Int64
 public typealias dev_t = Int32
