@@ -12,9 +12,9 @@ import Network
 #endif
 
 extension UploadError {
-    /// The error of an upload for an error of AsyncHTTPClient or the layers below it. A `FormError`, a `CancellationError`
-    /// and an ``UploadError`` pass unchanged. The errors of the form's own streams, which can be of any type, do not get
-    /// here.
+    /// The error of an upload for an error of AsyncHTTPClient or the layers below it. A `FormError`, a
+    /// `CancellationError` and an ``UploadError`` pass unchanged. The errors of the form's own streams, which can be of
+    /// any type, do not get here.
     static func mapping(_ error: any Error, of url: URL) -> any Error {
         #if canImport(Network)
         if let error = mappingNetworkFramework(error, of: url) { return error }
@@ -50,7 +50,7 @@ extension UploadError {
     }
 
     #if canImport(Network)
-    /// On Apple platforms the connections are Network.framework's, which has errors of its own.
+    /// On Apple platforms the connections are Network.framework's, which has its own errors.
     private static func mappingNetworkFramework(_ error: any Error, of url: URL) -> UploadError? {
         switch error {
         case NWError.dns:

@@ -77,18 +77,18 @@ public struct UploadClient: Sendable {
     /// - Parameters:
     ///   - form: The form. Its files are checked before anything is sent, and must not change until the upload is over.
     ///     Parts with a preparation are prepared first. If one follows the server's limit, and the server refuses the
-    ///     form and reports a smaller limit, they are prepared for it and sent once more, with the same
+    ///     form and reports a smaller limit, they are prepared for it and sent again, with the same
     ///     `Idempotency-Key`.
     ///   - url: Where it is sent, `http` or `https`.
     ///   - method: The request's method. Defaults to POST.
-    ///   - headerFields: Further header fields. `Content-Type`, `Content-Length` and `Transfer-Encoding` are ignored: the
-    ///     form determines them.
+    ///   - headerFields: Further header fields. `Content-Type`, `Content-Length` and `Transfer-Encoding` are ignored:
+    ///     the form determines them.
     ///   - progress: Called with the progress, in order, at most once per ``ReportingOptions/progressInterval``, and
     ///     never after this method has returned. If it is slow, it misses outdated progress; the upload does not wait
     ///     for it.
     /// - Returns: The response, whose status is one of ``ResponseOptions/acceptedStatuses``.
-    /// - Throws: ``UploadError``, with the code ``UploadError/Code/refused`` for any other status;
-    ///   `CancellationError`; an error of one of the form's own streams or preparations or of an interceptor, unchanged.
+    /// - Throws: ``UploadError``, with the code ``UploadError/Code/refused`` for any other status; `CancellationError`;
+    ///   an error of one of the form's own streams or preparations or of an interceptor, unchanged.
     @discardableResult
     public func upload(
         _ form: MultipartForm, to url: URL, method: HTTPRequest.Method = .post,
@@ -133,8 +133,8 @@ public struct UploadClient: Sendable {
     ///   - method: The request's method.
     ///   - headerFields: Further header fields.
     ///   - resource: Where the server keeps what an earlier process has sent of the same body, if it does.
-    ///   - save: Saves where the server keeps it, before any of the body is sent there; `nil` when it is no longer there.
-    ///     An error that it throws fails the upload.
+    ///   - save: Saves where the server keeps it, before any of the body is sent there; `nil` when it is no longer
+    ///     there. An error that it throws fails the upload.
     ///   - progress: Called with the progress.
     @discardableResult
     package func upload(

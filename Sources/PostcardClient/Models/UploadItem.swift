@@ -66,8 +66,8 @@ public final class UploadItem: Identifiable {
     ///   - url: Where it is sent, `http` or `https`.
     ///   - name: The name on the screen. Defaults to the name of the form's first file.
     ///   - client: The client that sends it.
-    ///   - headerFields: Further header fields. An `Idempotency-Key` is added if there is none, so that a server can tell
-    ///     that a retry is the same upload.
+    ///   - headerFields: Further header fields. An `Idempotency-Key` is added if there is none, so that a server can
+    ///     tell that a retry is the same upload.
     public convenience init(
         _ form: MultipartForm, to url: URL, name: String? = nil, client: UploadClient = UploadClient(),
         headerFields: HTTPFields = HTTPFields()
@@ -80,8 +80,8 @@ public final class UploadItem: Identifiable {
     /// Makes an item of an upload's events, which waits until ``start()`` is called.
     ///
     /// - Parameters:
-    ///   - events: The upload. ``retry()`` iterates over them again, with the same `Idempotency-Key`, so that a server can
-    ///     tell that it is the same upload.
+    ///   - events: The upload. ``retry()`` iterates over them again, with the same `Idempotency-Key`, so that a server
+    ///     can tell that it is the same upload.
     ///   - name: The name on the screen.
     public init(_ events: UploadEvents, name: String) {
         self.events = events.under(IdempotencyKey())
@@ -104,7 +104,7 @@ public final class UploadItem: Identifiable {
     /// How long the rest will take at that speed, without the server's response; `nil` if that is not known.
     public var timeRemaining: Duration? { isSending ? progress?.timeRemaining : nil }
 
-    /// Why the upload failed, or why it is tried again.
+    /// Why the upload failed, or why it is tried again; `nil` otherwise.
     public var error: (any Error)? {
         switch state {
         case .failed(let error): error

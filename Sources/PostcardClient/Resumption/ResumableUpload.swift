@@ -11,8 +11,8 @@ import Foundation
 /// One attempt of a resumable upload: finds out whether the server supports resumption, makes or finds the upload
 /// resource, and sends what the server is missing.
 ///
-/// Every step is a whole request with a final response, so that every transport can do it: the URL of the upload resource
-/// is in the response to a creation without content, and not in a 104 (Upload Resumption Supported).
+/// Every step is a whole request with a final response, so that every transport can do it: the URL of the upload
+/// resource is in the response to a creation without content, and not in a 104 (Upload Resumption Supported).
 struct ResumableUpload {
     private let exchange: UploadExchange
     private let request: UploadRequest
@@ -51,8 +51,8 @@ struct ResumableUpload {
 
     /// Sends what the server is missing.
     ///
-    /// - Returns: The response to the whole form; `nil` if the server does not support resumption, and an ordinary upload
-    ///   must be made.
+    /// - Returns: The response to the whole form; `nil` if the server does not support resumption, and an ordinary
+    ///   upload must be made.
     func response(_ resumption: inout Resumption) async throws -> UploadResponse? {
         guard let offer = try await offer(resumption), offer.accepts(length) else {
             try resumption.end()
@@ -258,7 +258,7 @@ extension ResumableUpload {
         let status = response.status.code
         let offset = response.headerFields.uploadOffset
         if extent.isComplete {
-            // Asked for its response once more, the server has given it, or no longer has it.
+            // The server was asked for its response again: it has sent it, or no longer has it.
             try resumption.forget()
             let isCompleted = response.problem?.type == ResumptionProblemType.completed.uri
             guard isCompleted || [404, 405, 409, 410].contains(status) else { throw error }

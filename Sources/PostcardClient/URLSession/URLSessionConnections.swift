@@ -15,11 +15,13 @@ package import Foundation
 final class URLSessionConnections: Sendable {
     private let session: URLSession
     private let uploads = URLSessionUploads()
-    /// The protocols that the configuration has beside the system's own. A session does not count the bytes that these send.
+    /// The URL protocols that the configuration adds to the system's own. A session does not count the bytes that they
+    /// send.
     private let addedProtocols: [URLProtocol.Type]
 
-    /// The queue on which the session is called. On Linux its methods wait for the queue that all sessions share, and so
-    /// for the streams of other forms. Swift's own threads must not do that: there are few, and the streams need them.
+    /// The queue on which the session is called. On Linux its methods wait for the queue that all sessions share, and
+    /// so for the streams of other forms. Swift's own threads must not do that: there are few, and the streams need
+    /// them.
     private let calls = DispatchQueue(label: "Postcard URLSession")
 
     init(_ configuration: URLSessionConfiguration) {
@@ -143,11 +145,11 @@ extension URLRequest {
         httpShouldHandleCookies = false
         for field in request.headerFields { addValue(field.value, forHTTPHeaderField: field.name.rawName) }
         #if canImport(FoundationNetworking)
-        // libcurl would ask for a 100 (Continue) before a body in chunks and wait a second for it. A blank value removes
-        // the field; an empty one would be sent, and some servers refuse it.
+        // libcurl would ask for a 100 (Continue) before a body in chunks and wait a second for it. A blank value
+        // removes the field; an empty one would be sent, and some servers refuse it.
         if value(forHTTPHeaderField: "Expect") == nil { setValue(" ", forHTTPHeaderField: "Expect") }
-        // If a reused connection breaks, libcurl starts the request over, without a body to send. So the requests before an
-        // upload leave no connection to reuse.
+        // If a reused connection breaks, libcurl starts the request over, without a body to send. So the requests
+        // before an upload leave no connection to reuse.
         if request.body.map({ $0.layout.isSlice && $0.contentLength == 0 }) ?? true {
             setValue("close", forHTTPHeaderField: "Connection")
         }

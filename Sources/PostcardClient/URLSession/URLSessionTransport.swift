@@ -9,15 +9,15 @@ public import Foundation
 
 /// Sends uploads with URLSession.
 ///
-/// It has a session of its own, without cookies and caches, which its copies share and which ends with the last of them.
+/// It has its own session, without cookies and caches. Its copies share the session, which ends with the last of them.
 /// The form is streamed, on Apple platforms with a `Content-Length` if the form's length is known. URLSession on Linux
 /// ignores the length of a stream: there, a form of known length up to 1 MiB is read into memory and sent with its
-/// `Content-Length`, and a larger one is sent in chunks, which some servers refuse with 411 or read as an empty form. Use
-/// `AsyncHTTPTransport` for those servers: it sends every length that is known.
+/// `Content-Length`, and a larger one is sent in chunks, which some servers refuse with 411 or read as an empty form.
+/// Use `AsyncHTTPTransport` for those servers: it sends every length that is known.
 ///
 /// On Linux all sessions of a program share one queue, on which a form's own stream is waited for: while such a stream
-/// has no bytes ready, other transfers of URLSession wait too. URLSession there also keeps a processor busy while it waits
-/// for a response. `AsyncHTTPTransport` does neither.
+/// has no bytes ready, other transfers of URLSession wait too. URLSession there also keeps a processor busy while it
+/// waits for a response. `AsyncHTTPTransport` does neither.
 public struct URLSessionTransport: UploadTransport {
     private let connections: URLSessionConnections
 
@@ -31,10 +31,10 @@ public struct URLSessionTransport: UploadTransport {
     ///
     /// - Parameters:
     ///   - configuration: The configuration of the session, which is copied. Its timeouts can only shorten those of
-    ///     ``UploadClient/timeouts``. Its `httpAdditionalHeaders` become ``defaultHeaderFields``: the session would send
-    ///     them to every origin that a redirect leads to.
-    ///   - maximumBytesInMemory: On Linux, the largest form of known length, in bytes, that is read into memory and sent
-    ///     with its `Content-Length`. Defaults to 1 MiB. Apple platforms stream every form.
+    ///     ``UploadClient/timeouts``. Its `httpAdditionalHeaders` become ``defaultHeaderFields``: the session would
+    ///     send them to every origin that a redirect leads to.
+    ///   - maximumBytesInMemory: On Linux, the largest form of known length, in bytes, that is read into memory and
+    ///     sent with its `Content-Length`. Defaults to 1 MiB. Apple platforms stream every form.
     public init(
         configuration: URLSessionConfiguration = URLSessionTransport.configuration(),
         maximumBytesInMemory: Int = 1 << 20

@@ -6,7 +6,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Decides what an upload does next: a state machine without a clock, a network or chance of its own.
+/// Decides what an upload does next: a state machine without its own clock, network or random numbers.
 ///
 /// Each event leads to one action, whose result is the next event:
 ///
@@ -112,7 +112,8 @@ struct UploadTask: Sendable {
         case (.adapting(let number), .adapted(let request)):
             let attempt = UploadAttempt(request: request, number: number, earlierErrors: earlierErrors)
             state = .sending(attempt)
-            // A server that has the form from an earlier attempt may know it by its key, and respond without reading it.
+            // A server that has the form from an earlier attempt may know it by its key, and respond without reading
+            // it.
             return .send(attempt, acceptsEarlyResponses: rules.acceptsEarlyResponses || mayHaveArrived)
         case (.sending(let attempt), .responded(var response)):
             response.attempts = attempt.number

@@ -20,7 +20,7 @@ import Foundation
 public struct UploadVerification: Sendable {
     private let differing: @Sendable ([SentPart], UploadResponse) throws -> [SentPart]
 
-    /// Makes a verification for servers that describe what they received in a format of their own.
+    /// Makes a verification for servers that describe what they received in their own format.
     ///
     /// ```swift
     /// client.responses.verification = UploadVerification { parts, response in
@@ -46,9 +46,9 @@ public struct UploadVerification: Sendable {
 
     /// Compares a response with the form that was sent.
     ///
-    /// - Throws: ``UploadError`` with the code ``UploadError/Code/altered``; with ``UploadError/Code/earlyResponse`` if the
-    ///   response arrived before the whole form was sent; with ``UploadError/Code/decoding`` if they cannot be compared,
-    ///   although the server has the form.
+    /// - Throws: ``UploadError`` with the code ``UploadError/Code/altered``; with ``UploadError/Code/earlyResponse`` if
+    ///   the response arrived before the whole form was sent; with ``UploadError/Code/decoding`` if they cannot be
+    ///   compared, although the server has the form.
     func verify(_ response: UploadResponse, to request: UploadRequest) throws {
         guard let digests = request.body?.digests else { return }
         guard let parts = digests.sentParts else {

@@ -122,12 +122,12 @@ extension FormLayout {
         return ranges
     }
 
-    /// Some bytes of the body as a body of their own, such as those that a resumed upload still has to send. Offsets in
+    /// Some bytes of the body as a separate body, such as those that a resumed upload still has to send. Offsets in
     /// it count from its own first byte.
     ///
     /// - Parameters:
-    ///   - range: Which bytes, counted from the start of the body. The body's length must be known, and it must not be a
-    ///     slice itself.
+    ///   - range: Which bytes, counted from the start of the body. The body's length must be known, and it must not be
+    ///     a slice itself.
     ///   - contentType: The value of `Content-Type`. Defaults to that of the whole body.
     package func slice(_ range: Range<Int64>, contentType: String? = nil) -> FormLayout {
         var slice = self

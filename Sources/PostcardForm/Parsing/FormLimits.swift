@@ -1,4 +1,4 @@
-/// The most that a receiver accepts. Each limit has its own problem code.
+/// The limits that a receiver sets for a form. Each limit has its own problem code.
 ///
 /// Whatever the limits for content are, the parser holds at most one part's header and one delimiter in memory. The
 /// limits protect the caller, who keeps what the parser passes on.
@@ -24,7 +24,8 @@ public struct FormLimits: Sendable, Hashable {
     /// The maximum number of bytes before the first delimiter. Defaults to 8 KiB; real clients send none.
     public var maximumPreambleBytes: Int64 = 8 << 10
 
-    /// The maximum number of bytes after the close delimiter and its line break. Defaults to 8 KiB; real clients send none.
+    /// The maximum number of bytes after the close delimiter and its line break. Defaults to 8 KiB; real clients send
+    /// none.
     public var maximumEpilogueBytes: Int64 = 8 << 10
 
     /// Makes limits with the defaults.

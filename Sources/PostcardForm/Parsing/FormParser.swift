@@ -22,8 +22,8 @@
 /// A form is complete once ``finish()`` returns without an error: until then, any part may belong to a form that turns
 /// out to be broken. After an error, every further call throws the same error.
 ///
-/// **Where a delimiter ends.** CRLF, two dashes and the boundary are a delimiter if two dashes, a space, a tab, CR or LF
-/// follow; then only spaces and tabs may come before the CRLF. Followed by anything else they are content.
+/// **Where a delimiter ends.** CRLF, two dashes and the boundary are a delimiter if two dashes, a space, a tab, CR or
+/// LF follow; then only spaces and tabs may come before the CRLF. Followed by anything else they are content.
 public struct FormParser: Sendable {
     /// How many bytes of the body have been read: the offset of the next one.
     public private(set) var offset: Int64
@@ -82,7 +82,7 @@ public struct FormParser: Sendable {
     ///
     /// - Parameters:
     ///   - contentType: The value of the request's `Content-Type` header field.
-    ///   - limits: The most that is accepted.
+    ///   - limits: The limits to enforce.
     /// - Throws: ``FormProblem`` if the value is not `multipart/form-data` with one boundary of 1 to 70 characters
     ///   (RFC 2046 §5.1.1).
     public init(contentType: String, limits: FormLimits = FormLimits()) throws(FormProblem) {
@@ -93,20 +93,20 @@ public struct FormParser: Sendable {
     ///
     /// - Parameters:
     ///   - boundary: The boundary, without the dashes before it in the body.
-    ///   - limits: The most that is accepted.
+    ///   - limits: The limits to enforce.
     /// - Throws: ``FormProblem`` with the code ``FormProblem/Code/invalidBoundary``.
     public init(boundary: String, limits: FormLimits = FormLimits()) throws(FormProblem) {
         if let fault = Boundary.faultForReceiving(in: boundary.utf8) { throw .invalidBoundary(fault) }
         self.init(boundary: boundary, checkedLimits: limits)
     }
 
-    /// Makes a parser for the files in a part of type `multipart/mixed`: old clients send several files of one field this
-    /// way (RFC 7578 §4.3). The files get the field's name.
+    /// Makes a parser for the files in a part of type `multipart/mixed`: old clients send several files of one field
+    /// this way (RFC 7578 §4.3). The files get the field's name.
     ///
     /// - Parameters:
     ///   - part: The header of the part whose content the new parser reads.
     ///   - start: Where that content begins, counted from the start of the body, as all offsets are.
-    ///   - limits: The most of that content that is accepted.
+    ///   - limits: The limits to enforce.
     /// - Returns: `nil` if the part has no such files.
     /// - Throws: ``FormProblem`` if the part's Content-Type has no valid boundary.
     public init?(filesIn part: PartHeader, at start: Int64, limits: FormLimits = FormLimits()) throws(FormProblem) {

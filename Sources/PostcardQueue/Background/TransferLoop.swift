@@ -10,8 +10,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The task of a ``BackgroundSender``: connects to the service, hands uploads over, and settles how transfers end, one thing
-/// after the other.
+/// The task of a ``BackgroundSender``: connects to the service, hands uploads over, and settles how transfers end, one
+/// thing after the other.
 struct TransferLoop {
     private let session: BackgroundSession
     private let store: QueueStore
@@ -19,8 +19,8 @@ struct TransferLoop {
 
     private enum Connection {
         case disconnected
-        /// It is not known which of the claimed uploads the service has: those of earlier processes, and those after a failure
-        /// that could not be saved.
+        /// It is not known which of the claimed uploads the service has: those of earlier processes, and those after a
+        /// failure that could not be saved.
         case connected
         /// The service has the transfers that the database says it has.
         case reconciled
@@ -90,8 +90,8 @@ struct TransferLoop {
         if inbox.hasOnlyProgress { return }
         try await cancelObsolete()
         try await handOver()
-        // "All delivered" may have come before the handler, or belong to an earlier wake-up. Then the transfers that have
-        // ended since are still to be reported.
+        // "All delivered" may have come before the handler, or belong to an earlier wake-up. Then the transfers that
+        // have ended since are still to be reported.
         if hadDeliveredAll, !inbox.handlers.isEmpty {
             awaited = Set(try await service.transfers().filter(\.value).keys)
         }
@@ -328,8 +328,8 @@ extension TransferLoop {
                 isFailure: false, mayHaveArrived: true)
         case .misdirected(let reason): try db.failUpload(row.upload.id, because: reason)
         case .failed(let error):
-            // The system repeats a request whose connection broke and does not report it: without a response, the form may
-            // have arrived, whatever the last failure was.
+            // The system repeats a request whose connection broke and does not report it: without a response, the form
+            // may have arrived, even if the last failure was another one.
             let mayHaveArrived = error.response == nil || error.mayHaveArrived
             let next = session.retryPolicy.nextAttempt(
                 after: error, failures: row.failures + 1, mayBeRepetition: true, now: now)

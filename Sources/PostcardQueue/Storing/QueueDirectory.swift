@@ -11,7 +11,7 @@ import Foundation
 /// The directory of a queue:
 ///
 /// ```
-/// queue.sqlite         the database, with SQLite's files beside it
+/// queue.sqlite         the database, with SQLite's other files next to it
 /// queue.lock           locked by the process that sends
 /// bodies/UUID          the body of an upload, as it is sent
 /// ```
@@ -32,7 +32,7 @@ final class QueueDirectory: Sendable {
 
     /// Opens a directory, and makes it if there is none.
     ///
-    /// - Parameter check: Checks an existing database before anything is made beside it.
+    /// - Parameter check: Checks an existing database before anything is created next to it.
     /// - Throws: ``UploadQueueError`` if it cannot be used or other users can write to it; errors of `check`.
     init(_ url: URL, checkingDatabase check: (FileDescriptor) throws(UploadQueueError) -> Void) throws(UploadQueueError)
     {
@@ -41,7 +41,7 @@ final class QueueDirectory: Sendable {
             root = try PrivateDirectory(FilePath(url.absoluteURL.path))
             // Before anything is made in it: files inherit the protection.
             try Self.protect(url)
-            // SQLite would make it readable for all users. The files beside it get its permissions.
+            // SQLite would make it readable for all users. SQLite's other files get its permissions.
             let isNew = try root.status(of: Self.databaseName) == nil
             let database = try root.openOrCreate(Self.databaseName)
             defer { try? database.close() }
@@ -61,8 +61,8 @@ final class QueueDirectory: Sendable {
         }
     }
 
-    /// Refuses a journal that names another file. SQLite would remove that file, wherever it is, after a rollback. The queue's
-    /// own transactions use one database, so their journals name no file.
+    /// Refuses a journal that names another file. SQLite would remove that file, wherever it is, after a rollback. The
+    /// queue's own transactions use one database, so their journals name no file.
     private static func checkJournal(_ journal: FileDescriptor, _ path: FilePath) throws {
         // https://www.sqlite.org/fileformat.html, 3: a name is followed by its length, its checksum and these bytes.
         let mark: [UInt8] = [0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7]
@@ -85,8 +85,8 @@ final class QueueDirectory: Sendable {
         }
     }
 
-    /// Makes the directory readable while the phone is locked, and excludes it from backups: uploads restored on another phone
-    /// would be sent a second time.
+    /// Makes the directory readable while the phone is locked, and excludes it from backups: uploads restored on
+    /// another phone would be sent a second time.
     private static func protect(_ url: URL) throws {
         #if canImport(Darwin)
         var directory = url
@@ -167,8 +167,8 @@ final class QueueDirectory: Sendable {
         try? bodies.remove(name)
     }
 
-    /// Removes bodies that belong to no upload and were last written before a time. A process that ended while it wrote them
-    /// left them behind. Other names, and anything but regular files, are not touched.
+    /// Removes bodies that belong to no upload and were last written before a time. A process that ended while it wrote
+    /// them left them behind. Other names, and anything but regular files, are not touched.
     func sweep(keeping uploads: Set<UUID>, olderThan limit: Date) {
         for name in (try? bodies.names()) ?? [] {
             guard let upload = UUID(uuidString: name.string), upload.uuidString == name.string,
@@ -191,8 +191,8 @@ final class QueueDirectory: Sendable {
 }
 
 extension FileError {
-    /// Whether the same call may succeed later: the phone was locked, or too many files were open. If the file is missing, or
-    /// something else is in its place, it will not.
+    /// Whether the same call may succeed later: the phone was locked, or too many files were open. If the file is
+    /// missing, or something else is in its place, it will not.
     var mayPass: Bool {
         let passing: [Errno] = [
             .notPermitted, .permissionDenied, .tooManyOpenFiles, .tooManyOpenFilesInSystem, .noMemory, .ioError,

@@ -3,10 +3,10 @@ import Foundation
 import Synchronization
 import SystemPackage
 
-/// A program that is run once, in a process group of its own.
+/// A program that is run once, in its own process group.
 ///
-/// The rest of the group is killed when the program has ended or its task is cancelled. A process that the program moved
-/// out of the group lives on, has no descriptors of this process, and is not waited for.
+/// The rest of the group is killed when the program has ended or its task is cancelled. A process that the program
+/// moved out of the group lives on, has no descriptors of this process, and is not waited for.
 final class ChildProcess: Sendable {
     /// How a program ended.
     struct Ending: Sendable {
@@ -32,8 +32,8 @@ final class ChildProcess: Sendable {
     /// - Parameters:
     ///   - arguments: The program's path and its arguments.
     ///   - maximumOutputBytes: How much of its standard output is kept. The rest is read and dropped.
-    /// - Throws: `CancellationError` at once if the task is cancelled, and `Errno` if the program cannot be started or its
-    ///   exit status is lost.
+    /// - Throws: `CancellationError` at once if the task is cancelled, and `Errno` if the program cannot be started or
+    ///   its exit status is lost.
     static func run(_ arguments: [String], maximumOutputBytes: Int) async throws -> Ending {
         let child = ChildProcess()
         return try await withTaskCancellationHandler {
@@ -99,8 +99,9 @@ final class ChildProcess: Sendable {
         output.close { waiter.resume(returning: Ending(status: exitStatus, output: $0)) }
     }
 
-    /// Reaps the rest of the group. This process is its parent if it is process 1 of a container; else the call returns at
-    /// once. The number still names the group and nothing else, because the system uses all others before it uses one again.
+    /// Reaps the rest of the group. This process is its parent if it is process 1 of a container; else the call returns
+    /// at once. The number still names the group and nothing else, because the system uses all others before it uses
+    /// one again.
     private static func reapOrphans(ofGroup group: pid_t) {
         while waitpid(-group, nil, 0) > 0 || errno == EINTR {}
     }
@@ -118,7 +119,8 @@ final class ChildProcess: Sendable {
             }
             return (nil, nil)
         }
-        // The system cannot end some processes, such as one that waits for a lost disk. These are not waited for either.
+        // The system cannot end some processes, such as one that waits for a lost disk. These are not waited for
+        // either.
         guard let waiter else { return }
         output?.close { _ in waiter.resume(throwing: CancellationError()) }
     }

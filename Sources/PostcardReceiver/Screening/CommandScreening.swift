@@ -12,20 +12,20 @@ import SystemPackage
 /// options.screen = { try await scanner.screen($0) }
 /// ```
 ///
-/// The program is started once for each file, with the file's path as its last argument. Its exit status is the verdict: 0
-/// accepts the file, and 1 refuses it for the reason in the first line of the output. After any other status the form is
-/// refused with 503. The program must only read the file: if it accepts a file that it removed or changed, the form is
-/// refused with 503 too.
+/// The program is started once for each file, with the file's path as its last argument. Its exit status is the
+/// verdict: 0 accepts the file, and 1 refuses it for the reason in the first line of the output. After any other status
+/// the form is refused with 503. The program must only read the file: if it accepts a file that it removed or changed,
+/// the form is refused with 503 too.
 ///
-/// The program leads a process group of its own. Processes of this group that are left when it ends are killed. A process
+/// The program leads its own process group. Processes of this group that are left when it ends are killed. A process
 /// that it moved to another group or session lives on and is not waited for. If the server is process 1 of a container,
 /// such a process stays a zombie when it has ended: give the container an init, as `docker run --init` does.
 public struct CommandScreening: Sendable, Hashable {
     /// The program and its options, as in a shell.
     public var command: String
 
-    /// How long the program may take for a file. Defaults to 60 seconds. Then its process group is killed, and the form is
-    /// refused with 503.
+    /// How long the program may take for a file. Defaults to 60 seconds. Then its process group is killed, and the form
+    /// is refused with 503.
     public var timeLimit: Duration = .seconds(60)
 
     /// Makes a screening by a program.

@@ -10,10 +10,10 @@ import Musl
 
 /// Starts processes that inherit nothing but the standard descriptors.
 ///
-/// Foundation's `Process` reports the end of a program only when all processes that it started have ended too, and keeps
-/// its pipes open for longer.
+/// Foundation's `Process` reports the end of a program only when all processes that it started have ended too, and
+/// keeps its pipes open for longer.
 enum ProcessSpawn {
-    /// Starts a program in a process group of its own, of which it is the leader. The call blocks.
+    /// Starts a program as the leader of its own process group. The call blocks.
     ///
     /// Its standard input is empty, and its standard error is that of this process. Signals have their usual effects.
     ///
@@ -80,8 +80,8 @@ enum ProcessSpawn {
             to: (@convention(c) @Sendable (UnsafeMutablePointer<posix_spawn_file_actions_t>, Int32) -> Int32).self)
     }
 
-    /// A number above those of all open descriptors, and of those that other threads open before the program starts: they
-    /// get the lowest numbers that are free.
+    /// A number above those of all open descriptors, and of those that other threads open before the program starts:
+    /// they get the lowest numbers that are free.
     ///
     /// - Throws: `Errno` if no descriptor is free to read the numbers. The program would get those that are not closed.
     private static func lowestUnusedDescriptor() throws(Errno) -> Int32 {

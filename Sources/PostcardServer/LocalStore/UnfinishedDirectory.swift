@@ -7,13 +7,13 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The directory of an unfinished upload: `upload.json` with its facts, `body` with its bytes, and `answer.json` with the
-/// response that replaces them. Every call blocks.
+/// The directory of an unfinished upload: `upload.json` with its facts, `body` with its bytes, and `answer.json` with
+/// the response that replaces them. Every call blocks.
 ///
-/// A client learns the address of an upload once `upload.json` is on the disk, so a directory without a readable one can
-/// be removed. Bytes are appended to `body` in order, so it is always a beginning of the form, even if the server was
-/// killed. A power cut may leave zeros in place of bytes that were not synced: after one, only the bytes promised to the
-/// client count.
+/// A client learns the address of an upload once `upload.json` is on the disk, so a directory without a readable one
+/// can be removed. Bytes are appended to `body` in order, so it is always a beginning of the form, even if the server
+/// was killed. A power cut may leave zeros in place of bytes that were not synced: after one, only the bytes promised
+/// to the client count.
 struct UnfinishedDirectory: Sendable {
     /// What is known of an upload from its creation on.
     struct Facts: Sendable, Codable {
@@ -89,7 +89,7 @@ struct UnfinishedDirectory: Sendable {
     /// Stores the response and removes the bytes.
     func finish(_ response: FinalResponse) throws(FileError) {
         try replace(responsePath, with: response)
-        // Without a sync: bytes beside a response are removed at the next start too.
+        // Without a sync: bytes that have a response are removed at the next start too.
         try? FileManager.default.removeItem(atPath: body.string)
     }
 

@@ -12,9 +12,9 @@ public import Foundation
 /// The upload routes offer resumption for every store that conforms. ``LocalUploadStore`` does; a store that wraps
 /// another one forwards these two functions.
 ///
-/// An unfinished upload holds the bytes of a form that has not arrived whole. When it has, the routes read it, commit it
-/// as any other form through ``UploadStore/beginUpload(under:announcedBytes:)``, and replace the bytes by the response. A
-/// store that deletes a record also discards the unfinished uploads whose response shows it.
+/// An unfinished upload holds the bytes of a form that has not arrived whole. When it has, the routes read it, commit
+/// it as any other form through ``UploadStore/beginUpload(under:announcedBytes:)``, and replace the bytes by the
+/// response. A store that deletes a record also discards the unfinished uploads whose response shows it.
 public protocol ResumableUploadStore: UploadStore {
     associatedtype Unfinished: UnfinishedUpload
 
@@ -55,8 +55,8 @@ public protocol UnfinishedUpload: Sendable {
     /// Stores the length of the form, once a request has said it.
     func setLength(_ length: Int64) async throws
 
-    /// Reserves room for the upload to become this long. A reservation lasts until the upload is finished or discarded, and
-    /// counts for the share of the client.
+    /// Reserves room for the upload to become this long. A reservation lasts until the upload is finished or discarded,
+    /// and counts for the share of the client.
     ///
     /// - Returns: `false` if the options, or the client's share, do not allow as many bytes of all unfinished uploads.
     func reserve(upTo length: Int64, options: ResumptionOptions) -> Bool
@@ -93,7 +93,7 @@ public protocol UploadAppender {
 public enum UnfinishedUploadProgress: Sendable, Hashable {
     /// Bytes are missing, or the form could not be committed yet.
     case unfinished(offset: Int64)
-    /// The form was committed as the record, or refused for good.
+    /// The form was committed as the record, or refused with no way to continue.
     case finished(length: Int64, record: UploadID?)
     /// The upload was discarded, has expired, or lost bytes.
     case gone
@@ -116,8 +116,8 @@ public struct UnfinishedForm: Sendable, Hashable {
         public let name: String
         /// How many unfinished uploads it may have.
         public let maximumUploads: Int
-        /// How many bytes they may have together. An upload counts with its length, if that is known. A single upload may
-        /// be larger.
+        /// How many bytes they may have together. An upload counts with its length, if that is known. A single upload
+        /// may be larger.
         public let maximumBytes: Int64
 
         /// Describes a client.
@@ -199,14 +199,14 @@ public struct FinalResponse: Sendable, Hashable, Codable {
         self.init(status: response.status, fields: response.headers, body: nil, length: length, record: record)
     }
 
-    /// The response to a form that was refused for good.
+    /// The response to a form that was refused with no way to continue.
     init(_ problem: UploadProblem, length: Int64) {
         self.init(
             status: problem.status, fields: problem.response.headers, body: String(buffer: problem.body),
             length: length, record: nil)
     }
 
-    /// The response once more.
+    /// The same response again.
     ///
     /// - Parameter recordBody: Makes the body that shows a record.
     func response(recordBody: (UploadID) async throws -> ResponseBody) async rethrows -> Response {

@@ -5,8 +5,8 @@ public import PostcardForm
 public struct UploadOptions: Sendable {
     /// The path where forms are posted, such as `/api/v1/images`. Defaults to `/uploads`.
     ///
-    /// A missing slash at the beginning is added and repeated slashes are removed, because a browser reads two slashes as
-    /// the beginning of a host.
+    /// A missing slash at the beginning is added and repeated slashes are removed, because a browser reads two slashes
+    /// as the beginning of a host.
     public var path = UploadRecord.readingPath {
         didSet { path = Self.withSingleSlashes(path) }
     }
@@ -14,44 +14,46 @@ public struct UploadOptions: Sendable {
     /// The limits of a form and its parts.
     public var limits = FormLimits()
 
-    /// Which fields and files a form may have. Defaults to `nil`: any. A form is refused at the first byte that breaks a
-    /// rule.
+    /// Which fields and files a form may have. Defaults to `nil`: any. A form is refused at the first byte that breaks
+    /// a rule.
     public var rules: FormRules?
 
-    /// The maximum size of all text values, names and filenames of a form together, in bytes. They are in memory until the
-    /// record is written. Defaults to 8 MiB.
+    /// The maximum size of all text values, names and filenames of a form together, in bytes. They are in memory until
+    /// the record is written. Defaults to 8 MiB.
     public var maximumRecordBytes = 8 << 20
 
     /// The same for all forms that are being received, in bytes. Clients that send more are asked to try again later.
     /// Defaults to 128 MiB.
     public var maximumHeldBytes = 128 << 20
 
-    /// How many bytes of all responses may be in memory at once: files, records and lists that are read from the store and
-    /// not yet sent. A client waits for its next piece while others use all of them, or while the responses to its address
-    /// use the part that ``clientShare`` allows. The response to a received form does not wait. Defaults to 16 MiB.
+    /// How many bytes of all responses may be in memory at once: files, records and lists that are read from the store
+    /// and not yet sent. A client waits for its next piece while others use all of them, or while the responses to its
+    /// address use the part that ``clientShare`` allows. The response to a received form does not wait. Defaults to 16
+    /// MiB.
     public var maximumAnswerBytes = 16 << 20
 
-    /// Checks every file after it was received and before the form becomes a record, for example with a virus scanner. A
-    /// form is refused with 422 if one of its files is, and with 503 if the check throws. Files are checked in order, one
-    /// after the other. Defaults to `nil`: no file is checked.
+    /// Checks every file after it was received and before the form becomes a record, for example with a virus scanner.
+    /// A form is refused with 422 if one of its files is, and with 503 if the check throws. Files are checked in order,
+    /// one after the other. Defaults to `nil`: no file is checked.
     public var screen: (@Sendable (FinishedFile) async throws -> ScreeningVerdict)?
 
-    /// How many forms may be received at once. Defaults to 2,000, so that a thousand slow clients leave room for others.
-    /// Further clients are asked to try again later.
+    /// How many forms may be received at once. Defaults to 2,000, so that a thousand slow clients leave room for
+    /// others. Further clients are asked to try again later (503).
     ///
     /// A form counts from the first byte of its body until its response.
     public var maximumConcurrentUploads = 2000
 
     /// The part of ``maximumConcurrentUploads``, ``maximumAnswerBytes``, ``ResumptionOptions/maximumUnfinished`` and
-    /// ``ResumptionOptions/maximumUnfinishedBytes`` that the clients of one address can have, at least one upload. An IPv6
-    /// network of 64 bits counts as one address. Defaults to 0.25.
+    /// ``ResumptionOptions/maximumUnfinishedBytes`` that the clients of one address can have, at least one upload. An
+    /// IPv6 network of 64 bits counts as one address. Defaults to 0.25.
     ///
     /// Set it to 1, which is no limit, behind a reverse proxy, where all clients have one address.
     public var clientShare = 0.25
 
-    /// The scope of a request's `Idempotency-Key`, such as the user, read from the header fields: the same key in two scopes
-    /// names two uploads. It must not contain what changes between attempts, such as a token that is refreshed. Defaults
-    /// to one scope for all clients, because keys are random and only the same form gets the record of its key.
+    /// The scope of a request's `Idempotency-Key`, such as the user, read from the header fields: the same key in two
+    /// scopes names two uploads. It must not contain what changes between attempts, such as a token that is refreshed.
+    /// Defaults to one scope for all clients, because keys are random and only the same form gets the record of its
+    /// key.
     public var keyScope: @Sendable (HTTPFields) -> String = { _ in "" }
 
     /// How unfinished uploads are kept, so that clients can resume them. `nil` switches resumption off: every form must
@@ -92,21 +94,21 @@ public struct UploadOptions: Sendable {
 
 /// How unfinished uploads are kept, so that clients can resume them (draft-ietf-httpbis-resumable-upload).
 public struct ResumptionOptions: Sendable, Hashable {
-    /// How long an upload can be resumed, and its response requested again, from its creation on. Defaults to one day. Its
-    /// bytes and its response are removed then.
+    /// How long an upload can be resumed, and its response requested again, from its creation on. Defaults to one day.
+    /// Its bytes and its response are removed then.
     public var lifetime: Duration = .seconds(24 * 60 * 60)
 
     /// How many uploads may be unfinished at once. Defaults to 1,000. One client address can have the part of them that
-    /// ``UploadOptions/clientShare`` allows. A further form is received as one that cannot be resumed, or refused with 503
-    /// if the request is only its beginning.
+    /// ``UploadOptions/clientShare`` allows. A further form is received as one that cannot be resumed, or refused with
+    /// 503 if the request is only its beginning.
     ///
     /// An upload that has bytes is kept until its ``lifetime`` is over. One without bytes, that no request uses, can be
     /// removed earlier to make room, the least recently used first.
     public var maximumUnfinished = 1000
 
-    /// The maximum size of all unfinished uploads together, in bytes. Defaults to 16 GiB, four of the largest forms. The
-    /// uploads of one address can have the part that ``UploadOptions/clientShare`` allows. There, an upload counts with its
-    /// length as soon as a request says it.
+    /// The maximum size of all unfinished uploads together, in bytes. Defaults to 16 GiB, four of the largest forms.
+    /// The uploads of one address can have the part that ``UploadOptions/clientShare`` allows. There, an upload counts
+    /// with its length as soon as a request says it.
     public var maximumUnfinishedBytes: Int64 = 16 << 30
 
     /// How many responses are kept for clients that missed them. Defaults to 10,000. The oldest are removed first.
