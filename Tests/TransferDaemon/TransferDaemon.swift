@@ -18,12 +18,13 @@ package final class TransferDaemon: Sendable {
         package var eventDelay = 0.0
         /// The maximum random delay of a launch of the app.
         package var relaunchDelay = 0.0
-        /// Whether events are delivered before the process has asked for the session's transfers. `nil` means at random.
+        /// Whether events are delivered before the process has asked for the session's transfers. `nil` means at
+        /// random.
         package var eager: Bool?
         /// How long a transfer is retried on connections that break or fail.
         package var resourceTimeout = 2.0
         package var connectionsPerHost = 3
-        /// The first delay of transfers that were begun after a launch in the background. It doubles with each launch.
+        /// The first delay of transfers that begin after a launch in the background. It doubles with each launch.
         package var rateLimit = 0.0
         /// The maximum of this delay.
         package var longestRateLimit = 1.0

@@ -276,7 +276,8 @@ extension UploadQueue {
     }
 }
 
-/// A clock that stands still until the test advances it. It starts a year from now, so that nothing is due by other clocks.
+/// A clock that does not move until the test advances it. It starts a year from now, so that nothing is due by other
+/// clocks.
 private final class SteppedClock: Sendable {
     private struct State {
         var elapsed = Duration.zero

@@ -1,7 +1,7 @@
 #if os(Linux)
 package import Foundation
 
-/// What this process holds open, told apart by what it leads to, so that tests that run at the same time do not
+/// What this process holds open, distinguished by what it leads to, so that tests that run at the same time do not
 /// count one another's.
 package enum OpenDescriptors {
     /// How many sockets are connected to a port.
@@ -15,8 +15,8 @@ package enum OpenDescriptors {
         try targets().count { $0.hasPrefix(folder.path + "/") }
     }
 
-    /// How many descriptors another process has for files and pipes. Connections close in their own time, and timers and
-    /// the like are opened when they are first needed, and kept.
+    /// How many descriptors another process has for files and pipes. Connections close in their own time, and timers
+    /// and the like are opened when they are first needed, and kept.
     package static func filesAndPipes(of process: Int32) throws -> Int {
         try targets(of: "\(process)").count { !$0.hasPrefix("socket:") && !$0.hasPrefix("anon_inode:") }
     }
