@@ -43,8 +43,8 @@ public struct UploadTimeouts: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - idle: How long an attempt may be idle. Defaults to 60 seconds.
-    ///   - connect: How long connecting may take. Defaults to `nil`.
-    ///   - total: How long the whole upload may take. Defaults to `nil`.
+    ///   - connect: How long connecting may take. Defaults to `nil`: the transport's own limit and `idle` apply.
+    ///   - total: How long the whole upload may take. Defaults to `nil`: no limit.
     public init(idle: Duration? = .seconds(60), connect: Duration? = nil, total: Duration? = nil) {
         self.idle = idle
         self.connect = connect
@@ -63,8 +63,8 @@ public struct ResponseOptions: Sendable {
     /// After an attempt whose response was lost it counts: a server that knows the form by its key need not read it
     /// again.
     ///
-    /// Set it for a server that decides by the beginning of a form. ``UploadResponse/isEarly`` then says which responses
-    /// were early.
+    /// Set it for a server that decides by the beginning of a form. ``UploadResponse/isEarly`` then says which
+    /// responses were early.
     public var acceptsEarly = false
 
     /// The maximum size of a response body, in bytes. Defaults to 16 MiB.
@@ -108,8 +108,8 @@ public struct AllowedNetworks: Sendable, Hashable {
     /// Whether the upload may use a cellular network. Defaults to `true`.
     public var cellular: Bool
 
-    /// Whether the upload may use a network that the system considers expensive, such as cellular or a personal hotspot.
-    /// Defaults to `true`.
+    /// Whether the upload may use a network that the system considers expensive, such as cellular or a personal
+    /// hotspot. Defaults to `true`.
     public var expensive: Bool
 
     /// Whether the upload may use a network in Low Data Mode. Defaults to `true`.

@@ -28,13 +28,13 @@ public import Foundation
 /// try await queue.run(UploadClient())
 /// ```
 ///
-/// ``enqueue(_:to:method:headerFields:conditions:)`` returns when the whole form is on disk. The form's files may then change
-/// or be removed. All attempts in all processes send the same `Idempotency-Key`, so a server that honors it stores the form
-/// once.
+/// ``enqueue(_:to:method:headerFields:conditions:)`` returns when the whole form is on disk. The form's files may then
+/// change or be removed. All attempts in all processes send the same `Idempotency-Key`, so a server that honors it
+/// stores the form once.
 ///
-/// The queue is a directory with an SQLite database and a file for each form. Only its owner can read it, including the stored
-/// header fields. The directory may be moved, as iOS does with an app's container on every update. Any number of processes can
-/// enqueue and read at the same time. Only one at a time can send with ``run(_:options:)``.
+/// The queue is a directory with an SQLite database and a file for each form. Only its owner can read it, including the
+/// stored header fields. The directory may be moved, as iOS does with an app's container on every update. Any number of
+/// processes can enqueue and read at the same time. Only one at a time can send with ``run(_:options:)``.
 public final class UploadQueue: Sendable {
     let store: QueueStore
     let session: BackgroundSession?
@@ -44,13 +44,15 @@ public final class UploadQueue: Sendable {
     /// Opens a queue, and makes it if there is none.
     ///
     /// - Parameters:
-    ///   - directory: The queue's directory, used for nothing else. If other users can read it, their access is removed.
-    ///   - session: The background session that sends uploads. Make the queue with it at every start of the app, also when
-    ///     the system starts the app in the background. Defaults to `nil`: uploads are sent by ``run(_:options:)``.
-    ///   - rules: The fields and files that forms may have. Defaults to `nil`: any. Photos that are fitted to the server's
-    ///     limit fit these.
-    /// - Throws: ``UploadQueueError`` if the directory cannot be used, if other users can write to it, or if its database is
-    ///   damaged or newer. The database is not changed then.
+    ///   - directory: The queue's directory, used for nothing else. If other users can read it, their access is
+    ///     removed.
+    ///   - session: The background session that sends uploads. Make the queue with it at every start of the app, also
+    ///     when the system starts the app in the background. Defaults to `nil`: uploads are sent by
+    ///     ``run(_:options:)``.
+    ///   - rules: The fields and files that forms may have. Defaults to `nil`: any. Photos that are fitted to the
+    ///     server's limit fit these.
+    /// - Throws: ``UploadQueueError`` if the directory cannot be used, if other users can write to it, or if its
+    ///   database is damaged or newer. The database is not changed then.
     public convenience init(
         directory: URL, session: BackgroundSession? = nil, rules: FormRules? = nil
     ) throws(UploadQueueError) {
@@ -86,16 +88,17 @@ public final class UploadQueue: Sendable {
     /// Adds a form to the queue. When this returns, the form is on disk and will be sent.
     ///
     /// - Parameters:
-    ///   - form: The form. Its files and streams are copied. Parts with a preparation are prepared first, such as photos
-    ///     that must fit. The server's limit is then that of the queue's rules.
+    ///   - form: The form. Its files and streams are copied. Parts with a preparation are prepared first, such as
+    ///     photos that must fit. The server's limit is then that of the queue's rules.
     ///   - url: The `http` or `https` URL to send it to.
     ///   - method: The method of the request. Defaults to POST.
-    ///   - headerFields: Further header fields, which are stored on disk. An `Idempotency-Key` is added if there is none.
+    ///   - headerFields: Further header fields, which are stored on disk. An `Idempotency-Key` is added if there is
+    ///     none.
     ///   - conditions: When the upload may be sent. Defaults to as soon as possible.
     /// - Returns: The upload's identifier.
-    /// - Throws: `FormError` if a file cannot be read; `UploadError` if the URL cannot be used or the form breaks the queue's
-    ///   rules; ``UploadQueueError`` if the form cannot be stored; errors of the form's preparations, unchanged. Nothing of
-    ///   the form is left on disk then.
+    /// - Throws: `FormError` if a file cannot be read; `UploadError` if the URL cannot be used or the form breaks the
+    ///   queue's rules; ``UploadQueueError`` if the form cannot be stored; errors of the form's preparations,
+    ///   unchanged. Nothing of the form is left on disk then.
     @discardableResult
     public func enqueue(
         _ form: MultipartForm, to url: URL, method: HTTPRequest.Method = .post,
@@ -138,8 +141,8 @@ public final class UploadQueue: Sendable {
 // MARK: - Reading
 
 extension UploadQueue {
-    /// Returns the uploads in the order in which they were enqueued. Uploads whose rows in the database are damaged are left
-    /// out.
+    /// Returns the uploads in the order in which they were enqueued. Uploads whose rows in the database are damaged are
+    /// left out.
     ///
     /// - Parameters:
     ///   - limit: The maximum number of uploads. Defaults to no limit.
@@ -192,13 +195,14 @@ extension UploadQueue {
 // MARK: - Changing uploads
 
 extension UploadQueue {
-    /// Sends an upload again that failed or was cancelled, as if it had just been enqueued. An upload that waits for its next
+    /// Sends a failed or cancelled upload again, as if it had just been enqueued. An upload that waits for its next
     /// attempt is sent now.
     ///
-    /// If the upload failed although the server had accepted it, which its reason says, the server may store it twice.
+    /// An upload may have failed although the server accepted it, as its error then says. The server may store that one
+    /// twice.
     ///
-    /// - Throws: ``UploadQueueError`` if there is no such upload, if it is waiting, being sent, paused or done, or if its form
-    ///   is no longer on disk.
+    /// - Throws: ``UploadQueueError`` if there is no such upload, if it is waiting, being sent, paused or done, or if
+    ///   its form is no longer on disk.
     public func retry(_ id: QueuedUpload.ID) throws(UploadQueueError) {
         try change(id) { db, row in
             switch row.upload.state {
@@ -210,8 +214,8 @@ extension UploadQueue {
         }
     }
 
-    /// Cancels an upload. If it is being sent, the process or system that sends it stops. If the server has accepted it by
-    /// then, it is done.
+    /// Cancels an upload. If it is being sent, the process or system that sends it stops. If the server has accepted it
+    /// by then, it is done.
     ///
     /// - Throws: ``UploadQueueError`` if there is no such upload, or if it is done.
     public func cancel(_ id: QueuedUpload.ID) throws(UploadQueueError) {
@@ -261,8 +265,8 @@ extension UploadQueue {
 // MARK: - Changing the whole queue
 
 extension UploadQueue {
-    /// Pauses the whole queue until ``resume()``, also after restarts. Uploads that are being sent go back into the queue, and
-    /// new ones wait.
+    /// Pauses the whole queue until ``resume()``, also after restarts. Uploads that are being sent go back into the
+    /// queue, and new ones wait.
     ///
     /// - Throws: ``UploadQueueError`` if the database fails.
     public func pause() throws(UploadQueueError) {

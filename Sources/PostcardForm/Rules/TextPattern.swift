@@ -6,7 +6,7 @@
 /// ```
 ///
 /// **Why not `Regex`.** Swift's `Regex` backtracks without a limit and cannot be stopped: `(a+)+` keeps a processor
-/// busy for minutes with 25 letters, and a stranger chooses the letters. A `TextPattern` tracks all possible positions
+/// busy for minutes with 25 letters, and the sender chooses the letters. A `TextPattern` tracks all possible positions
 /// in the pattern at once. A character costs at most ``maximumStates`` comparisons, for any pattern and text,
 /// and the text need not be held.
 ///

@@ -15,8 +15,8 @@ import Foundation
 /// let queue = try UploadQueue(directory: folder, session: BackgroundSession(identifier: "com.example.pets"))
 /// ```
 ///
-/// The system sends in its own process, waits for a network, retries broken connections, and follows redirects without asking
-/// the app. Linux has no background sessions: there the queue sends in this process.
+/// The system sends in its own process, waits for a network, retries broken connections, and follows redirects without
+/// asking the app. Linux has no background sessions: there the queue sends in this process.
 public struct BackgroundSession: Sendable {
     /// The session's identifier, such as `com.example.pets`. Use the same identifier at every start of the app, and a
     /// different one in each extension.
@@ -25,15 +25,16 @@ public struct BackgroundSession: Sendable {
     /// The app group that the app shares with its extensions, such as `group.com.example.pets`. Required in extensions.
     /// Defaults to `nil`.
     ///
-    /// iOS ends an app that is suspended while it holds a lock in the group's container. ``UploadQueue/run(_:options:)``
-    /// holds one all the time, so use ``UploadQueue/run(endsWhenEmpty:)``, which holds locks only for short writes.
+    /// iOS terminates an app that is suspended while it holds a lock in the group's container.
+    /// ``UploadQueue/run(_:options:)`` holds one all the time, so use ``UploadQueue/run(endsWhenEmpty:)``, which holds
+    /// locks only for short writes.
     public var appGroup: String?
 
     /// Whether the system may wait for good conditions, such as Wi-Fi and power. Defaults to `false`.
     public var isDiscretionary = false
 
-    /// The maximum number of uploads to a host at a time. Defaults to 3. All uploads that are due are handed to the system at
-    /// once, and this limits how many of them it sends.
+    /// The maximum number of uploads to a host at a time. Defaults to 3. All uploads that are due are handed to the
+    /// system at once, and this limits how many of them it sends.
     public var maximumConnectionsPerHost = 3
 
     /// How long an attempt may be idle before the system retries it. Defaults to 60 seconds.
@@ -49,13 +50,13 @@ public struct BackgroundSession: Sendable {
     /// How long an upload waits before it is sent again if the system no longer has it. Its end may still be reported.
     package var lossDelay = Duration.seconds(5)
 
-    /// Makes header fields when an upload is handed to the system, such as a fresh `Authorization`. The queue does not store
-    /// them. If the closure throws, the upload is handed over later. Defaults to `nil`.
+    /// Makes header fields when an upload is handed to the system, such as a fresh `Authorization`. The queue does not
+    /// store them. If the closure throws, the upload is handed over later. Defaults to `nil`.
     public var headerFields: (@Sendable (QueuedUpload) async throws -> HTTPFields)?
 
     #if canImport(Darwin)
-    /// Answers the server's authentication challenges, for example to pin its certificate. Defaults to `nil`: the system
-    /// answers them.
+    /// Answers the server's authentication challenges, for example to pin its certificate. Defaults to `nil`: the
+    /// system answers them.
     public var answerChallenge:
         (@Sendable (URLAuthenticationChallenge) async -> (URLSession.AuthChallengeDisposition, URLCredential?))?
     #endif

@@ -16,7 +16,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// The application that `postcard serve` runs: a server with upload routes, a page to try it with, `/health` and `/status`.
+/// The application that `postcard serve` runs: a server with upload routes, a page to try it with, `/health` and
+/// `/status`.
 ///
 /// ```swift
 /// let receiver = Receiver(directory: "received")
@@ -54,24 +55,25 @@ public struct Receiver: Sendable {
     /// The `Host` of requests is only checked if the receiver listens to this machine alone and does not need tokens:
     /// a page on the web can let its own name resolve to this machine (DNS rebinding).
     public var allowedHosts: Set<String> = []
-    /// The origins whose pages may post, delete, and read the responses, such as `https://app.example`. Defaults to none.
+    /// The origins whose pages may post, delete, and read the responses, such as `https://app.example`. Defaults to
+    /// none.
     ///
-    /// A request that changes something without a token is refused if a page of another origin made the browser send it:
-    /// if its `Sec-Fetch-Site` is not `same-origin` or `none`, or without that field, if its `Origin` is not the
+    /// A request that changes something without a token is refused if a page of another origin made the browser send
+    /// it: if its `Sec-Fetch-Site` is not `same-origin` or `none`, or without that field, if its `Origin` is not the
     /// receiver's own. A request without both fields is not from a browser.
     public var allowedOrigins: Set<String> = []
     /// How much of the last requests is recorded for the page and `GET /requests`; `nil` records nothing.
     public var inspection: InspectionOptions? = InspectionOptions()
     /// The timeouts and limits of a connection.
     public var connections = ConnectionOptions()
-    /// The maximum number of connections; others wait until one is closed. One address can have the part of them that
-    /// ``UploadOptions/clientShare`` allows, and further connections of it are closed. Defaults to `nil`: half as many as
+    /// The maximum number of connections; others wait until one is closed. One address can have the share of them that
+    /// ``UploadOptions/clientShare`` allows; its further connections are closed. Defaults to `nil`: half as many as
     /// the process can open files (`RLIMIT_NOFILE`), less 32, so that there is a file for each.
     public var maximumConnections: Int?
     /// Secures connections with TLS, and allows HTTP/2. Defaults to `nil`: plain HTTP/1.1.
     public var certificate: ServerCertificate?
-    /// Logs each request in one line at the level `info`, with its path and its result but no names or values of the form,
-    /// and the receiver's own failures.
+    /// Logs each request in one line at the level `info`, with its path and its result but no names or values of the
+    /// form, and the receiver's own failures.
     public var logger = Logger(label: "postcard.receiver")
 
     /// Makes a receiver with default settings.
@@ -87,13 +89,13 @@ public struct Receiver: Sendable {
     /// Receives until the process gets SIGTERM or SIGINT, or the task is cancelled.
     ///
     /// After the signal no new requests are accepted. Those in progress have ``ConnectionOptions/shutdownTimeout`` to
-    /// finish. Then their connections are closed, and the call returns. A second signal ends the process at once, as if it
-    /// were not handled.
+    /// finish. Then their connections are closed, and the call returns. A second signal ends the process at once, as if
+    /// it were not handled.
     ///
     /// - Parameter onRunning: Called once connections are accepted, with the server's address, such as
     ///   `http://127.0.0.1:8080`.
-    /// - Throws: ``UploadStoreError`` if the directory cannot be used, ``ServerCertificateError`` if the certificate cannot
-    ///   be used, and `Errno` if the receiver cannot listen on the address.
+    /// - Throws: ``UploadStoreError`` if the directory cannot be used, ``ServerCertificateError`` if the certificate
+    ///   cannot be used, and `Errno` if the receiver cannot listen on the address.
     public func run(onRunning: @escaping @Sendable (_ url: String) async -> Void = { _ in }) async throws {
         do {
             let application = try application(onRunning: onRunning)

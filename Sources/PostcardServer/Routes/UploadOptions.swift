@@ -94,8 +94,8 @@ public struct UploadOptions: Sendable {
 
 /// How unfinished uploads are kept, so that clients can resume them (draft-ietf-httpbis-resumable-upload).
 public struct ResumptionOptions: Sendable, Hashable {
-    /// How long an upload can be resumed, and its response requested again, from its creation on. Defaults to one day.
-    /// Its bytes and its response are removed then.
+    /// How long an upload can be resumed, and its response requested again, counted from its creation. Defaults to one
+    /// day. Its bytes and its response are then removed.
     public var lifetime: Duration = .seconds(24 * 60 * 60)
 
     /// How many uploads may be unfinished at once. Defaults to 1,000. One client address can have the part of them that
