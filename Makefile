@@ -1,14 +1,14 @@
-# `make demo` and `make test` set up what they need, on a machine that has a Swift toolchain and nothing else.
+# `make demo` and `make test` install what they need, on a machine that has only a Swift toolchain.
 
 SOURCES := $(wildcard $(foreach folder,. Benchmarks Benchmarks/Pictures Benchmarks/Receiving Benchmarks/Sending Benchmarks/Waiting Fuzz,$(addprefix $(folder)/,Package.swift Sources Samples Snippets Tests)))
 
-# So many tests at once, since they start programs and hold hundreds of connections. More starve one another.
-# Whatever sends has a process of its own, too: one has a thousand descriptors.
+# The number of tests that run at once is limited below: they start programs and hold hundreds of connections. The tests
+# that send run in a separate process, because a process may only open about a thousand descriptors.
 # Pictures is a trait that is off by default, because on Linux it needs system libraries.
 TRAITS := --enable-all-traits
 
 SENDING := PostcardClientTests|PostcardAsyncHTTPTests|PostcardQueueTests
-# These keep both processors busy for long, and would starve the others.
+# These keep both processors busy for a long time, and would slow down the others.
 BUSY := MutatedQueueTests|PowerCutTests|TransferDaemonKillTests
 export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH = 12
 

@@ -10,7 +10,7 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
 
-/// A package that only some traits need is not fetched by those who switch them off.
+/// A package that only some traits need is not fetched if they are off.
 let forAsyncHTTP: TargetDependencyCondition? = .when(traits: ["AsyncHTTP"])
 let forServer: TargetDependencyCondition? = .when(traits: ["Server"])
 let forQueue: TargetDependencyCondition? = .when(traits: ["Queue"])
@@ -25,7 +25,7 @@ let pageFiles: [Resource] = [
     "requests.js", "server.js", "texts.en.json", "texts.ko.json",
 ].map { .embedInCode("Page/Web/\($0)") }
 
-/// What an app gets beside the code: texts in its languages, and privacy manifests. They are left out on Linux, where
+/// What an app gets besides the code: texts in its languages, and privacy manifests. They are left out on Linux, where
 /// nothing reads them, and where the accessor that SwiftPM writes for resources would need all of Foundation.
 #if os(macOS)
 func forApps(_ files: String...) -> [Resource] { files.map { .process("Resources/\($0)") } }

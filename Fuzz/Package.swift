@@ -14,7 +14,7 @@ let targets = [
     "Chunking", "RoundTrip", "HeaderValues", "Decoding", "Rules", "Doctor", "Metadata", "Heads", "QueueRows",
 ]
 
-/// What some of them need beside what all need.
+/// What some of them need besides what all need.
 let dependencies: [String: [Target.Dependency]] = [
     "Heads": [
         .product(name: "PostcardReceiver", package: "postcard"), .product(name: "PostcardServer", package: "postcard"),

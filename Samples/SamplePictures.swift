@@ -2,15 +2,15 @@ public import Foundation
 
 /// Three small pictures to try things with; `Samples/draw` draws them.
 ///
-/// `hills.jpg` has more than two megapixels, `stamp.png` is transparent in places, and `제주 바다.jpg` lies on its
+/// `hills.jpg` has more than two megapixels, `stamp.png` is transparent in places, and `제주 바다.jpg` is on its
 /// side with an Exif orientation that says so.
 public enum SamplePictures {
-    /// The pictures are not where the program was built, nor beside it.
+    /// The pictures are neither where the program was built nor next to it.
     public struct Missing: Error, Sendable, CustomStringConvertible {
         public let description = "The sample pictures lie neither beside the program nor where it was built."
     }
 
-    /// Where the pictures lie, in the order of their names.
+    /// The paths of the pictures, sorted by name.
     ///
     /// - Throws: ``Missing`` where the program was moved without them.
     public static func all() throws -> [URL] {

@@ -70,7 +70,7 @@ func continueInBackground(_ queue: UploadQueue) throws {
                 shown.setTaskCompleted(success: false)
             }
         }
-        // Time is up, or the user has stopped it. What was handed to the background session goes on.
+        // Time is up, or the user has stopped it. The background session continues with what it has.
         task.expirationHandler = { following.cancel() }
     }
     try BGTaskScheduler.shared.submit(
@@ -82,8 +82,8 @@ struct UploadsActivity: ActivityAttributes {
     typealias ContentState = UploadsProgress
 }
 
-/// Shows a Live Activity until the uploads have ended. It is up to date while the app runs; when the app is suspended it
-/// keeps what it shows, and the system marks it as stale after a minute.
+/// Shows a Live Activity until the uploads have ended. It is up to date while the app runs; when the app is suspended
+/// it keeps what it shows, and the system marks it as stale after a minute.
 ///
 /// `Info.plist` has `NSSupportsLiveActivities`.
 func showLiveActivity(_ queue: UploadQueue) async throws {

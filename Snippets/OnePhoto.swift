@@ -1,4 +1,4 @@
-// Sends one photo, read from disk while it goes out.
+// Sends one photo, which is read from disk while it is sent.
 import Foundation
 import PostcardClient
 import PostcardForm

@@ -1,9 +1,10 @@
-// Tries again what may pass, and gets a fresh token when the server wants one: one for all uploads that wait for it.
+// Retries failures that may be temporary, and gets a fresh token when the server asks for one. Waiting uploads share
+// it.
 import Foundation
 import PostcardClient
 import PostcardForm
 
-/// Stands for what knows who the user is.
+/// A stand-in for the app's own account.
 actor Account {
     func freshToken() async throws -> String { "token" }
 }

@@ -9,7 +9,7 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
 
-/// How fast Postcard receives, beside a receiver written in Go; see ../README.md. It builds all that the program
+/// How fast Postcard receives, compared with a receiver written in Go; see ../README.md. It builds all that the program
 /// `postcard` is made of, so it is a package apart from the other benchmarks.
 let package = Package(
     name: "postcard-receiving",

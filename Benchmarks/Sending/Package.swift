@@ -9,8 +9,8 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
 
-/// How fast Postcard sends, beside curl and libcurl; see ../README.md. It needs libcurl's headers, and it builds all
-/// that the program `postcard` is made of, so it is a package apart from the other benchmarks.
+/// How fast Postcard sends, compared with curl and libcurl; see ../README.md. It needs libcurl's headers, and it builds
+/// all that the program `postcard` is made of, so it is a package apart from the other benchmarks.
 let package = Package(
     name: "postcard-sending",
     platforms: [.macOS(.v15)],

@@ -21,14 +21,14 @@ import Foundation
 /// The request has a `Content-Length` if the form's length is known, and is sent in chunks if not. At most about 1 MiB
 /// of the body is in memory. Connections are reused, and HTTP/2 is used if a server offers it over TLS.
 ///
-/// A request with `Expect: 100-continue` waits for the 100 (Continue) before its body is sent, at most a second. A
-/// response that arrives before the end of the body ends it: with a status of 300 or more at once, with another when
+/// A request with `Expect: 100-continue` waits for the 100 (Continue) before its body is sent, at most a second. If a
+/// response arrives before the whole body was sent, sending stops: at once for a status of 300 or more, otherwise when
 /// the response ends. The connection is then closed.
 public struct AsyncHTTPTransport: UploadTransport {
     private let connections: Connections
 
-    /// Makes a transport with an HTTP client of its own, which its copies share and which is shut down with the last of
-    /// them.
+    /// Makes a transport with its own HTTP client. Copies of the transport share the client, which is shut down with
+    /// the last of them.
     ///
     /// - Parameter connectTimeout: How long connecting may take. Defaults to 30 seconds.
     public init(connectTimeout: Duration = .seconds(30)) {
@@ -39,7 +39,7 @@ public struct AsyncHTTPTransport: UploadTransport {
         self.init(configuration: configuration)
     }
 
-    /// Makes a transport with a configuration: with a proxy, with certificates of its own, or with more connections.
+    /// Makes a transport with a configuration: for a proxy, other certificates or more connections.
     ///
     /// ```swift
     /// var configuration = HTTPClient.Configuration()

@@ -50,7 +50,7 @@ extension UploadError {
     }
 
     #if canImport(Network)
-    /// On Apple platforms the connections are Network.framework's, which has errors of its own.
+    /// On Apple platforms the connections are Network.framework's, which has its own errors.
     private static func mappingNetworkFramework(_ error: any Error, of url: URL) -> UploadError? {
         switch error {
         case NWError.dns:

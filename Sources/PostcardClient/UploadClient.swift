@@ -77,7 +77,7 @@ public struct UploadClient: Sendable {
     /// - Parameters:
     ///   - form: The form. Its files are checked before anything is sent, and must not change until the upload is over.
     ///     Parts with a preparation are prepared first. If one follows the server's limit, and the server refuses the
-    ///     form and reports a smaller limit, they are prepared for it and sent once more, with the same
+    ///     form and reports a smaller limit, they are prepared for it and sent again, with the same
     ///     `Idempotency-Key`.
     ///   - url: Where it is sent, `http` or `https`.
     ///   - method: The request's method. Defaults to POST.
@@ -87,9 +87,8 @@ public struct UploadClient: Sendable {
     ///     never after this method has returned. If it is slow, it misses outdated progress; the upload does not wait
     ///     for it.
     /// - Returns: The response, whose status is one of ``ResponseOptions/acceptedStatuses``.
-    /// - Throws: ``UploadError``, with the code ``UploadError/Code/refused`` for any other status;
-    ///   `CancellationError`; an error of one of the form's own streams or preparations or of an interceptor,
-    ///   unchanged.
+    /// - Throws: ``UploadError``, with the code ``UploadError/Code/refused`` for any other status; `CancellationError`;
+    ///   an error of one of the form's own streams or preparations or of an interceptor, unchanged.
     @discardableResult
     public func upload(
         _ form: MultipartForm, to url: URL, method: HTTPRequest.Method = .post,

@@ -43,8 +43,8 @@ public struct UploadTimeouts: Sendable, Hashable {
     ///
     /// - Parameters:
     ///   - idle: How long an attempt may be idle. Defaults to 60 seconds.
-    ///   - connect: How long connecting may take. Defaults to `nil`.
-    ///   - total: How long the whole upload may take. Defaults to `nil`.
+    ///   - connect: How long connecting may take. Defaults to `nil`: the transport's own limit and `idle` apply.
+    ///   - total: How long the whole upload may take. Defaults to `nil`: no limit.
     public init(idle: Duration? = .seconds(60), connect: Duration? = nil, total: Duration? = nil) {
         self.idle = idle
         self.connect = connect

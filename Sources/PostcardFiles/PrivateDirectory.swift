@@ -199,8 +199,8 @@ package final class PrivateDirectory: Sendable {
         }
     }
 
-    /// The most names that a file may have. A second one may lead to a file outside; on Apple's platforms it may be the
-    /// system's own, which uploads the file.
+    /// The maximum number of names that a file may have. A second one may lead to a file outside; on Apple's platforms
+    /// it may be the system's own, which uploads the file.
     private static var maximumNames: Int {
         #if canImport(Darwin)
         2

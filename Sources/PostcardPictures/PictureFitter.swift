@@ -30,8 +30,8 @@ public struct PictureFitter: Sendable {
 
     /// Makes a fitter.
     ///
-    /// - Parameter maximumConcurrentPictures: The most pictures that are prepared at once, by this fitter and its
-    ///   copies. Each needs memory of its own. Defaults to 1.
+    /// - Parameter maximumConcurrentPictures: The maximum number of pictures that are prepared at once, by this fitter
+    ///   and its copies. Each needs its own memory. Defaults to 1.
     public init(maximumConcurrentPictures: Int = 1) {
         self.init(codec: Self.defaultCodec, maximumConcurrentPictures: maximumConcurrentPictures)
     }
@@ -59,7 +59,7 @@ public struct PictureFitter: Sendable {
     /// - Parameters:
     ///   - picture: The file. It is not changed.
     ///   - limit: What it must fit into.
-    ///   - folder: Where a new file goes. It is created if it does not exist. Defaults to
+    ///   - folder: The folder for new files. It is created if it does not exist. Defaults to
     ///     `FormPart.temporaryFolder`.
     /// - Returns: The original if it fits, else a new file, which belongs to the caller: remove it after the upload.
     /// - Throws: ``PictureFitError`` if the picture cannot be made to fit, and the limit does not ask for the original

@@ -35,7 +35,7 @@ public struct PictureFitting: FormPreparation {
     /// One for all forms: photos are prepared one at a time, so that many need no more memory than one.
     private static let fitter = PictureFitter()
 
-    /// Each photo fits a limit of its own.
+    /// Each photo fits its own limit.
     public static func each(_ limit: PictureLimit) -> PictureFitting {
         PictureFitting(scope: .each, limit: limit)
     }
@@ -46,15 +46,15 @@ public struct PictureFitting: FormPreparation {
     /// Use the same value for all photos of a form. Those of another value count with the size of their originals.
     ///
     /// - Parameters:
-    ///   - maximumBytes: The most bytes of the whole body, with its fields, headers and delimiters.
-    ///   - maximumEdge: The most pixels of a photo's longer edge. Defaults to 2,560.
+    ///   - maximumBytes: The maximum size of the whole body, in bytes, with its fields, headers and delimiters.
+    ///   - maximumEdge: The maximum length of a photo's longer edge, in pixels. Defaults to 2,560.
     public static func form(maximumBytes: Int64, maximumEdge: Int = 2560) -> PictureFitting {
         form(PictureLimit(maximumBytes: maximumBytes, maximumEdge: maximumEdge))
     }
 
     /// All photos of the form share the bytes that the form may have.
     ///
-    /// - Parameter limit: The most bytes of the whole body, and what else applies to each photo.
+    /// - Parameter limit: The maximum size of the whole body, in bytes, and what else applies to each photo.
     public static func form(_ limit: PictureLimit) -> PictureFitting {
         PictureFitting(scope: .form, limit: limit)
     }
@@ -63,15 +63,15 @@ public struct PictureFitting: FormPreparation {
     /// JPEG with an edge of at most 2,560 pixels. While no limit is known, the original is sent.
     ///
     /// The limits are those of the client's or the queue's `rules`. If the server refuses the form and reports a
-    /// smaller one, the client makes the photos fit that and sends the form once more. A queue does not: it stores the
-    /// form as it is sent.
+    /// smaller one, the client makes the photos fit that and sends the form again. A queue does not: it stores the form
+    /// as it is sent.
     public static var serverLimit: PictureFitting {
         PictureFitting(scope: .server, limit: PictureLimit(maximumBytes: .max), hasEdge: false)
     }
 
-    /// As large as the server accepts, but scaled to an edge in any case, also while no limit is known.
+    /// As large as the server accepts, but always scaled to an edge, even while no limit is known.
     ///
-    /// - Parameter maximumEdge: The most pixels of a photo's longer edge.
+    /// - Parameter maximumEdge: The maximum length of a photo's longer edge, in pixels.
     public static func serverLimit(maximumEdge: Int) -> PictureFitting {
         PictureFitting(scope: .server, limit: PictureLimit(maximumBytes: .max, maximumEdge: maximumEdge))
     }
@@ -115,7 +115,7 @@ public struct PictureFitting: FormPreparation {
         return prepared
     }
 
-    /// The bytes that all the photos share; `nil` if each has a limit of its own, or none is known.
+    /// The bytes that all the photos share; `nil` if each has its own limit, or none is known.
     func room(in context: FormPreparationContext) throws(PictureFitError) -> Int64? {
         switch scope {
         case .each: return nil

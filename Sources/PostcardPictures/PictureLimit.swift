@@ -12,10 +12,10 @@ public import PostcardForm
 /// fits: scaled to ``maximumEdge`` first, never up, then with a quality from 82 down to 50, then with the next smaller
 /// edge, down to 640 pixels.
 public struct PictureLimit: Sendable, Hashable {
-    /// The most bytes of the file.
+    /// The maximum size of the file, in bytes.
     public var maximumBytes: Int64
 
-    /// The most pixels of the longer edge. Defaults to 2,560.
+    /// The maximum length of the longer edge, in pixels. Defaults to 2,560.
     public var maximumEdge: Int
 
     /// The types that the receiver accepts. A picture of another type becomes a JPEG, which is accepted always.
@@ -23,28 +23,28 @@ public struct PictureLimit: Sendable, Hashable {
     /// `.heic`.
     public var acceptedTypes: Set<MediaType>
 
-    /// The most pixels of a picture that is decoded. A file of a few bytes may claim any number, so this is checked
-    /// before any memory is reserved. Defaults to 100 million.
+    /// The maximum number of pixels of a picture that is decoded. A file of a few bytes may claim any number, so this
+    /// is checked before any memory is reserved. Defaults to 100 million.
     public var maximumPixels: Int64
 
     /// What happens to a picture that cannot be made to fit. Defaults to ``Failure/fail``.
     public var onFailure: Failure
 
-    /// What happens to a picture that cannot be made to fit, or not be read.
+    /// What happens to a picture that cannot be read or cannot be made to fit.
     public enum Failure: Sendable, Hashable {
         /// ``PictureFitError`` is thrown.
         case fail
-        /// The original is the result, whatever its size. The caller's own limit no longer holds for it.
+        /// The original is the result, even if it exceeds the limit.
         case sendOriginal
     }
 
     /// Makes a limit.
     ///
     /// - Parameters:
-    ///   - maximumBytes: The most bytes of the file.
-    ///   - maximumEdge: The most pixels of the longer edge. Defaults to 2,560.
+    ///   - maximumBytes: The maximum size of the file, in bytes.
+    ///   - maximumEdge: The maximum length of the longer edge, in pixels. Defaults to 2,560.
     ///   - acceptedTypes: The types that the receiver accepts. Defaults to JPEG, PNG, WebP and GIF.
-    ///   - maximumPixels: The most pixels of a picture that is decoded. Defaults to 100 million.
+    ///   - maximumPixels: The maximum number of pixels of a picture that is decoded. Defaults to 100 million.
     ///   - onFailure: What happens to a picture that cannot be made to fit. Defaults to ``Failure/fail``.
     public init(
         maximumBytes: Int64, maximumEdge: Int = 2560, acceptedTypes: Set<MediaType> = [.jpeg, .png, .webP, .gif],
@@ -74,7 +74,7 @@ public struct PictureSize: Sendable, Hashable, CustomStringConvertible {
     /// The pixels of the longer edge.
     public var longerEdge: Int { max(width, height) }
 
-    /// All its pixels.
+    /// The number of pixels: width times height.
     public var pixels: Int64 { Int64(width).multipliedReportingOverflow(by: Int64(height)).partialValue }
 
     /// As a person writes it, such as `4032×3024`.

@@ -195,10 +195,11 @@ extension UploadQueue {
 // MARK: - Changing uploads
 
 extension UploadQueue {
-    /// Sends an upload again that failed or was cancelled, as if it had just been enqueued. An upload that waits for
-    /// its next attempt is sent now.
+    /// Sends a failed or cancelled upload again, as if it had just been enqueued. An upload that waits for its next
+    /// attempt is sent now.
     ///
-    /// If the upload failed although the server had accepted it, which its reason says, the server may store it twice.
+    /// An upload may have failed although the server accepted it, as its error then says. The server may store that one
+    /// twice.
     ///
     /// - Throws: ``UploadQueueError`` if there is no such upload, if it is waiting, being sent, paused or done, or if
     ///   its form is no longer on disk.

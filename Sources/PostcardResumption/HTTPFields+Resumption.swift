@@ -15,7 +15,7 @@ extension HTTPField.Name {
 
 /// The draft's fields. An invalid value is ignored, as the draft requires.
 extension HTTPFields {
-    /// How far the upload is, in bytes.
+    /// The number of bytes that the server has received.
     package var uploadOffset: Int64? {
         get { structuredInteger(.uploadOffset).flatMap { $0 >= 0 ? $0 : nil } }
         set { self[.uploadOffset] = newValue.map(StructuredField.text) }

@@ -1,8 +1,8 @@
 /// A receiver's limits, as sent in `Upload-Limit`. Defaults to no limits.
 package struct UploadLimits: Sendable, Hashable {
-    /// The most bytes that an upload may have.
+    /// The maximum number of bytes that an upload may have.
     package var maximumBytes: Int64?
-    /// The fewest bytes that an upload may have.
+    /// The minimum number of bytes that an upload may have.
     package var minimumBytes: Int64?
     /// The maximum number of bytes in a request.
     package var maximumAppendBytes: Int64?

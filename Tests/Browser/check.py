@@ -127,7 +127,7 @@ async def cancelling(browser, url, pictures):
     expect(keys(url)[-1] != sent[0], "Another choice has a key of its own")
 
 
-# Sends a form, cancels it after so many milliseconds, or as soon as all of it is sent, and sends it again.
+# Sends a form, cancels it after this many milliseconds, or as soon as all of it is sent, and sends it again.
 SEND_TWICE = """(async (number, milliseconds) => {
   const form = document.getElementById("compose"), outcome = document.getElementById("outcome");
   const until = (condition) => new Promise((resolve) => {

@@ -9,7 +9,7 @@ import PostcardForm
 import Testing
 
 @Suite struct TransportTests {
-    /// A proxy that lets nobody through who does not say who they are.
+    /// A proxy that requires authentication.
     private final class Proxy: ChannelInboundHandler {
         typealias InboundIn = HTTPServerRequestPart
         typealias OutboundOut = HTTPServerResponsePart

@@ -20,7 +20,7 @@ struct ServeTests {
         try await RunningServer(["serve", "--port", "0", "--directory", folder.path] + options)
     }
 
-    /// What lies in the receiver's directory, but for its own bookkeeping.
+    /// What is in the receiver's directory, except its own bookkeeping.
     private func records() throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { !$0.hasPrefix(".") }
     }
@@ -127,7 +127,7 @@ struct ServeTests {
         }
         while process() == nil { await Task.yield() }
         server.signal(signal)
-        // The first signal has begun the shutdown when no connection is accepted any more.
+        // Once no connection is accepted any more, the first signal has started the shutdown.
         while try await Program.run("curl", ["-s", "\(server.address)/health"]).status == 0 {}
         server.signal(signal)
         #expect(await server.exitStatus() == 128 + signal)

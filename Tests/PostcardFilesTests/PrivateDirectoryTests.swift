@@ -4,7 +4,7 @@ import PostcardTestSupport
 import SystemPackage
 import Testing
 
-/// A private directory beside files and directories that it must not reach.
+/// A private directory next to files and directories that it must not reach.
 private struct Surroundings {
     let folder: TemporaryFolder
     let root: FilePath
@@ -47,7 +47,7 @@ private struct Surroundings {
 
     func text(_ name: String) throws -> String { try String(contentsOfFile: path(name), encoding: .utf8) }
 
-    /// Whether what lies outside is as it was.
+    /// Whether everything outside is unchanged.
     var isOutsideUntouched: Bool {
         get throws {
             try text("canary") == Self.content && text("outside/canary") == Self.content

@@ -76,7 +76,7 @@ enum Fixtures {
         lrVN3sadm+Rulr19/5YaPORw4sUFHE+Z3Pjyq82VP48ufTn159CbY7/+PCAAOw==
         """)
 
-    /// By the orientation that their boxes `irot` and `imir` stand for.
+    /// By the orientation that their boxes `irot` and `imir` describe.
     static let heic: [Int: [UInt8]] = [
         1: decoded(
             """

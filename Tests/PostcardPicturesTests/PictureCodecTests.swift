@@ -202,7 +202,7 @@ import Testing
         #expect(await code(Array("a text".utf8), wantsJPEG) == .unsupported)
     }
 
-    /// Whatever the bytes: an error or a picture, and no crash.
+    /// Any bytes give an error or a picture, and never a crash.
     @Test func `changed bytes do no harm`() async throws {
         let jpeg = try await jpeg(width: 60, height: 44, orientation: 6)
         let png = TestPicture.png(

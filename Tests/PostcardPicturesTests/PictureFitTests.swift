@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    /// Whatever the picture, as far as bytes fall with the quality and the edge.
+    /// For any picture whose bytes fall with the quality and the edge.
     @Test func `six encodings find nearly the best for pictures of every kind`() {
         var random = SeededGenerator(seed: 7)
         var (pictures, encodings, worse, lost) = (0, 0, 0, 0)

@@ -1,7 +1,8 @@
 // Keeps a journal of what a program does to the files below one directory, so that a test can tell what a power cut
 // would leave of it. Preloaded into the program:
 //
-//     LD_PRELOAD=shim.so POSTCARD_DISK=/dev/shm/disk POSTCARD_JOURNAL=journal postcard serve --directory /dev/shm/disk/r
+//     LD_PRELOAD=shim.so POSTCARD_DISK=/dev/shm/disk POSTCARD_JOURNAL=journal postcard serve --directory
+//     /dev/shm/disk/r
 //
 // Each entry is a line, then the names or bytes whose SIZE it says, and the end of a line. NODE is a file's device and
 // number:
@@ -19,8 +20,8 @@
 //
 // What is done here goes to the kernel by system calls, past the other functions of this file. A sync is not carried
 // out but takes a millisecond, so that others ask for theirs meanwhile, as they do on a disk. What is not known here
-// (copy_file_range, mmap, files that the C library opens by itself) is missing in the journal: the test sees it, because
-// the whole journal then does not make the directory as it is.
+// (copy_file_range, mmap, files that the C library opens by itself) is missing in the journal: the test sees it,
+// because the whole journal then does not make the directory as it is.
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -253,7 +254,7 @@ ssize_t pwrite64(int descriptor, const void *bytes, size_t count, off_t offset) 
     return pwrite(descriptor, bytes, count, offset);
 }
 
-// Before it is sent: what follows in the journal may come after somebody has it.
+// Before it is sent: later entries of the journal may be after the client has it.
 static void note_output(int descriptor, const struct iovec *pieces, int count) {
     struct stat status;
     if (journal < 0 || fstat(descriptor, &status) != 0) return;

@@ -36,7 +36,7 @@ def make(folder):
 
 
 def shown(name):
-    """What a receiver shows of a name: clients write `"`, CR and LF as %22, %0D and %0A, which cannot be told from
+    """What a receiver shows of a name: clients write `"`, CR and LF as %22, %0D and %0A, which look the same as
     a name that has those characters."""
     return name.replace("%22", '"').replace("%0D", "\r").replace("%0A", "\n")
 

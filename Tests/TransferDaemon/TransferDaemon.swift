@@ -24,7 +24,7 @@ package final class TransferDaemon: Sendable {
         /// How long a transfer is retried on connections that break or fail.
         package var resourceTimeout = 2.0
         package var connectionsPerHost = 3
-        /// The first delay of transfers that were begun after a launch in the background. It doubles with each launch.
+        /// The first delay of transfers that begin after a launch in the background. It doubles with each launch.
         package var rateLimit = 0.0
         /// The maximum of this delay.
         package var longestRateLimit = 1.0

@@ -41,12 +41,12 @@ extension Body {
         Body(file: repeating("\r\n"))
     }
 
-    /// Whoever compares from the front finds out late.
+    /// A comparison from the front finds the difference late.
     static func wrongLastByte() -> Body {
         Body(file: repeating("\r\n--\(usualBoundary.dropLast())!"))
     }
 
-    /// Whoever compares from both ends finds out late.
+    /// A comparison from both ends finds the difference late.
     static func wrongMiddleByte() -> Body {
         let half = usualBoundary.count / 2
         let wrong = usualBoundary.prefix(half) + "!" + usualBoundary.dropFirst(half + 1)

@@ -40,8 +40,8 @@ extension Body {
         return tally
     }
 
-    /// Scans the same chunks for the same delimiter with the C library's `memmem`. It is a yardstick, no parser: a
-    /// delimiter that lies in two chunks is not found.
+    /// Scans the same chunks for the same delimiter with the C library's `memmem`. It is a yardstick, not a parser:
+    /// it misses delimiters that span two chunks.
     ///
     /// - Returns: How many delimiters it found.
     public func scan(chunkLength: Int) -> Int {

@@ -1,4 +1,4 @@
-/// A form's body in memory, and what whoever reads it must find.
+/// A form's body in memory, and what a reader must find.
 public struct Body: Sendable {
     /// What separates its parts.
     public let boundary: String

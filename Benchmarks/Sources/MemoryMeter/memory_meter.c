@@ -36,8 +36,8 @@ size_t memory_meter_peak_resident_bytes(void) {
 #include <malloc.h>
 #include <stdlib.h>
 
-// The functions of an executable stand before those of its libraries, so that every allocation of the process comes
-// here: the Swift runtime's too.
+// The functions of an executable take precedence over those of its libraries, so these make every allocation of the
+// process, including those of the Swift runtime.
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *block, size_t size);

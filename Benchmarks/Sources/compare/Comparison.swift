@@ -1,8 +1,8 @@
 import Bodies
 import PostcardForm
 
-/// Two ways over the same bytes, timed by turns, in the processor's time rather than the clock's, so that a
-/// neighbour disturbs neither much and both alike.
+/// Two programs that read the same bytes, timed alternately in processor time, so that other work on the machine
+/// affects neither much, and both equally.
 struct Comparison {
     /// How often each side runs; the median is what counts.
     static let rounds = 9
@@ -45,7 +45,7 @@ extension Comparison {
         } ours: {
             tally = try body.parse(chunkLength: chunkLength)
         }
-        // The first delimiter has no line break before it, and some lie in two chunks.
+        // The first delimiter has no line break before it, and some span two chunks.
         precondition(delimiters <= (rounds + 1) * body.partCount && tally.parts == body.partCount)
         return comparison
     }

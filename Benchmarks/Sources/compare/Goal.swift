@@ -1,6 +1,6 @@
 /// What a comparison has to reach.
 enum Goal: CustomStringConvertible {
-    /// So much of the yardstick's speed.
+    /// At least this fraction of the yardstick's speed.
     case ratio(Double)
     case bytesPerSecond(Double)
     case partsPerSecond(Double)

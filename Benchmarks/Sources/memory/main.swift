@@ -6,7 +6,7 @@ import Glibc
 import Musl
 #endif
 
-// Without arguments the program runs itself once per hostile body, because a process keeps its peak for good.
+// Without arguments the program runs itself once per hostile body, because a process never lowers its recorded peak.
 if CommandLine.arguments.count > 1 {
     try HostileBody.named(CommandLine.arguments[1]).measure()
 } else {

@@ -1,7 +1,7 @@
 import Inputs
 import PostcardForm
 
-/// However a body is cut into chunks, the events say the same.
+/// A body gives the same events however it is cut into chunks.
 ///
 /// Input: a byte for the boundary and the limits, a byte for the lengths of the chunks, the body.
 @_cdecl("LLVMFuzzerTestOneInput")
@@ -21,7 +21,7 @@ public func chunking(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     return 0
 }
 
-/// Limits so low that short bodies go over them.
+/// Limits so low that short bodies exceed them.
 private func limits(_ choice: UInt8) -> FormLimits {
     var limits = FormLimits()
     let most = Int(choice) * 2
@@ -38,7 +38,7 @@ private func limits(_ choice: UInt8) -> FormLimits {
     return limits
 }
 
-/// A place that is told to somebody has to lie in the body.
+/// A reported offset must be in the body.
 private func checkOffsets(of readings: [Reading], in body: [UInt8]) {
     for reading in readings {
         let offsets: [Int64] =

@@ -2,8 +2,8 @@ import Foundation
 import Inputs
 import PostcardForm
 
-/// Whatever fields come, decoding them gives a value or an error in words, and a value is the same once it has been
-/// encoded and decoded again.
+/// Decoding any fields gives a value or an error with a message, and a value is the same after it was encoded and
+/// decoded again.
 ///
 /// Input: fields, each a short name and a short value.
 @_cdecl("LLVMFuzzerTestOneInput")

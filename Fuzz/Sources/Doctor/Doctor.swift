@@ -2,8 +2,8 @@ import Inputs
 import PostcardDoctor
 import PostcardForm
 
-/// Whatever bytes come, they are explained, alike however they are cut; what has no error is what the receiver's parser
-/// reads; and fixing ends.
+/// Any bytes are explained, the same however they are cut. A request without errors is one that the receiver's parser
+/// reads, and fixing always ends.
 ///
 /// Input: a byte for the length of the chunks and for whether the body is alone, the request or body.
 @_cdecl("LLVMFuzzerTestOneInput")
@@ -37,7 +37,7 @@ private func explanation(of bytes: [UInt8], isBody: Bool, chunk: Int) -> Explana
     return isBody ? form.finish() : request.finish()
 }
 
-/// A place that is told to somebody has to be there.
+/// A reported offset must exist.
 private func checkPlaces(of explanation: Explanation, in bytes: [UInt8], isBody: Bool) {
     // The head of a body that came alone is its Content-Type.
     let headLength = isBody ? contentType.utf8.count : bytes.count

@@ -1,7 +1,7 @@
 import Inputs
 import PostcardForm
 
-/// Whatever stands in a Content-Type or a Content-Disposition is read or refused, and what is read can be relied on.
+/// Any Content-Type or Content-Disposition is read or refused, and what is read is valid.
 ///
 /// Input: a byte for the header field, its value.
 @_cdecl("LLVMFuzzerTestOneInput")
@@ -15,7 +15,7 @@ public func headerValues(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     return 0
 }
 
-/// A boundary that is taken is one.
+/// A boundary that is accepted is valid.
 private func checkContentType(_ value: String) {
     do {
         let boundary = try FormParser(contentType: value).boundary
@@ -31,7 +31,8 @@ private func checkContentType(_ value: String) {
     }
 }
 
-/// A header that is taken names a field, and a file by no path; one that is refused is refused inside itself.
+/// A header that is accepted has a field's name and a filename without a path. The error of a refused one has an offset
+/// inside the header.
 private func checkHeader(_ lines: [UInt8]) {
     let head = Array("--XX\r\n".utf8)
     let body = head + lines + Array("\r\n\r\ncontent\r\n--XX--".utf8)

@@ -5,8 +5,8 @@ import PostcardReceiver
 import PostcardServer
 import Synchronization
 
-/// Whatever bytes a client sends, the receiver answers with HTTP or closes, within its guards; and the next client is
-/// answered as always.
+/// To any bytes of a client, the receiver responds with HTTP or closes, within its time limits, and it still serves the
+/// next client.
 ///
 /// Input: the bytes of a connection, behind which the client sends no more.
 @_cdecl("LLVMFuzzerTestOneInput")
@@ -19,7 +19,7 @@ public func heads(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     return 0
 }
 
-/// Whether what came is nothing, or begins with a status line (RFC 9112 §4).
+/// Whether the bytes received are none, or begin with a status line (RFC 9112 §4).
 private func check(_ response: [UInt8]) {
     if response.isEmpty { return }
     let line = response.prefix { $0 != 13 }

@@ -1,6 +1,6 @@
 /// The bytes of one run, from which a target takes what it needs to build its case.
 ///
-/// Whatever is taken behind the end is zero or empty, so that every input is a case.
+/// Anything read after the end is zero or empty, so that every input is a case.
 public struct Input {
     private var bytes: ArraySlice<UInt8>
 

@@ -1,6 +1,6 @@
 public import PostcardForm
 
-/// What a parser says of a body, whatever the chunks it came in: neighbouring bytes are put together.
+/// What a parser reports about a body, in any chunks: adjacent bytes are joined.
 public enum Reading: Equatable {
     case part(name: [UInt8], filename: [UInt8]?, contentType: String?, offset: Int64, warnings: [FormProblem])
     case content([UInt8])

@@ -7,8 +7,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Whatever a picture or a video is, its metadata is removed or that is refused; what comes of it has the same length and
-/// is the same however it is read and cut, and nothing is left to remove.
+/// The metadata of any picture or video is removed, or the file is refused. The result has the same length, is the same
+/// however it is read and cut, and has nothing left to remove.
 ///
 /// Input: a byte for the policy and the length of the pieces, the file.
 @_cdecl("LLVMFuzzerTestOneInput")

@@ -7,8 +7,8 @@ import PostcardClient
 import PostcardForm
 import PostcardQueue
 
-/// Whatever the row of an upload holds, it is read or fails alone: the other upload of the queue is listed and sent, nothing
-/// but the queue's own bodies is sent, and nothing outside of its folder is touched.
+/// Any row of an upload is read, or only that upload fails: the other upload of the queue is listed and sent, nothing
+/// but the queue's own bodies is sent, and nothing outside its folder is touched.
 ///
 /// Input: values, each a byte for the column, a byte for the type, and the value: 8 bytes for a number, a short text or
 /// blob, or a blob and how often it is repeated.

@@ -7,7 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What is encoded and then parsed is the form again, and its length and its offsets are what was promised.
+/// Parsing an encoded form gives the form again, and its length and its offsets are those of the layout.
 ///
 /// Input: the boundary, and then for each part a byte for its kind, its name, its filename and its content, each text
 /// with its length in a byte before it.
@@ -41,12 +41,12 @@ private func part(from input: inout Input) -> FormPart? {
         return FormPart(name: name, content: .text(input.text()))
     }
     let filename = input.text()
-    // A path is cut to its last component by whoever receives it.
+    // A receiver keeps only the last component of a path.
     guard isCarried(filename), !filename.utf8.contains(UInt8(ascii: "/")) else { return nil }
     return FormPart(name: name, filename: filename, content: .bytes(Data(input.shortBytes())))
 }
 
-/// Whether a name comes back as it was. The percent sign is not escaped, so that some names cannot be told from others.
+/// Whether a name comes back as it was. The percent sign is not escaped, so some names look the same.
 private func isCarried(_ name: String) -> Bool {
     !name.utf8.contains { $0 == 0 || $0 == UInt8(ascii: "%") }
 }

@@ -2,8 +2,8 @@ import Foundation
 import Inputs
 import PostcardForm
 
-/// Whatever is written as rules is taken or refused in words, and a form breaks them at the same byte however it is
-/// cut into chunks.
+/// Any rules are accepted, or refused with a message, and a form breaks them at the same byte however it is cut into
+/// chunks.
 ///
 /// Input: the rules' JSON in two short pieces, a body of the boundary `XX`.
 @_cdecl("LLVMFuzzerTestOneInput")
@@ -31,7 +31,7 @@ private func taken(_ json: Data) -> FormRules? {
     }
 }
 
-/// What is wrong with a body first; `nil` where it is taken.
+/// What is wrong with a body first; `nil` if it is accepted.
 private func judged(_ chunks: [ArraySlice<UInt8>], by rules: FormRules) -> FormProblem? {
     var checker = FormRuleChecker(rules)
     do throws(FormProblem) {

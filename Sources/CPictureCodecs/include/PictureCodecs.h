@@ -2,7 +2,7 @@
 #define PICTURE_CODECS_H
 
 // libjpeg-turbo, libpng, libwebp and libheif behind one set of calls, row by row. libjpeg and libpng report errors
-// with longjmp, which Swift cannot catch, so it ends here: every call returns a code, and a message beside it.
+// with longjmp, which Swift cannot catch, so it ends here: every call returns a code, with a message.
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -57,7 +57,7 @@ typedef struct {
 typedef struct {
     /// The decoder may shrink the picture by a half, a quarter or an eighth, if its longer edge keeps this many pixels.
     uint32_t smallest_edge;
-    /// The most bytes that a picture held as a whole may need, such as a progressive JPEG.
+    /// The maximum number of bytes that a picture held as a whole may need, such as a progressive JPEG.
     size_t memory;
 } picture_options;
 

@@ -145,7 +145,7 @@ extension BatchRun {
         for continuation in waiting { continuation.resume(returning: nil) }
     }
 
-    /// Runs one upload, in a task of its own, so that it can be cancelled alone.
+    /// Runs one upload in a separate task, so that it can be cancelled alone.
     private func upload(_ index: Int, _ events: @escaping MakeEvents) async -> UploadOutcome {
         let task = state.withLock { state -> Task<UploadResponse, any Error>? in
             if case .cancelled = state.uploads[index] { return nil }

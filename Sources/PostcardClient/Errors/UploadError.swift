@@ -22,7 +22,7 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
         /// The kind as a word, such as `connection-lost`, for logs and for programs that read them.
         public let rawValue: String
 
-        /// Makes a kind of failure from its word, known or not.
+        /// Makes a code from its raw value, which need not be a known one.
         public init(rawValue: String) {
             self.rawValue = rawValue
         }

@@ -104,7 +104,7 @@ public final class UploadItem: Identifiable {
     /// How long the rest will take at that speed, without the server's response; `nil` if that is not known.
     public var timeRemaining: Duration? { isSending ? progress?.timeRemaining : nil }
 
-    /// Why the upload failed, or why it is tried again.
+    /// Why the upload failed, or why it is tried again; `nil` otherwise.
     public var error: (any Error)? {
         switch state {
         case .failed(let error): error

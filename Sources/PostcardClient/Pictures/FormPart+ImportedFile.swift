@@ -25,7 +25,7 @@ extension FormPart {
     ///   - name: The name of the form's field.
     ///   - filename: The name of the file. Defaults to the last component of `url`, with ".zip" for an archive.
     ///   - contentType: The media type. Defaults to the one that belongs to the filename or to the first bytes.
-    ///   - folder: Where the copy goes. Defaults to ``temporaryFolder``.
+    ///   - folder: The folder for the copy. Defaults to ``temporaryFolder``.
     /// - Throws: ``PictureError`` with code ``PictureError/Code/notLoadable`` if the file cannot be read, downloaded or
     ///   copied. `CancellationError` if the task is cancelled.
     public init(

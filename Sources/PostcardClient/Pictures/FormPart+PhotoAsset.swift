@@ -12,7 +12,7 @@ public enum PhotoComponent: Sendable, Hashable {
     case primary
     /// The video of a Live Photo.
     case pairedVideo
-    /// The second picture of a photo that was taken in two formats: the RAW file beside a JPEG or HEIC.
+    /// The second picture of a photo that was taken in two formats: the RAW file that belongs to a JPEG or HEIC.
     case alternatePhoto
 }
 
@@ -72,7 +72,7 @@ extension PHAsset {
     ///   - component: Which of the item's files. Defaults to the photo or video itself.
     ///   - downloads: Whether to download the file if it is only in iCloud. Defaults to `true`.
     ///   - metadata: What is removed while the file is sent. Defaults to where it was taken and whose it is.
-    ///   - folder: Where the copy goes. Defaults to `FormPart.temporaryFolder`.
+    ///   - folder: The folder for the copy. Defaults to `FormPart.temporaryFolder`.
     ///   - progress: Counts this item as one of its units, which grows with the download from iCloud. Cancelling it
     ///     cancels the download. Defaults to none.
     /// - Throws: ``PictureError`` with code ``PictureError/Code/noSuchVersion`` if the item has no such file, and

@@ -14,7 +14,7 @@ public struct PictureEncoding: Sendable, Hashable {
     /// From 0, the smallest, to 1, the best; `nil` for a format without loss.
     let quality: Double?
 
-    /// A JPEG. It has no transparency, and loses what the camera wrote beside the pixels, such as the place.
+    /// A JPEG. It has no transparency, and loses the camera's metadata, such as the location.
     ///
     /// - Parameter quality: From 0, the smallest, to 1, the best. Above 0.9 the bytes grow much and the picture
     ///   hardly.

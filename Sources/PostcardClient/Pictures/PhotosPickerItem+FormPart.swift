@@ -26,7 +26,7 @@ extension PhotosPickerItem {
     /// - Parameters:
     ///   - name: The name of the form's field.
     ///   - metadata: What is removed while the file is sent. Defaults to where it was taken and whose it is.
-    ///   - folder: Where the copy goes. Defaults to `FormPart.temporaryFolder`.
+    ///   - folder: The folder for the copy. Defaults to `FormPart.temporaryFolder`.
     /// - Throws: ``PictureError`` if the library gives no file, and the error of the system if loading it fails.
     public func formPart(
         named name: String, metadata: MetadataPolicy = .withoutLocation, in folder: URL? = nil

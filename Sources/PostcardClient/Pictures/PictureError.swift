@@ -13,7 +13,7 @@ public struct PictureError: Error, Sendable, CustomStringConvertible {
         /// The kind as a word, such as `not-loadable`, for logs and for programs that read them.
         public let rawValue: String
 
-        /// Makes a kind of failure from its word, known or not.
+        /// Makes a code from its raw value, which need not be a known one.
         public init(rawValue: String) {
             self.rawValue = rawValue
         }

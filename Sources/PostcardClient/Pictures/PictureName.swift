@@ -32,7 +32,7 @@ struct PictureName: Equatable {
         filename = hasExtension || known != nil ? name : name + (fileExtension.map { ".\($0)" } ?? "")
     }
 
-    /// The name of a file that was loaded for an item with a name of its own.
+    /// The name of a file that was loaded for an item that has its own name.
     ///
     /// - Parameters:
     ///   - suggestedName: What the item is called, often without an extension, or with that of another format.

@@ -13,13 +13,13 @@ import Synchronization
 /// }
 /// ```
 ///
-/// Each iteration is an upload of its own, which starts when the first event is requested. Leaving the loop early
+/// Each iteration is a separate upload, which starts when the first event is requested. Leaving the loop early
 /// cancels the upload, and so does cancelling the task that iterates. A loop slower than the upload misses outdated
 /// progress, and nothing else.
 public struct UploadEvents: AsyncSequence, Sendable {
     public typealias Element = UploadEvent
 
-    /// Performs an upload with the given key, or one of its own, and puts all events except `done` into a queue.
+    /// Performs an upload with the given key, or with a new one, and puts all events except `done` into a queue.
     typealias Upload = @Sendable (_ key: IdempotencyKey?, _ events: UploadEventQueue) async throws -> UploadResponse
 
     private let upload: Upload

@@ -258,7 +258,7 @@ extension ResumableUpload {
         let status = response.status.code
         let offset = response.headerFields.uploadOffset
         if extent.isComplete {
-            // Asked for its response once more, the server has given it, or no longer has it.
+            // The server was asked for its response again: it has sent it, or no longer has it.
             try resumption.forget()
             let isCompleted = response.problem?.type == ResumptionProblemType.completed.uri
             guard isCompleted || [404, 405, 409, 410].contains(status) else { throw error }

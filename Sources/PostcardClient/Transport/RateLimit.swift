@@ -8,7 +8,7 @@ import Synchronization
 /// ```
 ///
 /// All uploads with the same limit share it: those of a client, of its copies, and of other clients that are given the
-/// same limit. To limit one upload alone, send it with a copy of the client that has a limit of its own.
+/// same limit. To limit a single upload, send it with a copy of the client that has its own limit.
 ///
 /// It counts the bytes of request bodies, which are read no faster than they may be sent. They are sent in bursts of a
 /// twentieth of a second's worth, so that an upload waiting for its turn does not reach the idle timeout, unless a

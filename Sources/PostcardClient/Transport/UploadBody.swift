@@ -49,7 +49,7 @@ public struct UploadBody: Sendable {
         try UploadBodyReader(self, findings)
     }
 
-    /// Some bytes of the body as a body of their own.
+    /// Some bytes of the body as a separate body.
     ///
     /// - Parameters:
     ///   - range: Which bytes, counted from the start of the form. The length of the form must be known.
@@ -111,7 +111,7 @@ public final class UploadBodyReader {
     /// How many bytes the rate limit allows to be read.
     private var allowance = 0
 
-    /// Why the rate limit gave no allowance; the reader fails for good.
+    /// Why the rate limit gave no allowance; every later read fails.
     private var failure: (any Error)?
 
     /// The number by which the digests know this reader.
@@ -166,7 +166,7 @@ public final class UploadBodyReader {
     ///
     /// - Parameter buffer: Where the bytes are written.
     /// - Returns: The number of bytes; 0 at the end of the body, and while ``needsPreparation`` is `true`.
-    /// - Throws: `FormError` if a file is gone, cannot be read, or has changed; from then on the same at every call.
+    /// - Throws: `FormError` if a file is gone, cannot be read, or has changed; every later call throws the same error.
     public func read(into buffer: UnsafeMutableRawBufferPointer) throws(FormError) -> Int {
         let count: Int
         if body.rateLimit == nil {

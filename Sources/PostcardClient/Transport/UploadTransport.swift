@@ -18,7 +18,7 @@ public protocol UploadTransport: Sendable {
     /// They belong to the upload from then on: a redirect to another origin does not get credentials among them.
     var defaultHeaderFields: HTTPFields { get }
 
-    /// Sends a request and returns the response, whatever its status.
+    /// Sends a request and returns the response, with any status.
     ///
     /// - Parameters:
     ///   - request: The request.

@@ -15,7 +15,7 @@ package import Foundation
 final class URLSessionConnections: Sendable {
     private let session: URLSession
     private let uploads = URLSessionUploads()
-    /// The protocols that the configuration has beside the system's own. A session does not count the bytes that these
+    /// The URL protocols that the configuration adds to the system's own. A session does not count the bytes that they
     /// send.
     private let addedProtocols: [URLProtocol.Type]
 

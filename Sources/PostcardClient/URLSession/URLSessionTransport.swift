@@ -9,11 +9,11 @@ public import Foundation
 
 /// Sends uploads with URLSession.
 ///
-/// It has a session of its own, without cookies and caches, which its copies share and which ends with the last of
-/// them. The form is streamed, on Apple platforms with a `Content-Length` if the form's length is known. URLSession on
-/// Linux ignores the length of a stream: there, a form of known length up to 1 MiB is read into memory and sent with
-/// its `Content-Length`, and a larger one is sent in chunks, which some servers refuse with 411 or read as an empty
-/// form. Use `AsyncHTTPTransport` for those servers: it sends every length that is known.
+/// It has its own session, without cookies and caches. Its copies share the session, which ends with the last of them.
+/// The form is streamed, on Apple platforms with a `Content-Length` if the form's length is known. URLSession on Linux
+/// ignores the length of a stream: there, a form of known length up to 1 MiB is read into memory and sent with its
+/// `Content-Length`, and a larger one is sent in chunks, which some servers refuse with 411 or read as an empty form.
+/// Use `AsyncHTTPTransport` for those servers: it sends every length that is known.
 ///
 /// On Linux all sessions of a program share one queue, on which a form's own stream is waited for: while such a stream
 /// has no bytes ready, other transfers of URLSession wait too. URLSession there also keeps a processor busy while it

@@ -11,7 +11,7 @@ import Foundation
 /// Sends a form whose parts are prepared first, such as photos that must fit.
 ///
 /// A form that follows the server's limit is prepared for the limits known beforehand. If the server refuses it and
-/// reports a smaller limit, it is prepared for that and sent once more, under the same `Idempotency-Key`.
+/// reports a smaller limit, it is prepared for that and sent again, under the same `Idempotency-Key`.
 struct PreparedUpload: Sendable {
     private let client: UploadClient
     private let form: MultipartForm
@@ -33,7 +33,7 @@ struct PreparedUpload: Sendable {
         self.events = events
     }
 
-    /// What came of a form that was prepared.
+    /// The result of sending a prepared form.
     private enum Outcome {
         case accepted(UploadResponse)
         /// The server has refused it, and reported limits that it exceeds.

@@ -45,7 +45,7 @@ struct UploadExchange: Sendable {
                 if acceptedStatuses.contains(response.status.code) { return (response, request.url) }
                 try redirects.follow(response)
             } catch var error as UploadError {
-                // After a 303 the server has the form, whatever becomes of the page that it points to.
+                // After a 303 the server has the form, even if the page that it points to fails.
                 if redirects.isAccepted { error.delivery = .accepted }
                 error.hasLeftOrigin = redirects.hasLeftOrigin
                 throw error
@@ -82,7 +82,7 @@ extension UploadExchange {
     ) async throws -> UploadResponse {
         var request = request
         request.networks = client.network.allowed
-        // A task of its own, which the timer can cancel. It does not outlive this call.
+        // A separate task, which the timer can cancel. It does not outlive this call.
         let task = Task { [transport = client.transport, request] in
             let response = try await transport.send(request) { monitor.note($0) }
             guard response.status == .expectationFailed, request.headerFields[.expect] != nil,

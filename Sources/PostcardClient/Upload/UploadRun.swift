@@ -298,7 +298,7 @@ extension UploadRun {
             total: (Self.deletionTimeout, .now.advanced(by: Self.deletionTimeout)))
         let exchange = UploadExchange(
             client: client, limits: limits, attempt: 1, acceptsEarlyResponses: false, log: log, progress: nil)
-        // A task of its own, because this one is cancelled.
+        // A separate task, because this one is cancelled.
         await Task {
             _ = try? await exchange.response(to: deletion, accepting: Set(200..<300), isSecret: true)
         }.value

@@ -6,7 +6,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Decides what an upload does next: a state machine without a clock, a network or chance of its own.
+/// Decides what an upload does next: a state machine without its own clock, network or random numbers.
 ///
 /// Each event leads to one action, whose result is the next event:
 ///

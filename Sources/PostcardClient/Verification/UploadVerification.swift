@@ -20,7 +20,7 @@ import Foundation
 public struct UploadVerification: Sendable {
     private let differing: @Sendable ([SentPart], UploadResponse) throws -> [SentPart]
 
-    /// Makes a verification for servers that describe what they received in a format of their own.
+    /// Makes a verification for servers that describe what they received in their own format.
     ///
     /// ```swift
     /// client.responses.verification = UploadVerification { parts, response in
@@ -70,7 +70,7 @@ extension UploadVerification {
     /// Compares with the record that `postcard serve` responds with: the size and the SHA-256 of every file, and the
     /// texts, in the order in which they were sent.
     ///
-    /// A field with a type of its own, such as another charset, is not compared if the record shows that it is not
+    /// A field with its own media type, such as another charset, is not compared if the record shows that it is not
     /// UTF-8. A response without such a record fails the upload with the code ``UploadError/Code/decoding``.
     public static let record = UploadVerification { parts, response in
         try response.decode(Record.self).differences(from: parts)

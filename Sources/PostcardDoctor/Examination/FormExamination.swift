@@ -53,7 +53,7 @@ public struct FormExamination: Sendable {
 
     /// What was found after the close delimiter's line.
     enum EpilogueContent {
-        /// Only line breaks and blanks, and perhaps the close delimiter once more.
+        /// Only line breaks and blanks, and perhaps the close delimiter again.
         case blank
         case text
         /// After text the form is closed again: what closed it first may be content.

@@ -126,7 +126,7 @@ extension ServerProfile {
             limit(.textBytes, 16 * mebibyte, "RACK_MULTIPART_BUFFERED_UPLOAD_BYTESIZE_LIMIT in the environment"),
         ])
 
-    /// Django, from 4.2 on with its limit of files.
+    /// Django 4.2 or newer, which limits the number of files.
     public static let django = ServerProfile(
         "django", "Django",
         [

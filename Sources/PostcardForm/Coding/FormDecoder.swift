@@ -54,10 +54,10 @@ public struct FormDecoder: Sendable {
     /// Makes a decoder with the defaults.
     public init() {}
 
-    /// Makes a value of a form.
+    /// Decodes a value from a form.
     ///
     /// - Parameters:
-    ///   - type: What to make.
+    ///   - type: The type of the value.
     ///   - form: The form. Files on disk stay there, except those that are decoded as `Data`.
     /// - Throws: ``FormDecodingError``, which names the field; any error of the value's own `init(from:)` other than
     ///   `DecodingError`, unchanged.

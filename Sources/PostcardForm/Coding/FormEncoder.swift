@@ -110,7 +110,7 @@ extension MultipartForm {
     ///
     /// - Parameters:
     ///   - value: What has named properties: a structure, a class, an enumeration with associated values, a dictionary.
-    ///   - encoder: How lists, dates and the like are written.
+    ///   - encoder: How lists, dates and other values are written.
     ///   - boundary: The boundary between the parts. Defaults to a random one.
     /// - Throws: ``FormEncodingError`` if a form cannot express the value; errors of the value's own `encode(to:)`,
     ///   unchanged.

@@ -137,7 +137,7 @@ extension FormEncodingError {
 
 /// How errors describe fields and their values.
 enum FieldDescription {
-    /// The most characters of a name or a value that an error repeats: a stranger may send any length.
+    /// The maximum number of characters of a name or a value that an error repeats: a stranger may send any length.
     private static let maximumLength = 100
 
     static func of(_ path: String) -> String {

@@ -6,7 +6,7 @@ import Foundation
 
 /// Numbers as a form writes them: decimal digits, a point, an exponent.
 enum NumberText {
-    /// Whether the text is a whole number, be it too large for any type.
+    /// Whether the text is a whole number, even one that is too large for every type.
     static func isWhole(_ text: String) -> Bool {
         let digits = unsigned(text)
         return !digits.isEmpty && digits.allSatisfy(\.isDigit)
@@ -25,7 +25,7 @@ enum NumberText {
         return Decimal(string: text)
     }
 
-    /// Whether the text is a decimal number, whole or not, be it too large for any type.
+    /// Whether the text is a decimal number, whole or not, even one that is too large for every type.
     static func isDecimal(_ text: String) -> Bool {
         var rest = unsigned(text)
         let wholePart = rest.prefix(while: \.isDigit)

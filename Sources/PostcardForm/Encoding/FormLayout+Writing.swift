@@ -116,7 +116,7 @@ extension FormLayout {
         self.init(segments, parts: parts.map(\.part), contentType: contentType, contentLength: length)
     }
 
-    /// The most bytes between two parts' contents, which are held in memory.
+    /// The maximum number of bytes between two parts' contents, which are held in memory.
     private static let maximumFramingBytes: Int64 = 1 << 20
 }
 

@@ -122,7 +122,7 @@ extension FormLayout {
         return ranges
     }
 
-    /// Some bytes of the body as a body of their own, such as those that a resumed upload still has to send. Offsets in
+    /// Some bytes of the body as a separate body, such as those that a resumed upload still has to send. Offsets in
     /// it count from its own first byte.
     ///
     /// - Parameters:

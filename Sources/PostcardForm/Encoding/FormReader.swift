@@ -112,7 +112,7 @@ public final class FormReader {
     /// Waits until there are bytes to read.
     ///
     /// - Returns: `false` at the end of the body.
-    /// - Throws: ``FormError``, or the stream's own error unchanged; from then on the same at every call.
+    /// - Throws: ``FormError``, or the stream's own error unchanged; every later call throws the same error.
     public func prepare() async throws -> Bool {
         do {
             return try await advanceToBytes()
@@ -224,7 +224,7 @@ public final class FormReader {
         return aligned > 0 ? aligned : count
     }
 
-    /// Copies the first bytes and gives back the others.
+    /// Copies the first bytes and returns the others.
     private func take(from bytes: Data, into buffer: UnsafeMutableRawBufferPointer) -> Data {
         let count = min(bytes.count, buffer.count)
         bytes.withUnsafeBytes { buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[..<count])) }

@@ -51,7 +51,7 @@ package struct TIFFBlock {
     }
 }
 
-/// Writes EXIF again with the same offsets and without what has to go.
+/// Writes EXIF again with the same offsets and without what must be removed.
 ///
 /// What is kept is copied to its old place, and every other byte becomes zero. This removes values even if their entry
 /// is not understood, and remains that editors leave.

@@ -67,8 +67,8 @@ public struct MetadataPolicy: Sendable, Hashable {
     /// - Parameters:
     ///   - length: The number of the file's bytes.
     ///   - read: Reads from an offset into a buffer and returns the number of bytes, 0 at the end.
-    /// - Throws: ``MetadataError`` if the structure is not understood or too large, or if `read` throws; whatever
-    ///   ``ifUnreadable(_:)`` says.
+    /// - Throws: ``MetadataError`` if the structure is not understood or too large, or if `read` throws.
+    ///   ``ifUnreadable(_:)`` does not apply here.
     public func edits(
         ofLength length: Int64, reading read: @escaping (Int64, UnsafeMutableRawBufferPointer) throws -> Int
     ) throws(MetadataError) -> FileEdits {
@@ -79,7 +79,7 @@ public struct MetadataPolicy: Sendable, Hashable {
 
     /// A picture in memory without its metadata, of the same length.
     ///
-    /// - Throws: ``MetadataError`` if the structure is not understood, whatever ``ifUnreadable(_:)`` says.
+    /// - Throws: ``MetadataError`` if the structure is not understood. ``ifUnreadable(_:)`` does not apply here.
     public func applied(to picture: Data) throws(MetadataError) -> Data {
         let edits = try edits(ofLength: Int64(picture.count)) { offset, buffer in
             picture.withUnsafeBytes { picture in

@@ -179,7 +179,7 @@ extension MetadataScan {
     }
 
     /// User data and items that stay: titles, comments, copyright, times, the program, the camera's model, how it is
-    /// shown, and what belongs to music. What is unknown goes.
+    /// shown, and what belongs to music. What is unknown is removed.
     private static let harmlessUserData: Set<String> = [
         "\u{A9}nam", "\u{A9}cmt", "\u{A9}cpy", "\u{A9}day", "\u{A9}des", "\u{A9}inf", "\u{A9}fmt", "\u{A9}req",
         "\u{A9}swr", "\u{A9}too", "\u{A9}enc", "\u{A9}mak", "\u{A9}mod", "\u{A9}key", "\u{A9}alb", "\u{A9}gen",
@@ -222,7 +222,7 @@ extension MetadataScan {
         if sensitiveKeys.contains(number) { wipe(item) }
     }
 
-    /// The numbers of the keys that name something that has to go.
+    /// The numbers of the keys that name something that must be removed.
     private mutating func sensitiveKeys(_ box: Box) throws(MetadataError) -> Set<Int64> {
         guard box.content.upperBound - box.content.lowerBound >= 8 else { return [] }
         var numbers: Set<Int64> = []
@@ -290,8 +290,8 @@ extension MetadataScan {
         file.chunks += chunks
     }
 
-    /// Whether a track of metadata may hold what has to go. Apple's name what they hold; others are positions, or what
-    /// only the camera's maker knows.
+    /// Whether a track of metadata may hold what must be removed. Apple's name what they hold; others are positions, or
+    /// what only the camera's maker knows.
     private mutating func isSensitive(_ entries: Box) throws(MetadataError) -> Bool {
         guard entries.content.upperBound - entries.content.lowerBound > 8 else { return true }
         for entry in try boxes(in: (entries.content.lowerBound + 8)..<entries.content.upperBound) {

@@ -67,7 +67,7 @@ extension MetadataScan {
         }
     }
 
-    /// Whether the keyword of a text, of up to 79 bytes, names something that has to go.
+    /// Whether the keyword of a text, of up to 79 bytes, names something that must be removed.
     private mutating func isSensitiveKeyword(_ content: Range<Int64>) throws(MetadataError) -> Bool {
         let start = try bytes(
             at: content.lowerBound, upTo: Int(clamping: min(80, content.upperBound - content.lowerBound)))

@@ -176,7 +176,7 @@ extension MetadataScan {
         }
     }
 
-    /// Whether a segment for applications holds nothing that has to go.
+    /// Whether a segment for applications holds nothing that must be removed.
     private func isHarmless(_ marker: UInt8, _ start: [UInt8]) -> Bool {
         func begins(_ marks: String...) -> Bool { marks.contains { start.starts(with: $0.utf8) } }
         return switch (removal, marker) {
@@ -251,7 +251,7 @@ extension MetadataScan {
         return pictures
     }
 
-    /// What follows a picture: those that the directory names, and between them whatever else.
+    /// What follows a picture: the pictures that the directory names, and anything between them.
     private mutating func scanBehindJPEG(
         _ end: Int64, in range: Range<Int64>, pictures: [Range<Int64>], depth: Int
     ) throws(MetadataError) {

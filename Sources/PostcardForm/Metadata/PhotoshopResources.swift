@@ -39,7 +39,7 @@ enum PhotoshopResources {
         switch identifier {
         case 0x0404: try IPTCRecords.withoutLocation(data)
         case 0x0424: try XMPPacket.withoutLocation(data)
-        // EXIF once more, in two versions, and the digest of the IPTC records, which are now others.
+        // EXIF again, in two versions, and the digest of the IPTC records, which are now others.
         case 0x0422, 0x0423, 0x0425: [UInt8](repeating: 0, count: data.count)
         default: nil
         }

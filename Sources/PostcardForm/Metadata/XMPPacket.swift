@@ -1,7 +1,7 @@
 /// XMP (ISO 16684-1): RDF in XML, in UTF-8, UTF-16 or UTF-32.
 ///
-/// A property that has to go is overwritten with spaces, name and value, which leaves well-formed XML. The document is
-/// read as XML, but nothing of it is decoded: names are compared by their bytes.
+/// A property that must be removed is overwritten with spaces, name and value, which leaves well-formed XML. The
+/// document is read as XML, but nothing of it is decoded: names are compared by their bytes.
 struct XMPPacket {
     /// The document, one byte per character; 0x80 for all that are not ASCII.
     private let characters: [UInt8]
@@ -120,7 +120,7 @@ struct XMPPacket {
             index = end + 1
         }
         let isEmpty = characters[index] == .slash
-        // All of an element that goes is overwritten at once.
+        // An element that is removed is overwritten as a whole.
         if removesAttributes, !SensitiveName.matches(characters[name]) { blanks += sensitive }
         return (name, index + (isEmpty ? 2 : 1), isEmpty)
     }

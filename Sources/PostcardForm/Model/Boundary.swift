@@ -6,7 +6,7 @@ public struct Boundary: Sendable, Hashable, CustomStringConvertible {
     /// The boundary's characters, without the dashes before it in the body.
     public let value: String
 
-    /// The most characters that RFC 2046 §5.1.1 allows.
+    /// The maximum number of characters that RFC 2046 §5.1.1 allows.
     public static let maximumLength = 70
 
     /// Makes a random boundary: 144 bits from the system's generator, in letters and digits.

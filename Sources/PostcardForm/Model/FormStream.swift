@@ -74,7 +74,7 @@ public struct FormStream: Sendable {
     }
 }
 
-/// The iterator of a stream under way, whatever the type of its sequence.
+/// The iterator of a stream that is being read, for a sequence of any type.
 final class StreamChunks {
     private let advance: () async throws -> Data?
 

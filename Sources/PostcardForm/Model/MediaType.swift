@@ -7,7 +7,7 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
     ///
     /// - Parameter value: Such as `image/jpeg` or `text/plain; charset=utf-8`.
     /// - Throws: ``FormError`` with the code ``FormError/Code/invalidMediaType`` if it is not `type/subtype`, or
-    ///   contains characters that header fields must not have.
+    ///   contains characters that are not allowed in header fields.
     public init(_ value: String) throws(FormError) {
         guard MediaType.isWellFormed(value) else { throw .invalidMediaType(value) }
         self.value = value

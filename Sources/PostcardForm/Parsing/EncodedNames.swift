@@ -49,7 +49,7 @@ enum EncodedWord {
     }
 }
 
-/// The charsets that texts of forms come in: UTF-8 (RFC 7578 §5.1), and ISO-8859-1, which RFC 8187 §3.2.1 requires.
+/// The charsets that forms use for text: UTF-8 (RFC 7578 §5.1), and ISO-8859-1, which RFC 8187 §3.2.1 requires.
 enum Charset: Sendable {
     case utf8
     case latin1

@@ -1,4 +1,4 @@
-/// The most that a receiver accepts. Each limit has its own problem code.
+/// The limits that a receiver sets for a form. Each limit has its own problem code.
 ///
 /// Whatever the limits for content are, the parser holds at most one part's header and one delimiter in memory. The
 /// limits protect the caller, who keeps what the parser passes on.

@@ -82,7 +82,7 @@ public struct FormParser: Sendable {
     ///
     /// - Parameters:
     ///   - contentType: The value of the request's `Content-Type` header field.
-    ///   - limits: The most that is accepted.
+    ///   - limits: The limits to enforce.
     /// - Throws: ``FormProblem`` if the value is not `multipart/form-data` with one boundary of 1 to 70 characters
     ///   (RFC 2046 §5.1.1).
     public init(contentType: String, limits: FormLimits = FormLimits()) throws(FormProblem) {
@@ -93,7 +93,7 @@ public struct FormParser: Sendable {
     ///
     /// - Parameters:
     ///   - boundary: The boundary, without the dashes before it in the body.
-    ///   - limits: The most that is accepted.
+    ///   - limits: The limits to enforce.
     /// - Throws: ``FormProblem`` with the code ``FormProblem/Code/invalidBoundary``.
     public init(boundary: String, limits: FormLimits = FormLimits()) throws(FormProblem) {
         if let fault = Boundary.faultForReceiving(in: boundary.utf8) { throw .invalidBoundary(fault) }
@@ -106,7 +106,7 @@ public struct FormParser: Sendable {
     /// - Parameters:
     ///   - part: The header of the part whose content the new parser reads.
     ///   - start: Where that content begins, counted from the start of the body, as all offsets are.
-    ///   - limits: The most of that content that is accepted.
+    ///   - limits: The limits to enforce.
     /// - Returns: `nil` if the part has no such files.
     /// - Throws: ``FormProblem`` if the part's Content-Type has no valid boundary.
     public init?(filesIn part: PartHeader, at start: Int64, limits: FormLimits = FormLimits()) throws(FormProblem) {

@@ -42,7 +42,7 @@ public struct PartHeader: Sendable {
         return essence.lowercased() == "multipart/mixed"
     }
 
-    /// Whether the part is a file: it has a filename, be it empty.
+    /// Whether the part is a file: it has a filename, which may be empty.
     public var isFile: Bool { filename != nil }
 
     /// The header fields as received, with folded lines joined by spaces (RFC 9112 §5.2).

@@ -13,7 +13,7 @@ public import Foundation
 /// form may have.
 public protocol FormPreparation: Sendable, Hashable {
     /// Whether the result depends on the server's limits. If a server refuses the form and reports a smaller limit than
-    /// was known, the form is prepared once more and sent again.
+    /// was known, the form is prepared and sent again.
     var followsServerLimit: Bool { get }
 
     /// Prepares parts.
@@ -34,8 +34,8 @@ public struct FormPreparationContext: Sendable {
     /// It includes 128 bytes for each part to prepare, because its filename and type may get longer.
     public let otherBytes: Int64?
 
-    /// The most bytes that the contents of the parts to prepare may have together, by the server's limits on the body
-    /// and on all files. `nil` if no such limit is known.
+    /// The maximum number of bytes that the contents of the parts to prepare may have together, by the server's limits
+    /// on the body and on all files. `nil` if no such limit is known.
     public let maximumBytes: Int64?
 
     /// The limits of the server, as far as they are known.
@@ -48,7 +48,7 @@ public struct FormPreparationContext: Sendable {
     ///
     /// - Parameters:
     ///   - otherBytes: The number of bytes of the rest of the body; `nil` if unknown.
-    ///   - maximumBytes: The most bytes that the parts may have together; `nil` if no limit is known.
+    ///   - maximumBytes: The maximum number of bytes that the parts may have together; `nil` if no limit is known.
     ///   - limits: The limits of the server. Defaults to none.
     ///   - folder: Where new files go. The caller removes it.
     public init(otherBytes: Int64?, maximumBytes: Int64?, limits: FormSizeLimits = FormSizeLimits(), folder: URL) {
@@ -61,16 +61,16 @@ public struct FormPreparationContext: Sendable {
 
 /// How large a form and its files may be for a server, as far as a client knows.
 public struct FormSizeLimits: Sendable, Hashable {
-    /// The most bytes of the whole body; `nil` if unknown.
+    /// The maximum size of the whole body, in bytes; `nil` if unknown.
     public var maximumBodyBytes: Int64?
 
-    /// The most bytes of any file; `nil` if unknown.
+    /// The maximum size of any file, in bytes; `nil` if unknown.
     public var maximumFileBytes: Int64?
 
-    /// The most bytes of all files together; `nil` if unknown.
+    /// The maximum size of all files together, in bytes; `nil` if unknown.
     public var maximumBytesOfAllFiles: Int64?
 
-    /// The most bytes of each file, by the name of its field.
+    /// The maximum size of each file, in bytes, by the name of its field.
     public var maximumBytesByName: [String: Int64]
 
     /// Makes limits. By default none is known.
@@ -91,7 +91,7 @@ public struct FormSizeLimits: Sendable, Hashable {
             maximumBytesByName: rules?.files.compactMapValues(\.maximumBytes) ?? [:])
     }
 
-    /// The most bytes of a file, by the name of its field; `nil` if no limit is known.
+    /// The maximum size of a file, in bytes, by the name of its field; `nil` if no limit is known.
     public func maximumBytes(ofFileNamed name: String) -> Int64? {
         Self.smaller(maximumBytesByName[name], maximumFileBytes)
     }

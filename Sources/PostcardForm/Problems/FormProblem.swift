@@ -20,7 +20,7 @@ public struct FormProblem: Error, Sendable, Hashable, CustomStringConvertible {
     public struct Limit: Sendable, Hashable {
         /// The limit's name, as ``FormLimits`` has it, or its place in the rules.
         public let name: String
-        /// The most that is allowed: bytes, or a count.
+        /// The limit that was exceeded, in bytes or as a count.
         public let value: Int64
     }
 

@@ -27,7 +27,7 @@ public struct FormParts<Body: AsyncSequence>: AsyncSequence where Body.Element: 
     /// - Parameters:
     ///   - body: The body of a request, in chunks of any size. It is read once.
     ///   - contentType: The value of the request's `Content-Type` header field.
-    ///   - limits: The most that is accepted.
+    ///   - limits: The limits to enforce.
     ///   - rules: The allowed fields and files. Defaults to any. A broken rule is thrown at the earliest byte at which
     ///     it is certain.
     /// - Throws: ``FormProblem`` if the Content-Type is not that of a form.

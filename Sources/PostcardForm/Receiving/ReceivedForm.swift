@@ -67,7 +67,7 @@ public struct ReceivedForm: Sendable {
     /// - Parameters:
     ///   - contentType: The value of the request's `Content-Type` header field.
     ///   - body: The body, from its first byte to its last.
-    ///   - limits: The most that is accepted.
+    ///   - limits: The limits to enforce.
     /// - Throws: ``FormProblem`` if the Content-Type is not that of a form, or the body is broken or exceeds a limit.
     public init(contentType: String, body: Data, limits: FormLimits = FormLimits()) throws(FormProblem) {
         var parser = try FormParser(contentType: contentType, limits: limits)
@@ -80,7 +80,7 @@ public struct ReceivedForm: Sendable {
     /// - Parameters:
     ///   - body: The body of a request, in chunks of any size.
     ///   - contentType: The value of the request's `Content-Type` header field.
-    ///   - limits: The most that is accepted. Defaults to ``FormLimits/inMemory``.
+    ///   - limits: The limits to enforce. Defaults to ``FormLimits/inMemory``.
     /// - Throws: ``FormProblem`` if the Content-Type is not that of a form, or the body is broken or exceeds a limit;
     ///   errors of the body, unchanged.
     public init<Body: AsyncSequence>(

@@ -41,7 +41,7 @@ public struct FormRules: Sendable, Hashable {
     /// The allowed files, by the name of their field.
     public let files: [String: File]
 
-    /// The most bytes that all files together may have; `nil` for no limit but the receiver's.
+    /// The maximum number of bytes that all files together may have; `nil` for no limit but the receiver's.
     public let maximumBytesOfAllFiles: Int64?
 
     /// Whether parts with other names are allowed.
@@ -81,8 +81,8 @@ extension FormRules {
         /// more.
         public var atMost: Int
 
-        /// The fewest characters of the value. A character is a Unicode scalar, as in JSON Schema: what a reader
-        /// sees as one may be several, and a byte count would depend on the language.
+        /// The minimum number of characters of the value. A character is a Unicode scalar, as in JSON Schema: what a
+        /// reader sees as one may be several, and a byte count would depend on the language.
         public var minimumCharacters: Int
 
         /// The maximum number of characters; `nil` for the receiver's own limit. With a pattern it defaults to
@@ -121,10 +121,10 @@ extension FormRules {
         /// The maximum number. Defaults to 1, or to `atLeast` if that is more.
         public var atMost: Int
 
-        /// The fewest bytes of each.
+        /// The minimum size of each, in bytes.
         public var minimumBytes: Int64
 
-        /// The most bytes of each; `nil` for no limit but the receiver's.
+        /// The maximum size of each, in bytes; `nil` for no limit but the receiver's.
         public var maximumBytes: Int64?
 
         /// The types that are accepted; `nil` for all.

@@ -3,7 +3,7 @@ struct PatternProgram: Sendable {
     enum Instruction: Sendable {
         /// Matches one character of the set and continues with the next instruction.
         case take(ScalarSet)
-        /// Goes on at both places.
+        /// Continues at both places.
         case split(Int, Int)
         case jump(Int)
         case accept

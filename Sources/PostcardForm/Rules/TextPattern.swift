@@ -6,8 +6,8 @@
 /// ```
 ///
 /// **Why not `Regex`.** Swift's `Regex` backtracks without a limit and cannot be stopped: `(a+)+` keeps a processor
-/// busy for minutes with 25 letters, and a stranger chooses the letters. A `TextPattern` tracks all possible positions
-/// in the pattern at once. A character costs at most ``maximumStates`` comparisons, whatever the pattern and the text,
+/// busy for minutes with 25 letters, and the sender chooses the letters. A `TextPattern` tracks all possible positions
+/// in the pattern at once. A character costs at most ``maximumStates`` comparisons, for any pattern and text,
 /// and the text need not be held.
 ///
 /// **Syntax.** Characters; `.` (any but LF, CR, U+2028, U+2029); sets (`[a-z가-힣_]`, `[^<>]`); `\d` (0 to 9), `\w`

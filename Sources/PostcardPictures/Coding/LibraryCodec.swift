@@ -10,7 +10,7 @@ import Foundation
 
 /// libjpeg-turbo, libpng, libwebp and libheif.
 struct LibraryCodec: PictureCodec {
-    /// The most bytes that a picture may need which cannot be read row by row.
+    /// The maximum memory for a picture that cannot be read row by row, in bytes.
     static let memory = 512 << 20
 
     func complete(_ head: PictureHead, of source: PictureSource) throws -> PictureHead {

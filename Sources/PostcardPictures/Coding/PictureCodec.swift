@@ -14,7 +14,7 @@ protocol PictureCodec: Sendable {
     ///
     /// - Parameters:
     ///   - edge: The longer edge of the result.
-    ///   - maximumBytes: The most bytes of the JPEG, which decide whether a color profile is kept.
+    ///   - maximumBytes: The maximum size of the JPEG, in bytes. It decides whether a color profile is kept.
     func open(
         _ source: PictureSource, head: PictureHead, edge: Int, maximumBytes: Int64
     ) throws -> any DecodedPicture

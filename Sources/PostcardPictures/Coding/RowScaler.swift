@@ -13,7 +13,7 @@ struct PicturePixels {
     var bytes: [UInt8]
 }
 
-/// Scales a picture down while its rows come in, top to bottom, and turns it upright. Only the result, and the few rows
+/// Scales a picture down while its rows arrive, top to bottom, and turns it upright. Only the result, and the few rows
 /// that the filter needs, are in memory.
 ///
 /// The filter is Lanczos with three lobes, which keeps more detail than an average of areas, and which most programs

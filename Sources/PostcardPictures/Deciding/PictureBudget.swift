@@ -15,7 +15,7 @@
 public struct PictureBudget: Sendable, Hashable {
     private var left: Int64
     private let sizes: [Int64]
-    /// The bytes that a picture has come to, once it is known.
+    /// The bytes that a picture needs, once that is known.
     private var spent: [Int64?]
 
     /// Makes a budget.
@@ -29,7 +29,7 @@ public struct PictureBudget: Sendable, Hashable {
         spent = Array(repeating: nil, count: sizes.count)
     }
 
-    /// The most bytes that a picture may have: 0 if nothing is left.
+    /// The maximum number of bytes that a picture may have: 0 if nothing is left.
     ///
     /// The shares of all pictures that are not prepared yet have together at most the bytes that are left.
     ///
@@ -55,7 +55,7 @@ public struct PictureBudget: Sendable, Hashable {
         }
     }
 
-    /// Records what a picture has come to.
+    /// Records the bytes that a picture needs.
     ///
     /// - Parameters:
     ///   - bytes: The bytes of the file that is sent.

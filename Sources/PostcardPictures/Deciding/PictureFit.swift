@@ -38,7 +38,7 @@ struct PictureFit: Equatable {
     static let qualities = 50...82
     static let smallestEdge = 640
 
-    /// The edge to begin with: the picture's own, or the longest allowed.
+    /// The first edge to try: the picture's own, or the longest allowed.
     let edge: Int
     let maximumBytes: Int64
     /// The bytes that do not depend on the pixels: headers, and the color profile.

@@ -2,7 +2,7 @@ import PostcardForm
 
 /// What is known about a picture from its first bytes, without decoding it.
 struct PictureHead: Equatable {
-    /// What it is by its bytes, whatever its name.
+    /// Its format by its bytes, not by its name.
     var type: MediaType?
     /// The size of the pixels as they are stored; `nil` if only the codec can tell.
     var storedSize: PictureSize?
@@ -56,7 +56,7 @@ enum PicturePlan: Equatable {
     ///   - profile: An ICC profile (ICC.1 §7.2), or its beginning.
     ///   - count: The number of its bytes.
     ///   - isGrey: Whether the pixels are grey, not RGB.
-    ///   - maximumBytes: The most bytes of the picture.
+    ///   - maximumBytes: The maximum size of the picture, in bytes.
     static func keepsProfile(
         _ profile: some Collection<UInt8>, count: Int, isGrey: Bool, maximumBytes: Int64
     ) -> Bool {

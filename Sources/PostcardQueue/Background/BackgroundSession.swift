@@ -25,7 +25,7 @@ public struct BackgroundSession: Sendable {
     /// The app group that the app shares with its extensions, such as `group.com.example.pets`. Required in extensions.
     /// Defaults to `nil`.
     ///
-    /// iOS ends an app that is suspended while it holds a lock in the group's container.
+    /// iOS terminates an app that is suspended while it holds a lock in the group's container.
     /// ``UploadQueue/run(_:options:)`` holds one all the time, so use ``UploadQueue/run(endsWhenEmpty:)``, which holds
     /// locks only for short writes.
     public var appGroup: String?

@@ -31,7 +31,7 @@ extension Database {
 
     /// The uploads that may be handed to a background session next, those with the highest priority first.
     ///
-    /// - Parameter postponed: Uploads that must wait, whatever the database says.
+    /// - Parameter postponed: Uploads that must wait even if the database has them as due.
     func transfersToClaim(excluding postponed: [QueuedUpload.ID], limit: Int) throws -> [QueuedUpload.ID] {
         if try isQueuePaused { return [] }
         return try QueuedUpload.ID.fetchAll(

@@ -329,7 +329,7 @@ extension TransferLoop {
         case .misdirected(let reason): try db.failUpload(row.upload.id, because: reason)
         case .failed(let error):
             // The system repeats a request whose connection broke and does not report it: without a response, the form
-            // may have arrived, whatever the last failure was.
+            // may have arrived, even if the last failure was another one.
             let mayHaveArrived = error.response == nil || error.mayHaveArrived
             let next = session.retryPolicy.nextAttempt(
                 after: error, failures: row.failures + 1, mayBeRepetition: true, now: now)

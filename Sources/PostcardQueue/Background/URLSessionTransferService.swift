@@ -143,8 +143,8 @@ final class SystemSession: NSObject, URLSessionDataDelegate {
         report(.ended(id, TransferEnd(of: task, error, isRejected: isRejected)))
     }
 
-    // The system also asks this method about the server's certificate, because the session has no method of its own for
-    // that.
+    // The system also asks this method about the server's certificate, because there is no separate method of the
+    // session for it.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void

@@ -11,7 +11,7 @@ import Foundation
 /// The directory of a queue:
 ///
 /// ```
-/// queue.sqlite         the database, with SQLite's files beside it
+/// queue.sqlite         the database, with SQLite's other files next to it
 /// queue.lock           locked by the process that sends
 /// bodies/UUID          the body of an upload, as it is sent
 /// ```
@@ -32,7 +32,7 @@ final class QueueDirectory: Sendable {
 
     /// Opens a directory, and makes it if there is none.
     ///
-    /// - Parameter check: Checks an existing database before anything is made beside it.
+    /// - Parameter check: Checks an existing database before anything is created next to it.
     /// - Throws: ``UploadQueueError`` if it cannot be used or other users can write to it; errors of `check`.
     init(_ url: URL, checkingDatabase check: (FileDescriptor) throws(UploadQueueError) -> Void) throws(UploadQueueError)
     {
@@ -41,7 +41,7 @@ final class QueueDirectory: Sendable {
             root = try PrivateDirectory(FilePath(url.absoluteURL.path))
             // Before anything is made in it: files inherit the protection.
             try Self.protect(url)
-            // SQLite would make it readable for all users. The files beside it get its permissions.
+            // SQLite would make it readable for all users. SQLite's other files get its permissions.
             let isNew = try root.status(of: Self.databaseName) == nil
             let database = try root.openOrCreate(Self.databaseName)
             defer { try? database.close() }

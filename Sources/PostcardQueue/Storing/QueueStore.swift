@@ -45,7 +45,7 @@ struct QueueStore: Sendable {
     }
 }
 
-/// How far the uploads in progress are. It is more recent than the database.
+/// The progress of the uploads in progress. It is more recent than the database.
 final class QueueProgress: Sendable {
     private let sent = Mutex<[QueuedUpload.ID: Int64]>([:])
 

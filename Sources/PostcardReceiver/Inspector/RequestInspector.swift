@@ -70,7 +70,7 @@ public struct InspectionOptions: Sendable, Hashable {
     /// How many requests are recorded. Defaults to the last 200.
     public var maximumRequests = 200
 
-    /// How many bytes of the beginning of a refused body are recorded, and as many of its end. Defaults to 64 KiB.
+    /// How many bytes of a refused body are recorded, at its beginning and again at its end. Defaults to 64 KiB.
     public var maximumEndBytes = 64 << 10
 
     /// The maximum size of all recorded bodies and headers together, in bytes. The oldest requests are removed first.

@@ -66,9 +66,9 @@ public struct Receiver: Sendable {
     public var inspection: InspectionOptions? = InspectionOptions()
     /// The timeouts and limits of a connection.
     public var connections = ConnectionOptions()
-    /// The maximum number of connections; others wait until one is closed. One address can have the part of them that
-    /// ``UploadOptions/clientShare`` allows, and further connections of it are closed. Defaults to `nil`: half as many
-    /// as the process can open files (`RLIMIT_NOFILE`), less 32, so that there is a file for each.
+    /// The maximum number of connections; others wait until one is closed. One address can have the share of them that
+    /// ``UploadOptions/clientShare`` allows; its further connections are closed. Defaults to `nil`: half as many as
+    /// the process can open files (`RLIMIT_NOFILE`), less 32, so that there is a file for each.
     public var maximumConnections: Int?
     /// Secures connections with TLS, and allows HTTP/2. Defaults to `nil`: plain HTTP/1.1.
     public var certificate: ServerCertificate?

@@ -8,7 +8,7 @@ public struct ServerCertificate: Sendable, Hashable {
     /// A PEM file with the certificate's private key.
     public var privateKey: FilePath
 
-    /// Names the files. They are read when the server starts.
+    /// Makes a certificate from two PEM files, which are read when the server starts.
     public init(chain: FilePath, privateKey: FilePath) {
         self.chain = chain
         self.privateKey = privateKey

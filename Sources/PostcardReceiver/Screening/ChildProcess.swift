@@ -3,7 +3,7 @@ import Foundation
 import Synchronization
 import SystemPackage
 
-/// A program that is run once, in a process group of its own.
+/// A program that is run once, in its own process group.
 ///
 /// The rest of the group is killed when the program has ended or its task is cancelled. A process that the program
 /// moved out of the group lives on, has no descriptors of this process, and is not waited for.

@@ -17,9 +17,9 @@ import SystemPackage
 /// the form is refused with 503. The program must only read the file: if it accepts a file that it removed or changed,
 /// the form is refused with 503 too.
 ///
-/// The program leads a process group of its own. Processes of this group that are left when it ends are killed. A
-/// process that it moved to another group or session lives on and is not waited for. If the server is process 1 of a
-/// container, such a process stays a zombie when it has ended: give the container an init, as `docker run --init` does.
+/// The program leads its own process group. Processes of this group that are left when it ends are killed. A process
+/// that it moved to another group or session lives on and is not waited for. If the server is process 1 of a container,
+/// such a process stays a zombie when it has ended: give the container an init, as `docker run --init` does.
 public struct CommandScreening: Sendable, Hashable {
     /// The program and its options, as in a shell.
     public var command: String

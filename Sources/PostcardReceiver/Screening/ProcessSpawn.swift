@@ -13,7 +13,7 @@ import Musl
 /// Foundation's `Process` reports the end of a program only when all processes that it started have ended too, and
 /// keeps its pipes open for longer.
 enum ProcessSpawn {
-    /// Starts a program in a process group of its own, of which it is the leader. The call blocks.
+    /// Starts a program as the leader of its own process group. The call blocks.
     ///
     /// Its standard input is empty, and its standard error is that of this process. Signals have their usual effects.
     ///

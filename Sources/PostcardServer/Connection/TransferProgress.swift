@@ -62,7 +62,7 @@ struct ResponseProgress {
     private let options: ConnectionOptions
     /// The parts of responses that are not in the socket yet.
     private(set) var unsentParts = 0
-    /// Since when none of their bytes has got into the socket.
+    /// Since when none of their bytes has reached the socket.
     private var stalledSince = ContinuousClock.now
     /// How many bytes of the connection the client has acknowledged, if the system reports it.
     private var acknowledgedBytes: UInt64?
@@ -117,7 +117,7 @@ struct ResponseProgress {
 
 /// How long a client has paused in reading a response that is not fully in the socket yet.
 struct ResponseStall {
-    /// How long no part of the response has got into the socket.
+    /// How long no part of the response has reached the socket.
     let response: Duration
     /// How long the client has acknowledged no byte of the connection.
     let connection: Duration

@@ -8,7 +8,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Temporary files in a directory of their own, which is made with the first file.
+/// Temporary files in their own directory, which is created with the first file.
 package final class TemporaryFiles: Sendable {
     private struct Folder {
         let path: FilePath

@@ -97,7 +97,8 @@ final class KeyIndex: Sendable {
 
     /// Ends a claim.
     ///
-    /// - Parameter id: The record; `nil` if the upload failed. The claim then goes to the one that has waited longest.
+    /// - Parameter id: The record; `nil` if the upload failed. The claim then passes to the one that has waited
+    ///   longest.
     func settle(_ key: UploadKey, with id: UploadID?) {
         let (resumed, claim): ([CheckedContinuation<Claim, Never>], Claim) = entries.withLock { entries in
             guard case .claimed(var waiting)? = entries[key.digest] else { return ([], .granted) }

@@ -89,7 +89,7 @@ struct UnfinishedDirectory: Sendable {
     /// Stores the response and removes the bytes.
     func finish(_ response: FinalResponse) throws(FileError) {
         try replace(responsePath, with: response)
-        // Without a sync: bytes beside a response are removed at the next start too.
+        // Without a sync: bytes that have a response are removed at the next start too.
         try? FileManager.default.removeItem(atPath: body.string)
     }
 

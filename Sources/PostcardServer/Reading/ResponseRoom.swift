@@ -125,7 +125,7 @@ struct ResponseRoom {
         var served: [(number: Int, count: Int)] = []
         while let peer = turns.first {
             guard let (number, wanted) = firstInQueue(of: peer), hasShare(piece(wanted, for: peer), peer) else {
-                // It gets a turn again when it gives back bytes, or with its next response that waits.
+                // It gets another turn when it releases bytes, or with its next response that waits.
                 turns.removeFirst()
                 peers[peer]?.hasTurn = false
                 forgetIfIdle(peer)

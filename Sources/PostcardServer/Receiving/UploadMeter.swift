@@ -45,7 +45,7 @@ package final class UploadMeter: Sendable {
         if let problem = state.withLock({ Self.problem(of: $0, peer, options) }) { throw problem }
     }
 
-    /// Counts an upload that begins. Call ``ended(for:bodyBytes:after:)`` whatever becomes of it.
+    /// Counts an upload that begins. Call ``ended(for:bodyBytes:after:)`` whether it succeeds or fails.
     ///
     /// - Throws: The refusal if all clients or this one have as many uploads in progress as are allowed.
     func begins(for peer: PeerAddress?, _ options: UploadOptions) throws(UploadProblem) {

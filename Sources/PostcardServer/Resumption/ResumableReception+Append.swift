@@ -81,7 +81,7 @@ extension ResumableReception {
             interruption = error
         }
         upload.lock.giveBack(checker)
-        // Whatever ended the request, the client need not send the bytes received so far again.
+        // However the request ended, the client need not send the bytes received so far again.
         try await appender.finish()
         guard !holder.isEnded else { throw UploadProblem.supersededAppend }
         let count = appender.offset - append.offset

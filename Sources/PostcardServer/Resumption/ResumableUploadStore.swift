@@ -93,7 +93,7 @@ public protocol UploadAppender {
 public enum UnfinishedUploadProgress: Sendable, Hashable {
     /// Bytes are missing, or the form could not be committed yet.
     case unfinished(offset: Int64)
-    /// The form was committed as the record, or refused for good.
+    /// The form was committed as the record, or refused with no way to continue.
     case finished(length: Int64, record: UploadID?)
     /// The upload was discarded, has expired, or lost bytes.
     case gone
@@ -199,14 +199,14 @@ public struct FinalResponse: Sendable, Hashable, Codable {
         self.init(status: response.status, fields: response.headers, body: nil, length: length, record: record)
     }
 
-    /// The response to a form that was refused for good.
+    /// The response to a form that was refused with no way to continue.
     init(_ problem: UploadProblem, length: Int64) {
         self.init(
             status: problem.status, fields: problem.response.headers, body: String(buffer: problem.body),
             length: length, record: nil)
     }
 
-    /// The response once more.
+    /// The same response again.
     ///
     /// - Parameter recordBody: Makes the body that shows a record.
     func response(recordBody: (UploadID) async throws -> ResponseBody) async rethrows -> Response {

@@ -38,7 +38,7 @@ public struct UploadOptions: Sendable {
     public var screen: (@Sendable (FinishedFile) async throws -> ScreeningVerdict)?
 
     /// How many forms may be received at once. Defaults to 2,000, so that a thousand slow clients leave room for
-    /// others. Further clients are asked to try again later.
+    /// others. Further clients are asked to try again later (503).
     ///
     /// A form counts from the first byte of its body until its response.
     public var maximumConcurrentUploads = 2000
@@ -94,8 +94,8 @@ public struct UploadOptions: Sendable {
 
 /// How unfinished uploads are kept, so that clients can resume them (draft-ietf-httpbis-resumable-upload).
 public struct ResumptionOptions: Sendable, Hashable {
-    /// How long an upload can be resumed, and its response requested again, from its creation on. Defaults to one day.
-    /// Its bytes and its response are removed then.
+    /// How long an upload can be resumed, and its response requested again, counted from its creation. Defaults to one
+    /// day. Its bytes and its response are then removed.
     public var lifetime: Duration = .seconds(24 * 60 * 60)
 
     /// How many uploads may be unfinished at once. Defaults to 1,000. One client address can have the part of them that

@@ -24,7 +24,7 @@ import Testing
 
     @Test(arguments: Carrier.allCases)
     func `the error of a refused connection names the address`(carrier: Carrier) async throws {
-        // Port 1 is kept for a service that nobody runs.
+        // Port 1 is reserved for a service that no machine runs.
         let url = try #require(URL(string: "http://127.0.0.1:1/uploads"))
         let error = try await #require(throws: UploadError.self) {
             try await UploadClient(transport: carrier.transport()).upload(MultipartForm(), to: url)
@@ -157,7 +157,7 @@ import Testing
             guard let head = try await connection.readHead() else { return }
             begin.finish()
             if moment == "while sending" {
-                // Cancelled before it could send all: what follows is what was on its way.
+                // Cancelled before it could send everything: only what was in flight still arrives.
                 let count = try? await connection.readToEnd()
                 close.yield((count ?? 0) < 64 << 20)
             } else {

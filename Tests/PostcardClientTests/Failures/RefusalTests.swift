@@ -6,7 +6,7 @@ import PostcardTestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct RefusalTests {
-    /// A refusal as a server writes it, and what a person is told.
+    /// A refusal as a server writes it, and the message for a person.
     struct Refusal: Sendable, CustomTestStringConvertible {
         let status: String
         let fields: [String: String]

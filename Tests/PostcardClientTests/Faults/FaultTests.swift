@@ -5,17 +5,17 @@ import PostcardForm
 import PostcardTestSupport
 import Testing
 
-/// Uploads to `postcard serve` through a proxy at which things go wrong.
+/// Uploads to `postcard serve` through a proxy that causes faults.
 @Suite(.timeLimit(.minutes(10))) struct FaultTests {
-    /// What goes wrong, request by request, and what has to come of it.
+    /// The faults, request by request, and the expected result.
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let faults: [Fault]
         var size = 300_000
         var retries = 0
         let outcome: Outcome
-        /// What may come of it as well with URLSession on Linux: libcurl does not read what has come where it cannot
-        /// write (RFC 9112 §9.6).
+        /// A result that URLSession on Linux may also have: libcurl does not read the bytes received if it cannot write
+        /// (RFC 9112 §9.6).
         var otherOutcome: Outcome?
         /// How many records the server has in the end.
         let records: Int
@@ -90,8 +90,8 @@ import Testing
             outcome: .stored(attempts: 2), records: 1, requests: 2),
         Case(
             testDescription: "one thing after another",
-            // URLSession on Linux begins a request anew that is reset on a kept connection, though it gets no second
-            // body. The last is the only one that keeps its connection.
+            // URLSession on Linux restarts a request that is reset on a kept connection, though it gets no second body.
+            // The last is the only one that keeps its connection.
             faults: [.reset(atByte: 0), .responseLost, .reset(atByte: 300_000), .responseLost, busy], retries: 5,
             outcome: .stored(attempts: 6), records: 1, requests: 6),
     ]
@@ -136,7 +136,7 @@ import Testing
 
     /// Uploads with a client that is gone when this returns.
     ///
-    /// - Returns: What came of it, and what ends when nobody holds on to the upload any more.
+    /// - Returns: The outcome, and a stream that ends when nothing holds the upload any more.
     private static func upload(
         _ form: MultipartForm, through proxy: FaultProxy, _ carrier: Carrier, _ fault: Case
     ) async throws -> (outcome: Outcome, gone: AsyncStream<Never>) {

@@ -81,7 +81,7 @@ import Testing
         #expect(error.code == .refused)
         #expect(error.response?.status == .contentTooLarge)
         #expect(error.attempts == 1)
-        // libcurl may begin a request anew whose connection ends, and nginx may end before it has written one down.
+        // libcurl may restart a request whose connection ends, and nginx may end before it has logged one.
         let ended = try await front.endedRequests()
         #expect(ended.allSatisfy { $0 == "HTTP/1.1 413" })
         #expect(try await front.receiver.end().isEmpty)

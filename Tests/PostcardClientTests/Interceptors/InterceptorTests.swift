@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct InterceptorTests {
-    /// Numbers each attempt in a header field, and decides as it is told.
+    /// Numbers each attempt in a header field, and makes the decision that the test gives it.
     private struct Numbering: UploadInterceptor {
         let decision: UploadDecision
 

@@ -4,7 +4,7 @@ import Testing
 @testable import PostcardClient
 
 @Suite struct TokenRefreshTests {
-    /// Whoever finds a token being got, and begins to wait when it is there, must not get another.
+    /// An upload that begins to wait just as the token arrives must not request another one.
     @Test(arguments: 0..<50)
     func `one token is got for all, whenever they come`(round: Int) async throws {
         let refused = Mutex<[String?]>([])

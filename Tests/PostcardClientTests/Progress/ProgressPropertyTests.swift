@@ -42,13 +42,13 @@ import Testing
         return (form, sizes)
     }
 
-    /// Says what is wrong with the steps that were told of a form whose content is so many bytes.
+    /// Checks the reported steps of a form whose parts have these sizes.
     private static func check(_ steps: [UploadProgress], sizes: [Int64], content: [Range<Int64>]) {
         var earlier = [Int64](repeating: 0, count: sizes.count)
         var bytesSent: Int64 = -1
         for step in steps {
             let parts = step.parts
-            // The parts' bytes are those of the body that lie within some part's content, all of them.
+            // The parts' bytes are all the bytes of the body that are within some part's content.
             let expected = content.reduce(0) { $0 + min(max(step.bytesSent - $1.lowerBound, 0), Int64($1.count)) }
             #expect(parts.reduce(0) { $0 + $1.bytesSent } == expected)
             #expect(zip(parts, earlier).allSatisfy { $0.bytesSent >= $1 })

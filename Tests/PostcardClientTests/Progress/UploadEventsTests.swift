@@ -95,7 +95,7 @@ import Testing
         let (left, leave) = AsyncStream.makeStream(of: Void.self)
         let (closed, close) = AsyncStream.makeStream(of: Int.self)
         try await RawServer.run { connection in
-            // A body may be read before the connection stands, so that it is here that the sending begins.
+            // A body may be read before the connection is made, so sending begins here.
             guard try await connection.readHead() != nil else { return }
             begin.finish()
             for await _ in left {}

@@ -10,7 +10,7 @@ import NIOResumableUpload
 import PostcardTestSupport
 import Synchronization
 
-/// Somebody else's server of resumable uploads: that of swift-nio-extras, which speaks the versions 3, 5 and 6.
+/// Another project's server for resumable uploads: that of swift-nio-extras, which supports the versions 3, 5 and 6.
 struct ReferenceServer: Sendable {
     /// Where it listens.
     let url: URL

@@ -33,7 +33,7 @@ import Testing
         return (form, file)
     }
 
-    // MARK: - With somebody else's server
+    // MARK: - With another project's server
 
     @Test(arguments: Carrier.allCases, [ResumptionVersion.interop3, .interop5, .interop6])
     func `a form that is cut again and again arrives whole, once, at another's server`(

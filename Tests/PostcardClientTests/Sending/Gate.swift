@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Lets nobody through until it is opened, but those whose task is cancelled.
+/// Holds all tasks until it is opened, except those that are cancelled.
 final class Gate: Sendable {
     private let state = Mutex<(isOpen: Bool, waiting: [AsyncStream<Never>.Continuation])>((false, []))
 

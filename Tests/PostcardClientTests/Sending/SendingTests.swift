@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    /// A form whose body has so many bytes.
+    /// A form whose body has this number of bytes.
     private static func form(ofLength length: Int64) throws -> MultipartForm {
         let boundary = Boundary()
         func form(_ count: Int64) -> MultipartForm {

@@ -3,8 +3,8 @@ import Foundation
 import Glibc
 import Testing
 
-/// A port at which nobody takes connections any more: those that the system keeps in store are used up, and it leaves
-/// every further one without a response.
+/// A port that accepts no more connections: the system's backlog is full, and it leaves
+/// every further one without an answer.
 final class DeafHost {
     let url: URL
     private var descriptors: [Int32] = []

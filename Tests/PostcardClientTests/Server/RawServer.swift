@@ -81,8 +81,8 @@ struct RawServer: Sendable {
         }
     }
 
-    /// Reads nothing from a connection before there is somebody to take it: one that comes as the server ends
-    /// would otherwise be wrapped and let fall, which NIO does not allow.
+    /// Reads nothing from a connection before a handler accepts it: one that arrives as the server ends would otherwise
+    /// be wrapped and dropped, which NIO does not allow.
     private static func serve(
         _ channel: any Channel, _ number: Int, log: RequestLog,
         _ script: @escaping @Sendable (RawConnection) async throws -> Void

@@ -108,7 +108,7 @@ import Testing
         } while: { server in
             let response = try await Self.client(carrier).upload(form, to: server.url)
             #expect(response.status == .created)
-            // libcurl may ask once more of its own accord before it gives the 417 back.
+            // libcurl may ask again by itself before it returns the 417.
             let isAsked = server.requests.heads.map { $0["Expect"] != nil }
             #expect(isAsked.first == true)
             #expect(isAsked.count { !$0 } == 1)

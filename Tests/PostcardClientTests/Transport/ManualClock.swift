@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A clock on which nobody waits: whoever sleeps moves it to where it is to wake.
+/// A clock on which no one waits: a task that sleeps sets it to the time at which it wakes.
 final class ManualClock: Clock {
     struct Instant: InstantProtocol {
         var sinceStart: Duration

@@ -16,7 +16,7 @@ import Testing
                 headerFields: [.accept: "application/json", .contentType: "multipart/form-data; boundary=x"],
                 body: nil, maximumResponseBytes: 1_000)
             let transport = carrier.transport()
-            // Whatever stood behind the first head would be read as the second's beginning.
+            // Anything after the first head would be read as the beginning of the second.
             for _ in 0..<2 {
                 let response = try await transport.send(request) { event in
                     if case .sent = event { Issue.record("A request without a body has nothing to send.") }

@@ -4,7 +4,7 @@ import PostcardForm
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct CancellationTests {
-    /// One reading of a stream, over when nobody holds it any more.
+    /// One reading of a stream, which ends when nothing holds it any more.
     private final class Reading: Sendable {
         let chunk = Data(count: 10_000)
         private let onEnd: @Sendable () -> Void

@@ -70,7 +70,7 @@ import FoundationNetworking
         }
     }
 
-    /// Wants everything tried again, whatever happened.
+    /// Requests a retry after every outcome.
     private struct Stubborn: UploadInterceptor {
         func decide(after error: UploadError, of attempt: UploadAttempt) -> UploadDecision { .retry(after: .zero) }
     }
@@ -303,7 +303,7 @@ import FoundationNetworking
         #expect(redirects.hasLeftOrigin != isSame)
         #expect(redirects.request.headerFields[.authorization] == (isSame ? "a" : nil))
         guard redirects.request.url.scheme == request.url.scheme else { return }
-        // Those who were left behind are not sent along on the way back either.
+        // Credentials that were dropped on the way are not sent on the way back either.
         try redirects.follow(UploadResponse(status: .temporaryRedirect, headerFields: [.location: from], body: Data()))
         #expect(redirects.request.headerFields[.authorization] == (isSame ? "a" : nil))
         #expect(redirects.hasLeftOrigin != isSame)

@@ -127,7 +127,7 @@ import Testing
         }
     }
 
-    /// Wants everything tried again, whatever happened.
+    /// Requests a retry after every outcome.
     private struct Stubborn: UploadInterceptor {
         func decide(after error: UploadError, of attempt: UploadAttempt) -> UploadDecision { .retry(after: .zero) }
     }

@@ -1,4 +1,4 @@
-/// A request to be broken: its head in lines and its body, whose length the head says unless it is told otherwise.
+/// A request to break: the lines of its head, and its body. The head has the body's length unless another is given.
 struct SampleRequest: Sendable {
     var requestLine = "POST /uploads HTTP/1.1"
     var contentType: String? = "Content-Type: multipart/form-data; boundary=\(SampleRequest.boundary)"
@@ -141,7 +141,7 @@ enum Picture {
         func meta(exifAt offset: Int) -> [UInt8] {
             box("meta", [0, 0, 0, 0] + information + locations(exifAt: offset))
         }
-        // The picture's three bytes stand first in the data.
+        // The picture's three bytes are the first of the data.
         let offset = fileType.count + meta(exifAt: 0).count + 8 + 3
         return fileType + meta(exifAt: offset) + box("mdat", [1, 2, 3, 0, 0, 0, 0] + exif)
     }()

@@ -3,7 +3,7 @@ import PostcardForm
 import PostcardTestSupport
 import Testing
 
-/// The samples of the documentation, as they stand there.
+/// The samples of the documentation, unchanged.
 @Suite("The samples about coding")
 struct CodingSamplesTests {
     struct Owner: Codable {

@@ -120,7 +120,7 @@ struct FormEncoderTests {
     }
 }
 
-/// A key that is whatever it has to be.
+/// A key with any value.
 struct AnyKey: CodingKey {
     let stringValue: String
     var intValue: Int? { Int(stringValue) }

@@ -62,7 +62,7 @@ struct BodyTests {
         #expect(try body(of: MultipartForm(boundary: try Boundary("XX"))) == "--XX--\r\n")
     }
 
-    /// Names and what stands for them between the quotes.
+    /// Names, and how they are written between the quotes.
     static let names: [(name: String, written: String)] = [
         ("plain", "plain"), ("a\"b", "a%22b"), ("a\rb\nc\r\n", "a%0Db%0Ac%0D%0A"), (#"a\b'c;d\"#, #"a\\b'c;d\\"#),
         ("100%22", "100%22"), ("pet[0][name]", "pet[0][name]"), ("이름 🐶", "이름 🐶"), ("", ""),

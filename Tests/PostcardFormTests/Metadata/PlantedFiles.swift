@@ -1,11 +1,11 @@
 /// Pictures and videos with secrets in every place that is known to hold some, built by hand.
 ///
 /// A text that has to go holds "SECRET", one that may stay holds "KEPT", and the numbers of a position are
-/// 0x5EC0DE51 and the like. The pixels are bytes that mean nothing, and have to be the same afterwards.
+/// 0x5EC0DE51 and similar ones. The pixels are arbitrary bytes, which must be the same afterwards.
 struct PlantedFile {
     let name: String
     let bytes: [UInt8]
-    /// What stands for the pixels, which occurs once.
+    /// The bytes in place of the pixels, which occur once.
     var pixels: [UInt8] = PlantedFile.pixels
 
     static let pixels: [UInt8] = [0x12, 0x34, 0xFF, 0x00, 0x56] + (0..<40).map { UInt8($0 * 5 % 251) }
@@ -183,7 +183,7 @@ enum JPEG {
     static let xmpMark = Array("http://ns.adobe.com/xap/1.0/\0".utf8)
 
     static func segments(exif: [UInt8]) -> [UInt8] {
-        // XMP that goes on in two segments, cut inside of a name.
+        // XMP in two segments, cut inside a name.
         let long = Array(XMP.packet.utf8)
         let cut = 230
         func piece(_ range: Range<Int>) -> [UInt8] {

@@ -47,7 +47,7 @@ import Testing
                 #expect(result == (mark + Self.blanked(packet)).data(using: encoding), "\(packet)")
             }
         }
-        // Characters that are not ASCII, in a property and beside it.
+        // Characters that are not ASCII, in a property and next to it.
         let packet = "<a b='서울' x:City='서울'/>"
         let bytes = Array(try #require(packet.data(using: encoding)))
         let result = Data(try XMPPacket.withoutLocation(bytes))

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("The way a body is cut does not matter")
 struct ChunkingTests {
-    /// Bodies with whatever a parser has to carry from one chunk to the next.
+    /// Bodies with everything that a parser has to carry from one chunk to the next.
     static let bodies: [(about: String, body: String)] = [
         (
             "a text and a file",

@@ -117,7 +117,7 @@ struct FormParserTests {
         #expect(readings == [.problem(code, offset: offset, part: 0)])
     }
 
-    /// What stands around a part `a` with the content `1`.
+    /// What surrounds a part `a` with the content `1`.
     static let frames: [(before: String, after: String)] = [
         ("--XX\r\n", "\r\n--XX--\r\n"),
         ("--XX\r\n", "\r\n--XX--"),

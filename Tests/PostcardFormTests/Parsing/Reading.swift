@@ -1,7 +1,7 @@
 import PostcardForm
 import Testing
 
-/// What a parser says of a body, whatever the chunks it came in: neighbouring bytes are put together.
+/// What a parser reports about a body, in any chunks: adjacent bytes are joined.
 enum Reading: Equatable, Sendable, CustomStringConvertible {
     case part(name: String, filename: String?, contentType: String?, offset: Int64)
     case content([UInt8])
@@ -41,7 +41,7 @@ enum Reading: Equatable, Sendable, CustomStringConvertible {
         return readings
     }
 
-    /// Feeds a body whole and byte by byte, which must come to the same.
+    /// Feeds a body whole and byte by byte, which must give the same result.
     static func all(of body: String, boundary: String = "XX", limits: FormLimits = FormLimits()) -> [Reading] {
         let bytes = Array(body.utf8)
         let whole = all(of: [bytes[...]], boundary: boundary, limits: limits)

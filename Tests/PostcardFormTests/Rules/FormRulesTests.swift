@@ -7,7 +7,7 @@ import Testing
 struct FormRulesTests {
     typealias Change = @Sendable (inout MultipartForm) -> Void
 
-    /// A form that both sides judge alike: what it holds, its rules, and the code of its breach.
+    /// A form that both sides judge the same: its content, its rules, and the code of the rule it breaks.
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let rules: String

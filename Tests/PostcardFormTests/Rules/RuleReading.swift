@@ -2,7 +2,7 @@ import Foundation
 import PostcardForm
 import Testing
 
-/// What a receiver with rules says of a body that comes in chunks; `nil` where it takes it.
+/// The problem that a receiver with rules finds in a body in chunks; `nil` if it accepts the body.
 func received(_ chunks: some Sequence<ArraySlice<UInt8>>, boundary: String, _ rules: FormRules) -> FormProblem? {
     do throws(FormProblem) {
         var parser = try FormParser(boundary: boundary)

@@ -276,7 +276,7 @@ extension UploadQueue {
     }
 }
 
-/// A clock that stands still until the test advances it. It starts a year from now, so that nothing is due by other
+/// A clock that does not move until the test advances it. It starts a year from now, so that nothing is due by other
 /// clocks.
 private final class SteppedClock: Sendable {
     private struct State {

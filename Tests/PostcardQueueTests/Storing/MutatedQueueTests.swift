@@ -10,7 +10,7 @@ import Testing
         ProcessInfo.processInfo.environment["POSTCARD_\(name)"].flatMap(Int.init)
     }
 
-    /// `mutate.py` checks a directory beside the queues, what is sent, and every path that an unprivileged process
+    /// `mutate.py` checks a directory next to the queues, what is sent, and every path that an unprivileged process
     /// passes to the system.
     @Test func `no change to a queue's directory makes it read, send, change or remove other files`() async throws {
         let script = URL(filePath: #filePath).deletingLastPathComponent()

@@ -224,7 +224,7 @@ struct RequestInspectorTests {
                 + "--b\r\nContent-Disposition: form-data; filename=\"x\"\r\n\r\nrest\r\n"
                 + "--b\r\nContent-Disposition: form-data; name=\"pin\"\r\n\r\ns3cret\r\n--b--\r\n"
         ),
-        // Refused at its end, which is all that is kept beside its beginning.
+        // Refused at its end: only the beginning and the end are kept.
         (
             Form.contentType,
             "--b\r\nContent-Disposition: form-data; name=\"password\"\r\n\r\n"

@@ -9,7 +9,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10)))
 struct CutUploadTests {
-    /// The request that begins or goes on with an upload, up to its body.
+    /// The request that begins or continues an upload, up to its body.
     private static func head(_ line: String, _ fields: [String], contentLength: Int) -> String {
         ([line + " HTTP/1.1", "Host: a", "Content-Length: \(contentLength)"] + fields).joined(separator: "\r\n")
             + "\r\n\r\n"
@@ -26,7 +26,7 @@ struct CutUploadTests {
         return head("PATCH \(location)", own + fields, contentLength: contentLength)
     }
 
-    /// Goes on with an upload, and returns once its bytes are asked for.
+    /// Continues an upload, and returns once its bytes are asked for.
     private static func beginAppend(
         _ form: LargeForm, to location: String, at offset: Int64, of receiver: RunningReceiver
     ) async throws -> Connection {
@@ -87,7 +87,7 @@ struct CutUploadTests {
             var offset = try #require(try await sender.head(location).offset)
             var response = try await sender.append(
                 form.bytes[Int(offset)...], at: offset, isComplete: true, to: location)
-            // The last cut's request may have been begun with after the question, which had overtaken it.
+            // The server may have started with the last cut request only after the question, which overtook it.
             if response.status == 409 {
                 offset = try #require(response.offset)
                 response = try await sender.append(

@@ -159,7 +159,7 @@ struct InteroperationTests {
 }
 
 extension RunningReceiver {
-    /// Where uploads lie that can be resumed.
+    /// Where uploads that can be resumed are kept.
     var unfinished: [String] {
         (try? FileManager.default.contentsOfDirectory(atPath: directory.appending(".unfinished").string)) ?? []
     }

@@ -48,7 +48,7 @@ final class RawSocket: Sendable {
         }
     }
 
-    /// Whether this machine has an address beside its first. On Linux all of 127.0.0.0/8 are its own.
+    /// Whether this machine has a second loopback address. On Linux it has all of 127.0.0.0/8.
     static func canConnect(from address: String) -> Bool {
         #if os(Linux)
         let kind = Int32(SOCK_STREAM.rawValue)
@@ -104,7 +104,7 @@ final class RawSocket: Sendable {
 
     func send(_ text: String) throws { try send(Array(text.utf8)) }
 
-    /// Says that no more will be sent, and goes on receiving.
+    /// Closes the sending side, and continues to receive.
     func closeInput() {
         #if os(Linux)
         shutdown(descriptor.rawValue, Int32(SHUT_WR))

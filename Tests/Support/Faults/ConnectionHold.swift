@@ -1,7 +1,7 @@
 package import NIOCore
 
-/// Keeps what comes on a connection for those who are about to take it: a client that closes at once sends the end of
-/// it before anybody listens, and NIO reads up to there unasked.
+/// Keeps what arrives on a connection until a handler is ready: a client that closes at once sends the end of it before
+/// a handler listens, and NIO reads up to there unasked.
 package final class ConnectionHold: ChannelInboundHandler, RemovableChannelHandler {
     package typealias InboundIn = ByteBuffer
     package typealias InboundOut = ByteBuffer

@@ -1,22 +1,20 @@
-/// What befalls one request on its way through the proxy. Bytes are those of the body, the framing of chunks not
-/// counted.
+/// A fault of one request that passes through the proxy. Bytes are those of the body, without the framing of chunks.
 package enum Fault: Sendable, Hashable {
     /// Nothing: the request goes to the server, and the server's response to the client.
     case none
-    /// The client's connection is reset when so many bytes have come.
+    /// The client's connection is reset when this many bytes have arrived.
     case reset(atByte: Int)
-    /// From so many bytes on, nothing is read and nothing is answered, until the proxy ends.
+    /// After this many bytes, nothing is read and nothing is sent, until the proxy ends.
     case stall(atByte: Int)
     /// The body and the response pass at this speed.
     case slow(bytesPerSecond: Int)
-    /// When so many bytes have come, the proxy ends its own side of the connection, and reads on: what still comes is
-    /// lost.
+    /// When this many bytes have arrived, the proxy closes its sending side and keeps reading. Further bytes are lost.
     case halfClose(atByte: Int)
     /// The server takes the form and answers; the client's connection is closed instead of the response.
     case responseLost
     /// The proxy answers itself when the whole body has come, and the connection stays open.
     case response(Response)
-    /// The proxy answers itself when so many bytes have come, and closes.
+    /// The proxy itself responds when this many bytes have arrived, and closes.
     case earlyResponse(Response, atByte: Int, Closing)
 
     /// A response that the server has no part in.

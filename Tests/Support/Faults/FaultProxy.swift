@@ -18,7 +18,7 @@ package struct FaultProxy: Sendable {
     private let requests = ProxyRequests()
     let server: URL
     let plan: @Sendable (ProxyRequest) -> Fault
-    /// Ends when the work is done: what was held up then goes on.
+    /// Ends when the work is done: held connections then continue.
     let end: ProxyEnd
 
     /// The requests whose heads have come, in that order.
@@ -38,7 +38,7 @@ package struct FaultProxy: Sendable {
     /// milliseconds.
     static let bufferBytes: ChannelOptions.Types.SocketOption.Value = 32 << 10
 
-    /// Returns when so many bytes of bodies have come, or when the task is cancelled.
+    /// Returns when this many bytes of bodies have arrived, or when the task is cancelled.
     package func waitForBody(of bytes: Int) async {
         for await count in requests.bodyCounts() where count >= bytes { return }
     }
@@ -177,7 +177,7 @@ final class ProxyRequests: Sendable {
     }
 }
 
-/// Something that comes once, for any number of those who wait.
+/// An event that happens once, for any number of waiting tasks.
 final class ProxyEnd: Sendable {
     private let promise = MultiThreadedEventLoopGroup.singleton.any().makePromise(of: Void.self)
 

@@ -43,7 +43,7 @@ struct ServerConnection {
         try await write(.end(nil))
     }
 
-    /// Returns once the part is in the socket, where it stays in the stream whatever becomes of the client.
+    /// Returns once the part is in the socket, where it stays in the stream even if the client fails.
     private func write(_ part: HTTPClientRequestPart) async throws {
         try await channel.writeAndFlush(part)
     }

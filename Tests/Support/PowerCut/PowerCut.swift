@@ -1,8 +1,8 @@
 #if os(Linux)
 package import Foundation
 
-/// A directory that stands for a disk. What programs do to it is written down, so that a test can cut the power at any
-/// moment afterwards.
+/// A directory that models a disk. What programs do to it is recorded, so that a test can then cut the power at any
+/// moment.
 ///
 /// ```swift
 /// let disk = try await JournaledDisk()
@@ -74,7 +74,7 @@ package struct JournaledDisk: Sendable {
         guard Set(found) == Set(known.map(\.path)) else {
             throw ProgramFailure("The disk has \(found.sorted()), and its journal \(known.map(\.path)).")
         }
-        // SQLite's index of its log is mapped into memory, and made anew after a crash.
+        // SQLite's index of its log is mapped into memory, and created again after a crash.
         for case (let path, let bytes?) in known where !path.hasSuffix("-shm") {
             guard try Data(contentsOf: disk.url.appending(path: path)) == bytes else {
                 throw ProgramFailure("The disk and its journal have different bytes in \(path).")

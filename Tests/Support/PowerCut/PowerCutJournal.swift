@@ -27,12 +27,12 @@ package struct PowerCutJournal: Sendable {
     package let entries: [Change]
     /// The paths that were synced, below the disk, by the indexes of the entries.
     package let syncs: [Int: String]
-    /// The directory that stands for the disk.
+    /// The directory that models the disk.
     static let root: Node = 0
     /// Where each entry begins in the file.
     private let starts: [Int]
 
-    /// How many entries lie within the first bytes of the journal.
+    /// The number of entries within the first bytes of the journal.
     package func count(at byte: Int) -> Int { starts.partitionPoint { $0 >= byte } }
 
     /// Reads a journal.

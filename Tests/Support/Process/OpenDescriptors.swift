@@ -1,7 +1,7 @@
 #if os(Linux)
 package import Foundation
 
-/// What this process holds open, told apart by what it leads to, so that tests that run at the same time do not
+/// What this process holds open, distinguished by what it leads to, so that tests that run at the same time do not
 /// count one another's.
 package enum OpenDescriptors {
     /// How many sockets are connected to a port.

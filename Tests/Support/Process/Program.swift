@@ -18,7 +18,7 @@ package struct Program {
         }
     }
 
-    /// Where the test bundle lies, and the program beside it.
+    /// The folder of the test bundle, which also contains the program.
     package static let url =
         Bundle.allBundles.map(\.bundleURL).first { $0.pathExtension == "xctest" }?
         .deletingLastPathComponent().appending(path: "postcard")
@@ -26,7 +26,7 @@ package struct Program {
 
     /// Runs the program to its end.
     ///
-    /// - Parameter environment: Variables that it has beside this process's own.
+    /// - Parameter environment: Variables in addition to this process's own.
     package static func run(
         _ arguments: [String], input: Data = Data(), environment: [String: String] = [:]
     ) async throws -> Ending {

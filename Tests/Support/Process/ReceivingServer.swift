@@ -10,7 +10,7 @@ package final class ReceivingServer: Sendable {
 
     /// Senders may be as slow as a busy machine makes them.
     ///
-    /// - Parameter options: What else stands on the command line.
+    /// - Parameter options: Further arguments of the command line.
     package init(_ options: String...) async throws {
         folder = try TemporaryFolder()
         let patience = ["--minimum-rate", "0", "--idle-timeout", "120"]

@@ -4,7 +4,7 @@ import Foundation
 package final class RunningProgram {
     private let process = Process()
 
-    /// Starts the program; nobody sees what it prints.
+    /// Starts the program, and discards its output.
     package init(_ arguments: [String]) throws {
         process.executableURL = Program.url
         process.arguments = arguments

@@ -2,7 +2,7 @@ import Dispatch
 package import Foundation
 import Synchronization
 
-/// A program that goes on until it is told to end, and says on standard output where it listens.
+/// A program that runs until it gets a signal, and prints the address that it listens on.
 package final class RunningServer: Sendable {
     package let address: String
     private let process: Mutex<Process>
@@ -17,11 +17,11 @@ package final class RunningServer: Sendable {
 
     /// Starts a program and waits for the address that its first line ends in.
     ///
-    /// What it says on standard error goes to a file, and into the error where it does not start. It has nothing of
-    /// this process's own: were it left behind by tests that crash, it would hold their output open, and whoever reads
-    /// that to its end would never hear of the crash.
+    /// Its standard error is written to a file, and is part of the error if it does not start. It inherits nothing from
+    /// this process: if tests crash and leave it behind, it would hold their output open, and a reader of that output
+    /// would never reach its end.
     ///
-    /// - Parameter environment: Variables that it has beside this process's own.
+    /// - Parameter environment: Variables in addition to this process's own.
     package init(
         _ arguments: [String], of program: URL = Program.url, environment: [String: String] = [:]
     ) async throws {

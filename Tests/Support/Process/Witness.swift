@@ -1,4 +1,4 @@
-/// Sees that nobody holds on to something: whoever holds the witness holds that.
+/// Shows when an object is released: what holds the object also holds the witness.
 ///
 /// ```swift
 /// func upload() async throws -> AsyncStream<Never> {
@@ -19,7 +19,7 @@ package final class Witness: Sendable {
         left.finish()
     }
 
-    /// A witness, and what ends when its last holder has let go of it.
+    /// A witness, and a stream that ends when the witness is released.
     package static func make() -> (witness: Witness, gone: AsyncStream<Never>) {
         let (gone, left) = AsyncStream.makeStream(of: Never.self)
         return (Witness(left), gone)

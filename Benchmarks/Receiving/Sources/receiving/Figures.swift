@@ -1,6 +1,6 @@
 import Foundation
 
-/// What one contestant's rounds took.
+/// What the rounds of one program took.
 struct Figures {
     private var values: [Double] = []
 

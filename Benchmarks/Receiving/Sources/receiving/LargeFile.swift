@@ -1,6 +1,6 @@
 import Foundation
 
-/// A file of 1 GiB, sent by `curl -F` to either receiver by turns.
+/// A file of 1 GiB, sent by `curl -F` to both receivers alternately.
 struct LargeFile {
     private static let rounds = 7
     private static let size = 1 << 30
@@ -20,7 +20,7 @@ struct LargeFile {
         for round in 0...Self.rounds {
             for index in round % 2 == 0 ? [0, 1] : [1, 0] {
                 let receiver = receivers[index]
-                // Nobody has to wait for what another has left to the disk.
+                // No program has to wait for what another one has left for the disk to write.
                 sync()
                 let result = try run([
                     "curl", "--silent", "--show-error", "--fail", "--output", "/dev/null", "-F", "name=초코",

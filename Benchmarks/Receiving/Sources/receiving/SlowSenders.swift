@@ -1,6 +1,6 @@
 import Foundation
 
-/// What many slow senders do to a receiver: to its memory, and to a normal upload beside them.
+/// What many slow senders do to a receiver: to its memory, and to a normal upload at the same time.
 struct SlowSenders {
     private static let rounds = 3
     private static let uploads = 30
@@ -27,7 +27,7 @@ struct SlowSenders {
                 let receiver = try Receiver(kind, in: folder, yardstick: yardstick)
                 defer { try? receiver.end() }
                 let crowd = try SlowCrowd(500, beginningBytes: begun, to: receiver.url)
-                // The yardstick lets everybody take their time.
+                // The yardstick has no time limit for senders.
                 let gone = crowd.run(for: kind == .postcard ? .seconds(40) : .seconds(10))
                 let peak = try receiver.peakBytes
                 let isMet = kind == .yardstick || (peak <= Self.maximumPeakBytes && gone != nil)

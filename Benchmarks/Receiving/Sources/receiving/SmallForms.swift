@@ -1,6 +1,6 @@
 import Foundation
 
-/// Forms of three fields and a picture of 20 KB, sent by `wrk` over 16 connections to either receiver by turns.
+/// Forms of three fields and a picture of 20 KB, sent by `wrk` over 16 connections to both receivers alternately.
 struct SmallForms {
     private static let rounds = 5
     private static let seconds = 4

@@ -1,6 +1,6 @@
 import Foundation
 
-// The contestants take turns, so that a busy moment meets all of them.
+// The programs run alternately, so that a busy moment affects all of them.
 let folder = FileManager.default.temporaryDirectory.appending(path: "postcard-receiving-\(UUID().uuidString)")
 try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
 let chosen = Set(CommandLine.arguments.dropFirst())

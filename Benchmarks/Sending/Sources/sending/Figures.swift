@@ -1,4 +1,4 @@
-/// What one contestant's rounds took.
+/// What the rounds of one program took.
 struct Figures {
     private(set) var seconds: [Double] = []
     private(set) var peakBytes = 0

@@ -10,7 +10,7 @@ struct LargeFile {
     private let file: URL
     private let sink: Sink
 
-    /// Writes the file, whose bytes lie in the page cache afterwards.
+    /// Writes the file, whose bytes are in the page cache afterwards.
     init(in folder: URL, to sink: Sink) throws {
         self.sink = sink
         file = folder.appending(path: "large.bin")

@@ -4,7 +4,7 @@ import PostcardClient
 import PostcardForm
 
 /// A form of three fields and a picture of 20 KB, 2,000 times: one after the other over a kept connection, and sixteen
-/// at a time, beside a loop over libcurl's easy interface with one handle.
+/// at a time, compared with a loop over libcurl's easy interface with one handle.
 struct SmallForms {
     private static let rounds = 5
     private static let count = 2_000

@@ -1,6 +1,6 @@
 import Foundation
 
-// Everything runs against one sink, and the contestants take turns, so that a busy moment meets all of them.
+// Everything runs against one sink, and the programs run alternately, so that a busy moment affects all.
 let folder = FileManager.default.temporaryDirectory.appending(path: "postcard-sending-\(UUID().uuidString)")
 try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
 let sink = try Sink()

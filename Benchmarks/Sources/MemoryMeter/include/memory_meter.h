@@ -7,7 +7,7 @@
 /// Whether this program's allocations are counted: only with glibc, whose allocator can be stood before.
 bool memory_meter_counts(void);
 
-/// How many blocks have been allocated since the program began, whoever asked for them.
+/// How many blocks have been allocated since the program started, by any code.
 size_t memory_meter_allocations(void);
 
 /// How many bytes are allocated now.
@@ -16,7 +16,7 @@ size_t memory_meter_live_bytes(void);
 /// The most bytes that were allocated at once since the last reset.
 size_t memory_meter_peak_bytes(void);
 
-/// Lets the peak begin anew at what is allocated now.
+/// Resets the peak to what is allocated now.
 void memory_meter_reset_peak(void);
 
 /// The most memory that the process has had in use, its code and the system's libraries included; 0 if unknown.

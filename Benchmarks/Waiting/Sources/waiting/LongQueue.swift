@@ -43,8 +43,8 @@ struct LongQueue {
 
     private var directory: URL { folder.appending(path: "queue") }
 
-    /// Where no disk is waited for, if there is such a place with enough room. Each form is a file of its own, which takes
-    /// 4 KiB however small it is.
+    /// A file system in memory, if there is one with enough room, or the folder. Each form is a separate file, which
+    /// takes 4 KiB however small it is.
     private func quickPlace() -> URL {
         let memory = "/dev/shm"
         let attributes = try? FileManager.default.attributesOfFileSystem(forPath: memory)
@@ -52,7 +52,8 @@ struct LongQueue {
         return FileManager.default.isWritableFile(atPath: memory) && free > 1 << 30 ? URL(filePath: memory) : folder
     }
 
-    /// Fills the queue where that is quick, because `enqueue` waits until each form is durable, and copies it to the disk.
+    /// Fills the queue where that is quick, because `enqueue` waits until each form is durable, and copies it to the
+    /// disk.
     private func fill() async throws {
         let filled = quickPlace().appending(path: folder.lastPathComponent + "-filling")
         defer { try? FileManager.default.removeItem(at: filled) }
@@ -73,10 +74,10 @@ struct LongQueue {
         try FileManager.default.copyItem(at: filled, to: directory)
     }
 
-    /// Lets the system forget what it has read of the database and the forms, as after a start of the machine.
+    /// Drops the database and the forms from the page cache, as after a restart of the machine.
     private func forgetPages() throws {
         #if os(Linux)
-        // Only pages that are on the disk can be forgotten.
+        // Only pages that are on the disk can be dropped.
         sync()
         for name in try FileManager.default.subpathsOfDirectory(atPath: directory.path) {
             let descriptor = open(directory.appending(path: name).path, O_RDONLY | O_CLOEXEC)
@@ -87,7 +88,7 @@ struct LongQueue {
         #endif
     }
 
-    /// One round in a process of its own, which keeps its peak for good.
+    /// One round, in a separate process, because a process never lowers its recorded peak.
     private func measure() throws -> Measurement {
         let process = Process()
         let output = Pipe()

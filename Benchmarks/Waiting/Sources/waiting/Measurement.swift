@@ -31,7 +31,7 @@ struct Measurement: Codable {
         let sendings = try await Self.questions(
             Self.sent + 1, of: queue, sendingBy: RespondingTransport(), concurrency: 3)
         peakBytes = try Self.readPeak()
-        // Nothing else happens between these: nobody answers.
+        // Nothing else happens between these: the server never responds.
         let pickings = try await Self.questions(
             Self.picks + 1, of: queue, sendingBy: StandingTransport(), concurrency: Self.picks + 1)
         let picks = zip(pickings, pickings.dropFirst()).map { $0.duration(to: $1) }
@@ -87,7 +87,7 @@ struct Measurement: Codable {
     }
 }
 
-/// A server that takes everything at once.
+/// A server that accepts everything at once.
 private struct RespondingTransport: UploadTransport {
     func send(
         _ request: UploadRequest, reporting report: @escaping @Sendable (TransportEvent) -> Void
@@ -96,7 +96,7 @@ private struct RespondingTransport: UploadTransport {
     }
 }
 
-/// A connection that comes to nothing: what is picked stays on its way.
+/// A connection on which nothing arrives: the picked uploads stay in progress.
 private struct StandingTransport: UploadTransport {
     func send(
         _ request: UploadRequest, reporting report: @escaping @Sendable (TransportEvent) -> Void

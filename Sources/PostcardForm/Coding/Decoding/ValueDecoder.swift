@@ -218,7 +218,7 @@ struct UnkeyedValueDecoder: UnkeyedDecodingContainer {
     var count: Int? { elements.count }
     var isAtEnd: Bool { currentIndex == elements.count }
 
-    /// Goes on to the next element only where this one is `nil`.
+    /// Advances to the next element only if this one is `nil`.
     mutating func decodeNil() throws -> Bool {
         let isNil = try current().decodeNil()
         if isNil { currentIndex += 1 }

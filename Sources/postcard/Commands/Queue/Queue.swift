@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import PostcardQueue
 
-/// Manages a queue of uploads that outlive the program. Adding, running and listing have files of their own.
+/// Manages a queue of uploads that outlive the program. Adding, running and listing are in their own files.
 struct Queue: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Keeps uploads on disk and sends them, even if the program, the network or the power fails.",

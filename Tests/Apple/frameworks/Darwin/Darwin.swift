@@ -51,7 +51,7 @@ public var S_IFLNK: mode_t { 0o120000 }
 @discardableResult public func fstatat(
     _ folder: Int32, _ path: UnsafePointer<CChar>!, _ information: UnsafeMutablePointer<stat>!, _ flags: Int32
 ) -> Int32 { fatalError() }
-// Those with `...` in C come to Swift as functions of the overlay.
+// The overlay has Swift functions for those with `...` in C.
 @discardableResult public func openat(_ folder: Int32, _ path: UnsafePointer<CChar>, _ flags: Int32) -> Int32 {
     fatalError()
 }

@@ -1,5 +1,5 @@
-// What the project's modules for apps use of Foundation, with the availability of developer.apple.com. Whatever else
-// they come to use is an error here, and has to be looked up and added.
+// What the project's modules for apps use of Foundation, with the availability of developer.apple.com. Anything else
+// that they use is an error here, and has to be looked up and added.
 
 public typealias TimeInterval = Double
 public typealias NSInteger = Int

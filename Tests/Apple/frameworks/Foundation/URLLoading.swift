@@ -307,8 +307,8 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {}
 open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {}
 
 // In Objective-C the methods of delegates are optional, and one whose name or types are not quite right is never
-// called. Here the protocols are empty, and each method has a protocol of its own: a file of Assertions says which of
-// them a class means to implement, and the compiler says whether it does.
+// called. Here the protocols are empty, and each method has its own protocol: a file of Assertions says which of them a
+// class means to implement, and the compiler says whether it does.
 
 public protocol URLSessionDelegate: NSObjectProtocol, Sendable {}
 public protocol URLSessionTaskDelegate: URLSessionDelegate {}

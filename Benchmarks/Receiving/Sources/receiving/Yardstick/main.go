@@ -1,5 +1,5 @@
-// The yardstick: a receiver of forms on Go's net/http and mime/multipart, with the duties that Postcard's has. It
-// streams each file to the disk and hashes it on the way, and answers 201 only when the content, the record and the
+// The yardstick: a receiver of forms on Go's net/http and mime/multipart, with the same duties as Postcard's. It
+// streams each file to the disk, hashes it meanwhile, and responds with 201 only when the content, the record and the
 // names of both are durable. What breaks off leaves nothing behind.
 package main
 
