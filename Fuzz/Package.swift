@@ -11,7 +11,8 @@ let settings: [SwiftSetting] = [
 
 /// One program for each promise that no input may break. `run` builds them with libFuzzer, which brings the `main`.
 let targets = [
-    "Chunking", "RoundTrip", "HeaderValues", "Decoding", "Rules", "Doctor", "Metadata", "Heads", "QueueRows",
+    "Chunking", "RoundTrip", "HeaderValues", "Decoding", "Rules", "Doctor", "Metadata", "Pictures", "Heads",
+    "QueueRows",
 ]
 
 /// What some of them need besides what all need.
@@ -20,6 +21,7 @@ let dependencies: [String: [Target.Dependency]] = [
         .product(name: "PostcardReceiver", package: "postcard"), .product(name: "PostcardServer", package: "postcard"),
         .product(name: "Logging", package: "swift-log"),
     ],
+    "Pictures": [.product(name: "PostcardPictures", package: "postcard")],
     "QueueRows": [
         .product(name: "PostcardClient", package: "postcard"), .product(name: "PostcardQueue", package: "postcard"),
         .product(name: "GRDB", package: "GRDB.swift"), .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -30,7 +32,7 @@ let package = Package(
     name: "postcard-fuzz",
     platforms: [.macOS(.v15)],
     dependencies: [
-        .package(name: "postcard", path: "..", traits: ["Queue", "Server"]),
+        .package(name: "postcard", path: "..", traits: ["Pictures", "Queue", "Server"]),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.14.0"),
         .package(url: "https://github.com/groue/GRDB.swift.git", from: "7.10.0"),
         .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0", traits: []),
