@@ -246,7 +246,7 @@ final class LocalUnfinishedUploads: Sendable {
             table.remove(upload.id, of: upload.form.client)
             table.unfinishedBytes -= bytes
             table.finished.append(upload.id)
-            guard table.finished.count > options.maximumKeptAnswers else { return nil }
+            guard table.finished.count > options.maximumKeptResponses else { return nil }
             return table.uploads[table.finished.removeFirst()]
         }
         if let surplus, surplus !== upload { await expire(surplus) }

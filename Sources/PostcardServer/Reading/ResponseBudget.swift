@@ -194,7 +194,7 @@ extension UploadProblem {
             status: 503, code: "too-many-answers",
             detail: "Responses that other clients have not read yet use all memory for responses.",
             fix: "Send the request again in a moment.")
-        problem.limit = Limit(name: "maximumAnswerBytes", value: Int64(maximum))
+        problem.limit = Limit(name: "maximumHeldResponseBytes", value: Int64(maximum))
         problem.retryAfterSeconds = 5
         return problem
     }

@@ -54,7 +54,7 @@ extension Routes {
         to store: some UploadStore, options: UploadOptions, meter: UploadMeter = UploadMeter(),
         budget: ResponseBudget? = nil
     ) {
-        let budget = budget ?? ResponseBudget(bytes: options.maximumAnswerBytes, clientShare: options.clientShare)
+        let budget = budget ?? ResponseBudget(bytes: options.maximumHeldResponseBytes, clientShare: options.clientShare)
         let reception = Reception(store: store, options: options, meter: meter, budget: budget)
         if let resumption = options.resumption, let uploads = store as? any ResumableUploadStore {
             addForms(resumedIn: uploads, reception, resumption)

@@ -30,7 +30,7 @@ public struct UploadOptions: Sendable {
     /// and not yet sent. A client waits for its next piece while others use all of them, or while the responses to its
     /// address use the part that ``clientShare`` allows. The response to a received form does not wait. Defaults to 16
     /// MiB.
-    public var maximumAnswerBytes = 16 << 20
+    public var maximumHeldResponseBytes = 16 << 20
 
     /// Checks every file after it was received and before the form becomes a record, for example with a virus scanner.
     /// A form is refused with 422 if one of its files is, and with 503 if the check throws. Files are checked in order,
@@ -43,7 +43,7 @@ public struct UploadOptions: Sendable {
     /// A form counts from the first byte of its body until its response.
     public var maximumConcurrentUploads = 2000
 
-    /// The part of ``maximumConcurrentUploads``, ``maximumAnswerBytes``, ``ResumptionOptions/maximumUnfinished`` and
+    /// The part of ``maximumConcurrentUploads``, ``maximumHeldResponseBytes``, ``ResumptionOptions/maximumUnfinished`` and
     /// ``ResumptionOptions/maximumUnfinishedBytes`` that the clients of one address can have, at least one upload. An
     /// IPv6 network of 64 bits counts as one address. Defaults to 0.25.
     ///
@@ -112,7 +112,7 @@ public struct ResumptionOptions: Sendable, Hashable {
     public var maximumUnfinishedBytes: Int64 = 16 << 30
 
     /// How many responses are kept for clients that missed them. Defaults to 10,000. The oldest are removed first.
-    public var maximumKeptAnswers = 10_000
+    public var maximumKeptResponses = 10_000
 
     /// Makes options with the default values.
     public init() {}

@@ -190,7 +190,7 @@ struct ResponseBudgetTests {
     {
         try await withReceiver {
             // Without shares, sixteen pieces would use all of it, and none would be released before the test is over.
-            $0.uploads.maximumAnswerBytes = 64 << 10
+            $0.uploads.maximumHeldResponseBytes = 64 << 10
             $0.connections.idleTimeout = .seconds(600)
         } _: { receiver in
             let body = Form.fileHeader + String(repeating: "x", count: 8_000_000) + Form.end
@@ -212,7 +212,7 @@ struct ResponseBudgetTests {
 
     @Test func `unread downloads release their room when they are cut off`() async throws {
         try await withReceiver {
-            $0.uploads.maximumAnswerBytes = 8 << 10
+            $0.uploads.maximumHeldResponseBytes = 8 << 10
             $0.uploads.clientShare = 1
             $0.connections.idleTimeout = .seconds(5)
         } _: { receiver in

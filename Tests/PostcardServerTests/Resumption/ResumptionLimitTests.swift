@@ -160,7 +160,7 @@ struct ResumptionLimitTests {
     }
 
     @Test func `as many responses are kept as may be, the oldest forgotten first`() async throws {
-        try await withCurlSender(.newest, { $0.uploads.resumption?.maximumKeptAnswers = 1 }) { sender, receiver in
+        try await withCurlSender(.newest, { $0.uploads.resumption?.maximumKeptResponses = 1 }) { sender, receiver in
             var locations: [String] = []
             for _ in 0..<2 {
                 let response = try await sender.create(Form.small.utf8, isComplete: true)
