@@ -59,6 +59,8 @@ private struct QueueRecording: Sendable {
 
     let cut: PowerCut
     private let operations: [Operation]
+    /// The numbers of entries in the journal after which the head of a request is sent.
+    private let requests: [Int]
     private let bodies: [QueuedUpload.ID: (name: String, bytes: Data)]
 
     /// Repeated for as many commands as asked for. They leave uploads that are waiting, paused, cancelled and done.
@@ -73,6 +75,7 @@ private struct QueueRecording: Sendable {
         var states: States = [:]
         var bodies: [QueuedUpload.ID: (name: String, bytes: Data)] = [:]
         var ends: [(bytes: Int, output: Data, states: States)] = []
+        var cleared = 0
         for number in 0..<count {
             let command = Self.commands[number % Self.commands.count]
             let last = states.keys.max() ?? 0
@@ -101,7 +104,9 @@ private struct QueueRecording: Sendable {
             case "pause": states[last] = "paused"
             case "resume": states[last] = "waiting"
             case "run": states = states.mapValues { $0 == "waiting" ? "done" : $0 }
-            default: states = states.filter { !["done", "cancelled"].contains($0.value) }
+            default:
+                cleared += states.count { $0.value == "done" }
+                states = states.filter { !["done", "cancelled"].contains($0.value) }
             }
             ends.append((try disk.journalSize(), ending.output, states))
         }
@@ -119,6 +124,12 @@ private struct QueueRecording: Sendable {
             operations.append(Operation(entries: entries, states: end.states))
         }
         self.operations = operations
+        requests = cut.journal.entries.indices.filter { index in
+            if case .answer(let bytes) = cut.journal.entries[index] { bytes.starts(with: "POST ".utf8) } else { false }
+        }.map { $0 + 1 }
+        guard requests.count == states.count { $0.value == "done" } + cleared else {
+            throw ProgramFailure("The journal has \(requests.count) requests.")
+        }
         self.cut = cut
         self.bodies = bodies
         guard try await server.end().exitStatus == 0 else { throw ProgramFailure("The receiver failed.") }
@@ -127,16 +138,18 @@ private struct QueueRecording: Sendable {
     func violations(
         at moments: PowerCut.Moments, ignoring isIgnored: (String) -> Bool = { _ in false }
     ) async throws -> [PowerCut.Violation] {
-        let promises = Set(operations.map(\.entries))
+        let promises = Set(operations.map(\.entries) + requests)
         return try await cut.violations(at: moments, promises: promises, ignoring: isIgnored) { directory, entries in
             let ended = operations.last { $0.entries <= entries }
             let next = operations.first { $0.entries > entries }
+            let sent = requests.count { $0 > ended?.entries ?? 0 && $0 <= entries }
             do {
                 let queue = try UploadQueue(directory: directory.appending(path: "q"))
                 let found = try queue.uploads()
                 return try brokenStates(found, ended?.states ?? [:], next?.states ?? ended?.states ?? [:])
                     + brokenBodies(found, in: directory.appending(path: "q/bodies"))
                     + brokenDatabase(at: directory.appending(path: "q/queue.sqlite"))
+                    + forgottenAttempts(sent, ended?.states ?? [:], at: directory.appending(path: "q/queue.sqlite"))
             } catch {
                 return ["The queue cannot be used: \(error)"]
             }
@@ -160,6 +173,16 @@ private struct QueueRecording: Sendable {
             if (try? Data(contentsOf: folder.appending(path: body.name))) == body.bytes { return nil }
             return "Upload \(upload.id) is \(upload.state.name) and does not have its form."
         }
+    }
+
+    /// Once the head of a request is sent, the server may get the form: the queue still knows that afterwards.
+    private func forgottenAttempts(_ sent: Int, _ before: States, at url: URL) throws -> [String] {
+        let known = try DatabaseQueue(path: url.path).read { db in
+            try QueuedUpload.ID.fetchSet(
+                db, sql: "SELECT id FROM delivery UNION SELECT id FROM upload WHERE state = 'done'")
+        }
+        let found = known.count { before[$0] == "waiting" }
+        return found >= sent ? [] : ["\(sent) forms may have arrived, and the queue knows it of \(found)."]
     }
 
     private func brokenDatabase(at url: URL) throws -> [String] {
