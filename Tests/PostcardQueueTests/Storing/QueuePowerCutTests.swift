@@ -125,7 +125,7 @@ private struct QueueRecording: Sendable {
         }
         self.operations = operations
         requests = cut.journal.entries.indices.filter { index in
-            if case .answer(let bytes) = cut.journal.entries[index] { bytes.starts(with: "POST ".utf8) } else { false }
+            if case .output(let bytes) = cut.journal.entries[index] { bytes.starts(with: "POST ".utf8) } else { false }
         }.map { $0 + 1 }
         guard requests.count == states.count { $0.value == "done" } + cleared else {
             throw ProgramFailure("The journal has \(requests.count) requests.")
