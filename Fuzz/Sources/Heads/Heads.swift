@@ -88,7 +88,9 @@ private func exchange(_ bytes: [UInt8], with what: String) -> [UInt8] {
     let end = Date().addingTimeInterval(maximumSeconds)
     var sent = 0
     while sent < bytes.count {
-        let count = bytes[sent...].withUnsafeBytes { send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+        let count = uninterrupted {
+            bytes[sent...].withUnsafeBytes { send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+        }
         // A receiver that has heard enough need not take the rest.
         guard count > 0 else { break }
         sent += count
@@ -97,16 +99,27 @@ private func exchange(_ bytes: [UInt8], with what: String) -> [UInt8] {
     var response: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 64 << 10)
     while response.count < maximumResponseBytes {
-        let left = end.timeIntervalSinceNow
         var entry = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
-        guard left > 0, poll(&entry, 1, Int32(left * 1000) + 1) > 0 else {
+        let ready = uninterrupted {
+            let left = end.timeIntervalSinceNow
+            return left > 0 ? Int(poll(&entry, 1, Int32(left * 1000) + 1)) : 0
+        }
+        guard ready > 0 else {
             finding("the receiver holds \(what) open after \(maximumSeconds) s; it answered \(text(response))")
         }
-        let count = recv(socket, &buffer, buffer.count, 0)
+        let count = uninterrupted { recv(socket, &buffer, buffer.count, 0) }
         guard count > 0 else { return response }
         response += buffer[..<count]
     }
     return response
+}
+
+/// Repeats a system call that a signal interrupts: libFuzzer checks with one how long a run takes.
+private func uninterrupted(_ call: () -> Int) -> Int {
+    while true {
+        let result = call()
+        if result >= 0 || errno != EINTR { return result }
+    }
 }
 
 private func connected() -> Int32 {
