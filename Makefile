@@ -2,15 +2,13 @@
 
 SOURCES := $(wildcard $(foreach folder,. Benchmarks Benchmarks/Pictures Benchmarks/Receiving Benchmarks/Sending Benchmarks/Waiting Fuzz,$(addprefix $(folder)/,Package.swift Sources Samples Snippets Tests)))
 
-# The number of tests that run at once is limited below: they start programs and hold hundreds of connections. The tests
-# that send run in a separate process, because a process may only open about a thousand descriptors.
+# The tests that send run in a separate process, because a process may only open about a thousand descriptors.
 # Pictures is a trait that is off by default, because on Linux it needs system libraries.
 TRAITS := --enable-all-traits
 
 SENDING := PostcardClientTests|PostcardAsyncHTTPTests|PostcardQueueTests
 # These keep both processors busy for a long time, and would slow down the others.
 BUSY := MutatedQueueTests|PowerCutTests|TransferDaemonKillTests
-export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH = 12
 
 .PHONY: demo test set-up set-up-tests lint format reference
 .NOTPARALLEL:

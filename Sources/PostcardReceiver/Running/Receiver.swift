@@ -88,7 +88,7 @@ public struct Receiver: Sendable {
 
     /// Receives until the process gets SIGTERM or SIGINT, or the task is cancelled.
     ///
-    /// After the signal no new requests are accepted. Those in progress have ``ConnectionOptions/shutdownTimeout`` to
+    /// From then on no new requests are accepted. Those in progress have ``ConnectionOptions/shutdownTimeout`` to
     /// finish. Then their connections are closed, and the call returns. A second signal ends the process at once, as if
     /// it were not handled.
     ///

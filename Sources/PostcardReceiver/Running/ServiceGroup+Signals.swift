@@ -9,14 +9,25 @@ extension ServiceGroup {
         case noMoreSignals
     }
 
-    /// Runs the services until they end. The first SIGTERM or SIGINT begins a graceful shutdown, the second ends the
-    /// process at once.
+    /// Runs the services until they end. The first SIGTERM or SIGINT and the cancellation of the task begin a graceful
+    /// shutdown, the second signal ends the process at once.
     func runUntilSignal() async throws {
+        // Not a child task, which would be cancelled with this one: SwiftNIO ends the process if a server is cancelled
+        // while it has accepted a connection and not begun to serve it (apple/swift-nio#2637).
+        let services = Task { try await self.run() }
+        try await withTaskCancellationHandler {
+            try await waitForEnd(of: services)
+        } onCancel: {
+            Task { await self.triggerGracefulShutdown() }
+        }
+    }
+
+    private func waitForEnd(of services: Task<Void, any Error>) async throws {
         try await withThrowingTaskGroup(of: Event.self) { group in
             defer { group.cancelAll() }
             let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
             group.addTask {
-                try await self.run()
+                try await services.value
                 return .ended
             }
             group.addTask {
@@ -33,7 +44,7 @@ extension ServiceGroup {
                 case .ended: return
                 case .secondSignal(let signal):
                     // This kills screening commands, which would otherwise outlive the process.
-                    group.cancelAll()
+                    services.cancel()
                     Self.endProcess(by: signal)
                 case .noMoreSignals: break
                 }

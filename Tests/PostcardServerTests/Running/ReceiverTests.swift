@@ -1,3 +1,5 @@
+import Foundation
+import Logging
 import PostcardReceiver
 import PostcardServer
 import SystemPackage
@@ -13,6 +15,27 @@ struct ReceiverTests {
                 receiver.port = running.port
                 let taken = receiver
                 await #expect(throws: Errno.addressInUse) { () async throws -> Void in try await taken.run() }
+            }
+        }
+    }
+
+    @Test func `a receiver whose task is cancelled shuts down, even if clients have just connected`() async throws {
+        try await withTemporaryDirectory { directory in
+            var receiver = Receiver(directory: directory)
+            receiver.port = 0
+            receiver.logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+            let cancelled = receiver
+            for _ in 0..<5 {
+                let (addresses, continuation) = AsyncStream<String>.makeStream()
+                let run = Task {
+                    defer { continuation.finish() }
+                    try await cancelled.run { continuation.yield($0) }
+                }
+                let port = try #require(await addresses.first { _ in true }.flatMap { URL(string: $0)?.port })
+                let clients = try await onThread { try (0..<64).map { _ in try RawSocket(port: port) } }
+                run.cancel()
+                try await run.value
+                withExtendedLifetime(clients) {}
             }
         }
     }

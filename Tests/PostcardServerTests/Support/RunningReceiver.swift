@@ -108,23 +108,24 @@ private func run(
     _ body: (RunningReceiver) async throws -> Void
 ) async throws {
     let group = ServiceGroup(services: [application], logger: application.logger)
-    try await withThrowingTaskGroup(of: Void.self) { tasks in
-        tasks.addTask {
-            defer { continuation.finish() }
-            try await group.run()
-        }
-        if let url = await addresses.first(where: { _ in true }) {
-            do {
-                try await body(
-                    RunningReceiver(url: url, directory: directory) { await group.triggerGracefulShutdown() })
-            } catch {
-                tasks.cancelAll()
-                throw error
-            }
-            await group.triggerGracefulShutdown()
-        }
-        try await tasks.waitForAll()
+    // Not a child task, which would be cancelled with the test: SwiftNIO ends the process if a server is cancelled while
+    // it has accepted a connection and not begun to serve it.
+    let services = Task {
+        defer { continuation.finish() }
+        try await group.run()
     }
+    if let url = await addresses.first(where: { _ in true }) {
+        do {
+            try await body(
+                RunningReceiver(url: url, directory: directory) { await group.triggerGracefulShutdown() })
+        } catch {
+            await group.triggerGracefulShutdown()
+            try? await services.value
+            throw error
+        }
+    }
+    await group.triggerGracefulShutdown()
+    try await services.value
 }
 
 /// A directory that is gone when the body returns.
