@@ -136,6 +136,11 @@ private func connected() -> Int32 {
             descriptor, bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self),
             socklen_t(MemoryLayout<sockaddr_in>.size))
     }
+    // An interrupted connection cannot be waited for by another call.
+    if result != 0, errno == EINTR {
+        close(descriptor)
+        return connected()
+    }
     if descriptor < 0 || result != 0 { finding("no connection to the receiver: \(String(cString: strerror(errno)))") }
     return descriptor
 }
