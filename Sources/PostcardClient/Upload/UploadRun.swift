@@ -239,8 +239,30 @@ struct UploadRun: Sendable {
         } else {
             response = try await exchange.response(to: request, accepting: acceptedStatuses).response
         }
-        try client.responses.verification?.verify(response, to: request)
+        if let verification = client.responses.verification {
+            try await completeDigests(of: request)
+            try verification.verify(response, to: request)
+        }
         return response
+    }
+
+    /// Reads a form whose response was accepted before the whole form was sent, so that it can be compared.
+    private func completeDigests(of request: UploadRequest) async throws {
+        guard let body = request.body, body.isReplayable, let digests = body.digests, digests.sentParts == nil else {
+            return
+        }
+        do {
+            try await client.withinTotalTimeout(of: request.url, since: start) {
+                do {
+                    try await body.digest()
+                } catch let error as FormError {
+                    throw UploadError.form(error)
+                }
+            }
+        } catch var error as UploadError {
+            error.delivery = .accepted
+            throw error.adding("The server has accepted the form, which could not be compared with the response.")
+        }
     }
 
     /// - Returns: `nil` if the upload is an ordinary one.
