@@ -193,7 +193,8 @@ struct UploadRun: Sendable {
             if case .failed = event, let error = task.lastError { log.failed(error) }
             switch action {
             case .adapt(let number):
-                event = .adapted(try await adaptedRequest(attempt: earlierAttempts + number))
+                event = .adapted(
+                    try await adaptedRequest(attempt: earlierAttempts + number, after: task.lastError))
             case .send(let attempt, let acceptsEarlyResponses):
                 do {
                     event = .responded(try await send(attempt, acceptsEarlyResponses, &task))
@@ -280,9 +281,10 @@ struct UploadRun: Sendable {
 // MARK: - Interceptors
 
 extension UploadRun {
-    private func adaptedRequest(attempt: Int) async throws -> UploadRequest {
+    /// - Parameter error: The error of the attempt before.
+    private func adaptedRequest(attempt: Int, after error: UploadError?) async throws -> UploadRequest {
         guard !client.interceptors.isEmpty else { return request }
-        return try await client.withinTotalTimeout(of: request.url, since: start) {
+        return try await client.withinTotalTimeout(of: request.url, since: start, after: error) {
             var request = request
             for interceptor in client.interceptors { try await interceptor.adapt(&request, attempt: attempt) }
             return request
