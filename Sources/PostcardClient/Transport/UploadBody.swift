@@ -64,7 +64,7 @@ public struct UploadBody: Sendable {
     /// Reads bytes without a rate limit, so that digests include what this process does not send.
     ///
     /// - Parameter count: How many bytes, from the start. Defaults to `nil`, all of them.
-    func digest(first count: Int64? = nil) async throws {
+    @concurrent func digest(first count: Int64? = nil) async throws {
         guard digests != nil else { return }
         var unlimited = count.map { slice(0..<$0) } ?? self
         unlimited.rateLimit = nil
