@@ -93,8 +93,8 @@ struct RequestTimeouts: Sendable {
     func check(at now: Instant) -> Verdict {
         let expiry = earliestExpiry
         if let expiry, now >= expiry.time { return .expired(expiry.error) }
-        // What is waited for may change right now: there is a network, the connection is made, or the body ends. Another
-        // limit then begins, and may be over before the present one.
+        // What is waited for may change right now: there is a network, the connection is made, or the body ends.
+        // Another limit then begins, and may be over before the present one.
         let nextLimit = [limits.idle, limits.connect, limits.response].compactMap(\.self).min()
         return .checkAgain(at: [expiry?.time, nextLimit.map(now.advanced)].compactMap(\.self).min())
     }
