@@ -54,10 +54,20 @@ final class OutgoingBodies: Sendable {
         state.withLock { $0.bodies[number] = nil }
     }
 
+    /// What the header of a request says of its body.
+    enum Marking {
+        /// The request has no body.
+        case none
+        case body(OutgoingBody)
+        /// The request is over, and its body was removed.
+        case removed
+    }
+
     /// Removes the field from the header of a request, and returns the body that it identifies.
-    func takeBody(from headers: inout HTTPHeaders) -> OutgoingBody? {
-        guard let mark = headers.first(name: Self.markName) else { return nil }
+    func takeBody(from headers: inout HTTPHeaders) -> Marking {
+        guard let mark = headers.first(name: Self.markName) else { return .none }
         headers.remove(name: Self.markName)
-        return Int(mark).flatMap { number in state.withLock { $0.bodies[number] } }
+        let body = Int(mark).flatMap { number in state.withLock { $0.bodies[number] } }
+        return body.map(Marking.body) ?? .removed
     }
 }

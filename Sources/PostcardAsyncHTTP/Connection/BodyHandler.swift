@@ -85,11 +85,20 @@ extension BodyHandler {
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         switch (unwrapOutboundIn(data), state) {
         case (.head(var head), .idle):
-            guard let body = bodies.takeBody(from: &head.headers) else { return context.write(data, promise: promise) }
-            body.frame(&head.headers)
-            state = .begun(body)
-            context.write(wrapOutboundOut(.head(head)), promise: promise)
-            body.report(.sent(bytes: 0))
+            switch bodies.takeBody(from: &head.headers) {
+            case .none:
+                context.write(data, promise: promise)
+            case .body(let body):
+                body.frame(&head.headers)
+                state = .begun(body)
+                context.write(wrapOutboundOut(.head(head)), promise: promise)
+                body.report(.sent(bytes: 0))
+            case .removed:
+                // The upload was cancelled meanwhile. Without its body the request would be an empty form.
+                state = .over
+                promise?.fail(ChannelError.ioOnClosedChannel)
+                context.close(promise: nil)
+            }
         case (.end, .begun(let body)):
             promise?.succeed()
             if body.expectsContinue {

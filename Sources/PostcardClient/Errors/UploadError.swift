@@ -161,10 +161,9 @@ extension UploadError {
 
 extension UploadResponse {
     /// What a refusal says about the form that was sent.
-    func delivery(of body: UploadBody?) -> UploadError.Delivery {
-        guard [500, 502, 504].contains(status.code) else { return .refused }
+    var delivery: UploadError.Delivery {
         // A body that was not sent to its end is not a form to any server.
-        return body?.contentLength.map { bytesSent < $0 } ?? false ? .refused : .responseLost
+        [500, 502, 504].contains(status.code) && !isEarly ? .responseLost : .refused
     }
 }
 

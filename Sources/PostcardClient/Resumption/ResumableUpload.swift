@@ -99,8 +99,9 @@ extension ResumableUpload {
         var isCertain = true
         for version in policy.versions {
             let response: UploadResponse
+            let url: URL
             do {
-                response = try await ask(.options, at: request.url, version, accepting: Self.anyStatus)
+                (response, url) = try await ask(.options, at: request.url, version, accepting: Self.anyStatus)
             } catch let error as UploadError where error.code == .connectionLost && resumption.resource == nil {
                 // Some servers close the connection at a method that they do not know.
                 return nil
@@ -113,7 +114,7 @@ extension ResumableUpload {
             }
             if policy.retry.statuses.union([401, 403]).contains(response.status.code) {
                 // A busy proxy or an expired token is no reason to give up what is on the server already.
-                guard resumption.resource == nil else { throw UploadError.refused(response, by: request.url) }
+                guard resumption.resource == nil else { throw refusal(response, by: url) }
                 isCertain = false
             }
         }
@@ -147,7 +148,7 @@ extension ResumableUpload {
     private func extent(
         of resource: URL, _ offer: ResumptionOffer, _ resumption: inout Resumption
     ) async throws -> Extent? {
-        let response = try await ask(.head, at: resource, offer.version, accepting: Self.anyStatus)
+        let (response, url) = try await ask(.head, at: resource, offer.version, accepting: Self.anyStatus)
         switch response.status.code {
         case 404, 410:
             return nil
@@ -161,7 +162,7 @@ extension ResumableUpload {
             let isComplete = response.headerFields.uploadCompleteness(in: offer.version) ?? false
             return Extent(offset: offset, isComplete: isComplete)
         default:
-            throw UploadError.refused(response, by: request.url)
+            throw refusal(response, by: url)
         }
     }
 
@@ -192,7 +193,7 @@ extension ResumableUpload {
         case 503 where Self.noRoomCodes.contains(response.problem?["code"]?.text ?? ""):
             return nil
         default:
-            throw UploadError.refused(response, by: url)
+            throw refusal(response, by: url)
         }
     }
 }
@@ -288,11 +289,18 @@ extension ResumableUpload {
     /// Sends a request without a body.
     private func ask(
         _ method: HTTPRequest.Method, at url: URL, _ version: ResumptionVersion, accepting statuses: Set<Int>
-    ) async throws -> UploadResponse {
+    ) async throws -> (response: UploadResponse, url: URL) {
         let request = try UploadRequest(
             url: url, method: method, headerFields: fields(for: url, version), body: nil,
             maximumResponseBytes: request.maximumResponseBytes)
-        return try await send(request, accepting: statuses).response
+        return try await send(request, accepting: statuses)
+    }
+
+    /// The error for a response that is neither a success nor a reason for an ordinary upload.
+    private func refusal(_ response: UploadResponse, by url: URL) -> UploadError {
+        var error = UploadError.refused(response, by: url)
+        error.hasLeftOrigin = !url.hasOrigin(of: request.url)
+        return error
     }
 
     private func send(

@@ -63,7 +63,8 @@ extension Date {
             isAsctime ? (words[2], words[1], words[6], words[3...5]) : (words[1], words[2], words[3], words[4...6])
         let numbers = time.compactMap { Int($0) }
         guard numbers.count == 3, let day = Int(day), let writtenYear = Int(year), (0...9999).contains(writtenYear),
-            let month = Date.months.firstIndex(of: String(month))
+            let month = Date.months.firstIndex(of: String(month)), (1...31).contains(day),
+            (0...23).contains(numbers[0]), (0...59).contains(numbers[1]), (0...60).contains(numbers[2])
         else { return nil }
         // A year of two digits that is more than 50 years ahead belongs to the century before.
         let fullYear = year.count == 2 ? writtenYear + (writtenYear >= 77 ? 1900 : 2000) : writtenYear

@@ -61,10 +61,12 @@ public struct UploadBody: Sendable {
             digests: range.isEmpty ? nil : digests)
     }
 
-    /// Reads the first bytes without a rate limit, so that digests include what an earlier process has sent.
-    func digest(first count: Int64) async throws {
+    /// Reads bytes without a rate limit, so that digests include what this process does not send.
+    ///
+    /// - Parameter count: How many bytes, from the start. Defaults to `nil`, all of them.
+    @concurrent func digest(first count: Int64? = nil) async throws {
         guard digests != nil else { return }
-        var unlimited = slice(0..<count)
+        var unlimited = count.map { slice(0..<$0) } ?? self
         unlimited.rateLimit = nil
         let reader = try unlimited.reader()
         var buffer = [UInt8](repeating: 0, count: 256 << 10)

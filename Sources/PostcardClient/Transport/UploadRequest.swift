@@ -16,7 +16,7 @@ public struct UploadRequest: Sendable {
     public let method: HTTPRequest.Method
 
     /// The header fields, with the `Content-Type` of the body, which cannot be changed. The transport sets `Host`,
-    /// `Content-Length` and `Transfer-Encoding`.
+    /// `Content-Length` and `Transfer-Encoding`. A request without a body has no `Expect`.
     public var headerFields: HTTPFields {
         get { fields }
         set { fields = Self.fitting(newValue, body) }
@@ -69,6 +69,8 @@ public struct UploadRequest: Sendable {
         var fields = headerFields
         for name in [HTTPField.Name.contentLength, .transferEncoding] { fields[name] = nil }
         fields[.contentType] = body?.contentType
+        // Only a request with a body may have an expectation (RFC 9110 §10.1.1).
+        if body == nil { fields[.expect] = nil }
         return fields
     }
 }

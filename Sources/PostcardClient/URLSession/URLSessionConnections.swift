@@ -46,6 +46,8 @@ final class URLSessionConnections: Sendable {
                 task.resume()
             } else {
                 uploads.remove(task)
+                // A session waits for a task that was never started, and would not end.
+                task.cancel()
                 upload.complete(nil, nil, bytesSent: 0)
             }
         }

@@ -49,7 +49,7 @@ struct RedirectFollower: Sendable {
     mutating func follow(_ response: UploadResponse) throws(UploadError) {
         guard (300..<400).contains(response.status.code), let location = response.headerFields[.location] else {
             var error = UploadError.refused(response, by: request.url)
-            error.delivery = response.delivery(of: request.body)
+            error.delivery = response.delivery
             throw error
         }
         func refused(_ reason: String) -> UploadError {

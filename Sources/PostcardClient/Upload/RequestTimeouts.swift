@@ -91,14 +91,12 @@ struct RequestTimeouts: Sendable {
 
     /// Checks whether time has run out.
     func check(at now: Instant) -> Verdict {
-        guard let expiry = earliestExpiry else {
-            // As soon as there is a network, a limit may be due after its full length.
-            return .checkAgain(
-                at: [limits.idle, limits.connect, limits.response].compactMap(\.self).min().map(now.advanced))
-        }
-        guard now < expiry.time else { return .expired(expiry.error) }
-        // If the body ends right now, the time for the response may be over before what is waited for now.
-        return .checkAgain(at: [expiry.time, limits.response.map(now.advanced)].compactMap(\.self).min())
+        let expiry = earliestExpiry
+        if let expiry, now >= expiry.time { return .expired(expiry.error) }
+        // What is waited for may change right now: there is a network, the connection is made, or the body ends.
+        // Another limit then begins, and may be over before the present one.
+        let nextLimit = [limits.idle, limits.connect, limits.response].compactMap(\.self).min()
+        return .checkAgain(at: [expiry?.time, nextLimit.map(now.advanced)].compactMap(\.self).min())
     }
 
     /// The first limit to be over if nothing moves until then, and its error.

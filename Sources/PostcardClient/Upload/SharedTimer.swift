@@ -2,7 +2,7 @@ import Synchronization
 
 /// One timer for all requests: a timer for each would cost more than sending a small form.
 ///
-/// Its callbacks run one after the other and must return at once. They call no closures of the program.
+/// Its callbacks must return at once, and the calls of one never overlap. They call no closures of the program.
 final class SharedTimer: Sendable {
     static let shared = SharedTimer()
 
@@ -13,9 +13,15 @@ final class SharedTimer: Sendable {
 
     private struct State {
         var lastNumber = 0
-        var entries: [Int: (time: ContinuousClock.Instant, callback: Callback)] = [:]
+        var entries: [Int: Entry] = [:]
         /// The task that sleeps until the earliest time, or an earlier one whose entry was removed.
-        var sleep: (time: ContinuousClock.Instant, task: Task<Void, Never>)?
+        var sleep: (number: Int, time: ContinuousClock.Instant, task: Task<Void, Never>)?
+    }
+
+    private struct Entry {
+        /// When the callback is due; `nil` while it runs.
+        var time: ContinuousClock.Instant?
+        let callback: Callback
     }
 
     /// Schedules a callback.
@@ -24,9 +30,10 @@ final class SharedTimer: Sendable {
     func add(at time: ContinuousClock.Instant, _ callback: @escaping Callback) -> Int {
         state.withLock { state in
             state.lastNumber += 1
-            state.entries[state.lastNumber] = (time, callback)
+            let number = state.lastNumber
+            state.entries[number] = Entry(time: time, callback: callback)
             sleepUntilEarliest(&state)
-            return state.lastNumber
+            return number
         }
     }
 
@@ -36,29 +43,40 @@ final class SharedTimer: Sendable {
     }
 
     private func sleepUntilEarliest(_ state: inout State) {
-        guard let time = state.entries.values.lazy.map(\.time).min() else { return }
+        guard let time = state.entries.values.lazy.compactMap(\.time).min() else { return }
         if let sleep = state.sleep {
             if sleep.time <= time { return }
             sleep.task.cancel()
         }
+        state.lastNumber += 1
+        let number = state.lastNumber
         let task = Task.detached {
             do {
                 try await ContinuousClock().sleepLong(until: time)
-                self.fire()
+                self.fire(number)
             } catch {
                 // Replaced by a task that wakes earlier.
             }
         }
-        state.sleep = (time, task)
+        state.sleep = (number, time, task)
     }
 
-    private func fire() {
+    /// Calls what is due.
+    ///
+    /// - Parameter sleep: The number of the sleep that is over.
+    private func fire(_ sleep: Int) {
         let now = ContinuousClock.now
-        let due = state.withLock { state in
+        let due = state.withLock { state -> [Int: Callback] in
+            // It may have been replaced just when it woke.
+            guard state.sleep?.number == sleep else { return [:] }
             state.sleep = nil
-            return state.entries.filter { $0.value.time <= now }
+            let due = state.entries.compactMapValues { entry in
+                entry.time.map { $0 <= now } ?? false ? entry.callback : nil
+            }
+            for number in due.keys { state.entries[number]?.time = nil }
+            return due
         }
-        let next = due.mapValues { $0.callback(now) }
+        let next = due.mapValues { $0(now) }
         state.withLock { state in
             for (number, time) in next where state.entries[number] != nil {
                 if let time { state.entries[number]?.time = time } else { state.entries[number] = nil }

@@ -145,14 +145,15 @@ private final class RequestMonitor: Sendable {
 
     /// Whether some of the body was never sent. Unknown, and `false`, for a transport that reports nothing.
     var isCutShort: Bool {
-        let length = body?.contentLength
-        return state.withLock { $0.timeouts.bytesSent != nil && !$0.timeouts.hasSentAll && length != 0 }
+        guard let body, body.contentLength != 0 else { return false }
+        return state.withLock { $0.timeouts.bytesSent != nil && !$0.timeouts.hasSentAll }
     }
 
     var expired: UploadError? { state.withLock { $0.expired } }
 
     func note(_ event: TransportEvent) {
-        let length = body?.knownLength
+        // Of a request without a body, everything is sent once the connection is made.
+        let length: Int64? = if let body { body.knownLength } else { 0 }
         state.withLock { state in
             let now = ContinuousClock.now
             guard !state.isOver, state.timeouts.note(event, bodyLength: length, at: now) else { return }

@@ -193,7 +193,8 @@ struct UploadRun: Sendable {
             if case .failed = event, let error = task.lastError { log.failed(error) }
             switch action {
             case .adapt(let number):
-                event = .adapted(try await adaptedRequest(attempt: earlierAttempts + number))
+                event = .adapted(
+                    try await adaptedRequest(attempt: earlierAttempts + number, after: task.lastError))
             case .send(let attempt, let acceptsEarlyResponses):
                 do {
                     event = .responded(try await send(attempt, acceptsEarlyResponses, &task))
@@ -239,8 +240,30 @@ struct UploadRun: Sendable {
         } else {
             response = try await exchange.response(to: request, accepting: acceptedStatuses).response
         }
-        try client.responses.verification?.verify(response, to: request)
+        if let verification = client.responses.verification {
+            try await completeDigests(of: request)
+            try verification.verify(response, to: request)
+        }
         return response
+    }
+
+    /// Reads a form whose response was accepted before the whole form was sent, so that it can be compared.
+    private func completeDigests(of request: UploadRequest) async throws {
+        guard let body = request.body, body.isReplayable, let digests = body.digests, digests.sentParts == nil else {
+            return
+        }
+        do {
+            try await client.withinTotalTimeout(of: request.url, since: start) {
+                do {
+                    try await body.digest()
+                } catch let error as FormError {
+                    throw UploadError.form(error)
+                }
+            }
+        } catch var error as UploadError {
+            error.delivery = .accepted
+            throw error.adding("The server has accepted the form, which could not be compared with the response.")
+        }
     }
 
     /// - Returns: `nil` if the upload is an ordinary one.
@@ -258,9 +281,10 @@ struct UploadRun: Sendable {
 // MARK: - Interceptors
 
 extension UploadRun {
-    private func adaptedRequest(attempt: Int) async throws -> UploadRequest {
+    /// - Parameter error: The error of the attempt before.
+    private func adaptedRequest(attempt: Int, after error: UploadError?) async throws -> UploadRequest {
         guard !client.interceptors.isEmpty else { return request }
-        return try await client.withinTotalTimeout(of: request.url, since: start) {
+        return try await client.withinTotalTimeout(of: request.url, since: start, after: error) {
             var request = request
             for interceptor in client.interceptors { try await interceptor.adapt(&request, attempt: attempt) }
             return request

@@ -79,6 +79,9 @@ struct UploadTask: Sendable {
     /// Whether the response to a whole form was lost, and no server has said since that it does not have it.
     private var mayHaveArrived = false
 
+    /// The upload resource that the first such form was sent to. No other can say that the server does not have it.
+    private var resourceOfLostForm: URL?
+
     /// The error of the last failed attempt.
     private(set) var lastError: UploadError?
 
@@ -92,7 +95,9 @@ struct UploadTask: Sendable {
 
     /// Records what a resumable attempt has found out, before its response or failure is handled.
     mutating func note(_ resumption: Resumption) {
-        if resumption.isKnownIncomplete { mayHaveArrived = false }
+        if resumption.isKnownIncomplete, let resource = resumption.resource, resource == resourceOfLostForm {
+            mayHaveArrived = false
+        }
         self.resumption = resumption
     }
 
@@ -147,6 +152,7 @@ extension UploadTask {
         error.attempts = attempt.number
         // No later failure says what became of an attempt whose response was lost.
         if mayHaveArrived, error.delivery != .accepted { error.delivery = .responseLost }
+        if !mayHaveArrived, error.delivery == .responseLost { resourceOfLostForm = resumption?.resource }
         mayHaveArrived = error.delivery == .responseLost
         lastError = error
         let failure = failure(error, of: attempt)

@@ -17,6 +17,9 @@ import Foundation
 /// Each part is hashed with SHA-256 while it is sent. If the server has received something else, the upload fails with
 /// ``UploadError/Code/altered``, whose message names the files. It is not tried again, because the server has stored a
 /// form.
+///
+/// If a response is accepted before the whole form was sent, the form is read to its end without being sent. A form
+/// with a stream that can be read only once then fails with ``UploadError/Code/earlyResponse``.
 public struct UploadVerification: Sendable {
     private let differing: @Sendable ([SentPart], UploadResponse) throws -> [SentPart]
 
@@ -47,8 +50,8 @@ public struct UploadVerification: Sendable {
     /// Compares a response with the form that was sent.
     ///
     /// - Throws: ``UploadError`` with the code ``UploadError/Code/altered``; with ``UploadError/Code/earlyResponse`` if
-    ///   the response arrived before the whole form was sent; with ``UploadError/Code/decoding`` if they cannot be
-    ///   compared, although the server has the form.
+    ///   the whole form was not read; with ``UploadError/Code/decoding`` if they cannot be compared, although the
+    ///   server has the form.
     func verify(_ response: UploadResponse, to request: UploadRequest) throws {
         guard let digests = request.body?.digests else { return }
         guard let parts = digests.sentParts else {

@@ -91,4 +91,25 @@ import Testing
             #expect(error.delivery == .refused)
         }
     }
+
+    /// Responds, and reports nothing.
+    private struct Silent: UploadTransport {
+        let status: Int
+
+        func send(
+            _ request: UploadRequest, reporting report: @escaping @Sendable (TransportEvent) -> Void
+        ) async throws -> UploadResponse {
+            UploadResponse(status: .init(code: status), headerFields: HTTPFields(), body: Data())
+        }
+    }
+
+    @Test(arguments: [500, 502, 504])
+    func `a form counts as sent if the transport reports nothing`(status: Int) async throws {
+        let url = try #require(URL(string: "http://example.org/"))
+        let error = try await #require(throws: UploadError.self) {
+            try await UploadClient(transport: Silent(status: status)).upload(MultipartForm(), to: url)
+        }
+        #expect(error.code == .refused)
+        #expect(error.delivery == .responseLost)
+    }
 }

@@ -45,7 +45,9 @@ import Testing
             ("-1", nil), ("soon", nil), ("", nil), ("+5", nil),
             ("9999999999", 999_999_999), ("99999999999999999999", 999_999_999),
             ("Sun, 06 Foo 1994 08:49:37 GMT", nil),
-            ("Sun, 06 Nov 1994 08:49 GMT", nil), ("1.5", nil),
+            ("Sun, 06 Nov 1994 08:49 GMT", nil), ("1.5", nil), ("Sun, 32 Nov 1994 08:49:37 GMT", nil),
+            ("Sun, 06 Nov 1994 9223372036854775807:49:37 GMT", nil), ("Sun, 06 Nov 1994 08:60:37 GMT", nil),
+            ("Sun, 06 Nov 1994 08:49:61 GMT", nil),
         ] as [(String, Int?)])
     func `Retry-After is seconds or a date, counted from the response's own`(value: String, seconds: Int?) {
         let response = UploadResponse(

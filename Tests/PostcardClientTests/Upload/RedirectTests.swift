@@ -288,6 +288,38 @@ import FoundationNetworking
         #expect(error.message.hasSuffix(message))
     }
 
+    @Test func `the page that a 303 points to is requested without an expectation`() throws {
+        let request = try UploadRequest(
+            url: try #require(URL(string: "http://a.example/x")), method: .post,
+            headerFields: [.expect: "100-continue"], body: UploadBody(try MultipartForm().layout()),
+            maximumResponseBytes: 1)
+        var redirects = RedirectFollower(request, policy: .follow(maximum: 5))
+        #expect(redirects.request.headerFields[.expect] == "100-continue")
+        try redirects.follow(UploadResponse(status: .seeOther, headerFields: [.location: "/y"], body: Data()))
+        #expect(redirects.request.method == .get)
+        #expect(redirects.request.headerFields[.expect] == nil)
+    }
+
+    /// Reports the connection of every request, and all of the form. Its form has a page, which a 303 points to.
+    private struct Connecting: UploadTransport {
+        func send(
+            _ request: UploadRequest, reporting report: @escaping @Sendable (TransportEvent) -> Void
+        ) async throws -> UploadResponse {
+            report(.sent(bytes: 0))
+            guard let body = request.body else {
+                return UploadResponse(status: .ok, headerFields: HTTPFields(), body: Data("stored".utf8))
+            }
+            report(.sent(bytes: body.contentLength ?? 0))
+            return UploadResponse(status: .seeOther, headerFields: [.location: "/uploads/7"], body: Data())
+        }
+    }
+
+    @Test func `the page that a 303 points to is not early if the transport reports its connection`() async throws {
+        let url = try #require(URL(string: "http://example.org/"))
+        let response = try await UploadClient(transport: Connecting()).upload(MultipartForm(), to: url)
+        #expect(response.text == "stored" && !response.isEarly)
+    }
+
     @Test(arguments: [
         ("https://a.example/x", "https://a.example:443/y", true), ("https://a.example/x", "//A.example/y", true),
         ("https://a.example/x", "https://a.example:444/y", false),

@@ -37,6 +37,20 @@ import Testing
                 .expires(at: 35, .timedOut, .sending),
             ]),
         Sequence(
+            testDescription: "once the connection is made, the idle timeout may be due before the connect timeout",
+            idle: 10, connect: 100,
+            steps: [
+                .check(at: 0, next: 10), .event(.sent(bytes: 0), at: 1), .check(at: 10, next: 11),
+                .expires(at: 11, .timedOut, .sending),
+            ]),
+        Sequence(
+            testDescription: "once there is a network, the idle timeout may be due before the total timeout", idle: 10,
+            total: 100,
+            steps: [
+                .event(.waitingForNetwork, at: 1), .check(at: 2, next: 12), .event(.sent(bytes: 0), at: 3),
+                .check(at: 12, next: 13), .expires(at: 13, .timedOut, .sending),
+            ]),
+        Sequence(
             testDescription: "every byte restarts the idle timeout", idle: 10,
             steps: [
                 .event(.sent(bytes: 0), at: 5), .event(.sent(bytes: 50), at: 14), .check(at: 20, next: 24),

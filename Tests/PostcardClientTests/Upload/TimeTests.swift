@@ -152,6 +152,38 @@ import Testing
         #expect(error.delivery == .neverArrived)
     }
 
+    /// Sends the form, and loses the response.
+    private struct Losing: UploadTransport {
+        func send(
+            _ request: UploadRequest, reporting report: @escaping @Sendable (TransportEvent) -> Void
+        ) async throws -> UploadResponse {
+            throw UploadError.connectionLost(to: request.url, "it was closed")
+        }
+    }
+
+    @Test func `an interceptor that takes too long before a retry does not hide that the form may have arrived`()
+        async throws
+    {
+        struct EndlessAfterFirst: UploadInterceptor {
+            func adapt(_ request: inout UploadRequest, attempt: Int) async throws {
+                guard attempt > 1 else { return }
+                let (never, _) = AsyncStream.makeStream(of: Void.self)
+                for await _ in never {}
+                try Task.checkCancellation()
+            }
+        }
+        var client = UploadClient(
+            transport: Losing(), retry: RetryPolicy(maximumAttempts: 2, firstDelay: .zero))
+        client.timeouts.total = .milliseconds(500)
+        client.interceptors = [EndlessAfterFirst()]
+        let hurried = client
+        let url = try #require(URL(string: "http://127.0.0.1:1/"))
+        let error = try await #require(throws: UploadError.self) { try await hurried.upload(MultipartForm(), to: url) }
+        #expect(error.code == .deadlinePassed)
+        #expect(error.delivery == .responseLost)
+        #expect((error.underlyingError as? UploadError)?.code == .connectionLost)
+    }
+
     /// Never connects, and may report that it waits for the network.
     private struct Unconnected: UploadTransport {
         var waitsForNetwork = false

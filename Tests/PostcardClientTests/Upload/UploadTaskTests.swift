@@ -127,6 +127,43 @@ import Testing
         }
     }
 
+    @Test(arguments: ["http://example.org/uploads/1", "http://example.org/uploads/2"])
+    func `only the upload resource that a form was sent to can say that it did not arrive`(resource: String) throws {
+        let url = try #require(URL(string: "http://example.org/"))
+        let first = try #require(URL(string: "http://example.org/uploads/1"))
+        let later = try #require(URL(string: resource))
+        let request = try UploadRequest(
+            url: url, method: .post, headerFields: HTTPFields(), body: UploadBody(try MultipartForm().layout()),
+            maximumResponseBytes: 1)
+        var policy = ResumptionPolicy()
+        policy.retry.firstDelay = .zero
+        var resumption = Resumption(policy, resource: nil, save: nil)
+        var task = UploadTask(
+            UploadTask.Rules(
+                url: url, retry: .never, hasInterceptors: false, acceptsEarlyResponses: false, totalTimeout: nil),
+            resumption: resumption)
+        var generator = SystemRandomNumberGenerator()
+        func handle(_ event: Event) -> String {
+            Self.describe(task.handle(Self.event(event, request), elapsed: .zero, using: &generator))
+        }
+        var actions = [handle(.started), handle(.adapted)]
+        try resumption.create(first)
+        task.note(resumption)
+        actions += [handle(.failed(.connectionLost, .responseLost)), handle(.waited), handle(.adapted)]
+        if later != first {
+            try resumption.forget()
+            try resumption.create(later)
+        }
+        resumption.noteIncomplete()
+        task.note(resumption)
+        actions.append(handle(.failed(.connectionLost, .neverArrived)))
+        #expect(
+            actions == [
+                "adapt 1", "send 1", "wait 0 seconds", "adapt 2", "send 2, accepting early responses", "wait 0 seconds",
+            ])
+        #expect(task.lastError?.delivery == (later == first ? .neverArrived : .responseLost))
+    }
+
     private static func event(_ event: Event, _ request: UploadRequest) -> UploadTask.Event {
         switch event {
         case .started: return .started

@@ -197,24 +197,94 @@ import Testing
         }
     }
 
+    /// A form with one large file, and the record of a receiver that has all of it.
+    private static func largeForm(in folder: TemporaryFolder, size: Int) throws -> (MultipartForm, Record) {
+        var form = MultipartForm()
+        form.append(fileAt: try folder.sparseFile("large.bin", size: UInt64(size)), named: "file")
+        return (form, Record(fields: [], files: [.init("large.bin", Data(count: size))]))
+    }
+
     @Test func `a response that comes before the form has gone out cannot be about all of it`() async throws {
         let folder = try TemporaryFolder()
-        var form = MultipartForm()
-        form.append(fileAt: try folder.sparseFile("large.bin", size: 64 << 20), named: "file")
-        let sent = form
+        let (form, _) = try Self.largeForm(in: folder, size: 64 << 20)
         try await RawServer.run { connection in
             _ = try await connection.readHead()
             try await connection.respond("201 Created", ["Connection": "close"], body: "{}")
         } while: { server in
-            for acceptsEarlyResponses in [false, true] {
-                var client = Self.client(.asyncHTTP)
-                client.responses.acceptsEarly = acceptsEarlyResponses
-                let verifying = client
-                let error = try await #require(throws: UploadError.self) {
-                    try await verifying.upload(sent, to: server.url)
-                }
-                #expect(error.code == .earlyResponse)
+            let error = try await #require(throws: UploadError.self) {
+                try await Self.client(.asyncHTTP).upload(form, to: server.url)
             }
+            #expect(error.code == .earlyResponse)
+        }
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `a form whose early response the client accepts is compared as a whole`(carrier: Carrier) async throws {
+        let folder = try TemporaryFolder()
+        let (form, record) = try Self.largeForm(in: folder, size: 64 << 20)
+        var altered = record
+        altered.files[0].size -= 1
+        let outcomes: [(String, UploadError.Code?)] = [
+            (try record.json, nil), (try altered.json, .altered), ("{}", .decoding),
+        ]
+        for (body, code) in outcomes {
+            try await RawServer.run { connection in
+                _ = try await connection.readHead()
+                try await connection.respond("201 Created", ["Connection": "close"], body: body)
+                _ = try await connection.readToEnd()
+            } while: { server in
+                var client = Self.client(carrier)
+                client.responses.acceptsEarly = true
+                do {
+                    let response = try await client.upload(form, to: server.url)
+                    #expect(code == nil && response.isEarly)
+                } catch let error as UploadError {
+                    #expect(error.code == code && error.delivery == .accepted)
+                }
+                #expect(server.requests.heads.count == 1)
+            }
+        }
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `a form that the server knows from an earlier attempt is compared as a whole`(carrier: Carrier) async throws {
+        let folder = try TemporaryFolder()
+        let (form, record) = try Self.largeForm(in: folder, size: 8 << 20)
+        try await RawServer.run { connection in
+            if connection.number == 0 {
+                // The response is lost.
+                _ = try await connection.readRequest()
+                return
+            }
+            _ = try await connection.readHead()
+            try await connection.respond("201 Created", body: try record.json)
+            _ = try await connection.readToEnd()
+        } while: { server in
+            let response = try await Self.client(carrier).upload(form, to: server.url)
+            #expect(response.attempts == 2)
+        }
+    }
+
+    @Test func `a stream that can be read only once cannot be compared after an early response`() async throws {
+        var form = MultipartForm()
+        let chunks = AsyncStream<Data> { continuation in
+            for _ in 0..<64 { continuation.yield(Data(count: 1 << 20)) }
+            continuation.finish()
+        }
+        form.append(FormStream(chunks), named: "log", filename: "log.txt")
+        let sent = form
+        try await RawServer.run { connection in
+            _ = try await connection.readHead()
+            try await connection.respond("201 Created", ["Connection": "close"], body: "{}")
+            _ = try await connection.readToEnd()
+        } while: { server in
+            var client = Self.client(.asyncHTTP)
+            client.responses.acceptsEarly = true
+            let verifying = client
+            let error = try await #require(throws: UploadError.self) {
+                try await verifying.upload(sent, to: server.url)
+            }
+            #expect(error.code == .earlyResponse)
         }
     }
 

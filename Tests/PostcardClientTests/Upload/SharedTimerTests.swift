@@ -1,0 +1,57 @@
+import Foundation
+import Synchronization
+import Testing
+
+@testable import PostcardClient
+
+@Suite(.timeLimit(.minutes(10))) struct SharedTimerTests {
+    /// Counts the calls of a callback.
+    private final class Calls: Sendable {
+        private let state = Mutex((running: 0, overlapping: 0, all: 0))
+
+        var overlapping: Int { state.withLock { $0.overlapping } }
+        var all: Int { state.withLock { $0.all } }
+
+        func run() {
+            state.withLock { state in
+                if state.running > 0 { state.overlapping += 1 }
+                state.running += 1
+                state.all += 1
+            }
+            Thread.sleep(forTimeInterval: 0.01)
+            state.withLock { $0.running -= 1 }
+        }
+    }
+
+    @Test func `the calls of one callback do not overlap, although others are added meanwhile`() async throws {
+        let timer = SharedTimer()
+        let calls = Calls()
+        let number = timer.add(at: .now) { now in
+            calls.run()
+            return now
+        }
+        for _ in 0..<50 {
+            timer.remove(timer.add(at: .now) { _ in nil })
+            try await Task.sleep(for: .milliseconds(2))
+        }
+        timer.remove(number)
+        #expect(calls.all > 0)
+        #expect(calls.overlapping == 0)
+    }
+
+    @Test func `a callback is called again when it says so, until it says never`() async throws {
+        let timer = SharedTimer()
+        let (times, continuation) = AsyncStream.makeStream(of: ContinuousClock.Instant.self)
+        let start = ContinuousClock.now
+        let due = [20, 40, 60].map { start.advanced(by: .milliseconds($0)) }
+        _ = timer.add(at: due[0]) { now in
+            continuation.yield(now)
+            if let next = due.first(where: { $0 > now }) { return next }
+            continuation.finish()
+            return nil
+        }
+        var last: ContinuousClock.Instant?
+        for await time in times { last = time }
+        #expect(try #require(last) >= due[2])
+    }
+}
