@@ -15,7 +15,11 @@ package struct UploadConnection: Sendable {
     package var isStream: Bool { channel.parent?.parent != nil }
 
     /// The client that the request counts for, or `nil` if clients cannot be told apart.
-    var peer: PeerAddress? { PeerAddress(channel.remoteAddress) }
+    var peer: PeerAddress? {
+        if let address = channel.remoteAddress { return PeerAddress(address) }
+        let listening = isStream ? channel.parent?.parent : channel.parent
+        return listening?.localAddress?.ipAddress == nil ? nil : .unknown
+    }
 
     /// Files that are removed once the response has been sent.
     let files = TemporaryFiles()
@@ -45,6 +49,14 @@ package struct UploadConnection: Sendable {
 /// single client (RFC 6177).
 package struct PeerAddress: Hashable, Sendable {
     private let network: [UInt8]
+
+    /// All clients whose addresses are no longer known because their connections are closed. If they did not count for
+    /// any address, a client could exceed its share by closing its connections right after its requests.
+    static let unknown = PeerAddress()
+
+    private init() {
+        network = []
+    }
 
     /// Identifies the client in text.
     var name: String { network.map { String($0, radix: 16) }.joined(separator: ":") }

@@ -41,6 +41,8 @@ struct StoredRecord {
 
     /// The description of a file; `nil` if the record has no such file.
     func describedFile(_ index: Int) throws -> UploadRecord.File? {
+        // Counting down from a negative number could overflow.
+        guard index >= 0 else { return nil }
         guard file.size > Self.smallBytes else {
             let files = try record().files
             return files.indices.contains(index) ? files[index] : nil

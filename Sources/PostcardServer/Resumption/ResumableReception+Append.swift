@@ -141,8 +141,11 @@ extension ResumableReception {
             await store(FinalResponse(response, showing: record.id, length: length), of: upload, logger)
             return .response(describe(response, length, version))
         } catch let problem as UploadProblem {
-            // Another kind of refusal is not final: the same bytes may be accepted the next time.
-            guard problem.status.kind == .clientError else { return .refusedForm(problem) }
+            // Another kind of refusal is not final: the same bytes may be accepted the next time. So may those of a
+            // client that has too many uploads in progress.
+            guard problem.status.kind == .clientError, problem.status != .tooManyRequests else {
+                return .refusedForm(problem)
+            }
             await store(FinalResponse(problem, length: length), of: upload, logger)
             return .refusedForm(
                 problem.adding { fields in

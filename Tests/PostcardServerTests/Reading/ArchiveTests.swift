@@ -186,9 +186,11 @@ struct ArchiveTests {
             for (index, name) in names.enumerated() {
                 #expect(try await get(record.files[index].url, receiver).body == name)
             }
-            let missing = try await get("\(record.url)/files/\(names.count)", receiver)
-            #expect(missing.status == 404)
-            #expect(missing.problem?.detail == "The upload has no such file.")
+            for index in [names.count, .max, -1, .min] {
+                let missing = try await get("\(record.url)/files/\(index)", receiver)
+                #expect(missing.status == 404)
+                #expect(missing.problem?.detail == "The upload has no such file.")
+            }
         }
     }
 

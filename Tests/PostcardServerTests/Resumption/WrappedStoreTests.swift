@@ -1,13 +1,17 @@
 import Hummingbird
+import PostcardResumption
 import PostcardServer
 import Testing
 
 /// A store that forwards everything to a local one.
 private struct ForwardingStore: ResumableUploadStore {
     let base: LocalUploadStore
+    /// Called before an upload begins.
+    var beforeUpload: @Sendable (UploadKey?) async -> Void = { _ in }
 
     func beginUpload(under key: UploadKey?, announcedBytes: Int64?) async throws -> sending LocalUpload {
-        try await base.beginUpload(under: key, announcedBytes: announcedBytes)
+        await beforeUpload(key)
+        return try await base.beginUpload(under: key, announcedBytes: announcedBytes)
     }
     func identifiers(limit: Int, after id: UploadID?) async throws -> [UploadID] {
         try await base.identifiers(limit: limit, after: id)
@@ -48,12 +52,13 @@ private struct PlainStore: UploadStore {
 @Suite(.timeLimit(.minutes(10)))
 struct WrappedStoreTests {
     private func withSender(
-        to store: (LocalUploadStore) -> any UploadStore, _ body: (CurlSender, LocalUploadStore) async throws -> Void
+        to store: (LocalUploadStore) -> any UploadStore, options: UploadOptions = UploadOptions(),
+        _ body: (CurlSender, LocalUploadStore) async throws -> Void
     ) async throws {
         try await withTemporaryDirectory { directory in
             let local = try LocalUploadStore(directory: directory)
             let router = Router()
-            router.addUploads(to: store(local))
+            router.addUploads(to: store(local), options: options)
             try await withApplication(router: router) { receiver in
                 let sender = try CurlSender(to: receiver)
                 defer { sender.removeFiles() }
@@ -63,7 +68,7 @@ struct WrappedStoreTests {
     }
 
     @Test func `a store that forwards to one with resumption offers it too`() async throws {
-        try await withSender(to: ForwardingStore.init) { sender, local in
+        try await withSender(to: { ForwardingStore(base: $0) }) { sender, local in
             let form = Array(Form.small.utf8)
             let created = try await sender.create(form.prefix(20), isComplete: false)
             #expect(created.status == 201)
@@ -79,6 +84,51 @@ struct WrappedStoreTests {
             #expect(again.body == last.body)
             #expect(try await local.delete(try #require(ids.first)))
             #expect(try await sender.head(location).status == 404)
+        }
+    }
+
+    /// Starts an upload that stops after its first byte.
+    private static func stalled(at receiver: RunningReceiver) throws -> RawSocket {
+        let socket = try RawSocket(port: receiver.port)
+        try socket.send(Form.head(contentLength: 1000) + "-")
+        return socket
+    }
+
+    @Test func `a form that is whole while its client has too many uploads in progress is kept`() async throws {
+        let (calls, call) = AsyncStream.makeStream(of: Void.self)
+        let (gate, open) = AsyncStream.makeStream(of: Void.self)
+        let waiting: (LocalUploadStore) -> any UploadStore = { local in
+            ForwardingStore(base: local) { key in
+                // The form of an unfinished upload has a key, the others have none.
+                guard key != nil else { return }
+                call.yield()
+                for await _ in gate {}
+            }
+        }
+        // One at a time for each address.
+        var options = UploadOptions()
+        options.maximumConcurrentUploads = 4
+        try await withSender(to: waiting, options: options) { sender, _ in
+            let form = Array(Form.small.utf8)
+            let location = try #require(try await sender.create(form, isComplete: false).head.fields["location"])
+            async let append = sender.append([], at: Int64(form.count), isComplete: true, to: location)
+            _ = await calls.first { _ in true }
+            var stalled = try Self.stalled(at: sender.receiver)
+            while try await sender.receiver.exchange(Form.request(body: Form.small)).status == 201 {
+                // The server may not have read it yet, or has refused it because of the other form.
+                if stalled.hasReceived(within: 0) { stalled = try Self.stalled(at: sender.receiver) }
+            }
+            open.finish()
+            let refused = try await append
+            #expect(refused.status == 429)
+            #expect(refused.isComplete(in: .newest) == nil)
+            #expect(try await sender.head(location).isComplete(in: .newest) == false)
+            stalled.abort()
+            var last = refused
+            while last.status == 429 {
+                last = try await sender.append([], at: Int64(form.count), isComplete: true, to: location)
+            }
+            #expect(last.status == 201)
         }
     }
 
