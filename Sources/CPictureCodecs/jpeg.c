@@ -221,6 +221,8 @@ int picture_write_jpeg(
         writer->encoder.progress = &writer->progress.base;
         write_rows(writer, pixels, rows, quality, progressive);
     }
+    // A buffer that was too small is freed when it is replaced. The new one is only passed on when the picture ends.
+    if (failure->code != PICTURE_OK && writer->bytes) writer->encoder.dest->term_destination(&writer->encoder);
     jpeg_destroy_compress(&writer->encoder);
     if (failure->code == PICTURE_OK) {
         *bytes = writer->bytes;

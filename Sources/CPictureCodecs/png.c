@@ -32,6 +32,8 @@ static int read_rows(png_reader *reader, const picture_options *options, const p
     png_infop info = reader->info;
     png_init_io(png, reader->file);
     png_set_user_limits(png, 65535, 65535);
+    // No texts and palettes: those of a small file may be gigabytes when inflated. For libpng, 1 means none, and 0 all.
+    png_set_chunk_cache_max(png, 1);
     png_read_info(png, info);
     png_set_expand(png);
     png_set_scale_16(png);

@@ -34,7 +34,7 @@ public struct PictureFitError: Error, Sendable, CustomStringConvertible {
         public static let unsupported = Code(rawValue: "unsupported")
         /// The picture is animated and does not fit: a JPEG would show its first frame only.
         public static let animated = Code(rawValue: "animated")
-        /// The picture has more pixels than ``PictureLimit/maximumPixels``.
+        /// The picture has more pixels than ``PictureLimit/maximumPixels``, or an edge of more than 65,500.
         public static let tooManyPixels = Code(rawValue: "too-many-pixels")
         /// The picture has to be decoded as a whole, and needs too much memory for that.
         public static let tooMuchMemory = Code(rawValue: "too-much-memory")
@@ -105,7 +105,13 @@ extension PictureFitError {
     }
 
     static func tooManyPixels(_ size: PictureSize, limit: Int64) -> PictureFitError {
-        PictureFitError(
+        guard size.longerEdge <= PicturePlan.longestEdge else {
+            return PictureFitError(
+                .tooManyPixels,
+                "The picture has \(size) pixels, and an edge of more than \(PicturePlan.longestEdge) is not decoded.",
+                advice: "Scale the picture down or divide it first, or send the original as it is.")
+        }
+        return PictureFitError(
             .tooManyPixels, "The picture has \(size) pixels, more than the \(limit) that are decoded.",
             advice: "If the file is to be trusted, raise the limit's maximumPixels, or scale the picture down first.")
     }

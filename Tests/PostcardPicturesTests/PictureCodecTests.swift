@@ -202,6 +202,47 @@ import Testing
         #expect(await code(Array("a text".utf8), wantsJPEG) == .unsupported)
     }
 
+    /// The profile makes the encoder replace its buffer before it asks for the first time whether to go on.
+    @Test func `an encoding that is cancelled frees its buffer once`() async throws {
+        let samples = TestPicture.quarterPixels(width: 64, height: 48)
+        let encoding = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            let pixels = PicturePixels(size: PictureSize(width: 64, height: 48), channels: 3, bytes: samples)
+            var picture = LibraryPicture(original: pixels, profile: Array(repeating: 7, count: 20_000))
+            return try picture.encode(PictureFit.Encoding(edge: 64, quality: 82)).bytes
+        }
+        await #expect(throws: CancellationError.self) { try await encoding.value }
+    }
+
+    /// The most memory that this process has had so far, in MiB; see proc_pid_status(5).
+    private func peakMemory() throws -> Int {
+        let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+        let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") })
+        return try #require(line.split(separator: " ").compactMap { Int($0) }.first) >> 10
+    }
+
+    /// A text of 4 MB in 25 KB (RFC 1950 and 1951): one letter, and then as often as needed 258 copies of it.
+    @Test func `the texts of a PNG are not inflated`() throws {
+        var bits: [UInt8] = [1, 1, 0, 1, 0, 0, 1, 0, 0, 0, 1]
+        for _ in 0..<15_500 { bits += [1, 1, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0] }
+        bits += [UInt8](repeating: 0, count: 7 + 8)
+        let deflated = stride(from: 0, to: bits.count - 7, by: 8).map { start in
+            (0..<8).reduce(0 as UInt8) { $0 | bits[start + $1] << $1 }
+        }
+        // The checksum of as many letters "a".
+        let count = 1 + 15_500 * 258
+        let low = (1 + 97 * count) % 65_521
+        let high = (count + 97 * (count * (count + 1) / 2 % 65_521)) % 65_521
+        let stream = [0x78, 0x01] + deflated + TestPicture.big(high << 16 | low, 4)
+        let text = TestPicture.chunk("zTXt", Array("Comment".utf8) + [0, 0] + stream)
+        let texts = Array(repeatElement(text, count: 200).joined())
+        let samples = TestPicture.quarterPixels(width: 16, height: 16)
+        let png = TestPicture.png(width: 16, height: 16, samples: samples, chunks: texts)
+        let before = try peakMemory()
+        #expect(isNear(try quarters(png).colors, TestPicture.quarters, within: 2))
+        #expect(try peakMemory() - before < 400)
+    }
+
     /// Any bytes give an error or a picture, and never a crash.
     @Test func `changed bytes do no harm`() async throws {
         let jpeg = try await jpeg(width: 60, height: 44, orientation: 6)

@@ -75,6 +75,16 @@ import Testing
         #expect(filesLeft().isEmpty)
     }
 
+    @Test func `a picture with too many pixels is an error that says which limit it exceeds`() async throws {
+        for (width, limit) in [(65_501, "65500"), (20_000, "100000000")] {
+            let photo = try file("\(width).jpg", width: width, height: 20_000)
+            let error = await #expect(throws: PictureFitError.self) {
+                try await PictureFitter(codec: AbsentCodec()).fit(photo, to: PictureLimit(maximumBytes: 100))
+            }
+            #expect(error?.code == .tooManyPixels && error?.message.contains(limit) == true)
+        }
+    }
+
     @Test(arguments: [
         ("cut.jpg", [0xFF, 0xD8, 0xFF, 0xE0, 0x00], PictureFitError.Code.damaged),
         ("notes.jpg", Array("Dear Jeju".utf8), .unsupported), ("empty.jpg", [], .unsupported),

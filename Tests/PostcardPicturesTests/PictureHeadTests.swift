@@ -23,6 +23,13 @@ import Testing
         #expect(try head(bytes).orientation == .upright)
     }
 
+    @Test func `bytes between the segments of a JPEG are skipped`() throws {
+        var bytes = TestPicture.jpegHead(width: 40, height: 30, orientation: 6)
+        let place = 2 + TestPicture.exifSegment(orientation: 6).count
+        bytes.insert(contentsOf: [0, 0, 0x12, 0xFF, 0], at: place)
+        #expect(try head(bytes).size == PictureSize(width: 30, height: 40))
+    }
+
     @Test func `size, animation and orientation of a PNG are read from its chunks`() throws {
         let plain = TestPicture.png(width: 3, height: 2, samples: Array(repeating: 9, count: 18))
         #expect(
@@ -57,6 +64,17 @@ import Testing
         let still = try head(Fixtures.stillGIF)
         #expect(still.storedSize == PictureSize(width: 64, height: 48) && !still.isAnimated)
         #expect(try head(Fixtures.animatedGIF).isAnimated)
+    }
+
+    @Test func `a GIF of very many blocks is not read to its end`() throws {
+        let start: [UInt8] = Array("GIF89a".utf8) + [8, 0, 8, 0, 0, 0, 0]
+        let frame: [UInt8] = [0x2C, 0, 0, 0, 0, 8, 0, 8, 0, 0, 2]
+        func gif(blocks: Int) -> [UInt8] {
+            let pixels = [[UInt8]](repeating: [1, 0x44], count: blocks).joined()
+            return start + frame + pixels + [0 as UInt8] + frame
+        }
+        #expect(try head(gif(blocks: 100_000)).isAnimated)
+        #expect(try !head(gif(blocks: 300_000)).isAnimated)
     }
 
     @Test func `the type is read from the bytes, whatever the name`() throws {

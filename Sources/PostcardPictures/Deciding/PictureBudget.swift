@@ -40,7 +40,7 @@ public struct PictureBudget: Sendable, Hashable {
         var open = sizes.indices.filter { spent[$0] == nil }
         let total = open.reduce(0) { $0 + Double(sizes[$1]) }
         // There is enough for all: what is over is shared as well, because another type may need more bytes.
-        if total <= Double(left) { return Self.whole(Double(left) * Double(sizes[index]) / total) }
+        if total <= Double(left) { return whole(Double(left) * Double(sizes[index]) / total) }
 
         var rest = Double(left)
         while true {
@@ -49,7 +49,7 @@ public struct PictureBudget: Sendable, Hashable {
             let factor = rest / weights
             let content = open.filter { Double(sizes[$0]) <= factor * Double(sizes[$0]).squareRoot() }
             if content.contains(index) { return sizes[index] }
-            guard !content.isEmpty else { return Self.whole(factor * Double(sizes[index]).squareRoot()) }
+            guard !content.isEmpty else { return whole(factor * Double(sizes[index]).squareRoot()) }
             rest -= content.reduce(0) { $0 + Double(sizes[$1]) }
             open.removeAll { content.contains($0) }
         }
@@ -67,5 +67,8 @@ public struct PictureBudget: Sendable, Hashable {
     }
 
     /// Rounds down, but not what rounding errors have made of a whole number.
-    private static func whole(_ bytes: Double) -> Int64 { Int64(exactly: (bytes + 0.001).rounded(.down)) ?? 0 }
+    private func whole(_ bytes: Double) -> Int64 {
+        // As a Double, the greatest Int64 is one more than an Int64 can have.
+        Int64(exactly: (bytes + 0.001).rounded(.down)).map { min($0, left) } ?? left
+    }
 }

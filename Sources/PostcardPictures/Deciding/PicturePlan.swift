@@ -46,8 +46,8 @@ enum PicturePlan: Equatable {
         }
     }
 
-    /// The longest edge that a JPEG may have. A row of more would also take much memory.
-    static let longestEdge = 65_535
+    /// The longest edge that libjpeg decodes and encodes. A row of more would also take much memory.
+    static let longestEdge = 65_500
 
     /// Whether a color profile is kept: not one for other colors than the pixels have now, and not one that takes much
     /// of the limit.

@@ -28,7 +28,11 @@ extension PictureHead {
         var isOriented = false
         for _ in 0..<Self.mostPieces {
             guard let mark = try bytes.number(at: offset, bytes: 2) else { throw Self.cutOff("its head") }
-            guard mark >= 0xFF00 else { throw .damaged("byte \(offset) begins no segment") }
+            // What some cameras write between segments. Decoders skip it too.
+            guard mark > 0xFF00 else {
+                offset += 1
+                continue
+            }
             let marker = mark & 0xFF
             // Bytes that fill, and markers without a segment.
             if marker == 0xFF {
@@ -136,7 +140,9 @@ extension PictureHead {
         func tableBytes(_ flags: Int64) -> Int64 { flags & 0x80 == 0 ? 0 : 3 << (flags & 7 + 1) }
         var offset = 13 + tableBytes(flags)
         var frames = 0
-        for _ in 0..<Self.mostPieces {
+        var pieces = 0
+        while pieces < Self.mostPieces {
+            pieces += 1
             switch try bytes.number(at: offset, bytes: 1) {
             case 0x21: offset += 2
             case 0x2C:
@@ -147,7 +153,8 @@ extension PictureHead {
             default: return
             }
             // Blocks of up to 255 bytes, and an empty one at the end.
-            while let count = try bytes.number(at: offset, bytes: 1) {
+            while pieces < Self.mostPieces, let count = try bytes.number(at: offset, bytes: 1) {
+                pieces += 1
                 offset += 1 + count
                 if count == 0 { break }
             }
