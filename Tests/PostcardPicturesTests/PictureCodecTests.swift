@@ -235,12 +235,13 @@ import Testing
         let high = (count + 97 * (count * (count + 1) / 2 % 65_521)) % 65_521
         let stream = [0x78, 0x01] + deflated + TestPicture.big(high << 16 | low, 4)
         let text = TestPicture.chunk("zTXt", Array("Comment".utf8) + [0, 0] + stream)
-        let texts = Array(repeatElement(text, count: 200).joined())
+        let texts = Array(repeatElement(text, count: 600).joined())
         let samples = TestPicture.quarterPixels(width: 16, height: 16)
         let png = TestPicture.png(width: 16, height: 16, samples: samples, chunks: texts)
         let before = try peakMemory()
         #expect(isNear(try quarters(png).colors, TestPicture.quarters, within: 2))
-        #expect(try peakMemory() - before < 400)
+        // Inflated, they have 2.4 GB. Other tests run meanwhile.
+        #expect(try peakMemory() - before < 1500)
     }
 
     /// Any bytes give an error or a picture, and never a crash.
