@@ -230,7 +230,8 @@ final class LocalUnfinishedUploads: Sendable {
     ) -> Bool {
         table.withLock { table in
             // A piece that is being written may not count for a moment.
-            guard table.unfinishedBytes + length - upload.bytes <= options.maximumUnfinishedBytes else { return false }
+            let room = options.maximumUnfinishedBytes - table.unfinishedBytes
+            guard length - upload.bytes <= room else { return false }
             return table.reserve(length, for: upload.id, of: client)
         }
     }

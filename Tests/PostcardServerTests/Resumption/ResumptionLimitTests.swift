@@ -1,4 +1,5 @@
 import Foundation
+import PostcardForm
 import PostcardReceiver
 import PostcardResumption
 import PostcardServer
@@ -156,6 +157,21 @@ struct ResumptionLimitTests {
                 form.bytes[Int(offset)...], at: offset, isComplete: true, to: location)
             #expect(last.status == 201)
             #expect(try receiver.records.count == 1)
+        }
+    }
+
+    @Test func `the longest length there is has no room, even if a body may have any length`() async throws {
+        try await withCurlSender(.newest, { $0.uploads.limits.maximumBodyBytes = .max }) { sender, receiver in
+            let location = try Self.location(of: try await sender.create("--b".utf8, isComplete: false))
+            let head = [
+                "PATCH \(location) HTTP/1.1", "Host: a", "Content-Type: application/partial-upload",
+                "Upload-Complete: ?1", "Upload-Offset: 3", "Content-Length: \(Int64.max)",
+            ]
+            let refused = try await receiver.exchange(
+                head.joined(separator: "\r\n") + "\r\n\r\n", closingInput: true)
+            #expect(refused.status == 503)
+            #expect(refused.problem?.code == "too-many-unfinished-uploads")
+            #expect(try await sender.head(location).offset == 3)
         }
     }
 
