@@ -32,7 +32,7 @@ public struct PictureFitError: Error, Sendable, CustomStringConvertible {
         public static let damaged = Code(rawValue: "damaged")
         /// The file is no picture, or of a type or color model that cannot be decoded here.
         public static let unsupported = Code(rawValue: "unsupported")
-        /// The picture is animated and does not fit: a JPEG would show its first frame only.
+        /// The picture is animated, and is too large or not of an accepted type: a JPEG would show one frame only.
         public static let animated = Code(rawValue: "animated")
         /// The picture has more pixels than ``PictureLimit/maximumPixels``, or an edge of more than 65,500.
         public static let tooManyPixels = Code(rawValue: "too-many-pixels")
@@ -100,7 +100,8 @@ extension PictureFitError {
 
     static func animated(_ type: MediaType) -> PictureFitError {
         PictureFitError(
-            .animated, "The picture (\(type)) is animated and larger than allowed.",
+            .animated,
+            "The picture (\(type)) is animated, and is too large or not of an accepted type. A JPEG has one frame.",
             advice: "Export it with fewer frames or as a video, or send the original as it is.")
     }
 
@@ -141,7 +142,8 @@ extension PictureFitError {
     }
 
     static let builtWithoutPictures = PictureFitError(
-        .builtWithoutPictures, "The picture is larger than allowed, and Postcard was built without pictures.",
+        .builtWithoutPictures,
+        "The picture is too large or not of an accepted type, and Postcard was built without support for decoding it.",
         advice: "Install libjpeg-turbo, libpng, libwebp and libheif with their headers, and build with the package's "
             + "trait Pictures: swift build --traits default,Pictures.")
 }

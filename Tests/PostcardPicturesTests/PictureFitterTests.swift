@@ -130,6 +130,12 @@ import Testing
         }
         #expect(error?.code == .builtWithoutPictures)
         #expect(error?.advice.contains("--traits default,Pictures") == true)
+        // It fits, but nothing may be sent of this type.
+        let heic = try folder.file("a.heic", Fixtures.heic[1] ?? [])
+        let type = await #expect(throws: PictureFitError.self) {
+            try await PictureFitter(codec: AbsentCodec()).fit(heic, to: PictureLimit(maximumBytes: 100_000))
+        }
+        #expect(type?.code == .builtWithoutPictures && type?.message.contains("not of an accepted type") == true)
     }
 
     @Test func `pictures are prepared one at a time`() async throws {
