@@ -61,7 +61,6 @@ struct ResumableUpload {
         resumption.begin(request, offer)
         while true {
             guard let (resource, extent) = try await extent(&resumption, offer) else {
-                resumption.policy.offers.note(nil, for: request.url)
                 try resumption.end()
                 return nil
             }
@@ -136,7 +135,7 @@ extension ResumableUpload {
             }
             try resumption.forget()
         }
-        guard let resource = try await create(offer) else { return nil }
+        guard let resource = try await create(offer, noting: resumption.policy.offers) else { return nil }
         try resumption.create(resource)
         return (resource, Extent())
     }
@@ -171,8 +170,11 @@ extension ResumableUpload {
 
     /// Has the server make an upload resource, without any of the form yet.
     ///
-    /// - Returns: Its URL; `nil` if the server does not make one.
-    private func create(_ offer: ResumptionOffer) async throws -> URL? {
+    /// - Parameters:
+    ///   - offer: How the server supports resumption.
+    ///   - offers: Where a response is noted that means that the address does not support it after all.
+    /// - Returns: The URL of the resource; `nil` if the server does not make one.
+    private func create(_ offer: ResumptionOffer, noting offers: ResumptionOffers) async throws -> URL? {
         var fields = fields(for: request.url, offer.version)
         fields.setUploadCompleteness(false, in: offer.version)
         fields.uploadLength = length
@@ -186,11 +188,16 @@ extension ResumableUpload {
                 let resource = URL(string: location, relativeTo: url)?.absoluteURL, resource.host() != nil,
                 // Behind a proxy that encrypts, a server may not know its own scheme.
                 resource.scheme?.lowercased() == "https" || request.url.scheme?.lowercased() == "http"
-            else { return nil }
+            else {
+                offers.note(nil, for: request.url)
+                return nil
+            }
             return resource
         case 404, 405, 501:
+            offers.note(nil, for: request.url)
             return nil
         case 503 where Self.noRoomCodes.contains(response.problem?["code"]?.text ?? ""):
+            // Room comes back: the next form asks for a resource again.
             return nil
         default:
             throw refusal(response, by: url)

@@ -256,6 +256,32 @@ import Testing
         }
     }
 
+    @Test(arguments: Carrier.allCases, ["503 Service Unavailable", "404 Not Found", "201 Created"])
+    func `a server without room for an upload resource is asked for one again, and one that makes none is not`(
+        carrier: Carrier, status: String
+    ) async throws {
+        let folder = try TemporaryFolder()
+        let (form, _) = try Self.form(in: folder, size: 10_000)
+        let requests = try await RawServer.run { connection in
+            while let request = try await connection.readRequest() {
+                if request.method == "OPTIONS" {
+                    try await connection.respond("204 No Content", ["Upload-Limit": "min-size=0"])
+                } else if request.body.isEmpty {
+                    try await connection.respond(
+                        status, ["Content-Type": "application/problem+json"], body: #"{"code":"store-full"}"#)
+                } else {
+                    try await connection.respond("201 Created")
+                }
+            }
+        } while: { server in
+            let client = Self.client(carrier)
+            for _ in 0..<2 { try await client.upload(form, to: server.url) }
+            return server.requests.whole
+        }
+        let second = status.hasPrefix("503") ? ["POST", "POST"] : ["POST"]
+        #expect(requests.map(\.method) == ["OPTIONS", "POST", "POST"] + second)
+    }
+
     @Test(arguments: Carrier.allCases)
     func `a large form goes in pieces where the server takes no more at a time`(carrier: Carrier) async throws {
         let folder = try TemporaryFolder()
