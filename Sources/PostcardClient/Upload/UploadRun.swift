@@ -75,8 +75,15 @@ extension UploadClient {
     }
 
     /// Does some work, and cancels it when the time for the upload is over.
+    ///
+    /// - Parameters:
+    ///   - url: Where the upload goes.
+    ///   - start: When the upload began.
+    ///   - error: The error of the attempt before.
+    ///   - earlierAttempts: The number of attempts that the error does not count.
+    ///   - work: The work.
     func withinTotalTimeout<Value: Sendable>(
-        of url: URL, since start: ContinuousClock.Instant, after error: UploadError? = nil,
+        of url: URL, since start: ContinuousClock.Instant, after error: UploadError? = nil, earlierAttempts: Int = 0,
         _ work: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
         guard let total = timeouts.total else { return try await work() }
@@ -85,7 +92,9 @@ extension UploadClient {
             group.addTask { try await work() }
             group.addTask {
                 try await ContinuousClock().sleepLong(until: start.advanced(by: total))
-                throw UploadError.deadlinePassed(url, after: total, lastError: error)
+                var passed = UploadError.deadlinePassed(url, after: total, lastError: error)
+                passed.attempts += earlierAttempts
+                throw passed
             }
             guard let value = try await group.next() else { throw CancellationError() }
             return value
@@ -284,7 +293,9 @@ extension UploadRun {
     /// - Parameter error: The error of the attempt before.
     private func adaptedRequest(attempt: Int, after error: UploadError?) async throws -> UploadRequest {
         guard !client.interceptors.isEmpty else { return request }
-        return try await client.withinTotalTimeout(of: request.url, since: start, after: error) {
+        return try await client.withinTotalTimeout(
+            of: request.url, since: start, after: error, earlierAttempts: earlierAttempts
+        ) {
             var request = request
             for interceptor in client.interceptors { try await interceptor.adapt(&request, attempt: attempt) }
             return request
@@ -293,7 +304,9 @@ extension UploadRun {
 
     /// The decision of the first interceptor that does not pass on.
     private func decision(after error: UploadError, of attempt: UploadAttempt) async throws -> UploadDecision {
-        try await client.withinTotalTimeout(of: request.url, since: start, after: error) {
+        try await client.withinTotalTimeout(
+            of: request.url, since: start, after: error, earlierAttempts: earlierAttempts
+        ) {
             for interceptor in client.interceptors {
                 let decision = try await interceptor.decide(after: error, of: attempt)
                 if decision != .passOn { return decision }

@@ -259,4 +259,32 @@ import Testing
             #expect(error?.code == .deadlinePassed && preparation.filesLeft.isEmpty)
         }
     }
+
+    @Test(arguments: ["adapting", "deciding"])
+    func `an interceptor that takes too long after a refusal does not hide the attempts before`(
+        moment: String
+    ) async throws {
+        struct Slow: UploadInterceptor {
+            let moment: String
+            func adapt(_ request: inout UploadRequest, attempt: Int) async throws {
+                if moment == "adapting", attempt == 2 { try await Task.sleep(for: .seconds(600)) }
+            }
+            func decide(after error: UploadError, of attempt: UploadAttempt) async throws -> UploadDecision {
+                if moment == "deciding", error.response?.status == .unauthorized {
+                    try await Task.sleep(for: .seconds(600))
+                }
+                return .passOn
+            }
+        }
+        let form = Self.form(Shrinking())
+        let refusals = [Refusal(limit: "maximumBodyBytes", "900"), Refusal("401 Unauthorized", [:])]
+        try await Self.run(refusing: refusals) { server in
+            var client = UploadClient(transport: Carrier.asyncHTTP.transport())
+            client.interceptors = [Slow(moment: moment)]
+            client.timeouts.total = .seconds(3)
+            let uploading = client
+            let error = await #expect(throws: UploadError.self) { try await uploading.upload(form, to: server.url) }
+            #expect(error?.code == .deadlinePassed && error?.attempts == 2)
+        }
+    }
 }
