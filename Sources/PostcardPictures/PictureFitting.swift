@@ -63,8 +63,9 @@ public struct PictureFitting: FormPreparation {
     /// JPEG with an edge of at most 2,560 pixels. While no limit is known, the original is sent.
     ///
     /// The limits are those of the client's or the queue's `rules`. If the server refuses the form and reports a
-    /// smaller one, the client makes the photos fit that and sends the form again. A queue does not: it stores the form
-    /// as it is sent.
+    /// smaller one, the client makes the photos fit that and sends the form again. If they cannot fit, the refusal is
+    /// thrown, with the ``PictureFitError`` as its `underlyingError`. A queue sends no form again that way: it stores
+    /// the form as it is sent.
     public static var serverLimit: PictureFitting {
         PictureFitting(scope: .server, limit: PictureLimit(maximumBytes: .max), hasEdge: false)
     }

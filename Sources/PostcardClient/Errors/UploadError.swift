@@ -88,8 +88,9 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
     /// What the upload was waiting for, if it timed out.
     public let phase: Phase?
 
-    /// The error of the layer below, if there is one.
-    public let underlyingError: (any Error)?
+    /// The error of the layer below, if there is one. For a refused form that could not be prepared for the server's
+    /// limit, it is the error of the preparation.
+    public internal(set) var underlyingError: (any Error)?
 
     /// The number of attempts made, including this one.
     public internal(set) var attempts = 1

@@ -11,7 +11,8 @@ import Foundation
 /// Sends a form whose parts are prepared first, such as photos that must fit.
 ///
 /// A form that follows the server's limit is prepared for the limits known beforehand. If the server refuses it and
-/// reports a smaller limit, it is prepared for that and sent again, under the same `Idempotency-Key`.
+/// reports a smaller limit, it is prepared for that and sent again, under the same `Idempotency-Key`. If it cannot be
+/// prepared for that, the refusal is the error, with that of the preparation as its underlying one.
 struct PreparedUpload: Sendable {
     private let client: UploadClient
     private let form: MultipartForm
@@ -42,38 +43,38 @@ struct PreparedUpload: Sendable {
 
     func response() async throws -> UploadResponse {
         let known = FormSizeLimits(client.rules)
-        switch try await send(within: known, after: 0) {
+        switch try await send(within: known, after: nil) {
         case .accepted(let response):
             return response
         case .tooLarge(let refusal, let reported):
             events?.put(.preparing)
-            switch try await send(within: known.lowered(by: reported), after: refusal.attempts) {
+            switch try await send(within: known.lowered(by: reported), after: refusal) {
             case .accepted(let response): return response
             case .tooLarge(let refusal, _): throw refusal
             }
         }
     }
 
-    /// - Parameter earlierAttempts: The number of attempts made before.
-    private func send(within limits: FormSizeLimits, after earlierAttempts: Int) async throws -> Outcome {
+    /// - Parameter refusal: The error of the attempts made before.
+    private func send(within limits: FormSizeLimits, after refusal: UploadError?) async throws -> Outcome {
         let folder: PreparationFolder
         var job = job
         do {
             folder = try PreparationFolder()
         } catch {
-            throw UploadError.form(error)
+            throw Self.failure(error, after: refusal)
         }
         defer { folder.remove() }
         do {
             job.content = .form(
-                try await client.withinTotalTimeout(of: job.url, since: start) {
+                try await client.withinTotalTimeout(of: job.url, since: start, after: refusal) {
                     try await form.prepared(within: limits, in: folder.url)
                 })
-        } catch let error as FormError {
-            throw UploadError.form(error)
+        } catch {
+            throw Self.failure(error, after: refusal)
         }
         var run = try UploadRun(client, job, under: key, as: id, since: start, reportingTo: events)
-        run.earlierAttempts = earlierAttempts
+        run.earlierAttempts = refusal?.attempts ?? 0
         do {
             return .accepted(try await run.response())
         } catch let error as UploadError {
@@ -84,9 +85,23 @@ struct PreparedUpload: Sendable {
             return .tooLarge(error, exceeded)
         }
     }
+
+    /// The error of an upload whose preparation failed.
+    private static func failure(_ error: any Error, after refusal: UploadError?) -> any Error {
+        if error is CancellationError || error is UploadError { return error }
+        if let refusal { return refusal.adding(preparationError: error) }
+        return (error as? FormError).map(UploadError.form) ?? error
+    }
 }
 
 extension UploadError {
+    /// The same refusal, with the reason why the form cannot be prepared for the limit that it reports.
+    fileprivate func adding(preparationError error: any Error) -> UploadError {
+        var refusal = adding("The form cannot be prepared for that limit: \(error)")
+        refusal.underlyingError = error
+        return refusal
+    }
+
     /// The limits that a refusal reports and that the form exceeds. A limit that the form keeps is not the reason.
     ///
     /// They are the `limit` of a problem with status 413, as Postcard's server writes it, and the `max-size` of

@@ -22,7 +22,9 @@ public protocol FormPreparation: Sendable, Hashable {
     ///   - parts: The parts, in the order of the form.
     ///   - context: What is known of the rest of the form and of the server.
     /// - Returns: As many parts, in the same order.
-    /// - Throws: An error that fails the upload, unchanged. `CancellationError` if the task is cancelled.
+    /// - Throws: An error that fails the upload, unchanged. `CancellationError` if the task is cancelled. If the form is
+    ///   prepared again because the server has refused it, the upload fails with the refusal instead, and this error is
+    ///   its underlying one.
     func prepare(_ parts: [FormPart], in context: FormPreparationContext) async throws -> [FormPart]
 }
 

@@ -189,6 +189,29 @@ import Testing
         }
     }
 
+    @Test func `a form that cannot be prepared for the server's limit fails with the refusal`() async throws {
+        struct TooSmall: Error {}
+        struct Limited: FormPreparation {
+            let followsServerLimit = true
+            func prepare(_ parts: [FormPart], in context: FormPreparationContext) throws -> [FormPart] {
+                if context.limits.maximumBodyBytes != nil { throw TooSmall() }
+                return parts
+            }
+        }
+        var form = MultipartForm()
+        form.append(
+            FormPart(name: "image", filename: "a.jpg", content: .bytes(Data(count: 900)), preparation: Limited()))
+        let sent = form
+        try await Self.run(refusing: [Refusal(limit: "maximumBodyBytes", "900")]) { server in
+            let error = await #expect(throws: UploadError.self) {
+                try await UploadClient(transport: Carrier.asyncHTTP.transport()).upload(sent, to: server.url)
+            }
+            #expect(error?.code == .refused && error?.response?.status.code == 413 && error?.attempts == 1)
+            #expect(error?.underlyingError is TooSmall && error?.message.contains("TooSmall") == true)
+            #expect(server.requests.heads.count == 1)
+        }
+    }
+
     @Test func `a form with a stream that can be read once is not sent again`() async throws {
         let (chunks, chunk) = AsyncStream.makeStream(of: Data.self)
         chunk.yield(Data("log".utf8))
