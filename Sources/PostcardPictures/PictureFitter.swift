@@ -1,5 +1,6 @@
 import PostcardForm
 import Synchronization
+import SystemPackage
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -59,8 +60,8 @@ public struct PictureFitter: Sendable {
     /// - Parameters:
     ///   - picture: The file. It is not changed.
     ///   - limit: What it must fit into.
-    ///   - folder: The folder for new files. It is created if it does not exist. Defaults to
-    ///     `FormPart.temporaryFolder`.
+    ///   - folder: The folder for new files, which only their owner can read. It is created if it does not exist.
+    ///     Defaults to `FormPart.temporaryFolder`.
     /// - Returns: The original if it fits, else a new file, which belongs to the caller: remove it after the upload.
     /// - Throws: ``PictureFitError`` if the picture cannot be made to fit, and the limit does not ask for the original
     ///   then. `CancellationError` if the task is cancelled; no file is left then.
@@ -147,12 +148,13 @@ public struct PictureFitter: Sendable {
     }
 
     private static func save(_ bytes: Data, in folder: URL?) throws -> URL {
-        let folder = folder ?? FormPart.temporaryFolder
         do {
-            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-            let file = folder.appending(component: "\(UUID().uuidString).jpg")
+            let file = try FormPart.makeFolder(folder).appending(component: "\(UUID().uuidString).jpg")
+            let descriptor = try FileDescriptor.open(
+                FilePath(file.path), .writeOnly, options: [.create, .exclusiveCreate, .closeOnExec],
+                permissions: [.ownerRead, .ownerWrite])
             do {
-                try bytes.write(to: file, options: .withoutOverwriting)
+                _ = try descriptor.closeAfter { try descriptor.writeAll(bytes) }
             } catch {
                 // What a full disk has taken of it.
                 try? FileManager.default.removeItem(at: file)
@@ -160,7 +162,7 @@ public struct PictureFitter: Sendable {
             }
             return file
         } catch {
-            throw PictureFitError.notWritable(folder.path, underlying: error)
+            throw PictureFitError.notWritable((folder ?? FormPart.temporaryFolder).path, underlying: error)
         }
     }
 }

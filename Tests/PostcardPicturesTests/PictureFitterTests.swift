@@ -51,6 +51,11 @@ import Testing
         #expect(fitted.bytes > 900_000 && fitted.bytes <= 1_000_000)
         #expect(!fitted.isOriginal && (2...6).contains(fitted.encodings))
         #expect(filesLeft().count == 1)
+        // A photo is no one else's business, on a machine with several users.
+        for (url, permissions) in [(url, 0o600), (results, 0o700)] {
+            let attributes = try FileManager.default.attributesOfItem(atPath: url.path)
+            #expect(attributes[.posixPermissions] as? Int == permissions)
+        }
     }
 
     @Test func `bytes in memory give bytes in memory`() async throws {

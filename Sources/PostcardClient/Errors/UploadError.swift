@@ -114,7 +114,7 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
     }
 
     /// What is wrong with the form, for the code ``Code/form``.
-    public var formError: FormError? { underlyingError as? FormError }
+    public var formError: FormError? { code == .form ? underlyingError as? FormError : nil }
 
     /// What the server says is wrong, if it says so as RFC 9457 specifies.
     public var problem: ProblemDetails? { response?.problem }

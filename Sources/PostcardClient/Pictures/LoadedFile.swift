@@ -17,8 +17,7 @@ enum LoadedFile {
     ///   - name: The name of a file whose extension the new one gets. The rest of its name is made up, so that files of
     ///     the same name do not collide.
     static func place(in folder: URL?, for name: String) throws -> URL {
-        let folder = folder ?? FormPart.temporaryFolder
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let folder = try FormPart.makeFolder(folder)
         let dot = name.lastIndex(of: ".")
         let suffix = dot.map { name[$0...].dropFirst() } ?? ""
         // What is no plain extension has no place in a path.
@@ -26,11 +25,13 @@ enum LoadedFile {
         return folder.appending(component: UUID().uuidString + (isPlain ? ".\(suffix)" : ""))
     }
 
-    /// Copies a file. On one volume of an Apple platform the copy is a clone, which takes neither time nor space.
+    /// Copies a file. Only its owner can read the copy. On one volume of an Apple platform it is a clone, which takes
+    /// neither time nor space.
     static func copy(_ file: URL, to folder: URL?) throws -> URL {
         let copy = try place(in: folder, for: file.lastPathComponent)
         do {
             try FileManager.default.copyItem(at: file, to: copy)
+            try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: copy.path)
         } catch {
             // A copy that failed half way, on a full disk for example.
             remove(copy)

@@ -79,18 +79,3 @@ public struct FormPart: Sendable {
         }
     }
 }
-
-extension FormPart {
-    /// The folder of the files that are made for parts, if the caller passes no folder: "Postcard" in the temporary
-    /// folder. They are copies of loaded files, and pictures that were made to fit.
-    ///
-    /// Such a file belongs to the app. Remove it after the upload. To remove what an interrupted run left, remove this
-    /// folder when the app starts, before anything is loaded:
-    ///
-    /// ```swift
-    /// try? FileManager.default.removeItem(at: FormPart.temporaryFolder)
-    /// ```
-    public static var temporaryFolder: URL {
-        FileManager.default.temporaryDirectory.appending(component: "Postcard", directoryHint: .isDirectory)
-    }
-}

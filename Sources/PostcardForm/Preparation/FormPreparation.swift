@@ -263,11 +263,12 @@ extension FormPart.Content {
 package struct PreparationFolder: Sendable {
     package let url: URL
 
-    /// Creates it in the temporary folder.
+    /// Creates it in ``FormPart/temporaryFolder``.
     package init() throws(FormError) {
-        url = FileManager.default.temporaryDirectory.appending(
-            component: "postcard-prepared-\(UUID().uuidString)", directoryHint: .isDirectory)
+        url = FormPart.temporaryFolder.appending(
+            component: "prepared-\(UUID().uuidString)", directoryHint: .isDirectory)
         do {
+            _ = try FormPart.makeFolder()
             try FileManager.default.createDirectory(
                 at: url, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
         } catch {

@@ -176,7 +176,19 @@ import Testing
     @Test func `copies go to a folder of their own by default`() throws {
         let place = try LoadedFile.place(in: nil, for: "a.jpg")
         #expect(place.path.hasPrefix(FormPart.temporaryFolder.path))
-        #expect(FormPart.temporaryFolder.lastPathComponent == "Postcard")
+        #expect(FormPart.temporaryFolder.lastPathComponent.hasPrefix("Postcard"))
+    }
+
+    @Test func `only the owner can read a copy and the folder that is made for it`() throws {
+        let folder = try TemporaryFolder()
+        let file = try folder.file("a.jpg", [1])
+        try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: file.path)
+        let made = folder.url.appending(component: "made")
+        let copy = try LoadedFile.copy(file, to: made)
+        for (url, permissions) in [(copy, 0o600), (made, 0o700), (file, 0o644)] {
+            let attributes = try FileManager.default.attributesOfItem(atPath: url.path)
+            #expect(attributes[.posixPermissions] as? Int == permissions, "\(url.path)")
+        }
     }
 
     @Test func `chunks make a file, and what comes after it is discarded does not`() throws {

@@ -47,6 +47,16 @@ import Testing
         return layout
     }
 
+    @Test func `forms are prepared in the folder for temporary files, which only its owner can use`() throws {
+        let folder = try PreparationFolder()
+        defer { folder.remove() }
+        #expect(folder.url.deletingLastPathComponent().path == FormPart.temporaryFolder.path)
+        for url in [folder.url, FormPart.temporaryFolder] {
+            let attributes = try FileManager.default.attributesOfItem(atPath: url.path)
+            #expect(attributes[.posixPermissions] as? Int == 0o700)
+        }
+    }
+
     @Test func `a form that was not prepared is not laid out`() async throws {
         var form = MultipartForm()
         form.append("초코", named: "name")

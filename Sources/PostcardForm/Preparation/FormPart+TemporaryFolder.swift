@@ -1,0 +1,65 @@
+import SystemPackage
+
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Android)
+import Android
+#endif
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+extension FormPart {
+    /// The folder of the files that are made for parts, if the caller passes no folder: "Postcard" in the temporary
+    /// folder, followed by the number of the user where users share that, such as "Postcard-1000" on Linux. Only its
+    /// owner can use it. The files are copies of loaded files, and pictures that were made to fit. What is prepared for
+    /// an upload is in it too, until the upload is over.
+    ///
+    /// A file that was made for a part belongs to the app. Remove it after the upload. To remove what an interrupted
+    /// run left, remove this folder when the app starts, before anything is loaded or sent:
+    ///
+    /// ```swift
+    /// try? FileManager.default.removeItem(at: FormPart.temporaryFolder)
+    /// ```
+    public static var temporaryFolder: URL {
+        #if canImport(Darwin)
+        let name = "Postcard"
+        #else
+        let name = "Postcard-\(geteuid())"
+        #endif
+        return FileManager.default.temporaryDirectory.appending(component: name, directoryHint: .isDirectory)
+    }
+
+    /// Makes the folder for files of parts if it does not exist.
+    ///
+    /// - Parameter folder: The folder that the caller chose. Its permissions stay as they are if it exists. Defaults to
+    ///   ``temporaryFolder``, which must belong to this user.
+    /// - Returns: The folder.
+    package static func makeFolder(_ folder: URL? = nil) throws -> URL {
+        let made = folder ?? temporaryFolder
+        if !FileManager.default.fileExists(atPath: made.path) {
+            try FileManager.default.createDirectory(
+                at: made, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        }
+        if folder == nil { try closeToOthers(made) }
+        return made
+    }
+
+    /// Makes sure that only this user can use a folder whose name other users know, and may have taken.
+    private static func closeToOthers(_ folder: URL) throws {
+        let descriptor = try FileDescriptor.open(
+            FilePath(folder.path), .readOnly, options: [.directory, .noFollow, .closeOnExec])
+        try descriptor.closeAfter {
+            guard try descriptor.stat().userID.rawValue == geteuid(), fchmod(descriptor.rawValue, 0o700) == 0 else {
+                throw Errno.notPermitted
+            }
+        }
+    }
+}
