@@ -91,8 +91,12 @@ public struct PictureFitting: FormPreparation {
         _ parts: [FormPart], in context: FormPreparationContext, by fitter: PictureFitter
     ) async throws -> [FormPart] {
         var prepared = parts
-        let sizes = try parts.map { try $0.pictureBytes() }
+        let sizes = try parts.map { try $0.contentBytes() }
         var budget = try room(in: context).map { PictureBudget(bytes: $0, among: sizes) }
+        // A text is sent as it is, and photos share what it leaves.
+        for (index, part) in parts.enumerated() {
+            if case .text = part.content { budget?.spend(sizes[index], on: index) }
+        }
         for (index, part) in parts.enumerated() {
             try Task.checkCancellation()
             let most = [budget?.share(of: index), context.limits.maximumBytes(ofFileNamed: part.name)]
@@ -180,10 +184,10 @@ extension MultipartForm {
 }
 
 extension FormPart {
-    /// The size of a picture; 0 for a text.
-    fileprivate func pictureBytes() throws(PictureFitError) -> Int64 {
+    /// The number of bytes of a picture or a text.
+    fileprivate func contentBytes() throws(PictureFitError) -> Int64 {
         switch content {
-        case .text: return 0
+        case .text(let text): return Int64(text.utf8.count)
         case .bytes(let bytes): return Int64(bytes.count)
         case .file(let url): return try PictureSource.file(url).reader().count
         case .stream: throw .unreadable("\(filename ?? name) is a stream, which cannot be read before it is sent")

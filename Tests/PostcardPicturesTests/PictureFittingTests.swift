@@ -95,6 +95,14 @@ import Testing
         #expect(full?.code == .cannotFit && full?.message.hasPrefix("0.jpg: ") == true)
     }
 
+    @Test func `photos share what a text with the same preparation leaves`() async throws {
+        let text = FormPart(name: "story", content: .text(String(repeating: "a", count: 20_000)))
+        let parts = try [photo("a.jpg", edge: 4000, bytes: 90_000), text, photo("b.jpg", edge: 4000, bytes: 90_000)]
+        let result = try await fitted(parts, .form(maximumBytes: 41_000))
+        #expect(result[1].bytes == 20_000)
+        #expect(result.reduce(0) { $0 + $1.bytes } <= 40_000)
+    }
+
     @Test func `without a known limit the original is sent, or scaled to the edge`() async throws {
         let part = try photo("a.jpg", edge: 4000, bytes: 90_000)
         let heic = FormPart(
