@@ -49,6 +49,12 @@ import Testing
         #expect(plan(.png, 4000, 3000, bytes: 300_000) == .encode(PictureFit(edge: 2560, maximumBytes: 1_000_000)))
     }
 
+    @Test func `a JPEG of few bytes may get a little larger when it is scaled, but not than allowed`() {
+        #expect(plan(.jpeg, 4000, 10, bytes: 500) == .encode(PictureFit(edge: 2560, maximumBytes: 4096)))
+        let limit = PictureLimit(maximumBytes: 1000)
+        #expect(plan(.jpeg, 4000, 10, bytes: 500, limit: limit) == .encode(PictureFit(edge: 2560, maximumBytes: 1000)))
+    }
+
     @Test func `pixels are counted before anything is decoded`() {
         #expect(plan(.png, 10_001, 10_000, bytes: 2_000_000) == .refuse(.tooManyPixels))
         #expect(plan(.png, 2_000_000_000, 2_000_000_000, bytes: 70) == .refuse(.tooManyPixels))

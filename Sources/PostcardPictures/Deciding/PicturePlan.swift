@@ -40,11 +40,17 @@ enum PicturePlan: Equatable {
         } else if size.pixels > limit.maximumPixels || size.longerEdge > Self.longestEdge {
             self = .refuse(.tooManyPixels)
         } else {
-            // A JPEG never gets larger. Other types compress other pictures better, and have no such bound.
-            let bytes = head.type == .jpeg ? min(limit.maximumBytes, head.bytes) : limit.maximumBytes
+            // A JPEG never gets larger than it was, or than these few bytes. Other types compress other pictures
+            // better, and have no such bound.
+            let most = head.type == .jpeg ? max(head.bytes, Self.fewBytes) : .max
+            let bytes = min(limit.maximumBytes, most)
             self = .encode(PictureFit(edge: min(size.longerEdge, maximumEdge), maximumBytes: bytes))
         }
     }
+
+    /// So few bytes that a JPEG need not get smaller when it is scaled. Without them, one with little more than headers
+    /// could not be scaled at all: a new one may have longer headers.
+    private static let fewBytes: Int64 = 4096
 
     /// The longest edge that libjpeg decodes and encodes. A row of more would also take much memory.
     static let longestEdge = 65_500
