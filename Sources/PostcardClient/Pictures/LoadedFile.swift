@@ -31,7 +31,10 @@ enum LoadedFile {
         let copy = try place(in: folder, for: file.lastPathComponent)
         do {
             try FileManager.default.copyItem(at: file, to: copy)
-            try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: copy.path)
+            // A document may be a folder, which could not be removed without the permission to search it.
+            let isFolder = try FilePath(copy.path).stat(followTargetSymlink: false).type == .directory
+            try FileManager.default.setAttributes(
+                [.posixPermissions: isFolder ? 0o700 : 0o600], ofItemAtPath: copy.path)
         } catch {
             // A copy that failed half way, on a full disk for example.
             remove(copy)
