@@ -14,20 +14,24 @@ import Foundation
 /// Sends events to all listeners as they happen.
 final class LiveEvents: Sendable {
     private struct State {
-        var listeners: [Int: AsyncStream<ByteBuffer>.Continuation] = [:]
+        var listeners: [Int: (continuation: AsyncStream<ByteBuffer>.Continuation, peer: PeerAddress?)] = [:]
         var lastID = 0
     }
 
     /// A browser opens one for each of its tabs.
     private let maximumListeners: Int
+    /// The maximum for one address.
+    private let share: Int
     /// A listener that is further behind is disconnected, and reads the lists again when it reconnects.
     private let maximumWaitingEvents: Int
     /// Events wait in memory. A longer one also disconnects the listeners.
     private static let maximumEventBytes = 256 << 10
     private let state = Mutex(State())
 
-    init(maximumListeners: Int = 64, maximumWaitingEvents: Int = 256) {
+    /// - Parameter clientShare: The part of the listeners that one address may have, from 0 to 1. Defaults to 1.
+    init(maximumListeners: Int = 64, clientShare: Double = 1, maximumWaitingEvents: Int = 256) {
         self.maximumListeners = maximumListeners
+        share = PeerAddress.share(clientShare, of: maximumListeners)
         self.maximumWaitingEvents = maximumWaitingEvents
     }
 
@@ -36,7 +40,7 @@ final class LiveEvents: Sendable {
         guard !listeners.isEmpty else { return }
         // Not encoded if it would be too long.
         let message = event.isLonger(than: Self.maximumEventBytes) ? nil : event.message
-        for listener in listeners.values {
+        for (listener, _) in listeners.values {
             guard let message, message.readableBytes <= Self.maximumEventBytes, case .enqueued = listener.yield(message)
             else {
                 listener.finish()
@@ -45,20 +49,26 @@ final class LiveEvents: Sendable {
         }
     }
 
+    /// - Parameter peer: The client that the listener counts for. Defaults to that of the current connection.
     /// - Returns: The events from now on, and the continuation to add heartbeats.
-    /// - Throws: ``UploadProblem`` if there are too many listeners.
-    func listen() throws(UploadProblem) -> (
+    /// - Throws: ``UploadProblem`` if there are too many listeners, of all clients or of this one.
+    func listen(for peer: PeerAddress? = UploadConnection.current?.peer) throws(UploadProblem) -> (
         events: AsyncStream<ByteBuffer>, continuation: AsyncStream<ByteBuffer>.Continuation
     ) {
         let (events, continuation) = AsyncStream.makeStream(
             of: ByteBuffer.self, bufferingPolicy: .bufferingOldest(maximumWaitingEvents))
-        let id: Int? = state.withLock { state in
-            guard state.listeners.count < maximumListeners else { return nil }
+        let admission: Result<Int, UploadProblem> = state.withLock { state in
+            guard state.listeners.count < maximumListeners else {
+                return .failure(.tooManyListeners(maximum: maximumListeners))
+            }
+            if let peer, state.listeners.values.count(where: { $0.peer == peer }) >= share {
+                return .failure(.tooManyListenersOfClient(share))
+            }
             state.lastID += 1
-            state.listeners[state.lastID] = continuation
-            return state.lastID
+            state.listeners[state.lastID] = (continuation, peer)
+            return .success(state.lastID)
         }
-        guard let id else { throw .tooManyListeners(maximum: maximumListeners) }
+        let id = try admission.get()
         continuation.onTermination = { [weak self] _ in
             _ = self?.state.withLock { $0.listeners.removeValue(forKey: id) }
         }
@@ -73,6 +83,17 @@ extension UploadProblem {
             fix: "Close a page that shows this receiver, or request the list from time to time.")
         problem.retryAfterSeconds = 30
         problem.limit = Limit(name: "maximumListeners", value: Int64(maximum))
+        return problem
+    }
+
+    fileprivate static func tooManyListenersOfClient(_ share: Int) -> UploadProblem {
+        var problem = UploadProblem(
+            status: 429, code: "too-many-listeners-of-client",
+            detail: "The receiver accepts \(share) listeners from one address, and has as many from yours.",
+            fix: "Close a page that shows this receiver. "
+                + "Behind a proxy, start the receiver with --client-share 100.")
+        problem.retryAfterSeconds = 30
+        problem.limit = Limit(name: "clientShare", value: Int64(share))
         return problem
     }
 }

@@ -115,7 +115,7 @@ public struct Receiver: Sendable {
         let store = try LocalUploadStore(directory: directory, keptFreeBytes: keptFreeBytes, logger: logger)
         let meter = UploadMeter()
         let router = Router()
-        let live = LiveEvents()
+        let live = LiveEvents(clientShare: uploads.clientShare)
         let inspector = inspection.map { RequestInspector(options: $0, live: live) }
         router.add(middleware: RequestLog())
         // Before the others, because it records the requests that they refuse.

@@ -61,6 +61,22 @@ struct LiveEventsTests {
         _ = second
     }
 
+    @Test func `the listeners of one address leave room for another, and an address can have at least one`() throws {
+        let addresses = try (1...2).map { PeerAddress(try SocketAddress(ipAddress: "192.0.2.\($0)", port: 1)) }
+        for (maximum, share) in [(8, 2), (2, 1)] {
+            let live = LiveEvents(maximumListeners: maximum, clientShare: 0.25)
+            let open = try (0..<share).map { _ in try live.listen(for: addresses[0]) }
+            let problem = #expect(throws: UploadProblem.self) { try live.listen(for: addresses[0]) }
+            #expect(problem?.status == .tooManyRequests)
+            #expect(problem?.code == "too-many-listeners-of-client")
+            #expect(problem?.limit?.value == Int64(share))
+            let other = try live.listen(for: addresses[1])
+            open[0].continuation.finish()
+            let next = try live.listen(for: addresses[0])
+            withExtendedLifetime((open, other, next)) {}
+        }
+    }
+
     @Test("A listener that is too far behind is disconnected after the waiting events")
     func backlog() async throws {
         let live = LiveEvents(maximumListeners: 1, maximumWaitingEvents: 3)
