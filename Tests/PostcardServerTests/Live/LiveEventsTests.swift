@@ -56,7 +56,7 @@ struct LiveEventsTests {
         } throws: {
             ($0 as? UploadProblem)?.code == "too-many-listeners" && ($0 as? UploadProblem)?.retryAfterSeconds != nil
         }
-        first.continuation.finish()
+        first.listener.finish()
         _ = try live.listen()
         _ = second
     }
@@ -71,7 +71,7 @@ struct LiveEventsTests {
             #expect(problem?.code == "too-many-listeners-of-client")
             #expect(problem?.limit?.value == Int64(share))
             let other = try live.listen(for: addresses[1])
-            open[0].continuation.finish()
+            open[0].listener.finish()
             let next = try live.listen(for: addresses[0])
             withExtendedLifetime((open, other, next)) {}
         }
@@ -90,6 +90,23 @@ struct LiveEventsTests {
         }
         #expect(count == 3)
         _ = try live.listen()
+    }
+
+    @Test func `a listener for which too many bytes wait is disconnected, and bytes that were read do not count`()
+        async throws
+    {
+        let id = try #require(UploadID(String(repeating: "0", count: 26)))
+        let bytes = try #require(LiveEvent.deleted(id).message).readableBytes
+        let live = LiveEvents(maximumWaitingBytes: 3 * bytes)
+        let (events, _) = try live.listen()
+        var reader = events.makeAsyncIterator()
+        for _ in 0..<10 {
+            live.publish(.deleted(id))
+            #expect(await reader.next() != nil)
+        }
+        for _ in 0..<5 { live.publish(.deleted(id)) }
+        for _ in 0..<3 { #expect(await reader.next() != nil) }
+        #expect(await reader.next() == nil)
     }
 
     @Test func `a very long record disconnects listeners instead of being published`() async throws {
