@@ -14,21 +14,31 @@ import Foundation
 /// Sends events to all listeners as they happen.
 final class LiveEvents: Sendable {
     private struct State {
-        var listeners: [Int: AsyncStream<ByteBuffer>.Continuation] = [:]
+        var listeners: [Int: (listener: LiveListener, peer: PeerAddress?)] = [:]
         var lastID = 0
     }
 
     /// A browser opens one for each of its tabs.
     private let maximumListeners: Int
+    /// The maximum for one address.
+    private let share: Int
     /// A listener that is further behind is disconnected, and reads the lists again when it reconnects.
     private let maximumWaitingEvents: Int
+    /// So is one for which more bytes wait.
+    private let maximumWaitingBytes: Int
     /// Events wait in memory. A longer one also disconnects the listeners.
     private static let maximumEventBytes = 256 << 10
     private let state = Mutex(State())
 
-    init(maximumListeners: Int = 64, maximumWaitingEvents: Int = 256) {
+    /// - Parameter clientShare: The part of the listeners that one address may have, from 0 to 1. Defaults to 1.
+    init(
+        maximumListeners: Int = 64, clientShare: Double = 1, maximumWaitingEvents: Int = 256,
+        maximumWaitingBytes: Int = 1 << 20
+    ) {
         self.maximumListeners = maximumListeners
+        share = PeerAddress.share(clientShare, of: maximumListeners)
         self.maximumWaitingEvents = maximumWaitingEvents
+        self.maximumWaitingBytes = maximumWaitingBytes
     }
 
     func publish(_ event: LiveEvent) {
@@ -36,34 +46,73 @@ final class LiveEvents: Sendable {
         guard !listeners.isEmpty else { return }
         // Not encoded if it would be too long.
         let message = event.isLonger(than: Self.maximumEventBytes) ? nil : event.message
-        for listener in listeners.values {
-            guard let message, message.readableBytes <= Self.maximumEventBytes, case .enqueued = listener.yield(message)
-            else {
+        for (listener, _) in listeners.values {
+            guard let message, message.readableBytes <= Self.maximumEventBytes, listener.send(message) else {
                 listener.finish()
                 continue
             }
         }
     }
 
-    /// - Returns: The events from now on, and the continuation to add heartbeats.
-    /// - Throws: ``UploadProblem`` if there are too many listeners.
-    func listen() throws(UploadProblem) -> (
-        events: AsyncStream<ByteBuffer>, continuation: AsyncStream<ByteBuffer>.Continuation
+    /// - Parameter peer: The client that the listener counts for. Defaults to that of the current connection.
+    /// - Returns: The events from now on, and the listener to add heartbeats.
+    /// - Throws: ``UploadProblem`` if there are too many listeners, of all clients or of this one.
+    func listen(for peer: PeerAddress? = UploadConnection.current?.peer) throws(UploadProblem) -> (
+        events: AsyncMapSequence<AsyncStream<ByteBuffer>, ByteBuffer>, listener: LiveListener
     ) {
         let (events, continuation) = AsyncStream.makeStream(
             of: ByteBuffer.self, bufferingPolicy: .bufferingOldest(maximumWaitingEvents))
-        let id: Int? = state.withLock { state in
-            guard state.listeners.count < maximumListeners else { return nil }
+        let listener = LiveListener(continuation, maximumWaitingBytes: maximumWaitingBytes)
+        let admission: Result<Int, UploadProblem> = state.withLock { state in
+            guard state.listeners.count < maximumListeners else {
+                return .failure(.tooManyListeners(maximum: maximumListeners))
+            }
+            if let peer, state.listeners.values.count(where: { $0.peer == peer }) >= share {
+                return .failure(.tooManyListenersOfClient(share))
+            }
             state.lastID += 1
-            state.listeners[state.lastID] = continuation
-            return state.lastID
+            state.listeners[state.lastID] = (listener, peer)
+            return .success(state.lastID)
         }
-        guard let id else { throw .tooManyListeners(maximum: maximumListeners) }
+        let id = try admission.get()
         continuation.onTermination = { [weak self] _ in
             _ = self?.state.withLock { $0.listeners.removeValue(forKey: id) }
         }
-        return (events, continuation)
+        return (
+            events.map { event in
+                listener.received(event)
+                return event
+            }, listener
+        )
     }
+}
+
+/// Holds the events that wait until a client reads them.
+final class LiveListener: Sendable {
+    private let continuation: AsyncStream<ByteBuffer>.Continuation
+    private let maximumWaitingBytes: Int
+    private let waitingBytes = Atomic<Int>(0)
+
+    init(_ continuation: AsyncStream<ByteBuffer>.Continuation, maximumWaitingBytes: Int) {
+        self.continuation = continuation
+        self.maximumWaitingBytes = maximumWaitingBytes
+    }
+
+    /// - Returns: Whether there is room for the event.
+    @discardableResult
+    func send(_ event: ByteBuffer) -> Bool {
+        let bytes = waitingBytes.add(event.readableBytes, ordering: .relaxed).newValue
+        if bytes <= maximumWaitingBytes, case .enqueued = continuation.yield(event) { return true }
+        waitingBytes.subtract(event.readableBytes, ordering: .relaxed)
+        return false
+    }
+
+    func received(_ event: ByteBuffer) {
+        waitingBytes.subtract(event.readableBytes, ordering: .relaxed)
+    }
+
+    /// Ends the events after those that wait.
+    func finish() { continuation.finish() }
 }
 
 extension UploadProblem {
@@ -73,6 +122,17 @@ extension UploadProblem {
             fix: "Close a page that shows this receiver, or request the list from time to time.")
         problem.retryAfterSeconds = 30
         problem.limit = Limit(name: "maximumListeners", value: Int64(maximum))
+        return problem
+    }
+
+    fileprivate static func tooManyListenersOfClient(_ share: Int) -> UploadProblem {
+        var problem = UploadProblem(
+            status: 429, code: "too-many-listeners-of-client",
+            detail: "The receiver accepts \(share) listeners from one address, and has as many from yours.",
+            fix: "Close a page that shows this receiver. "
+                + "Behind a proxy, start the receiver with --client-share 100.")
+        problem.retryAfterSeconds = 30
+        problem.limit = Limit(name: "clientShare", value: Int64(share))
         return problem
     }
 }
@@ -119,19 +179,19 @@ struct EventStream: Sendable {
     private static let heartbeat = Duration.seconds(15)
 
     func response() throws(UploadProblem) -> Response {
-        let (events, continuation) = try live.listen()
+        let (events, listener) = try live.listen()
         return Response(
             status: .ok,
             headers: [.contentType: "text/event-stream", .cacheControl: "no-store", .xContentTypeOptions: "nosniff"],
             body: ResponseBody { writer in
-                defer { continuation.finish() }
+                defer { listener.finish() }
                 // A client that has read this misses no event from here on.
                 try await writer.write(ByteBuffer(string: "retry: 2000\n: listening\n\n"))
                 try await withThrowingTaskGroup(of: Void.self) { tasks in
                     tasks.addTask {
                         while !Task.isCancelled {
                             try await Task.sleep(for: Self.heartbeat)
-                            continuation.yield(ByteBuffer(string: ":\n\n"))
+                            listener.send(ByteBuffer(string: ":\n\n"))
                         }
                     }
                     for await event in events.cancelOnGracefulShutdown() { try await writer.write(event) }

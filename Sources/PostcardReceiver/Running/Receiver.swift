@@ -115,7 +115,7 @@ public struct Receiver: Sendable {
         let store = try LocalUploadStore(directory: directory, keptFreeBytes: keptFreeBytes, logger: logger)
         let meter = UploadMeter()
         let router = Router()
-        let live = LiveEvents()
+        let live = LiveEvents(clientShare: uploads.clientShare)
         let inspector = inspection.map { RequestInspector(options: $0, live: live) }
         router.add(middleware: RequestLog())
         // Before the others, because it records the requests that they refuse.
@@ -136,7 +136,10 @@ public struct Receiver: Sendable {
             middleware: AccessMiddleware(tokens: tokens, origins: origins, uploadPath: uploads.path, meter: meter))
         // All routes together, because forms may be posted to one of the receiver's own paths.
         var routes = Routes<BasicRequestContext>()
-        let budget = ResponseBudget(bytes: uploads.maximumHeldResponseBytes, clientShare: uploads.clientShare)
+        let budget = ResponseBudget(
+            bytes: uploads.maximumHeldResponseBytes,
+            files: OpenFiles.forRequests(connections: maximumConnections ?? OpenFiles.maximumConnections),
+            clientShare: uploads.clientShare)
         routes.addUploads(to: store, options: uploads, meter: meter, budget: budget)
         addPages(to: &routes, live: live, inspector: inspector, budget: budget)
         addStatus(of: store, meter, to: &routes)

@@ -40,8 +40,17 @@ package enum OpenFiles {
         return getrlimit(resource, &limit) == 0 ? Int(min(limit.rlim_cur, 1 << 20)) : 1024
     }
 
+    /// For the receiver itself.
+    private static let reserve = 64
+
     /// The maximum number of connections that leaves one file for each, and some for the receiver itself.
-    package static var maximumConnections: Int { max((maximum - 64) / 2, 8) }
+    package static var maximumConnections: Int { max((maximum - reserve) / 2, 8) }
+
+    /// How many files the requests of this many connections may have open together.
+    package static func forRequests(connections: Int) -> Int { forRequests(connections: connections, of: maximum) }
+
+    /// - Parameter maximum: How many files and connections the process may have open.
+    static func forRequests(connections: Int, of maximum: Int) -> Int { max(maximum - reserve - connections, 8) }
 }
 
 /// Limits how many connections a server has, so that it does not run out of descriptors, and how many one address has.

@@ -15,7 +15,7 @@ package struct UploadConnection: Sendable {
     package var isStream: Bool { channel.parent?.parent != nil }
 
     /// The client that the request counts for, or `nil` if clients cannot be told apart.
-    var peer: PeerAddress? {
+    package var peer: PeerAddress? {
         if let address = channel.remoteAddress { return PeerAddress(address) }
         let listening = isStream ? channel.parent?.parent : channel.parent
         return listening?.localAddress?.ipAddress == nil ? nil : .unknown

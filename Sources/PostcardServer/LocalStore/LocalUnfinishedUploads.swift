@@ -250,7 +250,12 @@ final class LocalUnfinishedUploads: Sendable {
             guard table.finished.count > options.maximumKeptResponses else { return nil }
             return table.uploads[table.finished.removeFirst()]
         }
-        if let surplus, surplus !== upload { await expire(surplus) }
+        if surplus === upload {
+            // No response is kept. The caller holds its lock already.
+            try await remove(upload)
+        } else if let surplus {
+            await expire(surplus)
+        }
         // The deletion of the record found no response to forget.
         if let record = response.record, try await !exists(record) { try await remove(upload) }
     }

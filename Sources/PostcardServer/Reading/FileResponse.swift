@@ -6,6 +6,8 @@ import PostcardForm
 struct FileResponse {
     let file: UploadRecord.File
     let content: any StoredFile
+    /// The room for the open file.
+    let held: ResponseBudget.HeldFile
     let budget: ResponseBudget
 
     func response(to request: Request) -> Response {
@@ -57,8 +59,9 @@ struct FileResponse {
     }
 
     private func body(of range: Range<Int64>) -> ResponseBody {
-        ResponseBody(contentLength: Int(range.upperBound - range.lowerBound)) { [content, budget] writer in
+        ResponseBody(contentLength: Int(range.upperBound - range.lowerBound)) { [content, held, budget] writer in
             try await budget.send(content, range, to: &writer)
+            withExtendedLifetime(held) {}
             try await writer.finish(nil)
         }
     }

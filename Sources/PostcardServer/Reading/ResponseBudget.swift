@@ -7,9 +7,12 @@ import Synchronization
 ///
 /// A stored file is read in pieces: each is read once the previous one has been sent and there is room for it. A client
 /// that does not read holds one piece until its connection is closed. ``ResponseRoom`` divides the memory.
+///
+/// The budget also limits how many files uploads and responses have open together, divided by ``FileRoom``.
 package final class ResponseBudget: Sendable {
     private struct State {
         var room: ResponseRoom
+        var files: FileRoom
         var lastNumber = 0
         /// The waiting responses, by number.
         var waiting: [Int: CheckedContinuation<Int, any Error>] = [:]
@@ -31,9 +34,13 @@ package final class ResponseBudget: Sendable {
 
     /// - Parameters:
     ///   - bytes: The maximum of all responses together, in bytes.
-    ///   - clientShare: The part of it that the responses to one address may use, from 0 to 1. Defaults to 1.
-    package init(bytes: Int, clientShare: Double = 1) {
-        state = Mutex(State(room: ResponseRoom(total: bytes, share: clientShare)))
+    ///   - files: How many files uploads and responses may have open at once. Defaults to any number.
+    ///   - clientShare: The part of both that the requests of one address may use, from 0 to 1. Defaults to 1.
+    package init(bytes: Int, files: Int = .max, clientShare: Double = 1) {
+        state = Mutex(
+            State(
+                room: ResponseRoom(total: bytes, share: clientShare),
+                files: FileRoom(total: files, share: clientShare)))
     }
 
     /// Sends a part of a stored file.
@@ -68,10 +75,11 @@ package final class ResponseBudget: Sendable {
         }
     }
 
-    /// A response body that is a stored file.
-    func body(of content: any StoredFile, priority: Priority = .ordinary) -> ResponseBody {
+    /// A response body that is a stored file, which has its room until it is sent or the response is dropped.
+    func body(of content: any StoredFile, _ file: HeldFile, priority: Priority = .ordinary) -> ResponseBody {
         ResponseBody(contentLength: Int(content.size)) { [self] writer in
             try await send(content, 0..<content.size, to: &writer, priority: priority)
+            withExtendedLifetime(file) {}
             try await writer.finish(nil)
         }
     }
@@ -115,6 +123,54 @@ package final class ResponseBudget: Sendable {
 
         deinit { budget.giveBack(count, for: peer) }
     }
+
+    // MARK: - Files
+
+    /// Room for an open file, released with the object.
+    final class HeldFile: Sendable {
+        private let peer: PeerAddress?
+        private let budget: ResponseBudget
+
+        fileprivate init(of peer: PeerAddress?, in budget: ResponseBudget) {
+            self.peer = peer
+            self.budget = budget
+        }
+
+        deinit { budget.state.withLock { $0.files.giveBack(for: peer) } }
+    }
+
+    /// Takes room for the file of an upload.
+    ///
+    /// - Throws: ``UploadProblem`` if there is none.
+    func holdUploadedFile(for peer: PeerAddress?) throws(UploadProblem) -> HeldFile {
+        try holdFile(for: peer, isReserved: false, code: "too-many-uploads")
+    }
+
+    /// Takes room for the file of a response, before it is opened. The response to a form gets it in any case: the
+    /// form had room until now.
+    ///
+    /// - Throws: ``UploadProblem`` if there is none.
+    func holdFile(
+        for peer: PeerAddress? = UploadConnection.current?.peer, priority: Priority = .ordinary
+    ) throws(UploadProblem) -> HeldFile {
+        try holdFile(for: peer, isReserved: priority == .immediate, code: "too-many-answers")
+    }
+
+    private func holdFile(
+        for peer: PeerAddress?, isReserved: Bool, code: String
+    ) throws(UploadProblem) -> HeldFile {
+        let (admission, total, share) = state.withLock { state in
+            (state.files.take(for: peer, isReserved: isReserved), state.files.total, state.files.share)
+        }
+        switch admission {
+        case .taken: return HeldFile(of: peer, in: self)
+        case .full: throw .tooManyOpenFiles(total, code: code)
+        case .fullForPeer: throw .tooManyOpenFilesOfClient(share, code: code + "-of-client")
+        }
+    }
+
+    /// How many files uploads and responses have open.
+    var openFileCount: Int { state.withLock { $0.files.count } }
 
     // MARK: - Room
 
@@ -189,6 +245,25 @@ package final class ResponseBudget: Sendable {
 }
 
 extension UploadProblem {
+    fileprivate static func tooManyOpenFiles(_ maximum: Int, code: String) -> UploadProblem {
+        var problem = UploadProblem(
+            status: 503, code: code, detail: "Requests of other clients use all files that the receiver may open.",
+            fix: "Send the request again in a moment.")
+        problem.limit = Limit(name: "openFiles", value: Int64(maximum))
+        problem.retryAfterSeconds = 5
+        return problem
+    }
+
+    fileprivate static func tooManyOpenFilesOfClient(_ share: Int, code: String) -> UploadProblem {
+        var problem = UploadProblem(
+            status: 429, code: code,
+            detail: "The receiver opens \(share) files at once for one address, and has as many open for yours.",
+            fix: "Send fewer requests at once. Behind a proxy, start the receiver with --client-share 100.")
+        problem.limit = Limit(name: "clientShare", value: Int64(share))
+        problem.retryAfterSeconds = 5
+        return problem
+    }
+
     fileprivate static func tooManyResponses(maximum: Int) -> UploadProblem {
         var problem = UploadProblem(
             status: 503, code: "too-many-answers",

@@ -14,7 +14,7 @@ struct Reception<Store: UploadStore>: Sendable {
     let store: Store
     let options: UploadOptions
     let meter: UploadMeter
-    /// Limits the memory for responses.
+    /// Limits the memory for responses, and the open files.
     let budget: ResponseBudget
     private let held: HeldBytes
 
@@ -61,7 +61,7 @@ struct Reception<Store: UploadStore>: Sendable {
             return ResponseBody(byteBuffer: ByteBuffer(bytes: record.json()))
         }
         do {
-            return try await body(ofRecord: record.id, logger: logger)
+            return try await body(ofRecord: record.id, priority: .immediate, logger: logger)
         } catch {
             // Another request has deleted it, or it cannot be opened now. The form was received in any case.
             return ResponseBody(byteBuffer: ByteBuffer(bytes: record.json()))
@@ -73,9 +73,16 @@ struct Reception<Store: UploadStore>: Sendable {
 
     /// The stored bytes of a record. The form was received, so its response does not wait for clients that do not read
     /// theirs.
-    func body(ofRecord id: UploadID, logger: Logger) async throws -> ResponseBody {
+    ///
+    /// - Parameter priority: Whether the file has room in any case.
+    func body(
+        ofRecord id: UploadID, priority: ResponseBudget.Priority, logger: Logger
+    ) async throws -> ResponseBody {
+        let held = try budget.holdFile(priority: priority)
         do {
-            if let stored = try await store.openRecord(id) { return budget.body(of: stored, priority: .immediate) }
+            if let stored = try await store.openRecord(id) {
+                return budget.body(of: stored, held, priority: .immediate)
+            }
         } catch let error as UploadStoreError {
             logger.error("Could not read a record", metadata: ["upload": "\(id)", "error": "\(error)"])
             throw UploadProblem.unreadable
@@ -96,8 +103,10 @@ struct Reception<Store: UploadStore>: Sendable {
             let announced = request.headers[.contentLength].flatMap { Int64($0) }
             let upload = try await store.beginUpload(under: key, announcedBytes: announced)
             let beginning: ByteBuffer?
+            let file: ResponseBudget.HeldFile
             do {
                 beginning = try await request.beginning(of: &body)
+                file = try budget.holdUploadedFile(for: peer)
                 try meter.begins(for: peer, options)
             } catch {
                 await upload.discard()
@@ -105,6 +114,7 @@ struct Reception<Store: UploadStore>: Sendable {
             }
             let start = ContinuousClock.now
             defer {
+                withExtendedLifetime(file) {}
                 held.giveBack(form.recordBytes)
                 meter.ended(for: peer, bodyBytes: form.bodyBytes, after: start.duration(to: .now))
             }

@@ -59,6 +59,8 @@ extension ResumableReception {
             guard !holder.isEnded else { throw UploadProblem.supersededAppend }
             throw Self.problem(of: error, at: 0)
         }
+        let file = try reception.budget.holdUploadedFile(for: peer)
+        defer { withExtendedLifetime(file) {} }
         try meter.begins(for: peer, options)
         let start = ContinuousClock.now
         // The meter counts the bytes when the form is read.

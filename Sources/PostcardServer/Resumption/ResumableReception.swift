@@ -158,7 +158,9 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
         for try await chunk in request.body where chunk.readableBytes > 0 { throw completed }
         let kept = try await upload.response()
         if let record = kept.record { UploadReport.set(.repeated(record)) }
-        let response = try await kept.response { try await reception.body(ofRecord: $0, logger: logger) }
+        let response = try await kept.response { id in
+            try await reception.body(ofRecord: id, priority: .ordinary, logger: logger)
+        }
         return describe(response, kept.length, append.version)
     }
 

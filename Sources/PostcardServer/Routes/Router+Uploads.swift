@@ -49,12 +49,17 @@ extension Router {
 extension Routes {
     /// - Parameters:
     ///   - meter: Counts the uploads.
-    ///   - budget: The memory for responses. Defaults to one for these routes alone.
+    ///   - budget: The memory for responses, and the open files. Defaults to one for these routes alone.
     package mutating func addUploads(
         to store: some UploadStore, options: UploadOptions, meter: UploadMeter = UploadMeter(),
         budget: ResponseBudget? = nil
     ) {
-        let budget = budget ?? ResponseBudget(bytes: options.maximumHeldResponseBytes, clientShare: options.clientShare)
+        let budget =
+            budget
+            ?? ResponseBudget(
+                bytes: options.maximumHeldResponseBytes,
+                files: OpenFiles.forRequests(connections: OpenFiles.maximumConnections),
+                clientShare: options.clientShare)
         let reception = Reception(store: store, options: options, meter: meter, budget: budget)
         if let resumption = options.resumption, let uploads = store as? any ResumableUploadStore {
             addForms(resumedIn: uploads, reception, resumption)

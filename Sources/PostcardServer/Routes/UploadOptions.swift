@@ -40,7 +40,8 @@ public struct UploadOptions: Sendable {
     /// How many forms may be received at once. Defaults to 2,000, so that a thousand slow clients leave room for
     /// others. Further clients are asked to try again later (503).
     ///
-    /// A form counts from the first byte of its body until its response.
+    /// A form counts from the first byte of its body until its response. Forms and responses from files together also
+    /// have at most as many files open as the process may (`RLIMIT_NOFILE`) besides its connections.
     public var maximumConcurrentUploads = 2000
 
     /// The part of ``maximumConcurrentUploads``, ``maximumHeldResponseBytes``, ``ResumptionOptions/maximumUnfinished`` and

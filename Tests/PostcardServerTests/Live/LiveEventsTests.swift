@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import NIOCore
 import PostcardTestSupport
 import Testing
@@ -56,9 +57,25 @@ struct LiveEventsTests {
         } throws: {
             ($0 as? UploadProblem)?.code == "too-many-listeners" && ($0 as? UploadProblem)?.retryAfterSeconds != nil
         }
-        first.continuation.finish()
+        first.listener.finish()
         _ = try live.listen()
         _ = second
+    }
+
+    @Test func `the listeners of one address leave room for another, and an address can have at least one`() throws {
+        let addresses = try (1...2).map { PeerAddress(try SocketAddress(ipAddress: "192.0.2.\($0)", port: 1)) }
+        for (maximum, share) in [(8, 2), (2, 1)] {
+            let live = LiveEvents(maximumListeners: maximum, clientShare: 0.25)
+            let open = try (0..<share).map { _ in try live.listen(for: addresses[0]) }
+            let problem = #expect(throws: UploadProblem.self) { try live.listen(for: addresses[0]) }
+            #expect(problem?.status == .tooManyRequests)
+            #expect(problem?.code == "too-many-listeners-of-client")
+            #expect(problem?.limit?.value == Int64(share))
+            let other = try live.listen(for: addresses[1])
+            open[0].listener.finish()
+            let next = try live.listen(for: addresses[0])
+            withExtendedLifetime((open, other, next)) {}
+        }
     }
 
     @Test("A listener that is too far behind is disconnected after the waiting events")
@@ -74,6 +91,23 @@ struct LiveEventsTests {
         }
         #expect(count == 3)
         _ = try live.listen()
+    }
+
+    @Test func `a listener for which too many bytes wait is disconnected, and bytes that were read do not count`()
+        async throws
+    {
+        let id = try #require(UploadID(String(repeating: "0", count: 26)))
+        let bytes = try #require(LiveEvent.deleted(id).message).readableBytes
+        let live = LiveEvents(maximumWaitingBytes: 3 * bytes)
+        let (events, _) = try live.listen()
+        var reader = events.makeAsyncIterator()
+        for _ in 0..<10 {
+            live.publish(.deleted(id))
+            #expect(await reader.next() != nil)
+        }
+        for _ in 0..<5 { live.publish(.deleted(id)) }
+        for _ in 0..<3 { #expect(await reader.next() != nil) }
+        #expect(await reader.next() == nil)
     }
 
     @Test func `a very long record disconnects listeners instead of being published`() async throws {

@@ -189,6 +189,19 @@ struct ResumptionLimitTests {
         }
     }
 
+    @Test func `no response is kept if none may be`() async throws {
+        try await withCurlSender(.newest, { $0.uploads.resumption?.maximumKeptResponses = 0 }) { sender, receiver in
+            for count in 1...2 {
+                let response = try await sender.create(Form.small.utf8, isComplete: true)
+                #expect(response.status == 201)
+                let location = try #require(response.interim.first?.fields["location"])
+                try await eventually { receiver.unfinished.isEmpty }
+                #expect(try await sender.head(location).status == 404)
+                #expect(try receiver.records.count == count)
+            }
+        }
+    }
+
     @Test func `the recorded requests do not show the address of an upload`() async throws {
         try await withCurlSender { sender, receiver in
             let created = try await sender.create(Form.small.utf8, isComplete: false)
