@@ -30,9 +30,11 @@ enum LoadedFile {
     static func copy(_ file: URL, to folder: URL?) throws -> URL {
         let copy = try place(in: folder, for: file.lastPathComponent)
         do {
-            try FileManager.default.copyItem(at: file, to: copy)
+            // A link is copied as what it leads to: its copy would lead to a file that is lent no longer.
+            try FileManager.default.copyItem(at: file.resolvingSymlinksInPath(), to: copy)
             // A document may be a folder, which could not be removed without the permission to search it.
-            let isFolder = try FilePath(copy.path).stat(followTargetSymlink: false).type == .directory
+            let type = try FileManager.default.attributesOfItem(atPath: copy.path)[.type] as? FileAttributeType
+            let isFolder = type == .typeDirectory
             try FileManager.default.setAttributes(
                 [.posixPermissions: isFolder ? 0o700 : 0o600], ofItemAtPath: copy.path)
         } catch {

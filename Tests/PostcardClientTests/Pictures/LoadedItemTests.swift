@@ -191,6 +191,16 @@ import Testing
         }
     }
 
+    @Test func `the file that a link leads to is copied, not the link`() throws {
+        let folder = try TemporaryFolder()
+        let file = try folder.file("a.jpg", [1])
+        let link = folder.url.appending(component: "link.jpg")
+        try FileManager.default.createSymbolicLink(at: link, withDestinationURL: file)
+        let copy = try LoadedFile.copy(link, to: folder.url)
+        try FileManager.default.removeItem(at: file)
+        #expect(try Data(contentsOf: copy) == Data([1]))
+    }
+
     @Test func `chunks make a file, and what comes after it is discarded does not`() throws {
         let folder = try TemporaryFolder()
         let file = try ReceivedFile(at: folder.url.appending(component: "a"))
