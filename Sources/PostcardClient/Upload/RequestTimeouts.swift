@@ -92,29 +92,47 @@ struct RequestTimeouts: Sendable {
     /// Checks whether time has run out.
     func check(at now: Instant) -> Verdict {
         let expiry = earliestExpiry
-        if let expiry, now >= expiry.time { return .expired(expiry.error) }
+        if let expiry, now >= expiry.time { return .expired(error(of: expiry.limit)) }
         // What is waited for may change right now: there is a network, the connection is made, or the body ends.
         // Another limit then begins, and may be over before the present one.
         let nextLimit = [limits.idle, limits.connect, limits.response].compactMap(\.self).min()
         return .checkAgain(at: [expiry?.time, nextLimit.map(now.advanced)].compactMap(\.self).min())
     }
 
-    /// The first limit to be over if nothing moves until then, and its error.
-    private var earliestExpiry: (time: Instant, error: UploadError)? {
-        var expiries: [(time: Instant, error: UploadError)] = []
-        if let total = limits.total {
-            expiries.append((total.deadline, .deadlinePassed(url, phase, after: total.duration)))
+    /// What runs out.
+    private enum Limit {
+        case total(Duration)
+        case connect(Duration)
+        case idle(Duration)
+        case response(Duration)
+    }
+
+    /// The first limit to be over if nothing moves until then. Every request asks this before it is sent, so that no
+    /// error is made yet.
+    private var earliestExpiry: (time: Instant, limit: Limit)? {
+        var earliest: (time: Instant, limit: Limit)?
+        func consider(_ limit: Limit, at time: Instant) {
+            if earliest.map({ time < $0.time }) ?? true { earliest = (time, limit) }
         }
-        if !isWaitingForNetwork {
-            if let limit = limits.connect, phase == .connecting {
-                expiries.append((start.advanced(by: limit), .timedOut(url, .connecting, after: limit)))
-            } else if let limit = limits.idle {
-                expiries.append((lastMove.advanced(by: limit), .timedOut(url, phase, after: limit)))
-            }
-            if let limit = limits.response, let responseStart {
-                expiries.append((responseStart.advanced(by: limit), .responseTimedOut(url, phase, after: limit)))
-            }
+        if let total = limits.total { consider(.total(total.duration), at: total.deadline) }
+        guard !isWaitingForNetwork else { return earliest }
+        if let limit = limits.connect, phase == .connecting {
+            consider(.connect(limit), at: start.advanced(by: limit))
+        } else if let limit = limits.idle {
+            consider(.idle(limit), at: lastMove.advanced(by: limit))
         }
-        return expiries.min { $0.time < $1.time }
+        if let limit = limits.response, let responseStart {
+            consider(.response(limit), at: responseStart.advanced(by: limit))
+        }
+        return earliest
+    }
+
+    private func error(of limit: Limit) -> UploadError {
+        switch limit {
+        case .total(let duration): .deadlinePassed(url, phase, after: duration)
+        case .connect(let duration): .timedOut(url, .connecting, after: duration)
+        case .idle(let duration): .timedOut(url, phase, after: duration)
+        case .response(let duration): .responseTimedOut(url, phase, after: duration)
+        }
     }
 }
