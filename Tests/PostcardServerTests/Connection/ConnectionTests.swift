@@ -189,12 +189,12 @@ struct ConnectionTests {
             let socket = try RawSocket(port: port)
             let content = String(repeating: "x", count: 1_000_000)
             let body = Form.fileHeader + content + Form.end
-            try socket.send(Form.head(contentLength: body.utf8.count) + String(body.dropLast(500_000)))
+            try await socket.send(Form.head(contentLength: body.utf8.count) + String(body.dropLast(500_000)))
             try await eventually { try !receiver.incoming.isEmpty }
             async let ended: Void = receiver.shutDown()
             try await eventually { (try? RawSocket(port: port)) == nil }
-            try socket.send(String(body.suffix(500_000)))
-            let response = try RawResponse(socket.receiveAll())
+            try await socket.send(String(body.suffix(500_000)))
+            let response = try await RawResponse(socket.receiveAll())
             #expect(response.status == 201)
             #expect(try UploadRecord(json: Data(response.body.utf8)).files.map(\.size) == [1_000_000])
             await ended

@@ -151,8 +151,8 @@ struct RequestGuardTests {
             let response = try await receiver.exchange(Form.request(body: body))
             let record = try UploadRecord(json: Data(response.body.utf8))
             let socket = try RawSocket(port: receiver.port)
-            try socket.send("GET \(record.files[0].url) HTTP/1.1\r\nHost: a\r\n\r\n")
-            _ = try socket.receive(until: "\r\n\r\n")
+            try await socket.send("GET \(record.files[0].url) HTTP/1.1\r\nHost: a\r\n\r\n")
+            _ = try await socket.receive(until: "\r\n\r\n")
             stalled = socket
         }
         // The receiver has ended although this client neither read on nor closed.

@@ -30,15 +30,15 @@ struct SlowSenderTests {
             let port = receiver.port
             let socket = try RawSocket(port: port)
             let body = Form.fileHeader + String(repeating: "x", count: 600_000) + Form.end
-            try socket.send(
+            try await socket.send(
                 Form.head(contentLength: body.utf8.count, fields: ["Connection: close"]) + body.dropLast(100_000))
             try await eventually { try !receiver.incoming.isEmpty }
             let refused = try await receiver.exchange(Form.request(body: Form.small))
             #expect(refused.status == 503)
             #expect(refused.problem?.code == "too-many-uploads")
             #expect(refused.headers["retry-after"] == "5")
-            try socket.send(String(body.suffix(100_000)))
-            let taken = try RawResponse(socket.receiveAll())
+            try await socket.send(String(body.suffix(100_000)))
+            let taken = try await RawResponse(socket.receiveAll())
             #expect(taken.status == 201)
             let next = try await receiver.exchange(Form.request(body: Form.small))
             #expect(next.status == 201)

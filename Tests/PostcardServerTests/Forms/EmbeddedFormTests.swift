@@ -142,7 +142,7 @@ struct EmbeddedFormTests {
                 Form.request(body: String(Self.body("a", 2_000_000).dropLast(20))))
             #expect(broken.problem?.code == "truncated")
             let socket = try RawSocket(port: receiver.port)
-            try socket.send(
+            try await socket.send(
                 Form.head(contentLength: 9_000_000) + Form.fileHeader + String(repeating: "x", count: 3_000_000))
             try await eventually { try Self.temporaryFolders() != before }
             socket.abort()

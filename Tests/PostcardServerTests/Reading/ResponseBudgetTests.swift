@@ -174,14 +174,18 @@ struct ResponseBudgetTests {
     }
 
     /// Opens connections that request a file and read only the head of the response.
-    private static func stalled(_ count: Int, asking path: String, of receiver: RunningReceiver) throws -> [RawSocket] {
-        let sockets = try (0..<count).map { _ in
-            let socket = try RawSocket(port: receiver.port, receiveBufferBytes: 4096)
-            try socket.send("GET \(path) HTTP/1.1\r\nHost: a\r\n\r\n")
-            return socket
+    private static func stalled(
+        _ count: Int, asking path: String, of receiver: RunningReceiver
+    ) async throws -> [RawSocket] {
+        try await onThread { [port = receiver.port] in
+            let sockets = try (0..<count).map { _ in
+                let socket = try RawSocket(port: port, receiveBufferBytes: 4096)
+                try socket.send("GET \(path) HTTP/1.1\r\nHost: a\r\n\r\n")
+                return socket
+            }
+            for socket in sockets { _ = try socket.receive(until: "\r\n\r\n") }
+            return sockets
         }
-        for socket in sockets { _ = try socket.receive(until: "\r\n\r\n") }
-        return sockets
     }
 
     @Test(.enabled(if: RawSocket.canConnect(from: "127.0.0.2"), "This machine has no second address."))
@@ -196,7 +200,7 @@ struct ResponseBudgetTests {
             let body = Form.fileHeader + String(repeating: "x", count: 8_000_000) + Form.end
             let response = try await receiver.exchange(Form.request(body: body))
             let url = try UploadRecord(json: Data(response.body.utf8)).files[0].url
-            let stalled = try Self.stalled(20, asking: url, of: receiver)
+            let stalled = try await Self.stalled(20, asking: url, of: receiver)
             let honest = try await receiver.curl(
                 "--max-time", "120", "--interface", "127.0.0.2", receiver.url + url)
             #expect(honest.output.count == 8_000_000, "\(honest.messages)")
@@ -216,12 +220,14 @@ struct ResponseBudgetTests {
             $0.uploads.clientShare = 1
             $0.connections.idleTimeout = .seconds(5)
         } _: { receiver in
-            let body = Form.fileHeader + String(repeating: "x", count: 24_000_000) + Form.end
-            let response = try await receiver.exchange(Form.request(body: body))
-            let url = try UploadRecord(json: Data(response.body.utf8)).files[0].url
-            let stalled = try Self.stalled(4, asking: url, of: receiver)
-            let honest = try await receiver.curl("--max-time", "120", receiver.url + url)
-            #expect(honest.output.count == 24_000_000)
+            func stored(_ count: Int) async throws -> String {
+                let body = Form.fileHeader + String(repeating: "x", count: count) + Form.end
+                let response = try await receiver.exchange(Form.request(body: body))
+                return try UploadRecord(json: Data(response.body.utf8)).files[0].url
+            }
+            let stalled = try await Self.stalled(4, asking: stored(8_000_000), of: receiver)
+            let honest = try await receiver.curl("--max-time", "120", receiver.url + stored(100_000))
+            #expect(honest.output.count == 100_000, "\(honest.messages)")
             #expect(stalled.count == 4)
         }
     }

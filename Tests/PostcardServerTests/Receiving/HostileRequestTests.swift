@@ -122,7 +122,8 @@ struct HostileRequestTests {
         try await withReceiver { receiver in
             for _ in 0..<100 {
                 let socket = try RawSocket(port: receiver.port)
-                try socket.send(Form.head(contentLength: 10_000_000) + Form.fileHeader + Self.repeated("x", 300_000))
+                try await socket.send(
+                    Form.head(contentLength: 10_000_000) + Form.fileHeader + Self.repeated("x", 300_000))
                 socket.abort()
             }
             try await eventually { try receiver.incoming.isEmpty }

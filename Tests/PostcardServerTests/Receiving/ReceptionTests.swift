@@ -68,8 +68,8 @@ struct ReceptionTests {
             let port = receiver.port
             for _ in 0..<5 {
                 let socket = try RawSocket(port: port)
-                try socket.send(Form.head(contentLength: 10_000_000))
-                try socket.send(Form.fileHeader + String(repeating: "x", count: 1_000_000))
+                try await socket.send(Form.head(contentLength: 10_000_000))
+                try await socket.send(Form.fileHeader + String(repeating: "x", count: 1_000_000))
                 try await eventually { try !receiver.incoming.isEmpty }
                 socket.abort()
                 try await eventually { try receiver.incoming.isEmpty }

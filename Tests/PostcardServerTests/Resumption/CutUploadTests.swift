@@ -29,8 +29,8 @@ struct CutUploadTests {
     /// Continues an upload, and returns once its bytes are asked for.
     private static func beginAppend(
         _ form: LargeForm, to location: String, at offset: Int64, of receiver: RunningReceiver
-    ) async throws -> Connection {
-        let socket = try await Connection(to: receiver)
+    ) async throws -> RawSocket {
+        let socket = try RawSocket(port: receiver.port)
         let length = form.bytes.count - Int(offset)
         let head = append(location, at: offset, contentLength: length, fields: ["Expect: 100-continue"])
         try await socket.send(Array(head.utf8))
@@ -47,8 +47,8 @@ struct CutUploadTests {
     /// Begins an upload and leaves it after some bytes of its body, with the connection open.
     private static func begin(
         _ form: LargeForm, bytes: Int, at receiver: RunningReceiver
-    ) async throws -> (socket: Connection, location: String) {
-        let socket = try await Connection(to: receiver)
+    ) async throws -> (socket: RawSocket, location: String) {
+        let socket = try RawSocket(port: receiver.port)
         try await socket.send(Array(creation(contentLength: form.bytes.count).utf8))
         let text = try await socket.receiveHead()
         #expect(text.hasPrefix("HTTP/1.1 104 Upload Resumption Supported\r\n"))
@@ -65,7 +65,7 @@ struct CutUploadTests {
             var generator = SeededGenerator(seed: 7)
             let (first, location) = try await Self.begin(form, bytes: 10_000, at: receiver)
             first.abort()
-            var silent: [Connection] = []
+            var silent: [RawSocket] = []
             var last: Int64 = 0
             for cut in 0..<50 {
                 let offset = try #require(try await sender.head(location).offset)
@@ -73,7 +73,7 @@ struct CutUploadTests {
                 last = offset
                 let count = Int.random(in: 0...80_000, using: &generator)
                 let end = min(Int(offset) + count, form.bytes.count - 1)
-                let socket = try await Connection(to: receiver)
+                let socket = try RawSocket(port: receiver.port)
                 let head = Self.append(location, at: offset, contentLength: form.bytes.count - Int(offset))
                 try await socket.send(Array(head.utf8) + form.bytes[Int(offset)..<end])
                 // Some are cut by a reset, some half-closed, and some just stay silent.
@@ -206,38 +206,17 @@ struct CutUploadTests {
     }
 }
 
-/// A socket whose calls wait on threads of their own.
-///
-/// Unchecked: a test makes one call after the other.
-private final class Connection: @unchecked Sendable {
-    private let socket: RawSocket
-
-    init(to receiver: RunningReceiver) async throws {
-        let port = receiver.port
-        socket = try await onThread { Sent(socket: try RawSocket(port: port)) }.socket
-    }
-
-    private struct Sent: @unchecked Sendable {
-        let socket: RawSocket
-    }
-
-    func send(_ bytes: [UInt8]) async throws { try await onThread { try self.socket.send(bytes) } }
-
-    func receiveHead() async throws -> String {
-        try await onThread { try self.socket.receive(until: "\r\n\r\n") }
-    }
+extension RawSocket {
+    fileprivate func receiveHead() async throws -> String { try await receive(until: "\r\n\r\n") }
 
     /// Waits for the end; a reset is one too.
-    func isClosedWithoutResponse() async -> Bool {
+    fileprivate func isClosedWithoutResponse() async -> Bool {
         do {
-            return try await onThread { try self.socket.receiveAll() }.isEmpty
+            return try await receiveAll().isEmpty
         } catch {
             return error as? Errno == .connectionReset
         }
     }
-
-    func abort() { socket.abort() }
-    func closeInput() { socket.closeInput() }
 }
 
 /// A switch that a test turns while a receiver looks at it.

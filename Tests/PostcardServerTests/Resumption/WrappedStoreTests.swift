@@ -88,9 +88,9 @@ struct WrappedStoreTests {
     }
 
     /// Starts an upload that stops after its first byte.
-    private static func stalled(at receiver: RunningReceiver) throws -> RawSocket {
+    private static func stalled(at receiver: RunningReceiver) async throws -> RawSocket {
         let socket = try RawSocket(port: receiver.port)
-        try socket.send(Form.head(contentLength: 1000) + "-")
+        try await socket.send(Form.head(contentLength: 1000) + "-")
         return socket
     }
 
@@ -113,10 +113,10 @@ struct WrappedStoreTests {
             let location = try #require(try await sender.create(form, isComplete: false).head.fields["location"])
             async let append = sender.append([], at: Int64(form.count), isComplete: true, to: location)
             _ = await calls.first { _ in true }
-            var stalled = try Self.stalled(at: sender.receiver)
+            var stalled = try await Self.stalled(at: sender.receiver)
             while try await sender.receiver.exchange(Form.request(body: Form.small)).status == 201 {
                 // The server may not have read it yet, or has refused it because of the other form.
-                if stalled.hasReceived(within: 0) { stalled = try Self.stalled(at: sender.receiver) }
+                if stalled.isReadable { stalled = try await Self.stalled(at: sender.receiver) }
             }
             open.finish()
             let refused = try await append

@@ -1,4 +1,5 @@
 import Foundation
+import enum NIOCore.SocketAddress
 import Synchronization
 import SystemPackage
 
@@ -10,7 +11,10 @@ import Musl
 import Darwin
 #endif
 
-/// A connection to a port of this machine, over which bytes go as they are. All calls block.
+/// A connection to a port of this machine, over which bytes go as they are.
+///
+/// Its methods block, but in tasks the asynchronous ones of the same names are called, which wait on a thread of their
+/// own: a blocked task would keep the receiver of the same process from responding.
 final class RawSocket: Sendable {
     private let descriptor: FileDescriptor
     private let isClosed = Mutex(false)
@@ -64,14 +68,8 @@ final class RawSocket: Sendable {
         _ function: (Int32, UnsafePointer<sockaddr>?, socklen_t) -> Int32, _ descriptor: FileDescriptor,
         _ host: String, port: Int
     ) throws {
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = in_port_t(port).bigEndian
-        inet_pton(AF_INET, host, &address.sin_addr)
-        let result = withUnsafeBytes(of: &address) { bytes in
-            bytes.withMemoryRebound(to: sockaddr.self) { addresses in
-                function(descriptor.rawValue, addresses.baseAddress, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
+        let result = try SocketAddress(ipAddress: host, port: port).withSockAddr { address, size in
+            function(descriptor.rawValue, address, socklen_t(size))
         }
         guard result == 0 else { throw Errno(rawValue: errno) }
     }
@@ -87,6 +85,7 @@ final class RawSocket: Sendable {
         }
     }
 
+    @available(*, noasync, message: "It blocks a thread.")
     func send(_ bytes: [UInt8]) throws {
         var sent = 0
         while sent < bytes.count {
@@ -102,7 +101,12 @@ final class RawSocket: Sendable {
         }
     }
 
+    @available(*, noasync, message: "It blocks a thread.")
     func send(_ text: String) throws { try send(Array(text.utf8)) }
+
+    func send(_ bytes: [UInt8]) async throws { try await onThread { try self.send(bytes) } }
+
+    func send(_ text: String) async throws { try await onThread { try self.send(text) } }
 
     /// Closes the sending side, and continues to receive.
     func closeInput() {
@@ -122,23 +126,35 @@ final class RawSocket: Sendable {
     }
 
     /// Whether something has come, or the end has, once some milliseconds have passed at most.
+    @available(*, noasync, message: "It blocks a thread.")
     func hasReceived(within milliseconds: Int32) -> Bool {
         var entry = pollfd(fd: descriptor.rawValue, events: Int16(POLLIN), revents: 0)
         return poll(&entry, 1, milliseconds) > 0
     }
 
+    /// Whether something has come, or the end has, by now.
+    var isReadable: Bool {
+        var entry = pollfd(fd: descriptor.rawValue, events: Int16(POLLIN), revents: 0)
+        return poll(&entry, 1, 0) > 0
+    }
+
     /// Does nothing for a while, as a slow client does.
+    @available(*, noasync, message: "It blocks a thread.")
     static func pause(milliseconds: Int32) {
         poll(nil, 0, milliseconds)
     }
 
+    @available(*, noasync, message: "It blocks a thread.")
     func receive(upTo count: Int = 64 << 10) throws -> [UInt8] {
         var buffer = [UInt8](repeating: 0, count: count)
         let count = try buffer.withUnsafeMutableBytes { try descriptor.read(into: $0) }
         return Array(buffer.prefix(count))
     }
 
+    func receiveAll() async throws -> [UInt8] { try await onThread { try self.receiveAll() } }
+
     /// Everything until the server closes.
+    @available(*, noasync, message: "It blocks a thread.")
     func receiveAll() throws -> [UInt8] {
         var bytes: [UInt8] = []
         while true {
@@ -148,7 +164,12 @@ final class RawSocket: Sendable {
         }
     }
 
+    func receive(until text: String) async throws -> String {
+        try await onThread { try self.receive(until: text) }
+    }
+
     /// What comes until a text has come.
+    @available(*, noasync, message: "It blocks a thread.")
     func receive(until text: String) throws -> String {
         var received = ""
         while !received.contains(text) {
