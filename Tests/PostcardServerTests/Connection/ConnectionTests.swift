@@ -52,7 +52,7 @@ struct ConnectionTests {
             try FileHandle(forWritingTo: URL(filePath: file)).truncate(atOffset: 100_000_000)
             let result = try await Program.run(
                 "curl",
-                ["-sS", "--max-time", RunningReceiver.patience] + arguments
+                ["-sS", "--max-time", "\(RunningReceiver.patience)"] + arguments
                     + ["-F", "f=@\(file)", "\(receiver.url)/uploads"])
             #expect(result.status == 0, "\(result.messages)")
             let problem = try JSONDecoder().decode(Problem.self, from: result.output)

@@ -64,7 +64,7 @@ struct WebPageTests {
     func withoutReading() async throws {
         try await withReceiver({ $0.uploads.access = .none }) { receiver in
             for path in ["/events", "/requests", "/requests/1"] {
-                let response = try await receiver.curl("--max-time", "60", receiver.url + path)
+                let response = try await receiver.curl(receiver.url + path)
                 #expect(response.text.contains("\"not-found\""), "\(path)")
             }
             #expect(try await receiver.curl("\(receiver.url)/").text.contains("\"canRead\":false"))

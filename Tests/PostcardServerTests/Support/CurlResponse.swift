@@ -79,7 +79,8 @@ struct CurlSender: Sendable {
         let all = fields + number + ["Expect:"]
         let result = try await Program.run(
             "curl",
-            ["-sS", "-i", "--max-time", RunningReceiver.patience] + options + all.flatMap { ["-H", $0] } + arguments)
+            ["-sS", "-i", "--max-time", "\(RunningReceiver.patience)"] + options + all.flatMap { ["-H", $0] }
+                + arguments)
         guard result.status == 0 else { throw CurlFailure(message: result.messages) }
         return CurlResponse(result.output)
     }

@@ -31,11 +31,11 @@ struct RunningReceiver: Sendable {
         }
     }
 
-    /// How long curl waits, in seconds: a hang is a failure, and a busy machine is none.
-    static let patience = "300"
+    /// How long clients wait, in seconds: a hang is a failure, and a busy machine is none.
+    static let patience = 300
 
     func curl(_ arguments: String...) async throws -> Program.Ending {
-        try await Program.run("curl", ["-sS", "--max-time", Self.patience] + arguments)
+        try await Program.run("curl", ["-sS", "--max-time", "\(Self.patience)"] + arguments)
     }
 
     /// Sends bytes as they are and reads what comes back until the server closes.
@@ -72,9 +72,18 @@ func withReceiver(
     receiver.port = 0
     // What the tests' requests call it.
     receiver.allowedHosts = ["a"]
+    receiver.connections.waitForBusyClients()
     receiver.logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
     configure(&receiver)
     try await run(receiver, body)
+}
+
+extension ConnectionOptions {
+    /// Lets clients be as slow as a busy machine makes them.
+    fileprivate mutating func waitForBusyClients() {
+        idleTimeout = .seconds(120)
+        gracePeriod = .seconds(120)
+    }
 }
 
 private func run(_ receiver: Receiver, _ body: (RunningReceiver) async throws -> Void) async throws {
@@ -88,10 +97,8 @@ func withApplication(
     router: Router<BasicRequestContext>, _ body: (RunningReceiver) async throws -> Void
 ) async throws {
     let (addresses, continuation) = AsyncStream<String>.makeStream()
-    // A busy machine holds clients up.
     var options = ConnectionOptions()
-    options.idleTimeout = .seconds(120)
-    options.gracePeriod = .seconds(120)
+    options.waitForBusyClients()
     let application = Application(
         router: router, server: .uploads(options: options),
         configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: 0)),
