@@ -173,6 +173,13 @@ struct ResponseBudgetTests {
         #expect(budget.freeBytes == 10_000)
     }
 
+    /// Uploads a file, and returns its path.
+    private static func stored(_ count: Int, at receiver: RunningReceiver) async throws -> String {
+        let body = Form.fileHeader + String(repeating: "x", count: count) + Form.end
+        let response = try await receiver.exchange(Form.request(body: body))
+        return try UploadRecord(json: Data(response.body.utf8)).files[0].url
+    }
+
     /// Opens connections that request a file and read only the head of the response.
     private static func stalled(
         _ count: Int, asking path: String, of receiver: RunningReceiver
@@ -197,13 +204,10 @@ struct ResponseBudgetTests {
             $0.uploads.maximumHeldResponseBytes = 64 << 10
             $0.connections.idleTimeout = .seconds(600)
         } _: { receiver in
-            let body = Form.fileHeader + String(repeating: "x", count: 8_000_000) + Form.end
-            let response = try await receiver.exchange(Form.request(body: body))
-            let url = try UploadRecord(json: Data(response.body.utf8)).files[0].url
-            let stalled = try await Self.stalled(20, asking: url, of: receiver)
-            let honest = try await receiver.curl(
-                "--max-time", "120", "--interface", "127.0.0.2", receiver.url + url)
-            #expect(honest.output.count == 8_000_000, "\(honest.messages)")
+            let url = try await Self.stored(1_000_000, at: receiver)
+            let stalled = try await Self.stalled(20, asking: Self.stored(8_000_000, at: receiver), of: receiver)
+            let honest = try await receiver.curl("--interface", "127.0.0.2", receiver.url + url)
+            #expect(honest.output.count == 1_000_000, "\(honest.messages)")
             // The record is too large to be sent without reading it from the store.
             let text = String(repeating: "y", count: 100_000)
             let form = Form.part("Content-Disposition: form-data; name=\"a\"", text)
@@ -220,13 +224,8 @@ struct ResponseBudgetTests {
             $0.uploads.clientShare = 1
             $0.connections.idleTimeout = .seconds(5)
         } _: { receiver in
-            func stored(_ count: Int) async throws -> String {
-                let body = Form.fileHeader + String(repeating: "x", count: count) + Form.end
-                let response = try await receiver.exchange(Form.request(body: body))
-                return try UploadRecord(json: Data(response.body.utf8)).files[0].url
-            }
-            let stalled = try await Self.stalled(4, asking: stored(8_000_000), of: receiver)
-            let honest = try await receiver.curl("--max-time", "120", receiver.url + stored(100_000))
+            let stalled = try await Self.stalled(4, asking: Self.stored(8_000_000, at: receiver), of: receiver)
+            let honest = try await receiver.curl(receiver.url + Self.stored(100_000, at: receiver))
             #expect(honest.output.count == 100_000, "\(honest.messages)")
             #expect(stalled.count == 4)
         }
@@ -237,9 +236,7 @@ struct ResponseBudgetTests {
             $0.connections.idleTimeout = .seconds(6)
         } _: { receiver in
             let count = 24_000_000
-            let body = Form.fileHeader + String(repeating: "x", count: count) + Form.end
-            let response = try await receiver.exchange(Form.request(body: body))
-            let url = try UploadRecord(json: Data(response.body.utf8)).files[0].url
+            let url = try await Self.stored(count, at: receiver)
             let port = receiver.port
             let received = try await onThread {
                 let socket = try RawSocket(port: port, receiveBufferBytes: 32 << 10)
