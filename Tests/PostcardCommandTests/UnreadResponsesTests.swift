@@ -36,12 +36,18 @@ struct UnreadResponsesTests {
             }
         }
 
-        /// Waits until every response has begun.
-        func areAnswered() throws {
-            for descriptor in descriptors {
-                var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-                guard poll(&entry, 1, 120_000) == 1 else { throw ProgramFailure("A request is not answered.") }
+        /// Waits until every response has begun, on a thread for it.
+        func areAnswered() async throws {
+            let haveBegun: Bool = await withCheckedContinuation { [descriptors] continuation in
+                Thread {
+                    let haveBegun = descriptors.allSatisfy { descriptor in
+                        var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+                        return poll(&entry, 1, 300_000) == 1
+                    }
+                    continuation.resume(returning: haveBegun)
+                }.start()
             }
+            guard haveBegun else { throw ProgramFailure("A request is not answered.") }
         }
 
         deinit {
@@ -67,18 +73,18 @@ struct UnreadResponsesTests {
         // A field each, or one file.
         let parts = isFile ? ["f=@\(picture.path)"] : (0..<8).map { "f\($0)=<\(picture.path)" }
         let posted = try await Program.run(
-            "curl", ["-sS", "--max-time", "120"] + parts.flatMap { ["-F", $0] } + ["\(server.address)/uploads"])
+            "curl", ["-sS", "--max-time", "300"] + parts.flatMap { ["-F", $0] } + ["\(server.address)/uploads"])
         let id = try #require(try posted.json()["id"] as? String)
         let path = isFile ? "/uploads/\(id)/files/0" : "/uploads/\(id)"
         func fetch() async throws -> Int {
-            try await Program.run("curl", ["-sS", "--max-time", "240", server.address + path]).output.count
+            try await Program.run("curl", ["-sS", "--max-time", "300", server.address + path]).output.count
         }
         // What the server needs in any case.
         let length = try await fetch()
         #expect(length >= content.count)
         let before = try server.residentBytes
         let readers = try Readers(count, asking: path, of: url)
-        try readers.areAnswered()
+        try await readers.areAnswered()
         // Meanwhile the others' responses are made as far as they are let.
         var most = try server.residentBytes
         for _ in 0..<5 {
