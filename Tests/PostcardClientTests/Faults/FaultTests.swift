@@ -144,7 +144,7 @@ import Testing
         var client = UploadClient(
             transport: carrier.transport(),
             retry: RetryPolicy(maximumAttempts: fault.retries + 1, firstDelay: .zero),
-            timeouts: UploadTimeouts(idle: .seconds(stalls ? 10 : 60)))
+            timeouts: UploadTimeouts(idle: .seconds(stalls ? 30 : 60)))
         client.timeouts.connect = .seconds(100)
         let (witness, gone) = Witness.make()
         do {
