@@ -3,7 +3,7 @@ import Testing
 
 @testable import PostcardAsyncHTTP
 
-@Suite(.timeLimit(.minutes(1))) struct BodyBlocksTests {
+@Suite(.timeLimit(.minutes(10))) struct BodyBlocksTests {
     private struct Broken: Error {}
 
     private func block(_ text: String, isLast: Bool = false) -> BodyBlock {

@@ -227,7 +227,7 @@ struct ServeTests {
         // One try each tenth of a second, and a line each second.
         #expect(failures.allSatisfy { $0 <= 100 }, "\(failures)")
         connections.kill()
-        let health = try await Program.run("curl", ["-sS", "--max-time", "120", server.address + "/health"])
+        let health = try await Program.run("curl", ["-sS", "--max-time", "300", server.address + "/health"])
         #expect(health.text == "ok")
     }
 

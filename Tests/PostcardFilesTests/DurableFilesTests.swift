@@ -4,7 +4,7 @@ import PostcardTestSupport
 import SystemPackage
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct DurableFilesTests {
     private let folder: TemporaryFolder
     private let root: FilePath

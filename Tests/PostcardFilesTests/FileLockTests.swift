@@ -4,7 +4,7 @@ import PostcardTestSupport
 import SystemPackage
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct FileLockTests {
     private let folder: TemporaryFolder
     private let path: FilePath

@@ -72,7 +72,7 @@ private struct Call: Sendable, CustomTestStringConvertible {
     static let ofDirectories = [directory, existingDirectory]
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct PrivateDirectoryTests {
     @Test(arguments: Call.ofFiles, ["canary", "missing"])
     private func `a name that is a link to a file opens and makes nothing`(_ call: Call, target: String) throws {

@@ -75,7 +75,7 @@ package final class TransferDaemon: Sendable {
     }
 
     /// The maximum time that a test waits for the daemon, in seconds. A hang is a failure.
-    private static let patience = 120.0
+    private static let patience = 300.0
 
     /// The path of the socket on which the daemon listens.
     package let socket: String

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PostcardClient
 
-@Suite(.timeLimit(.minutes(1))) struct UploadBodyTests {
+@Suite(.timeLimit(.minutes(10))) struct UploadBodyTests {
     private static func layout(in folder: TemporaryFolder, streamLength: Int64? = nil) throws -> FormLayout {
         var form = MultipartForm()
         form.append("초코", named: "name")

@@ -10,7 +10,7 @@ import Testing
 @testable import PostcardQueue
 
 /// Which uploads are handed to the system, and when.
-@Suite(.timeLimit(.minutes(5))) struct HandOverTests {
+@Suite(.timeLimit(.minutes(10))) struct HandOverTests {
     /// A service that keeps its transfers until the test ends them.
     private final class KeepingService: TransferService {
         private struct State {

@@ -6,7 +6,7 @@ import PostcardTransferDaemon
 import Testing
 
 /// The queue with a model of the system's transfer daemon.
-@Suite(.timeLimit(.minutes(5))) struct TransferDaemonTests {
+@Suite(.timeLimit(.minutes(10))) struct TransferDaemonTests {
     private let folder: TemporaryFolder
 
     init() throws {

@@ -6,7 +6,7 @@ import PostcardTransferDaemon
 import Testing
 
 /// Apps that the system launches in the background, and suspends again.
-@Suite(.timeLimit(.minutes(5))) struct WakeUpTests {
+@Suite(.timeLimit(.minutes(10))) struct WakeUpTests {
     /// How the app is notified that it may be suspended.
     enum Way: CaseIterable {
         /// With a completion handler, which is passed before or after the queue is made.
