@@ -12,7 +12,7 @@ struct UnfinishedUploadTests {
     private static func deleteRecord(of receiver: RunningReceiver) async throws -> Int {
         try await onThread {
             let socket = try RawSocket(port: receiver.port)
-            let deadline = ContinuousClock.now + .seconds(30)
+            let deadline = ContinuousClock.now + .seconds(100)
             var record: String?
             while record == nil, .now < deadline { record = try receiver.records.first }
             let path = "/uploads/" + (try #require(record))
