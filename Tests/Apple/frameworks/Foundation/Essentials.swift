@@ -183,6 +183,7 @@ public struct URL: Sendable, Hashable, Codable, CustomStringConvertible {
     public func user(percentEncoded: Bool = true) -> String? { fatalError() }
     public func password(percentEncoded: Bool = true) -> String? { fatalError() }
     public func path(percentEncoded: Bool = true) -> String { fatalError() }
+    public func resolvingSymlinksInPath() -> URL { fatalError() }
     public func deletingLastPathComponent() -> URL { fatalError() }
     public func appending<S: StringProtocol>(path: S, directoryHint: DirectoryHint = .inferFromPath) -> URL {
         fatalError()
@@ -333,6 +334,12 @@ public struct FileAttributeKey: Hashable, RawRepresentable, Sendable {
     public static let modificationDate = FileAttributeKey(rawValue: "NSFileModificationDate")
     public static let size = FileAttributeKey(rawValue: "NSFileSize")
     public static let protectionKey = FileAttributeKey(rawValue: "NSFileProtectionKey")
+    public static let type = FileAttributeKey(rawValue: "NSFileType")
+}
+public struct FileAttributeType: Hashable, RawRepresentable, Sendable {
+    public let rawValue: String
+    public init(rawValue: String) { self.rawValue = rawValue }
+    public static let typeDirectory = FileAttributeType(rawValue: "NSFileTypeDirectory")
 }
 open class FileManager: NSObject {
     open class var `default`: FileManager { fatalError() }

@@ -183,7 +183,6 @@ public struct FileDescriptor: RawRepresentable, Sendable, Hashable {
     public func duplicate(as target: FileDescriptor? = nil, retryOnInterrupt: Bool = true) throws -> FileDescriptor {
         fatalError()
     }
-    public func closeAfter<R>(_ body: () throws -> R) throws -> R { fatalError() }
     @discardableResult public func writeAll<S: Sequence>(_ sequence: S) throws -> Int where S.Element == UInt8 {
         fatalError()
     }
