@@ -38,14 +38,11 @@ struct UnreadResponsesTests {
 
         /// Waits until every response has begun, on a thread for it.
         func areAnswered() async throws {
-            let haveBegun: Bool = await withCheckedContinuation { [descriptors] continuation in
-                Thread {
-                    let haveBegun = descriptors.allSatisfy { descriptor in
-                        var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-                        return poll(&entry, 1, 300_000) == 1
-                    }
-                    continuation.resume(returning: haveBegun)
-                }.start()
+            let haveBegun = try await onThread { [descriptors] in
+                descriptors.allSatisfy { descriptor in
+                    var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+                    return poll(&entry, 1, 300_000) == 1
+                }
             }
             guard haveBegun else { throw ProgramFailure("A request is not answered.") }
         }

@@ -73,7 +73,7 @@ package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandle
 
     private struct Count {
         var connections = 0
-        var peers: [PeerAddress: Int] = [:]
+        var peers = PeerCounts()
         var state = State.open
         var failures = 0
         var refusals = 0
@@ -108,13 +108,13 @@ package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandle
     package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let channel = unwrapInboundIn(data)
         let peer = PeerAddress(channel.remoteAddress)
-        if let peer, count.value.peers[peer, default: 0] >= share {
+        if count.value.peers.hasAll(share, peer) {
             channel.close(promise: nil)
             count.value.refusals += 1
             return log()
         }
         count.value.connections += 1
-        if let peer { count.value.peers[peer, default: 0] += 1 }
+        count.value.peers.add(peer)
         let server = context.channel
         channel.closeFuture.hop(to: context.eventLoop).whenComplete { [self] _ in closed(peer, server) }
         context.fireChannelRead(data)
@@ -123,7 +123,7 @@ package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandle
 
     private func closed(_ peer: PeerAddress?, _ server: any Channel) {
         count.value.connections -= 1
-        if let peer, let rest = count.value.peers[peer] { count.value.peers[peer] = rest > 1 ? rest - 1 : nil }
+        count.value.peers.remove(peer)
         if count.value.state == .full { resume(server) }
     }
 

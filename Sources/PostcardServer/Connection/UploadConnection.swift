@@ -83,3 +83,22 @@ package struct PeerAddress: Hashable, Sendable {
         return max(Int(Double(maximum) * share), 1)
     }
 }
+
+/// How many of something, such as connections, each address has.
+struct PeerCounts {
+    private var counts: [PeerAddress: Int] = [:]
+
+    /// Whether an address has as many as its share. Clients that cannot be told apart have no share.
+    func hasAll(_ share: Int, _ peer: PeerAddress?) -> Bool {
+        guard let peer else { return false }
+        return counts[peer, default: 0] >= share
+    }
+
+    mutating func add(_ peer: PeerAddress?) {
+        if let peer { counts[peer, default: 0] += 1 }
+    }
+
+    mutating func remove(_ peer: PeerAddress?) {
+        if let peer, let rest = counts[peer] { counts[peer] = rest > 1 ? rest - 1 : nil }
+    }
+}

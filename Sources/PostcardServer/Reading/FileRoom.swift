@@ -9,7 +9,7 @@ struct FileRoom {
     let share: Int
     /// How many files are open.
     private(set) var count = 0
-    private var peers: [PeerAddress: Int] = [:]
+    private var peers = PeerCounts()
 
     /// - Parameter share: The part of the total that one address may use, from 0 to 1.
     init(total: Int, share: Double) {
@@ -23,15 +23,15 @@ struct FileRoom {
     mutating func take(for peer: PeerAddress?, isReserved: Bool = false) -> ResponseRoom.Admission {
         if !isReserved {
             guard count < total else { return .full }
-            if let peer, peers[peer, default: 0] >= share { return .fullForPeer }
+            guard !peers.hasAll(share, peer) else { return .fullForPeer }
         }
         count += 1
-        if let peer { peers[peer, default: 0] += 1 }
+        peers.add(peer)
         return .taken
     }
 
     mutating func giveBack(for peer: PeerAddress?) {
         count -= 1
-        if let peer, let rest = peers[peer] { peers[peer] = rest > 1 ? rest - 1 : nil }
+        peers.remove(peer)
     }
 }

@@ -24,7 +24,7 @@ package final class UploadMeter: Sendable {
     private struct State {
         var counts = Counts()
         /// How many uploads of each address are in progress.
-        var peers: [PeerAddress: Int] = [:]
+        var peers = PeerCounts()
     }
 
     private let state = Mutex(State())
@@ -52,7 +52,7 @@ package final class UploadMeter: Sendable {
         let problem: UploadProblem? = state.withLock { state in
             if let problem = Self.problem(of: state, peer, options) { return problem }
             state.counts.underWay += 1
-            if let peer { state.peers[peer, default: 0] += 1 }
+            state.peers.add(peer)
             return nil
         }
         if let problem { throw problem }
@@ -63,8 +63,7 @@ package final class UploadMeter: Sendable {
         let maximum = options.maximumConcurrentUploads
         guard state.counts.underWay < maximum else { return .tooManyUploads(maximum) }
         let share = PeerAddress.share(options.clientShare, of: maximum)
-        guard let peer, state.peers[peer, default: 0] >= share else { return nil }
-        return .tooManyUploadsOfClient(share)
+        return state.peers.hasAll(share, peer) ? .tooManyUploadsOfClient(share) : nil
     }
 
     /// Counts the end of an upload.
@@ -72,7 +71,7 @@ package final class UploadMeter: Sendable {
         state.withLock { state in
             state.counts.underWay -= 1
             state.counts.bodyBytes += bodyBytes
-            if let peer, let rest = state.peers[peer] { state.peers[peer] = rest > 1 ? rest - 1 : nil }
+            state.peers.remove(peer)
         }
         underWay.decrement()
         bytes.increment(by: bodyBytes)

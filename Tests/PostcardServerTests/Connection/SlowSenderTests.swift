@@ -1,6 +1,7 @@
 import Foundation
 import PostcardReceiver
 import PostcardServer
+import PostcardTestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(10)))

@@ -4,6 +4,7 @@ import NIOCore
 import PostcardForm
 import PostcardReceiver
 import PostcardServer
+import PostcardTestSupport
 import Synchronization
 import Testing
 

@@ -33,7 +33,7 @@ struct CutUploadTests {
         let socket = try RawSocket(port: receiver.port)
         let length = form.bytes.count - Int(offset)
         let head = append(location, at: offset, contentLength: length, fields: ["Expect: 100-continue"])
-        try await socket.send(Array(head.utf8))
+        try await socket.send(head)
         let text = try await socket.receiveHead()
         #expect(text.hasPrefix("HTTP/1.1 100"))
         return socket
@@ -49,7 +49,7 @@ struct CutUploadTests {
         _ form: LargeForm, bytes: Int, at receiver: RunningReceiver
     ) async throws -> (socket: RawSocket, location: String) {
         let socket = try RawSocket(port: receiver.port)
-        try await socket.send(Array(creation(contentLength: form.bytes.count).utf8))
+        try await socket.send(creation(contentLength: form.bytes.count))
         let text = try await socket.receiveHead()
         #expect(text.hasPrefix("HTTP/1.1 104 Upload Resumption Supported\r\n"))
         try await socket.send(Array(form.bytes[..<bytes]))

@@ -2,6 +2,7 @@ import Foundation
 import Logging
 import PostcardReceiver
 import PostcardServer
+import PostcardTestSupport
 import SystemPackage
 import Testing
 

@@ -1,5 +1,6 @@
 import Foundation
 import enum NIOCore.SocketAddress
+import PostcardTestSupport
 import Synchronization
 import SystemPackage
 
@@ -134,8 +135,7 @@ final class RawSocket: Sendable {
 
     /// Whether something has come, or the end has, by now.
     var isReadable: Bool {
-        var entry = pollfd(fd: descriptor.rawValue, events: Int16(POLLIN), revents: 0)
-        return poll(&entry, 1, 0) > 0
+        hasReceived(within: 0)
     }
 
     /// Does nothing for a while, as a slow client does.

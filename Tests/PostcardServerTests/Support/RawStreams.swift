@@ -1,6 +1,7 @@
 import NIOCore
 import NIOPosix
 import NIOSSL
+import PostcardTestSupport
 
 /// A connection of HTTP/2 over TLS on which frames go as they are written (RFC 9113 §4).
 struct RawStreams {

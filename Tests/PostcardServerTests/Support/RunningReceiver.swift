@@ -150,10 +150,3 @@ func eventually(_ condition: () throws -> Bool) async throws {
         await Task.yield()
     }
 }
-
-/// Does blocking work on a thread for it.
-func onThread<Value: Sendable>(_ work: @escaping @Sendable () throws -> Value) async throws -> Value {
-    try await withCheckedThrowingContinuation { continuation in
-        Thread { continuation.resume(with: Result { try work() }) }.start()
-    }
-}
