@@ -5,11 +5,13 @@ import Synchronization
 ///
 /// A transport makes a reader of it, sends the bytes, and reports how many were sent. Everything else that depends on
 /// the bytes, such as progress for each part and digests, is computed above the transport.
-public struct UploadBody: Sendable {
+///
+/// It never changes. The copies of a request share it.
+public final class UploadBody: Sendable {
     /// The layout of the form, or of the slice of it that is sent.
     let layout: FormLayout
-    private(set) var rateLimit: RateLimit?
-    private(set) var digests: ContentDigests?
+    let rateLimit: RateLimit?
+    let digests: ContentDigests?
 
     /// What readers find out about a body of unknown length; `nil` if the length is known.
     private let findings: BodyFindings?
@@ -19,7 +21,7 @@ public struct UploadBody: Sendable {
     /// - Parameters:
     ///   - layout: The layout of the form.
     ///   - rateLimit: How fast its bytes may be read. Defaults to `nil`, no limit.
-    public init(_ layout: FormLayout, rateLimit: RateLimit? = nil) {
+    public convenience init(_ layout: FormLayout, rateLimit: RateLimit? = nil) {
         self.init(layout, rateLimit: rateLimit, digests: nil)
     }
 
@@ -66,9 +68,8 @@ public struct UploadBody: Sendable {
     /// - Parameter count: How many bytes, from the start. Defaults to `nil`, all of them.
     @concurrent func digest(first count: Int64? = nil) async throws {
         guard digests != nil else { return }
-        var unlimited = count.map { slice(0..<$0) } ?? self
-        unlimited.rateLimit = nil
-        let reader = try unlimited.reader()
+        let body = count.map { slice(0..<$0) } ?? self
+        let reader = try UploadBody(body.layout, rateLimit: nil, digests: body.digests).reader()
         var buffer = [UInt8](repeating: 0, count: 256 << 10)
         while try await reader.prepare() {
             try Task.checkCancellation()

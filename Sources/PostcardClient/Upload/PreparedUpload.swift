@@ -73,8 +73,9 @@ struct PreparedUpload: Sendable {
         } catch {
             throw Self.failure(error, after: refusal)
         }
-        var run = try UploadRun(client, job, under: key, as: id, since: start, reportingTo: events)
-        run.earlierAttempts = refusal?.attempts ?? 0
+        let run = try UploadRun(
+            client, job, under: key, as: id, earlierAttempts: refusal?.attempts ?? 0, since: start,
+            reportingTo: events)
         do {
             return .accepted(try await run.response())
         } catch let error as UploadError {

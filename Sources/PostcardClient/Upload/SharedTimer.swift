@@ -32,7 +32,7 @@ final class SharedTimer: Sendable {
             state.lastNumber += 1
             let number = state.lastNumber
             state.entries[number] = Entry(time: time, callback: callback)
-            sleepUntilEarliest(&state)
+            wake(at: time, &state)
             return number
         }
     }
@@ -42,8 +42,8 @@ final class SharedTimer: Sendable {
         state.withLock { $0.entries[number] = nil }
     }
 
-    private func sleepUntilEarliest(_ state: inout State) {
-        guard let time = state.entries.values.lazy.compactMap(\.time).min() else { return }
+    /// Has the sleep end at a time, if it does not end earlier.
+    private func wake(at time: ContinuousClock.Instant, _ state: inout State) {
         if let sleep = state.sleep {
             if sleep.time <= time { return }
             sleep.task.cancel()
@@ -81,7 +81,7 @@ final class SharedTimer: Sendable {
             for (number, time) in next where state.entries[number] != nil {
                 if let time { state.entries[number]?.time = time } else { state.entries[number] = nil }
             }
-            sleepUntilEarliest(&state)
+            if let time = state.entries.values.lazy.compactMap(\.time).min() { wake(at: time, &state) }
         }
     }
 }

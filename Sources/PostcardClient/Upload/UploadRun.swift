@@ -103,7 +103,7 @@ extension UploadClient {
 }
 
 /// One upload: makes its request, and carries out what ``UploadTask`` decides.
-struct UploadRun: Sendable {
+final class UploadRun: Sendable {
     private let client: UploadClient
     private let job: UploadJob
     /// The request before any interceptor has adapted it.
@@ -115,7 +115,7 @@ struct UploadRun: Sendable {
     private let acceptedStatuses: Set<Int>
 
     /// The number of attempts that were made of the same upload before.
-    var earlierAttempts = 0
+    private let earlierAttempts: Int
 
     /// The body that is sent.
     var layout: FormLayout? { request.body?.layout }
@@ -125,14 +125,16 @@ struct UploadRun: Sendable {
     ///   - job: What is uploaded, and where.
     ///   - key: The key of an upload that may have been tried before. By default one is made if it is needed.
     ///   - givenID: The identifier of the upload in logs and requests. Defaults to a new one.
+    ///   - earlierAttempts: The number of attempts that were made of the same upload before.
     ///   - start: When the upload began.
     ///   - events: Where the events are put.
     init(
         _ client: UploadClient, _ job: UploadJob, under key: IdempotencyKey?, as givenID: String? = nil,
-        since start: ContinuousClock.Instant, reportingTo events: UploadEventQueue?
+        earlierAttempts: Int = 0, since start: ContinuousClock.Instant, reportingTo events: UploadEventQueue?
     ) throws {
         self.client = client
         self.job = job
+        self.earlierAttempts = earlierAttempts
         self.start = start
         self.events = events
         progress = events.map { ProgressReporter(to: $0, interval: client.reporting.progressInterval) }
@@ -295,7 +297,7 @@ extension UploadRun {
         guard !client.interceptors.isEmpty else { return request }
         return try await client.withinTotalTimeout(
             of: request.url, since: start, after: error, earlierAttempts: earlierAttempts
-        ) {
+        ) { [client, request] in
             var request = request
             for interceptor in client.interceptors { try await interceptor.adapt(&request, attempt: attempt) }
             return request
@@ -306,7 +308,7 @@ extension UploadRun {
     private func decision(after error: UploadError, of attempt: UploadAttempt) async throws -> UploadDecision {
         try await client.withinTotalTimeout(
             of: request.url, since: start, after: error, earlierAttempts: earlierAttempts
-        ) {
+        ) { [client] in
             for interceptor in client.interceptors {
                 let decision = try await interceptor.decide(after: error, of: attempt)
                 if decision != .passOn { return decision }
