@@ -64,6 +64,7 @@ public struct FormLayout: Sendable {
 
     init(_ form: MultipartForm) throws(FormError) {
         var builder = Builder(boundary: form.boundary, lineBreaks: form.lineBreaks)
+        builder.reserve(form.parts.count)
         for part in form.parts { try builder.append(part) }
         try self.init(builder, contentType: form.contentType)
     }
@@ -210,12 +211,25 @@ extension FormLayout {
 
     /// Collects the segments of a layout in order.
     private struct Builder {
-        let boundary: Boundary
-        let lineBreaks: LineBreaks
+        private let boundary: Boundary
+        private let delimiter: Delimiter
+        private let lineBreaks: LineBreaks
         var segments: [Segment] = []
         var parts: [PartLayout] = []
         /// Where the next segment begins.
         var offset: Int64? = 0
+
+        init(boundary: Boundary, lineBreaks: LineBreaks) {
+            self.boundary = boundary
+            delimiter = Delimiter(boundary: boundary.value)
+            self.lineBreaks = lineBreaks
+        }
+
+        /// Makes room for parts, so that no array grows with each of them.
+        mutating func reserve(_ count: Int) {
+            segments.reserveCapacity(2 * count + 1)
+            parts.reserveCapacity(count)
+        }
 
         mutating func append(_ part: FormPart) throws(FormError) {
             if part.preparation != nil { throw .notPrepared(partIndex: parts.count) }
@@ -223,13 +237,11 @@ extension FormLayout {
             part.name = lineBreaks.applied(to: part.name)
             let content = try Content(
                 part.content, lineBreaks: lineBreaks, metadata: part.metadata, partIndex: parts.count)
-            for name in [HTTPField.Name.contentDisposition, .contentType] where part.headerFields.contains(name) {
-                throw .reservedHeaderField("\(name)", partIndex: parts.count)
+            for field in part.headerFields where field.name == .contentDisposition || field.name == .contentType {
+                throw .reservedHeaderField("\(field.name)", partIndex: parts.count)
             }
-            for (parameter, text) in [("name", part.name), ("filename", part.filename ?? "")]
-            where text.utf8.contains(0) {
-                throw .nulInName(parameter, partIndex: parts.count)
-            }
+            if part.name.utf8.contains(0) { throw .nulInName("name", partIndex: parts.count) }
+            if part.filename?.utf8.contains(0) ?? false { throw .nulInName("filename", partIndex: parts.count) }
             let contentType = Self.contentType(of: part, firstBytes: content.firstBytes)
             let head = EncodedPartHeader(of: part, contentType: contentType, boundary: boundary, isFirst: parts.isEmpty)
             try append(
@@ -269,8 +281,7 @@ extension FormLayout {
 
         /// Whether the bytes, behind the blank line that comes before them, hold the delimiter.
         private func holdsDelimiter(_ bytes: Data) -> Bool {
-            let delimiter = Delimiter(boundary: boundary.value)
-            return bytes.withUnsafeBytes { content in
+            bytes.withUnsafeBytes { content in
                 delimiter.isPrefixedWithoutLineBreak(content) || delimiter.firstIndex(in: content) != nil
             }
         }
