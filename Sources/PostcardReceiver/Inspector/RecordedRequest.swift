@@ -130,11 +130,11 @@ struct RecordedPart: Sendable {
     /// The value of a short text field that is not a secret.
     private(set) var text: String?
 
-    init(_ header: PartHeader, contentOffset: Int64) {
+    init(_ header: PartHeader, isSecret: Bool, contentOffset: Int64) {
         name = header.name
         filename = header.filename
         contentType = header.contentType
-        isSecret = Secrets.isSecret(header.name)
+        self.isSecret = isSecret
         fields = header.fields.map { ($0.name, Secrets.masked($0.value, of: $0.name)) }
         headerOffset = header.offset
         offset = contentOffset

@@ -92,7 +92,7 @@ final class RequestRecorder: FormObserver {
                 if count < Self.maximumWarningsOfAKind { state.warnings.append(warning) }
             }
             guard state.isInPart else { return }
-            let part = RecordedPart(header, contentOffset: offset)
+            let part = RecordedPart(header, isSecret: isSecret, contentOffset: offset)
             state.partBytes += part.bytes
             state.parts.append(part)
         }

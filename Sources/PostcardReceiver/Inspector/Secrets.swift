@@ -10,10 +10,11 @@ enum Secrets {
     /// What replaces a secret.
     static let mask = "***"
 
-    /// The most frequent names.
+    /// The most frequent names, to look at before a name is split into words.
     private static let harmlessNames: Set<String> = [
         "host", "user-agent", "accept", "accept-encoding", "accept-language", "connection", "content-type",
-        "content-length", "content-disposition", "transfer-encoding", "expect", "origin", "date",
+        "content-length", "content-disposition", "transfer-encoding", "expect", "origin", "date", "boundary", "charset",
+        "name", "filename",
     ]
 
     /// Pieces of names that make a secret anywhere, even within a word.
@@ -32,8 +33,7 @@ enum Secrets {
     /// Words before `key` with which it is not a secret.
     private static let plainKeys: Set<String> = [
         "idempotency", "socket", "websocket", "cache", "surrogate", "sort", "partition", "primary", "foreign", "object",
-        "public",
-        "row", "group", "routing", "dedup", "deduplication", "translation",
+        "public", "row", "group", "routing", "dedup", "deduplication", "translation",
     ]
     /// Words after `key` with which it is not a secret.
     private static let keyProperties: Set<String> = ["id", "name", "type", "size", "length", "count", "algorithm"]
@@ -41,14 +41,13 @@ enum Secrets {
     /// Words before `code` with which it is a secret, unlike `zip`.
     private static let secretCodes: Set<String> = [
         "access", "activation", "backup", "confirmation", "device", "invitation", "invite", "login", "recovery",
-        "reset",
-        "security", "sms", "unlock", "verification", "verify",
+        "reset", "security", "sms", "unlock", "verification", "verify",
     ]
 
     /// Whether the value of a header field, a parameter or a part may grant access.
     static func isSecret(_ name: some StringProtocol) -> Bool {
+        if harmlessNames.contains(name.lowercased()) { return false }
         let words = NameWords(name)
-        if harmlessNames.contains(words.name) { return false }
         if secretPieces.contains(where: { holds(words.joined, $0) }) { return true }
         if words.ranges.contains(where: { word in secretWords.contains { words.joined[word].elementsEqual($0) } }) {
             return true
@@ -74,8 +73,6 @@ enum Secrets {
     ///
     /// It works on bytes, because the client decides how many names a request has.
     private struct NameWords {
-        /// The name in lower case.
-        let name: String
         /// The words without separators.
         private(set) var joined: [UInt8] = []
         private(set) var ranges: [Range<Int>] = []
@@ -83,7 +80,6 @@ enum Secrets {
         init(_ name: some StringProtocol) {
             let isASCII = name.utf8.allSatisfy { $0 < 0x80 }
             let text = isASCII ? String(name) : String(name).precomposedStringWithCanonicalMapping
-            self.name = text.lowercased()
             let bytes = Array(text.utf8)
             var start = 0
             for (index, byte) in bytes.enumerated() {
@@ -142,12 +138,14 @@ extension Secrets {
     private static func masked(_ text: String, depth: Int) -> String {
         var masked = ""
         var rest = maskingUserInformation(maskingResumption(text))[...]
-        while let equals = rest.firstIndex(of: "=") {
-            let start = rest[..<equals].lastIndex(where: separatesParameters).map { rest.index(after: $0) }
-            let name = rest[(start ?? rest.startIndex)..<equals]
-            let isSecret = isSecret(name.removingPercentEncoding ?? String(name))
-            masked += rest[...equals]
-            rest = rest[rest.index(after: equals)...]
+        while let equals = rest.utf8.firstIndex(of: UInt8(ascii: "=")) {
+            let before = rest[..<equals]
+            let separator = before.unicodeScalars.lastIndex(where: separatesParameters)
+            let name = separator.map { before[$0...].unicodeScalars.dropFirst() } ?? before.unicodeScalars
+            let isSecret = isSecret(decoded(Substring(name)))
+            let value = rest.utf8.index(after: equals)
+            masked += rest[..<value]
+            rest = rest[value...]
             let end = endOfValue(rest, isSecret: isSecret)
             masked += isSecret ? mask : maskedAddress(rest[..<end], depth: depth)
             rest = rest[end...]
@@ -155,34 +153,53 @@ extension Secrets {
         return masked + rest
     }
 
-    private static func separatesParameters(_ character: Character) -> Bool {
-        character.isWhitespace || "?&#;,\"'<(".contains(character)
+    private static func decoded(_ text: Substring) -> String {
+        guard text.utf8.contains(UInt8(ascii: "%")) else { return String(text) }
+        return text.removingPercentEncoding ?? String(text)
+    }
+
+    // Scalars, because characters take ten times as long, and every header field is looked at.
+    private static func separatesParameters(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar {
+        case "?", "&", "#", ";", ",", "\"", "'", "<", "(": true
+        default: isWhitespace(scalar)
+        }
+    }
+
+    private static func isWhitespace(_ scalar: Unicode.Scalar) -> Bool {
+        scalar.isASCII ? scalar == " " || ("\t"..."\r").contains(scalar) : scalar.properties.isWhitespace
     }
 
     /// A secret ends where it must; another value ends where another parameter may begin.
     private static func endOfValue(_ rest: Substring, isSecret: Bool) -> Substring.Index {
-        if isSecret, rest.first == "\"" {
-            return rest.dropFirst().firstIndex(of: "\"").map { rest.index(after: $0) } ?? rest.endIndex
+        let quote = UInt8(ascii: "\"")
+        if isSecret, rest.utf8.first == quote {
+            return rest.utf8.dropFirst().firstIndex(of: quote).map { rest.utf8.index(after: $0) } ?? rest.endIndex
         }
-        return rest.firstIndex { character in
-            character.isWhitespace || "&#\"<>".contains(character) || (!isSecret && ";,?".contains(character))
+        return rest.unicodeScalars.firstIndex { scalar in
+            switch scalar {
+            case "&", "#", "\"", "<", ">": true
+            case ";", ",", "?": !isSecret
+            default: isWhitespace(scalar)
+            }
         } ?? rest.endIndex
     }
 
     /// The value of a parameter may be a URL again, percent-encoded.
     private static func maskedAddress(_ value: Substring, depth: Int) -> String {
         let (mostDepth, mostBytes) = (3, 4096)
+        guard value.utf8.contains(UInt8(ascii: "%")) else { return String(value) }
         // A value that is too long to check is masked.
-        guard value.utf8.count <= mostBytes || !value.utf8.contains(UInt8(ascii: "%")) else { return mask }
-        guard value.contains("%"), let address = value.removingPercentEncoding, address != value else {
-            return String(value)
-        }
+        guard value.utf8.count <= mostBytes else { return mask }
+        let address = decoded(value)
+        guard address != value else { return String(value) }
         guard depth < mostDepth else { return mask }
         return masked(address, depth: depth + 1) == address ? String(value) : mask
     }
 
     /// User information precedes the host (RFC 3986 §3.2.1).
     private static func maskingUserInformation(_ text: String) -> String {
+        guard text.utf8.contains(UInt8(ascii: "@")) else { return text }
         var masked = ""
         var rest = text[...]
         while let slashes = rest.firstRange(of: "//") {
@@ -199,7 +216,12 @@ extension Secrets {
 
     /// Anyone who knows the path of an unfinished upload can resume or discard it.
     private static func maskingResumption(_ path: String) -> String {
-        path.split(separator: "/", omittingEmptySubsequences: false)
-            .map { ResumptionID($0.prefix { $0 != "?" }) == nil ? $0 : mask[...] }.joined(separator: "/")
+        let names = path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        guard names.contains(where: isResumption) else { return path }
+        return names.map { isResumption($0) ? mask[...] : Substring($0) }.joined(separator: "/")
+    }
+
+    private static func isResumption(_ name: Substring.UTF8View) -> Bool {
+        ResumptionID(Substring(name.prefix { $0 != UInt8(ascii: "?") })) != nil
     }
 }
