@@ -112,7 +112,7 @@ struct SecretScan {
                 ? value.dropFirst().prefix { $0 != quote } : value.prefix { !"; \t".utf8.contains($0) }
             let name = String(decoding: text, as: UTF8.self)
             count += 1
-            if count > mostNames || Secrets.isSecret(name.removingPercentEncoding ?? name) { return true }
+            if count > mostNames || Secrets.isSecret(Secrets.decoded(name)) { return true }
         }
         return false
     }
@@ -168,7 +168,7 @@ extension SecretScan {
             guard start < end else { return false }
             count += 1
             let word = String(decoding: name[start...], as: UTF8.self)
-            return count > mostValues || Secrets.isSecret(word.removingPercentEncoding ?? word)
+            return count > mostValues || Secrets.isSecret(Secrets.decoded(word))
         }
     }
 

@@ -153,7 +153,8 @@ extension Secrets {
         return masked + rest
     }
 
-    private static func decoded(_ text: Substring) -> String {
+    /// A text without percent-encoding, if it has any that is valid.
+    static func decoded(_ text: some StringProtocol) -> String {
         guard text.utf8.contains(UInt8(ascii: "%")) else { return String(text) }
         return text.removingPercentEncoding ?? String(text)
     }
