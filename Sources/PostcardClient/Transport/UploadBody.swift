@@ -6,7 +6,7 @@ import Synchronization
 /// A transport makes a reader of it, sends the bytes, and reports how many were sent. Everything else that depends on
 /// the bytes, such as progress for each part and digests, is computed above the transport.
 ///
-/// It never changes. The copies of a request share it.
+/// The copies of a request share it, because its bytes and settings never change.
 public final class UploadBody: Sendable {
     /// The layout of the form, or of the slice of it that is sent.
     let layout: FormLayout

@@ -95,8 +95,8 @@ struct RequestTimeouts: Sendable {
         if let expiry, now >= expiry.time { return .expired(error(of: expiry.limit)) }
         // What is waited for may change right now: there is a network, the connection is made, or the body ends.
         // Another limit then begins, and may be over before the present one.
-        let nextLimit = smaller(smaller(limits.idle, limits.connect), limits.response)
-        return .checkAgain(at: smaller(expiry?.time, nextLimit.map(now.advanced)))
+        let nextLimit = [limits.idle, limits.connect, limits.response].compactMap(\.self).min()
+        return .checkAgain(at: [expiry?.time, nextLimit.map(now.advanced)].compactMap(\.self).min())
     }
 
     /// What runs out.
@@ -135,10 +135,4 @@ struct RequestTimeouts: Sendable {
         case .response(let duration): .responseTimedOut(url, phase, after: duration)
         }
     }
-}
-
-/// The smaller of two values, of which each may be missing.
-func smaller<Value: Comparable>(_ first: Value?, _ second: Value?) -> Value? {
-    guard let first, let second else { return first ?? second }
-    return min(first, second)
 }

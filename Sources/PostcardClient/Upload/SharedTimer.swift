@@ -14,7 +14,8 @@ final class SharedTimer: Sendable {
     private struct State {
         var lastNumber = 0
         var entries: [Int: Entry] = [:]
-        /// The task that sleeps until the earliest time, or an earlier one whose entry was removed.
+        /// The task that sleeps until the earliest time, or an earlier one whose entry was removed. While callbacks run
+        /// it may sleep for longer; what is due before that is looked for when they have returned.
         var sleep: (number: Int, time: ContinuousClock.Instant, task: Task<Void, Never>)?
     }
 
@@ -42,7 +43,7 @@ final class SharedTimer: Sendable {
         state.withLock { $0.entries[number] = nil }
     }
 
-    /// Has the sleep end at a time, if it does not end earlier.
+    /// Makes sure that the timer wakes at a time or before it.
     private func wake(at time: ContinuousClock.Instant, _ state: inout State) {
         if let sleep = state.sleep {
             if sleep.time <= time { return }

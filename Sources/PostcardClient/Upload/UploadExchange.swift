@@ -184,7 +184,8 @@ private final class RequestMonitor: Sendable {
             progress?.flush(at: now)
             switch state.timeouts.check(at: now) {
             case .checkAgain(let time):
-                return .checkAgain(at: smaller(time, progress.map { now.advanced(by: $0.flushInterval) }))
+                let flush = progress.map { now.advanced(by: $0.flushInterval) }
+                return .checkAgain(at: [time, flush].compactMap(\.self).min())
             case .expired(let error):
                 state.expired = error
                 state.isOver = true

@@ -46,6 +46,8 @@ enum Secrets {
 
     /// Whether the value of a header field, a parameter or a part may grant access.
     static func isSecret(_ name: some StringProtocol) -> Bool {
+        // The longest take too long: bringing combining characters into order takes time by the square of their number.
+        guard name.utf8.count <= longestName else { return true }
         if harmlessNames.contains(name.lowercased()) { return false }
         let words = NameWords(name)
         if secretPieces.contains(where: { holds(words.joined, $0) }) { return true }
@@ -66,6 +68,7 @@ enum Secrets {
             }
     }
 
+    private static let longestName = 256
     private static let key = Array("key".utf8)
     private static let code = Array("code".utf8)
 
@@ -122,7 +125,7 @@ extension Secrets {
 
     /// An authority without its user information (RFC 3986 §3.2).
     static func masked(authority: String) -> String {
-        guard let sign = authority.lastIndex(of: "@") else { return authority }
+        guard let sign = authority.utf8.lastIndex(of: UInt8(ascii: "@")) else { return authority }
         return mask + authority[sign...]
     }
 
@@ -153,7 +156,7 @@ extension Secrets {
         return masked + rest
     }
 
-    /// A text without percent-encoding, if it has any that is valid.
+    /// Undoes percent-encoding. A text with an invalid escape stays as it is.
     static func decoded(_ text: some StringProtocol) -> String {
         guard text.utf8.contains(UInt8(ascii: "%")) else { return String(text) }
         return text.removingPercentEncoding ?? String(text)
@@ -203,16 +206,24 @@ extension Secrets {
         guard text.utf8.contains(UInt8(ascii: "@")) else { return text }
         var masked = ""
         var rest = text[...]
-        while let slashes = rest.firstRange(of: "//") {
-            let isAuthority = rest[..<slashes.lowerBound].last == ":" || slashes.lowerBound == text.startIndex
+        while let slashes = rest.utf8.firstRange(of: "//".utf8) {
+            let isAuthority =
+                rest.utf8[..<slashes.lowerBound].last == UInt8(ascii: ":") || slashes.lowerBound == text.startIndex
             masked += rest[..<slashes.upperBound]
             rest = rest[slashes.upperBound...]
             guard isAuthority else { continue }
-            let authority = rest.prefix { !$0.isWhitespace && !"/?#\"<>\\".contains($0) }
+            let authority = rest.unicodeScalars.prefix { !endsAuthority($0) }
             masked += Self.masked(authority: String(authority))
             rest = rest[authority.endIndex...]
         }
         return masked + rest
+    }
+
+    private static func endsAuthority(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar {
+        case "/", "?", "#", "\"", "<", ">", "\\": true
+        default: isWhitespace(scalar)
+        }
     }
 
     /// Anyone who knows the path of an unfinished upload can resume or discard it.

@@ -108,7 +108,7 @@ package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandle
     package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let channel = unwrapInboundIn(data)
         let peer = PeerAddress(channel.remoteAddress)
-        if count.value.peers.hasAll(share, peer) {
+        if count.value.peers.hasReached(share, for: peer) {
             channel.close(promise: nil)
             count.value.refusals += 1
             return log()

@@ -88,8 +88,8 @@ package struct PeerAddress: Hashable, Sendable {
 struct PeerCounts {
     private var counts: [PeerAddress: Int] = [:]
 
-    /// Whether an address has as many as its share. Clients that cannot be told apart have no share.
-    func hasAll(_ share: Int, _ peer: PeerAddress?) -> Bool {
+    /// Whether an address has as many as it may have. `nil`, a client without an address, is never limited.
+    func hasReached(_ share: Int, for peer: PeerAddress?) -> Bool {
         guard let peer else { return false }
         return counts[peer, default: 0] >= share
     }

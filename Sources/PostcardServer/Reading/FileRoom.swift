@@ -23,7 +23,7 @@ struct FileRoom {
     mutating func take(for peer: PeerAddress?, isReserved: Bool = false) -> ResponseRoom.Admission {
         if !isReserved {
             guard count < total else { return .full }
-            guard !peers.hasAll(share, peer) else { return .fullForPeer }
+            guard !peers.hasReached(share, for: peer) else { return .fullForPeer }
         }
         count += 1
         peers.add(peer)

@@ -63,7 +63,7 @@ package final class UploadMeter: Sendable {
         let maximum = options.maximumConcurrentUploads
         guard state.counts.underWay < maximum else { return .tooManyUploads(maximum) }
         let share = PeerAddress.share(options.clientShare, of: maximum)
-        return state.peers.hasAll(share, peer) ? .tooManyUploadsOfClient(share) : nil
+        return state.peers.hasReached(share, for: peer) ? .tooManyUploadsOfClient(share) : nil
     }
 
     /// Counts the end of an upload.

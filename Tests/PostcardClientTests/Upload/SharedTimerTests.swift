@@ -54,4 +54,18 @@ import Testing
         for await time in times { last = time }
         #expect(try #require(last) >= due[2])
     }
+
+    @Test func `a callback is called in time, although another adds a later one meanwhile`() async throws {
+        let timer = SharedTimer()
+        let (calls, continuation) = AsyncStream.makeStream(of: Void.self)
+        _ = timer.add(at: .now.advanced(by: .milliseconds(50))) { _ in
+            continuation.finish()
+            return nil
+        }
+        _ = timer.add(at: .now) { now in
+            _ = timer.add(at: now.advanced(by: .seconds(3600))) { _ in nil }
+            return nil
+        }
+        for await _ in calls {}
+    }
 }

@@ -46,6 +46,12 @@ struct SecretsTests {
             ("<https://u:p@h/?token=a,b>; rel=\"next\"", "<https://***@h/?token=***>; rel=\"next\""),
             ("//u:p@h/", "//***@h/"), ("/a//b@c", "/a//b@c"), ("a=1; secret=\"b c\"; d=e", "a=1; secret=***; d=e"),
             ("mailto:a@b.example", "mailto:a@b.example"),
+            // Whitespace of all kinds separates, and a combining character changes nothing before it.
+            ("a=1\ttoken=b\r\nc", "a=1\ttoken=***\r\nc"), ("a\u{3000}pin=b\u{A0}c", "a\u{3000}pin=***\u{A0}c"),
+            ("/u?token=\u{301}a&b=c", "/u?token=***&b=c"), ("token=\"\u{301}a b\" c", "token=*** c"),
+            ("https://u:p@\u{301}h/", "https://***@\u{301}h/"),
+            ("/uploads/0123456789abcdefghjkmnpqrstvwxyz?a=b", "/uploads/***"),
+            ("/0123456789abcdefghjkmnpqrstvwxyz/a", "/***/a"),
         ])
     func addresses(path: String, masked: String) {
         #expect(Secrets.masked(path: path) == masked)
@@ -54,6 +60,11 @@ struct SecretsTests {
     @Test func `of a text that is longer than anyone reads, the rest is masked`() {
         let masked = Secrets.masked(path: "/u?" + String(repeating: "a=b&", count: 5000) + "token=s3cret")
         #expect(masked.hasPrefix("/u?a=b&") && masked.hasSuffix("***") && !masked.contains("s3cret"))
+    }
+
+    @Test func `a name that is too long to look at is that of a secret`() {
+        #expect(!Secrets.isSecret(String(repeating: "a", count: 256)))
+        #expect(Secrets.isSecret(String(repeating: "a\u{301}\u{316}", count: 1_000)))
     }
 
     private static func part(_ header: String, _ content: String) -> String { "--b\r\n\(header)\r\n\r\n\(content)\r\n" }
