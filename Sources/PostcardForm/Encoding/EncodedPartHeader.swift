@@ -22,6 +22,7 @@ struct EncodedPartHeader {
     ///   - boundary: The form's boundary.
     ///   - isFirst: Whether it is the form's first part, which has no line to end before it.
     init(of part: FormPart, contentType: MediaType?, boundary: Boundary, isFirst: Bool) {
+        // Enough for most headers, so that the array does not grow with each piece.
         text.reserveCapacity(256)
         append(isFirst ? "--" : "\r\n--")
         append(boundary.value)

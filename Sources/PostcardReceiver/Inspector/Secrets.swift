@@ -46,7 +46,7 @@ enum Secrets {
 
     /// Whether the value of a header field, a parameter or a part may grant access.
     static func isSecret(_ name: some StringProtocol) -> Bool {
-        // The longest take too long: bringing combining characters into order takes time by the square of their number.
+        // A longer name would keep the receiver busy: combining characters take time by the square of their number.
         guard name.utf8.count <= longestName else { return true }
         if harmlessNames.contains(name.lowercased()) { return false }
         let words = NameWords(name)
@@ -162,7 +162,7 @@ extension Secrets {
         return text.removingPercentEncoding ?? String(text)
     }
 
-    // Scalars, because characters take ten times as long, and every header field is looked at.
+    // Scalars, because characters take much longer, and the values of all header fields are searched.
     private static func separatesParameters(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar {
         case "?", "&", "#", ";", ",", "\"", "'", "<", "(": true
