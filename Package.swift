@@ -16,9 +16,6 @@ let forServer: TargetDependencyCondition? = .when(traits: ["Server"])
 let forQueue: TargetDependencyCondition? = .when(traits: ["Queue"])
 let forCommandLine: TargetDependencyCondition? = .when(traits: ["CommandLine"])
 
-/// The libraries that decode and encode pictures on Linux. ImageIO does so on Apple platforms.
-let withPictures: BuildSettingCondition = .when(platforms: [.linux], traits: ["Pictures"])
-
 /// The files of the receiver's page, which are part of the program.
 let pageFiles: [Resource] = [
     "bytes.js", "compose.js", "elements.js", "icon.svg", "page.css", "page.html", "page.js", "received.js",
@@ -56,10 +53,6 @@ let package = Package(
         .trait(
             name: "Server", description: "PostcardServer and PostcardReceiver, and with them Hummingbird and SwiftNIO"),
         .trait(name: "Queue", description: "PostcardQueue, and with it GRDB and SQLite"),
-        .trait(
-            name: "Pictures",
-            description: "On Linux, PostcardPictures with libjpeg-turbo, libpng, libwebp and libheif; Scripts/set-up "
-                + "installs them"),
         .trait(
             name: "CommandLine", description: "The postcard program", enabledTraits: ["AsyncHTTP", "Queue", "Server"]),
         .default(enabledTraits: ["AsyncHTTP", "Queue", "Server", "CommandLine"]),
@@ -138,9 +131,10 @@ let package = Package(
             ],
             exclude: leftOut, resources: forApps("Localizable.xcstrings", "PrivacyInfo.xcprivacy"),
             swiftSettings: settings),
-        .target(
-            name: "CPictureCodecs", cSettings: [.define("POSTCARD_PICTURES", withPictures)],
-            linkerSettings: ["jpeg", "png", "webp", "webpdemux", "heif"].map { .linkedLibrary($0, withPictures) }),
+        // URLSession on Linux is made of libcurl, which the program loads when it is used.
+        .target(name: "CCurlLoader"),
+        // The libraries that decode and encode pictures on Linux, as far as their headers are installed.
+        .target(name: "CPictureCodecs"),
         .target(
             name: "PostcardPictures",
             dependencies: [
@@ -196,8 +190,8 @@ let package = Package(
         .executableTarget(
             name: "postcard",
             dependencies: [
-                "PostcardForm", "PostcardDoctor", "PostcardClient", "PostcardAsyncHTTP", "PostcardPictures",
-                "PostcardQueue", "PostcardServer", "PostcardReceiver", "PostcardSamples",
+                "CCurlLoader", "PostcardForm", "PostcardDoctor", "PostcardClient", "PostcardAsyncHTTP",
+                "PostcardPictures", "PostcardQueue", "PostcardServer", "PostcardReceiver", "PostcardSamples",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),

@@ -32,7 +32,7 @@ let package = Package(
     name: "postcard-fuzz",
     platforms: [.macOS(.v15)],
     dependencies: [
-        .package(name: "postcard", path: "..", traits: ["Pictures", "Queue", "Server"]),
+        .package(name: "postcard", path: "..", traits: ["Queue", "Server"]),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.14.0"),
         .package(url: "https://github.com/groue/GRDB.swift.git", from: "7.10.0"),
         .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0", traits: []),

@@ -9,12 +9,12 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
 
-/// How well and how fast pictures are made to fit; see README.md. It needs the libraries of the trait Pictures, so it is
+/// How well and how fast pictures are made to fit; see README.md. It needs the libraries for pictures, so it is
 /// a package apart from the other benchmarks.
 let package = Package(
     name: "postcard-pictures",
     platforms: [.macOS(.v15)],
-    dependencies: [.package(name: "postcard", path: "../..", traits: ["Pictures"])],
+    dependencies: [.package(name: "postcard", path: "../..", traits: [])],
     targets: [
         .executableTarget(
             name: "fitting",

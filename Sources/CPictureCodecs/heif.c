@@ -1,9 +1,18 @@
-#ifdef POSTCARD_PICTURES
 #include "internal.h"
 
+#if PICTURE_LIBRARIES
 #include <stdlib.h>
 
 #include <libheif/heif.h>
+
+#define HEIF_FUNCTIONS(F) \
+    F(heif_context_alloc) F(heif_context_free) F(heif_context_get_primary_image_handle) \
+    F(heif_context_read_from_reader) F(heif_decode_image) F(heif_decoding_options_alloc) \
+    F(heif_decoding_options_free) F(heif_image_get_height) F(heif_image_get_plane_readonly) F(heif_image_get_width) \
+    F(heif_image_handle_get_height) F(heif_image_handle_get_raw_color_profile) \
+    F(heif_image_handle_get_raw_color_profile_size) F(heif_image_handle_get_width) \
+    F(heif_image_handle_has_alpha_channel) F(heif_image_handle_release) F(heif_image_release)
+PICTURE_LIBRARY(libheif, "libheif.so.1", HEIF_FUNCTIONS);
 
 static int64_t position(void *file) { return ftello(file); }
 
@@ -53,28 +62,28 @@ static int check(struct heif_error error, picture_failure *failure) {
 static int open_picture(heif_state *state, const picture_source *source, picture_failure *failure) {
     state->file = picture_open(source, failure);
     if (!state->file) return failure->code;
-    state->context = heif_context_alloc();
+    state->context = libheif.heif_context_alloc();
     if (!state->context) return picture_fail(failure, PICTURE_MEMORY, "no memory for a decoder");
-    if (check(heif_context_read_from_reader(state->context, &reader_functions, state->file, NULL), failure))
+    if (check(libheif.heif_context_read_from_reader(state->context, &reader_functions, state->file, NULL), failure))
         return failure->code;
-    return check(heif_context_get_primary_image_handle(state->context, &state->handle), failure);
+    return check(libheif.heif_context_get_primary_image_handle(state->context, &state->handle), failure);
 }
 
 static void close_picture(heif_state *state) {
     free(state->row);
     free(state->profile);
-    if (state->image) heif_image_release(state->image);
-    if (state->handle) heif_image_handle_release(state->handle);
-    if (state->context) heif_context_free(state->context);
+    if (state->image) libheif.heif_image_release(state->image);
+    if (state->handle) libheif.heif_image_handle_release(state->handle);
+    if (state->context) libheif.heif_context_free(state->context);
     if (state->file) fclose(state->file);
 }
 
 static int read_profile(heif_state *state, picture_rows *rows, size_t most, picture_failure *failure) {
-    const size_t count = heif_image_handle_get_raw_color_profile_size(state->handle);
+    const size_t count = libheif.heif_image_handle_get_raw_color_profile_size(state->handle);
     if (count == 0 || count > most) return PICTURE_OK;
     state->profile = malloc(count);
     if (!state->profile) return picture_fail(failure, PICTURE_MEMORY, "no memory for its color profile");
-    if (check(heif_image_handle_get_raw_color_profile(state->handle, state->profile), failure)) return failure->code;
+    if (check(libheif.heif_image_handle_get_raw_color_profile(state->handle, state->profile), failure)) return failure->code;
     rows->profile = state->profile;
     rows->profile_count = count;
     return PICTURE_OK;
@@ -83,30 +92,30 @@ static int read_profile(heif_state *state, picture_rows *rows, size_t most, pict
 static int read_rows(
     heif_state *state, const picture_options *options, const picture_sink *sink, picture_failure *failure
 ) {
-    const int width = heif_image_handle_get_width(state->handle);
-    const int height = heif_image_handle_get_height(state->handle);
+    const int width = libheif.heif_image_handle_get_width(state->handle);
+    const int height = libheif.heif_image_handle_get_height(state->handle);
     if (width <= 0 || height <= 0) return picture_fail(failure, PICTURE_DAMAGED, "the picture has no size");
     // Its planes and the RGB made of them.
     if ((uint64_t)width * (uint64_t)height * 5 > options->memory)
         return picture_fail(failure, PICTURE_MEMORY, "the picture is large");
-    const bool has_alpha = heif_image_handle_has_alpha_channel(state->handle);
+    const bool has_alpha = libheif.heif_image_handle_has_alpha_channel(state->handle);
 
-    struct heif_decoding_options *decoding = heif_decoding_options_alloc();
+    struct heif_decoding_options *decoding = libheif.heif_decoding_options_alloc();
     if (!decoding) return picture_fail(failure, PICTURE_MEMORY, "no memory for a decoder");
     decoding->convert_hdr_to_8bit = 1;
-    const struct heif_error error = heif_decode_image(
+    const struct heif_error error = libheif.heif_decode_image(
         state->handle, &state->image, heif_colorspace_RGB,
         has_alpha ? heif_chroma_interleaved_RGBA : heif_chroma_interleaved_RGB, decoding);
-    heif_decoding_options_free(decoding);
+    libheif.heif_decoding_options_free(decoding);
     if (check(error, failure)) return failure->code;
 
     picture_rows rows = {
-        .width = (uint32_t)heif_image_get_width(state->image, heif_channel_interleaved),
-        .height = (uint32_t)heif_image_get_height(state->image, heif_channel_interleaved),
+        .width = (uint32_t)libheif.heif_image_get_width(state->image, heif_channel_interleaved),
+        .height = (uint32_t)libheif.heif_image_get_height(state->image, heif_channel_interleaved),
         .channels = 3,
     };
     int stride;
-    const uint8_t *pixels = heif_image_get_plane_readonly(state->image, heif_channel_interleaved, &stride);
+    const uint8_t *pixels = libheif.heif_image_get_plane_readonly(state->image, heif_channel_interleaved, &stride);
     if (!pixels) return picture_fail(failure, PICTURE_DAMAGED, "the picture has no pixels");
     if (read_profile(state, &rows, 4 << 20, failure)) return failure->code;
     if (!sink->start(sink->context, &rows)) return picture_fail(failure, PICTURE_STOPPED, "stopped");
@@ -121,7 +130,7 @@ static int read_rows(
 int picture_read_heif(
     const picture_source *source, const picture_options *options, const picture_sink *sink, picture_failure *failure
 ) {
-    failure->code = PICTURE_OK;
+    if (picture_load(&libheif_loader, failure)) return failure->code;
     heif_state state = {0};
     if (open_picture(&state, source, failure) == PICTURE_OK) read_rows(&state, options, sink, failure);
     close_picture(&state);
@@ -129,11 +138,11 @@ int picture_read_heif(
 }
 
 int picture_measure_heif(const picture_source *source, uint32_t *width, uint32_t *height, picture_failure *failure) {
-    failure->code = PICTURE_OK;
+    if (picture_load(&libheif_loader, failure)) return failure->code;
     heif_state state = {0};
     if (open_picture(&state, source, failure) == PICTURE_OK) {
-        *width = (uint32_t)heif_image_handle_get_width(state.handle);
-        *height = (uint32_t)heif_image_handle_get_height(state.handle);
+        *width = (uint32_t)libheif.heif_image_handle_get_width(state.handle);
+        *height = (uint32_t)libheif.heif_image_handle_get_height(state.handle);
     }
     close_picture(&state);
     return failure->code;

@@ -1,12 +1,26 @@
-#ifdef POSTCARD_PICTURES
 #include "internal.h"
 
+#if PICTURE_LIBRARIES
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <jpeglib.h>
 #include <jerror.h>
+
+// The file of the library has the number of its interface in its name.
+#if JPEG_LIB_VERSION >= 80
+#define JPEG_FILE "libjpeg.so.8"
+#else
+#define JPEG_FILE "libjpeg.so.62"
+#endif
+#define JPEG_FUNCTIONS(F) \
+    F(jpeg_CreateCompress) F(jpeg_CreateDecompress) F(jpeg_destroy_compress) F(jpeg_destroy_decompress) \
+    F(jpeg_finish_compress) F(jpeg_finish_decompress) F(jpeg_mem_dest) F(jpeg_read_header) F(jpeg_read_icc_profile) \
+    F(jpeg_read_scanlines) F(jpeg_save_markers) F(jpeg_set_defaults) F(jpeg_set_quality) F(jpeg_simple_progression) \
+    F(jpeg_start_compress) F(jpeg_start_decompress) F(jpeg_std_error) F(jpeg_stdio_src) F(jpeg_write_icc_profile) \
+    F(jpeg_write_scanlines)
+PICTURE_LIBRARY(libjpeg, JPEG_FILE, JPEG_FUNCTIONS);
 
 typedef struct {
     struct jpeg_error_mgr base;
@@ -81,7 +95,7 @@ static void on_progress(j_common_ptr common) {
 static void prepare(
     error_manager *errors, progress_manager *progress, const picture_sink *sink, picture_failure *failure
 ) {
-    jpeg_std_error(&errors->base);
+    libjpeg.jpeg_std_error(&errors->base);
     errors->base.error_exit = on_error;
     errors->base.emit_message = on_message;
     errors->failure = failure;
@@ -113,9 +127,9 @@ typedef struct {
 
 static int read_rows(jpeg_reader *reader, const picture_options *options, const picture_sink *sink) {
     j_decompress_ptr decoder = &reader->decoder;
-    jpeg_stdio_src(decoder, reader->file);
-    jpeg_save_markers(decoder, JPEG_APP0 + 2, 0xFFFF);
-    jpeg_read_header(decoder, TRUE);
+    libjpeg.jpeg_stdio_src(decoder, reader->file);
+    libjpeg.jpeg_save_markers(decoder, JPEG_APP0 + 2, 0xFFFF);
+    libjpeg.jpeg_read_header(decoder, TRUE);
     decoder->mem->max_memory_to_use = (long)options->memory;
 
     // Halves have fast transforms; the steps between them are slower than decoding the whole picture.
@@ -130,11 +144,11 @@ static int read_rows(jpeg_reader *reader, const picture_options *options, const 
 
     picture_rows rows = {.channels = is_grey ? 1 : 3};
     unsigned profile_count = 0;
-    if (jpeg_read_icc_profile(decoder, &reader->profile, &profile_count)) {
+    if (libjpeg.jpeg_read_icc_profile(decoder, &reader->profile, &profile_count)) {
         rows.profile = reader->profile;
         rows.profile_count = profile_count;
     }
-    jpeg_start_decompress(decoder);
+    libjpeg.jpeg_start_decompress(decoder);
     rows.width = decoder->output_width;
     rows.height = decoder->output_height;
     reader->row = malloc((size_t)rows.width * (size_t)decoder->output_components);
@@ -142,18 +156,18 @@ static int read_rows(jpeg_reader *reader, const picture_options *options, const 
     if (!sink->start(sink->context, &rows)) stop((j_common_ptr)decoder);
     while (decoder->output_scanline < decoder->output_height) {
         JSAMPROW row = reader->row;
-        jpeg_read_scanlines(decoder, &row, 1);
+        libjpeg.jpeg_read_scanlines(decoder, &row, 1);
         if (is_cmyk) cmyk_to_rgb(row, rows.width, decoder->saw_Adobe_marker);
         if (!sink->row(sink->context, row)) stop((j_common_ptr)decoder);
     }
-    jpeg_finish_decompress(decoder);
+    libjpeg.jpeg_finish_decompress(decoder);
     return PICTURE_OK;
 }
 
 int picture_read_jpeg(
     const picture_source *source, const picture_options *options, const picture_sink *sink, picture_failure *failure
 ) {
-    failure->code = PICTURE_OK;
+    if (picture_load(&libjpeg_loader, failure)) return failure->code;
     jpeg_reader *reader = calloc(1, sizeof *reader);
     if (!reader) return picture_fail(failure, PICTURE_MEMORY, "no memory for a decoder");
     reader->file = picture_open(source, failure);
@@ -164,11 +178,11 @@ int picture_read_jpeg(
     prepare(&reader->errors, &reader->progress, sink, failure);
     reader->decoder.err = &reader->errors.base;
     if (setjmp(reader->errors.escape) == 0) {
-        jpeg_create_decompress(&reader->decoder);
+        libjpeg.jpeg_CreateDecompress(&reader->decoder, JPEG_LIB_VERSION, sizeof reader->decoder);
         reader->decoder.progress = &reader->progress.base;
         read_rows(reader, options, sink);
     }
-    jpeg_destroy_decompress(&reader->decoder);
+    libjpeg.jpeg_destroy_decompress(&reader->decoder);
     free(reader->row);
     free(reader->profile);
     fclose(reader->file);
@@ -188,42 +202,42 @@ static void write_rows(
     jpeg_writer *writer, const uint8_t *pixels, const picture_rows *rows, int quality, bool progressive
 ) {
     j_compress_ptr encoder = &writer->encoder;
-    jpeg_mem_dest(encoder, &writer->bytes, &writer->count);
+    libjpeg.jpeg_mem_dest(encoder, &writer->bytes, &writer->count);
     encoder->image_width = rows->width;
     encoder->image_height = rows->height;
     encoder->input_components = (int)rows->channels;
     encoder->in_color_space = rows->channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
-    jpeg_set_defaults(encoder);
-    jpeg_set_quality(encoder, quality, TRUE);
+    libjpeg.jpeg_set_defaults(encoder);
+    libjpeg.jpeg_set_quality(encoder, quality, TRUE);
     encoder->optimize_coding = TRUE;
-    if (progressive) jpeg_simple_progression(encoder);
-    jpeg_start_compress(encoder, TRUE);
-    if (rows->profile) jpeg_write_icc_profile(encoder, rows->profile, (unsigned)rows->profile_count);
+    if (progressive) libjpeg.jpeg_simple_progression(encoder);
+    libjpeg.jpeg_start_compress(encoder, TRUE);
+    if (rows->profile) libjpeg.jpeg_write_icc_profile(encoder, rows->profile, (unsigned)rows->profile_count);
     const size_t stride = (size_t)rows->width * rows->channels;
     while (encoder->next_scanline < encoder->image_height) {
         JSAMPROW row = (JSAMPROW)pixels + stride * encoder->next_scanline;
-        jpeg_write_scanlines(encoder, &row, 1);
+        libjpeg.jpeg_write_scanlines(encoder, &row, 1);
     }
-    jpeg_finish_compress(encoder);
+    libjpeg.jpeg_finish_compress(encoder);
 }
 
 int picture_write_jpeg(
     const uint8_t *pixels, const picture_rows *rows, int quality, bool progressive, const picture_sink *sink,
     uint8_t **bytes, size_t *count, picture_failure *failure
 ) {
-    failure->code = PICTURE_OK;
+    if (picture_load(&libjpeg_loader, failure)) return failure->code;
     jpeg_writer *writer = calloc(1, sizeof *writer);
     if (!writer) return picture_fail(failure, PICTURE_MEMORY, "no memory for an encoder");
     prepare(&writer->errors, &writer->progress, sink, failure);
     writer->encoder.err = &writer->errors.base;
     if (setjmp(writer->errors.escape) == 0) {
-        jpeg_create_compress(&writer->encoder);
+        libjpeg.jpeg_CreateCompress(&writer->encoder, JPEG_LIB_VERSION, sizeof writer->encoder);
         writer->encoder.progress = &writer->progress.base;
         write_rows(writer, pixels, rows, quality, progressive);
     }
     // A buffer that was too small is freed when it is replaced. The new one is only passed on when the picture ends.
     if (failure->code != PICTURE_OK && writer->bytes) writer->encoder.dest->term_destination(&writer->encoder);
-    jpeg_destroy_compress(&writer->encoder);
+    libjpeg.jpeg_destroy_compress(&writer->encoder);
     if (failure->code == PICTURE_OK) {
         *bytes = writer->bytes;
         *count = writer->count;

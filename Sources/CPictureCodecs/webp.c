@@ -1,10 +1,17 @@
-#ifdef POSTCARD_PICTURES
 #include "internal.h"
 
+#if PICTURE_LIBRARIES
 #include <stdlib.h>
 
 #include <webp/decode.h>
 #include <webp/demux.h>
+
+#define WEBP_FUNCTIONS(F) \
+    F(WebPDecode) F(WebPFreeDecBuffer) F(WebPGetFeaturesInternal) F(WebPInitDecoderConfigInternal)
+PICTURE_LIBRARY(libwebp, "libwebp.so.7", WEBP_FUNCTIONS);
+#define DEMUX_FUNCTIONS(F) \
+    F(WebPDemuxDelete) F(WebPDemuxGetChunk) F(WebPDemuxInternal) F(WebPDemuxReleaseChunkIterator)
+PICTURE_LIBRARY(libwebpdemux, "libwebpdemux.so.2", DEMUX_FUNCTIONS);
 
 static int fail(picture_failure *failure, VP8StatusCode status) {
     switch (status) {
@@ -28,9 +35,9 @@ static int send_rows(
     picture_rows rows = {
         .width = (uint32_t)config->output.width, .height = (uint32_t)config->output.height, .channels = 3};
     // The demuxer refuses what it finds damaged, where the decoder may still have read the picture: without profile.
-    WebPDemuxer *demuxer = WebPDemux(data);
+    WebPDemuxer *demuxer = libwebpdemux.WebPDemuxInternal(data, 0, NULL, WEBP_DEMUX_ABI_VERSION);
     WebPChunkIterator chunk = {0};
-    if (demuxer && WebPDemuxGetChunk(demuxer, "ICCP", 1, &chunk)) {
+    if (demuxer && libwebpdemux.WebPDemuxGetChunk(demuxer, "ICCP", 1, &chunk)) {
         rows.profile = chunk.chunk.bytes;
         rows.profile_count = chunk.chunk.size;
     }
@@ -41,8 +48,8 @@ static int send_rows(
         goes_on = sink->row(sink->context, row);
     }
     if (demuxer) {
-        WebPDemuxReleaseChunkIterator(&chunk);
-        WebPDemuxDelete(demuxer);
+        libwebpdemux.WebPDemuxReleaseChunkIterator(&chunk);
+        libwebpdemux.WebPDemuxDelete(demuxer);
     }
     return goes_on ? PICTURE_OK : picture_fail(failure, PICTURE_STOPPED, "stopped");
 }
@@ -51,9 +58,9 @@ static int decode(
     const WebPData *data, const picture_options *options, const picture_sink *sink, picture_failure *failure
 ) {
     WebPDecoderConfig config;
-    if (!WebPInitDecoderConfig(&config))
+    if (!libwebp.WebPInitDecoderConfigInternal(&config, WEBP_DECODER_ABI_VERSION))
         return picture_fail(failure, PICTURE_UNSUPPORTED, "another libwebp is installed");
-    VP8StatusCode status = WebPGetFeatures(data->bytes, data->size, &config.input);
+    VP8StatusCode status = libwebp.WebPGetFeaturesInternal(data->bytes, data->size, &config.input, WEBP_DECODER_ABI_VERSION);
     if (status != VP8_STATUS_OK) return fail(failure, status);
     if (config.input.has_animation) return picture_fail(failure, PICTURE_UNSUPPORTED, "the picture is animated");
 
@@ -69,9 +76,9 @@ static int decode(
     config.output.colorspace = config.input.has_alpha ? MODE_RGBA : MODE_RGB;
     if ((uint64_t)width * height * 4 > options->memory)
         return picture_fail(failure, PICTURE_MEMORY, "the picture is large");
-    status = WebPDecode(data->bytes, data->size, &config);
+    status = libwebp.WebPDecode(data->bytes, data->size, &config);
     const int code = status == VP8_STATUS_OK ? send_rows(&config, data, sink, failure) : fail(failure, status);
-    WebPFreeDecBuffer(&config.output);
+    libwebp.WebPFreeDecBuffer(&config.output);
     return code;
 }
 
@@ -105,7 +112,7 @@ static uint8_t *read_all(FILE *file, size_t most, size_t *count, picture_failure
 int picture_read_webp(
     const picture_source *source, const picture_options *options, const picture_sink *sink, picture_failure *failure
 ) {
-    failure->code = PICTURE_OK;
+    if (picture_load(&libwebp_loader, failure) || picture_load(&libwebpdemux_loader, failure)) return failure->code;
     if (!source->path) {
         const WebPData data = {source->bytes, source->count};
         return decode(&data, options, sink, failure);

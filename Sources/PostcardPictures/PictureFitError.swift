@@ -46,6 +46,8 @@ public struct PictureFitError: Error, Sendable, CustomStringConvertible {
         public static let notWritable = Code(rawValue: "not-writable")
         /// The package was built without the libraries that decode pictures.
         public static let builtWithoutPictures = Code(rawValue: "built-without-pictures")
+        /// This machine does not have the library that decodes or encodes pictures of this type.
+        public static let missingLibrary = Code(rawValue: "missing-library")
 
         public var description: String { rawValue }
     }
@@ -144,8 +146,15 @@ extension PictureFitError {
     static let builtWithoutPictures = PictureFitError(
         .builtWithoutPictures,
         "The picture is too large or not of an accepted type, and Postcard was built without support for decoding it.",
-        advice: "Install libjpeg-turbo, libpng, libwebp and libheif with their headers, and build with the package's "
-            + "trait Pictures: swift build --traits default,Pictures.")
+        advice: "Install libjpeg-turbo, libpng, libwebp and libheif with their headers, as Scripts/set-up pictures does, "
+            + "and build the package from scratch.")
+
+    static func missingLibrary(_ reason: String) -> PictureFitError {
+        PictureFitError(
+            .missingLibrary, "A library for pictures cannot be loaded: \(reason).",
+            advice: "Install libjpeg-turbo, libpng, libwebp and libheif: on Debian and Ubuntu, apt-get install "
+                + "libjpeg62-turbo libpng16-16 libwebp7 libwebpdemux2 libheif1.")
+    }
 }
 
 extension PictureFitError: LocalizedError {

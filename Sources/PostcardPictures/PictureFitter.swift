@@ -22,8 +22,9 @@ public import Foundation
 /// A photo of 12 megapixels is held in memory at its final size only, in about 60 MiB; a HEIC one is decoded as a
 /// whole. Keep one fitter for all pictures: it prepares one at a time, so that ten photos need no more memory than one.
 ///
-/// On Apple platforms ImageIO decodes and encodes. On Linux the package's trait `Pictures` adds libjpeg-turbo, libpng,
-/// libwebp and libheif. Without it a picture that fits passes, and any other throws ``PictureFitError`` with code
+/// On Apple platforms ImageIO decodes and encodes. On Linux libjpeg-turbo, libpng, libwebp and libheif do, if their
+/// headers were installed when the package was compiled; each is loaded when the first picture needs it. Without them a
+/// picture that fits passes, and any other throws ``PictureFitError`` with code
 /// ``PictureFitError/Code/builtWithoutPictures``.
 public struct PictureFitter: Sendable {
     private let codec: any PictureCodec
@@ -48,10 +49,8 @@ public struct PictureFitter: Sendable {
     private static var defaultCodec: any PictureCodec {
         #if canImport(ImageIO)
         ImageIOCodec()
-        #elseif Pictures
-        LibraryCodec()
         #else
-        AbsentCodec()
+        LibraryCodec.isAvailable ? LibraryCodec() : AbsentCodec()
         #endif
     }
 

@@ -160,7 +160,7 @@ struct SendTests {
             // 70 if the program was built without the libraries for pictures.
             #expect(ending.status == (PictureFitter.isAvailable ? 66 : 70), "\(ending.messages)")
             #expect(ending.messages.contains("photo.dat: ") && ending.messages.contains("picture"))
-            #expect(PictureFitter.isAvailable || ending.messages.contains("--traits default,Pictures"))
+            #expect(PictureFitter.isAvailable || ending.messages.contains("Scripts/set-up pictures"))
         }
     }
 

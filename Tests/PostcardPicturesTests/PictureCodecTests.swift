@@ -103,7 +103,7 @@ import Testing
         photo.insert(contentsOf: [0xFF, 0xE2] + TestPicture.big(segment.count + 2, 2) + segment + place, at: 2)
         let (_, bytes) = try await fitted(photo, to: PictureLimit(maximumBytes: 100_000, maximumEdge: 100))
         #expect(Data(bytes).range(of: Data("Jeju".utf8)) == nil)
-        #if Pictures && !canImport(ImageIO)
+        #if !canImport(ImageIO)
         #expect(Data(bytes).range(of: Data(profile)) != nil)
         #endif
     }
@@ -124,7 +124,7 @@ import Testing
         #expect(picture.size == PictureSize(width: width, height: height).scaled(toEdge: edge))
     }
 
-    #if Pictures && !canImport(ImageIO)
+    #if !canImport(ImageIO)
     // ImageIO's pixels are not at hand without CoreGraphics. These look into those of the libraries.
 
     /// The colors in the middle of the four quarters.

@@ -134,7 +134,7 @@ import Testing
             try await PictureFitter(codec: AbsentCodec()).fit(photo, to: PictureLimit(maximumBytes: 100))
         }
         #expect(error?.code == .builtWithoutPictures)
-        #expect(error?.advice.contains("--traits default,Pictures") == true)
+        #expect(error?.advice.contains("Scripts/set-up pictures") == true)
         // It fits, but nothing may be sent of this type.
         let heic = try folder.file("a.heic", Fixtures.heic[1] ?? [])
         let type = await #expect(throws: PictureFitError.self) {

@@ -1,12 +1,15 @@
 #ifndef PICTURE_CODECS_H
 #define PICTURE_CODECS_H
 
-// libjpeg-turbo, libpng, libwebp and libheif behind one set of calls, row by row. libjpeg and libpng report errors
+// libjpeg-turbo, libpng, libwebp and libheif behind one set of calls, row by row. Each is loaded when it is first used. libjpeg and libpng report errors
 // with longjmp, which Swift cannot catch, so it ends here: every call returns a code, with a message.
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/// Whether the libraries' headers were installed when this was compiled. Otherwise only this function may be called.
+bool picture_libraries(void);
 
 enum {
     PICTURE_OK = 0,
@@ -20,6 +23,8 @@ enum {
     PICTURE_MEMORY = 4,
     /// The file cannot be opened.
     PICTURE_UNREADABLE = 5,
+    /// This machine does not have the library.
+    PICTURE_MISSING = 6,
 };
 
 typedef struct {

@@ -1,4 +1,4 @@
-#if Pictures && !canImport(ImageIO)
+#if !canImport(ImageIO)
 import CPictureCodecs
 import PostcardForm
 
@@ -10,6 +10,9 @@ import Foundation
 
 /// libjpeg-turbo, libpng, libwebp and libheif.
 struct LibraryCodec: PictureCodec {
+    /// Whether their headers were installed when this was compiled.
+    static var isAvailable: Bool { picture_libraries() }
+
     /// The maximum memory for a picture that cannot be read row by row, in bytes.
     static let memory = 512 << 20
 
@@ -105,6 +108,7 @@ struct LibraryPicture: DecodedPicture {
             }
         }
         if code == PICTURE_STOPPED { throw CancellationError() }
+        if code == PICTURE_MISSING { throw PictureFitError.missingLibrary(failure.text) }
         guard code == PICTURE_OK, let bytes else { throw PictureFitError.notEncodable(failure.text) }
         defer { picture_free(bytes) }
         return EncodedPicture(bytes: Data(bytes: bytes, count: count), size: pixels.size)
@@ -218,6 +222,7 @@ extension picture_failure {
         case Int(PICTURE_DAMAGED): .damaged(text)
         case Int(PICTURE_MEMORY): .tooMuchMemory(text)
         case Int(PICTURE_UNREADABLE): .unreadable(text)
+        case Int(PICTURE_MISSING): .missingLibrary(text)
         default: .unsupported(type, text.isEmpty ? nil : text)
         }
     }

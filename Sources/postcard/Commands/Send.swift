@@ -1,4 +1,5 @@
 import ArgumentParser
+import CCurlLoader
 import Foundation
 import HTTPTypes
 import PostcardAsyncHTTP
@@ -24,10 +25,17 @@ struct Send: AsyncParsableCommand {
         case asyncHTTP = "async-http"
         case urlSession = "urlsession"
 
-        func transport() -> any UploadTransport {
+        /// - Throws: ``CommandFailure`` if this machine lacks what the client needs.
+        func transport() throws -> any UploadTransport {
             switch self {
-            case .asyncHTTP: AsyncHTTPTransport()
-            case .urlSession: URLSessionTransport()
+            case .asyncHTTP: return AsyncHTTPTransport()
+            case .urlSession:
+                guard curl_loader_load() else {
+                    throw CommandFailure(
+                        description: "URLSession needs libcurl.so.4, which this machine does not have. Install "
+                            + "libcurl, or use --transport async-http.", status: ExitStatus.failed)
+                }
+                return URLSessionTransport()
             }
         }
     }
@@ -139,9 +147,9 @@ struct Send: AsyncParsableCommand {
         }
     }
 
-    private func client() -> UploadClient {
+    private func client() throws -> UploadClient {
         var client = UploadClient(
-            transport: transport.transport(), retry: RetryPolicy(maximumAttempts: retries + 1),
+            transport: try transport.transport(), retry: RetryPolicy(maximumAttempts: retries + 1),
             timeouts: UploadTimeouts(idle: .seconds(timeout)))
         if let responseTimeout { client.timeouts.response = .seconds(responseTimeout) }
         client.responses.acceptsEarly = acceptsEarlyResponse

@@ -62,7 +62,7 @@ struct QueueRun: AsyncParsableCommand {
                     for await _ in signals { return }
                 }
                 if Terminal.isInteractive { group.addTask { try await QueueScreen(queue).follow() } }
-                group.addTask { [self] in try await queue.run(client(), options: queueOptions) }
+                group.addTask { [self] in try await queue.run(try client(), options: queueOptions) }
                 try await group.next()
             }
         }
@@ -75,8 +75,9 @@ struct QueueRun: AsyncParsableCommand {
             endsWhenEmpty: drain)
     }
 
-    private func client() -> UploadClient {
-        var client = UploadClient(transport: transport.transport(), timeouts: UploadTimeouts(idle: .seconds(timeout)))
+    private func client() throws -> UploadClient {
+        var client = UploadClient(
+            transport: try transport.transport(), timeouts: UploadTimeouts(idle: .seconds(timeout)))
         client.responses.acceptsEarly = acceptsEarlyResponse
         return client
     }
