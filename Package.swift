@@ -10,10 +10,13 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
 
-/// A package that only some traits need is not fetched if they are off.
-let forAsyncHTTP: TargetDependencyCondition? = .when(traits: ["AsyncHTTP"])
-let forServer: TargetDependencyCondition? = .when(traits: ["Server"])
-let forQueue: TargetDependencyCondition? = .when(traits: ["Queue"])
+/// A package that only some traits need is not fetched if they are off. The program needs all of them. Its trait does
+/// not enable the others: each enabled trait is an option of the compiler, and SwiftPM 6.3 writes several of them in a
+/// new order each time it runs, after which every module is compiled again.
+let forAsyncHTTP: TargetDependencyCondition? = .when(traits: ["AsyncHTTP", "CommandLine"])
+let forServer: TargetDependencyCondition? = .when(traits: ["Server", "CommandLine"])
+let forTLS: TargetDependencyCondition? = .when(traits: ["TLS", "CommandLine"])
+let forQueue: TargetDependencyCondition? = .when(traits: ["Queue", "CommandLine"])
 let forCommandLine: TargetDependencyCondition? = .when(traits: ["CommandLine"])
 
 /// The files of the receiver's page, which are part of the program.
@@ -52,10 +55,12 @@ let package = Package(
         .trait(name: "AsyncHTTP", description: "PostcardAsyncHTTP, and with it AsyncHTTPClient and SwiftNIO"),
         .trait(
             name: "Server", description: "PostcardServer and PostcardReceiver, and with them Hummingbird and SwiftNIO"),
-        .trait(name: "Queue", description: "PostcardQueue, and with it GRDB and SQLite"),
         .trait(
-            name: "CommandLine", description: "The postcard program", enabledTraits: ["AsyncHTTP", "Queue", "Server"]),
-        .default(enabledTraits: ["AsyncHTTP", "Queue", "Server", "CommandLine"]),
+            name: "TLS",
+            description: "HTTPS and HTTP/2 for PostcardServer and PostcardReceiver, and with them SwiftNIO SSL"),
+        .trait(name: "Queue", description: "PostcardQueue, and with it GRDB and SQLite"),
+        .trait(name: "CommandLine", description: "The postcard program, and what the other traits add"),
+        .default(enabledTraits: ["CommandLine"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-http-types.git", from: "1.8.0", traits: []),
@@ -150,14 +155,14 @@ let package = Package(
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
                 .product(name: "HummingbirdCore", package: "hummingbird", condition: forServer),
-                .product(name: "HummingbirdHTTP2", package: "hummingbird", condition: forServer),
+                .product(name: "HummingbirdHTTP2", package: "hummingbird", condition: forTLS),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio", condition: forServer),
                 .product(name: "NIOHTTP1", package: "swift-nio", condition: forServer),
-                .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: forServer),
+                .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: forTLS),
                 .product(name: "NIOHTTPTypes", package: "swift-nio-extras", condition: forServer),
                 .product(name: "NIOPosix", package: "swift-nio", condition: forServer),
-                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: forServer),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: forTLS),
                 .product(name: "NIOTLS", package: "swift-nio", condition: forServer),
                 .product(
                     name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: forServer),
@@ -174,7 +179,7 @@ let package = Package(
                 .product(name: "HummingbirdCore", package: "hummingbird", condition: forServer),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio", condition: forServer),
-                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: forServer),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: forTLS),
                 .product(
                     name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: forServer),
                 .product(name: "SystemPackage", package: "swift-system"),
@@ -190,8 +195,8 @@ let package = Package(
         .executableTarget(
             name: "postcard",
             dependencies: [
-                "CCurlLoader", "PostcardForm", "PostcardDoctor", "PostcardClient", "PostcardAsyncHTTP",
-                "PostcardPictures", "PostcardQueue", "PostcardServer", "PostcardReceiver", "PostcardSamples",
+                "CCurlLoader", "PostcardForm", "PostcardDemo", "PostcardDoctor", "PostcardClient", "PostcardAsyncHTTP",
+                "PostcardPictures", "PostcardQueue", "PostcardServer", "PostcardReceiver",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
@@ -203,6 +208,19 @@ let package = Package(
                 .product(
                     name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: forCommandLine),
                 .product(name: "UnixSignals", package: "swift-service-lifecycle", condition: forCommandLine),
+            ],
+            swiftSettings: settings),
+        .executableTarget(name: "postcard-demo", dependencies: ["PostcardDemo"], swiftSettings: settings),
+        .target(
+            name: "PostcardDemo",
+            dependencies: [
+                "PostcardClient", "PostcardForm", "PostcardSamples", "PostcardServer",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
+                .product(name: "Logging", package: "swift-log"),
+                .product(
+                    name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: forServer),
+                .product(name: "SystemPackage", package: "swift-system"),
             ],
             swiftSettings: settings),
         .target(
@@ -317,7 +335,7 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio", condition: forServer),
                 .product(name: "NIOPosix", package: "swift-nio", condition: forServer),
-                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: forServer),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: forTLS),
                 .product(
                     name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: forServer),
                 .product(name: "SystemPackage", package: "swift-system"),

@@ -18,8 +18,11 @@ public enum SamplePictures {
         let beside = ["postcard_PostcardSamples.resources", "postcard_PostcardSamples.bundle"].map {
             Bundle.main.bundleURL.appending(path: $0)
         }
+        // Where `make install` puts them; the program may have been called by a link to it.
+        let program = Bundle.main.executableURL?.resolvingSymlinksInPath().deletingLastPathComponent()
+        let installed = program.map { [$0.appending(path: "../share/postcard").standardized] } ?? []
         let sources = URL(filePath: #filePath).deletingLastPathComponent()
-        for folder in beside + [sources] {
+        for folder in beside + installed + [sources] {
             let pictures = try? FileManager.default.contentsOfDirectory(
                 at: folder.appending(path: "Pictures"), includingPropertiesForKeys: nil)
             guard let pictures, !pictures.isEmpty else { continue }

@@ -1,4 +1,4 @@
-#if !Server
+#if !Server && !CommandLine
 #error("PostcardReceiver needs the trait Server of this package: .package(url: …, traits: [\"Server\"])")
 #endif
 
@@ -70,7 +70,7 @@ public struct Receiver: Sendable {
     /// ``UploadOptions/clientShare`` allows; its further connections are closed. Defaults to `nil`: half as many as
     /// the process can open files (`RLIMIT_NOFILE`), less 32, so that there is a file for each.
     public var maximumConnections: Int?
-    /// Secures connections with TLS, and allows HTTP/2. Defaults to `nil`: plain HTTP/1.1.
+    /// Secures connections with TLS, and allows HTTP/2. Defaults to `nil`: plain HTTP/1.1. Needs the trait `TLS`.
     public var certificate: ServerCertificate?
     /// Logs each request in one line at the level `info`, with its path and its result but no names or values of the
     /// form, and the receiver's own failures.
@@ -175,8 +175,14 @@ public struct Receiver: Sendable {
             RequestLine(refusal).write(to: logger)
         }
         guard let certificate else { return .uploads(options: connections, onEarlyRefusal: onEarlyRefusal) }
+        #if TLS || CommandLine
         return try .uploads(
             tls: certificate.configuration(), options: connections, onEarlyRefusal: onEarlyRefusal)
+        #else
+        throw ServerCertificateError(
+            message: "This build cannot use the certificate in \(certificate.chain). Build it with the trait TLS, which "
+                + "is on by default.")
+        #endif
     }
 
     private func addPages(

@@ -1,5 +1,8 @@
-import NIOSSL
 public import SystemPackage
+
+#if TLS || CommandLine
+import NIOSSL
+#endif
 
 /// A certificate and its private key, for connections over TLS.
 public struct ServerCertificate: Sendable, Hashable {
@@ -14,6 +17,7 @@ public struct ServerCertificate: Sendable, Hashable {
         self.privateKey = privateKey
     }
 
+    #if TLS || CommandLine
     func configuration() throws(ServerCertificateError) -> TLSConfiguration {
         let certificates = try reading(chain, "certificate") {
             try NIOSSLCertificate.fromPEMFile($0).map { NIOSSLCertificateSource.certificate($0) }
@@ -44,6 +48,7 @@ public struct ServerCertificate: Sendable, Hashable {
                 message: "The \(kind) in \(path) cannot be read: \(error). Give a PEM file that may be read.")
         }
     }
+    #endif
 }
 
 /// Why a certificate or its key cannot be used.

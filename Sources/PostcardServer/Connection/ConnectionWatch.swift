@@ -1,31 +1,5 @@
-import HummingbirdCore
-import Logging
 import NIOCore
-import NIOHTTP2
-import NIOSSL
 import NIOTLS
-
-/// Adds a ``ConnectionWatch`` to each connection of a TLS server.
-struct WatchedConnection<Base: ServerChildChannel>: ServerChildChannel {
-    let base: Base
-    let options: ConnectionOptions
-
-    func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Base.Value> {
-        let value = base.setup(channel: channel, logger: logger)
-        do {
-            let pipeline = channel.pipeline.syncOperations
-            let tls = try pipeline.handler(type: NIOSSLServerHandler.self)
-            try pipeline.addHandler(ConnectionWatch(options: options), position: .after(tls))
-        } catch {
-            return channel.eventLoop.makeFailedFuture(error)
-        }
-        return value
-    }
-
-    func handle(value: Base.Value, logger: Logger) async {
-        await base.handle(value: value, logger: logger)
-    }
-}
 
 /// Closes a TLS connection whose handshake does not complete, or on which no request arrives.
 ///
@@ -36,13 +10,16 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
 
     private let options: ConnectionOptions
+    private let onHandshake: (ChannelHandlerContext) -> Void
     private var deadline: Scheduled<Void>?
     private var context: ChannelHandlerContext?
     /// How many handlers serve the connection: one for HTTP/1.1, one for each stream of HTTP/2.
     private var handlers = 0
 
-    init(options: ConnectionOptions) {
+    /// - Parameter onHandshake: Called when the handshake has chosen between HTTP/1.1 and HTTP/2.
+    init(options: ConnectionOptions, onHandshake: @escaping (ChannelHandlerContext) -> Void) {
         self.options = options
+        self.onHandshake = onHandshake
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
@@ -60,18 +37,7 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if case TLSUserEvent.handshakeCompleted? = event as? TLSUserEvent, handlers == 0 { waitForRequest() }
         context.fireUserInboundEventTriggered(event)
-        if case TLSUserEvent.handshakeCompleted? = event as? TLSUserEvent { isolateStreams(of: context) }
-    }
-
-    /// The handlers of HTTP/2 are added as soon as the handshake has chosen it.
-    private func isolateStreams(of context: ChannelHandlerContext) {
-        let pipeline = context.pipeline.syncOperations
-        guard let connection = try? pipeline.handler(type: NIOHTTP2Handler.self) else { return }
-        do {
-            try pipeline.addHandler(StreamConnectionHandler(), position: .after(connection))
-        } catch {
-            context.fireErrorCaught(error)
-        }
+        if case TLSUserEvent.handshakeCompleted? = event as? TLSUserEvent { onHandshake(context) }
     }
 
     /// A handler starts to serve the connection or one of its streams.
@@ -101,44 +67,3 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
 
 @available(*, unavailable)
 extension ConnectionWatch: Sendable {}
-
-/// Keeps the error of one HTTP/2 stream from ending the others, and a connection from ending before its last response.
-///
-/// NIO resets the stream of a malformed request (RFC 9113 §8.1.1) and then reports the error on the connection, where
-/// Hummingbird closes at any error. During a shutdown, Hummingbird closes as soon as the last stream has ended, which
-/// NIO reports before it has written that stream's last frames.
-final class StreamConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
-    typealias InboundIn = HTTP2Frame
-    typealias OutboundIn = HTTP2Frame
-
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        if !Self.isOfStream(error) { context.fireErrorCaught(error) }
-    }
-
-    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
-        let context = NIOLoopBound(context, eventLoop: context.eventLoop)
-        context.eventLoop.execute {
-            context.value.flush()
-            context.value.close(mode: mode, promise: promise)
-        }
-    }
-
-    /// Whether the error concerns a single stream, which NIO has already reset.
-    private static func isOfStream(_ error: any Error) -> Bool {
-        switch error {
-        case is NIOHTTP2Errors.InvalidHTTP2HeaderFieldName, is NIOHTTP2Errors.InvalidHTTP2HeaderFieldValue,
-            is NIOHTTP2Errors.ForbiddenHeaderField, is NIOHTTP2Errors.PseudoHeaderAfterRegularHeader,
-            is NIOHTTP2Errors.DuplicatePseudoHeader, is NIOHTTP2Errors.UnknownPseudoHeader,
-            is NIOHTTP2Errors.UnsupportedPseudoHeader, is NIOHTTP2Errors.InvalidPseudoHeaders,
-            is NIOHTTP2Errors.InvalidPseudoHeaderValue, is NIOHTTP2Errors.EmptyPathHeader,
-            is NIOHTTP2Errors.TrailersWithoutEndStream, is NIOHTTP2Errors.ContentLengthViolated,
-            is NIOHTTP2Errors.ContentLengthHeadersMismatch, is NIOHTTP2Errors.ContentLengthHeaderNegative,
-            is NIOHTTP2Errors.ContentLengthHeaderMalformedValue, is NIOHTTP2Errors.StreamError:
-            true
-        default: false
-        }
-    }
-}
-
-@available(*, unavailable)
-extension StreamConnectionHandler: Sendable {}

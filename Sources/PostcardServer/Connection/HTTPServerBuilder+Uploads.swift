@@ -1,6 +1,4 @@
 public import HummingbirdCore
-import HummingbirdHTTP2
-public import NIOSSL
 
 extension HTTPServerBuilder {
     /// HTTP/1.1 with the connection handling that uploads need.
@@ -31,43 +29,14 @@ extension HTTPServerBuilder {
         }
     }
 
-    /// HTTP/2 or HTTP/1.1 over TLS, as the client prefers, with the same connection handling.
-    ///
-    /// - Parameters:
-    ///   - tls: The certificate, its private key, and the other settings of TLS.
-    ///   - options: The timeouts and limits of each connection.
-    /// - Throws: `NIOSSLError` if the certificate or its key cannot be used.
-    public static func uploads(
-        tls: TLSConfiguration, options: ConnectionOptions = ConnectionOptions()
-    ) throws -> HTTPServerBuilder {
-        try uploads(tls: tls, options: options, onEarlyRefusal: { _ in })
-    }
-
-    package static func uploads(
-        tls: TLSConfiguration, options: ConnectionOptions, onEarlyRefusal: @escaping EarlyRefusal.Observer
-    ) throws -> HTTPServerBuilder {
-        HTTPServerBuilder { responder in
-            // Streams in progress are not cut off after a GOAWAY: ConnectionHandler ends slow ones, as over HTTP/1.1.
-            let streams = HTTP2ChannelConfiguration(
-                idleTimeout: options.idleTimeout, gracefulCloseTimeout: nil,
-                streamConfiguration: configuration(options, onEarlyRefusal))
-            return ShutdownConnection(
-                base: WatchedConnection(
-                    base: try HTTP2UpgradeChannel(
-                        tlsConfiguration: tls, configuration: streams, responder: onUploadConnection(responder)),
-                    options: options),
-                timeout: options.shutdownTimeout)
-        }
-    }
-
-    private static func configuration(
+    static func configuration(
         _ options: ConnectionOptions, _ onEarlyRefusal: @escaping EarlyRefusal.Observer
     ) -> HTTP1Channel.Configuration {
         HTTP1Channel.Configuration(
             additionalChannelHandlers: [ConnectionHandler(options: options, onEarlyRefusal: onEarlyRefusal)])
     }
 
-    private static func onUploadConnection(
+    static func onUploadConnection(
         _ responder: @escaping HTTPChannelHandler.Responder
     ) -> HTTPChannelHandler.Responder {
         { request, writer, channel in

@@ -52,13 +52,6 @@ private enum Chromium {
     static let repository = URL(filePath: #filePath).appending(path: "../../../..").standardized
     static let python = repository.appending(path: ".build/receivers/bin/python").path(percentEncoded: false)
 
-    static let canRun: Bool = {
-        let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
-        let hasBrowser = path.split(separator: ":").contains { folder in
-            ["chromium", "chromium-browser", "google-chrome"].contains {
-                FileManager.default.isExecutableFile(atPath: "\(folder)/\($0)")
-            }
-        }
-        return hasBrowser && FileManager.default.isExecutableFile(atPath: python)
-    }()
+    static let canRun =
+        ["chromium", "chromium-browser", "google-chrome"].contains(where: Tool.isInstalled) && Tool.isInstalled(python)
 }

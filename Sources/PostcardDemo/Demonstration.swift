@@ -1,0 +1,107 @@
+import Crypto
+import Foundation
+import Hummingbird
+import Logging
+package import PostcardClient
+import PostcardForm
+import PostcardSamples
+import PostcardServer
+import ServiceLifecycle
+import SystemPackage
+
+/// Sends the sample pictures to a receiver of its own, and compares what arrived byte by byte.
+///
+/// The receiver is a Hummingbird application with upload routes, and no more: this is what `make demo` compiles first
+/// of all.
+package struct Demonstration {
+    /// Where the form is kept.
+    package let directory: String
+    /// Called with each line of the result.
+    package let report: (String) throws -> Void
+    /// Called with the progress of the upload; `nil` if it is not shown.
+    package var progress: (@Sendable (UploadProgress) -> Void)?
+
+    /// Makes a demonstration that reports to a closure.
+    package init(directory: String, report: @escaping (String) throws -> Void) {
+        self.directory = directory
+        self.report = report
+    }
+
+    /// Why a demonstration failed.
+    package struct Failure: Error, CustomStringConvertible {
+        package let description: String
+    }
+
+    /// Receives, sends, and compares.
+    ///
+    /// - Throws: ``Failure`` if what arrived differs from what was sent, `UploadError` if the form cannot be sent, and
+    ///   `UploadStoreError` if the directory cannot be used.
+    package func run() async throws {
+        let router = Router()
+        router.addUploads(to: try LocalUploadStore(directory: FilePath(directory)))
+        let (ports, continuation) = AsyncStream.makeStream(of: Int?.self)
+        let logger = Logger(label: "postcard") { _ in SwiftLogNoOpLogHandler() }
+        let application = Application(
+            router: router, server: .uploads(),
+            configuration: ApplicationConfiguration(address: .hostname("127.0.0.1", port: 0)),
+            onServerRunning: { continuation.yield($0.localAddress?.port) }, logger: logger)
+        let services = ServiceGroup(services: [application], logger: logger)
+        try await withThrowingTaskGroup { group in
+            group.addTask {
+                defer { continuation.finish() }
+                try await services.run()
+            }
+            let result: Result<Void, any Error>
+            do {
+                try await send(to: ports)
+                result = .success(())
+            } catch {
+                result = .failure(error)
+            }
+            await services.triggerGracefulShutdown()
+            // If the receiver could not start, its error is the one to report.
+            try await group.waitForAll()
+            try result.get()
+        }
+    }
+
+    /// Sends the pictures as soon as the receiver's port is known.
+    private func send(to ports: AsyncStream<Int?>) async throws {
+        guard let port = await ports.first(where: { _ in true }) ?? nil,
+            let url = URL(string: "http://127.0.0.1:\(port)/uploads")
+        else { throw Failure(description: "The receiver did not start") }
+        let pictures = try SamplePictures.all()
+        try report("The receiver listens on http://127.0.0.1:\(port)")
+        var form = MultipartForm()
+        form.append("초코", named: "name")
+        form.append("Greetings from Jeju", named: "message")
+        form.append(filesAt: pictures, named: "picture")
+        let response = try await UploadClient().upload(form, to: url, progress: progress)
+        try compare(try UploadRecord(json: response.body), with: pictures)
+    }
+
+    /// Compares the stored files with what was sent.
+    private func compare(_ record: UploadRecord, with pictures: [URL]) throws {
+        for field in record.fields { try report("\(field.name): \(field.value)") }
+        guard record.files.count == pictures.count else {
+            throw Failure(
+                description: "\(pictures.count) pictures were sent, and \(record.files.count) arrived")
+        }
+        let folder = URL(filePath: directory).appending(path: record.id.description)
+        var differing: [String] = []
+        for (index, picture) in pictures.enumerated() {
+            let stored = try Self.digest(of: folder.appending(path: "\(index)"))
+            let isSame = try stored == Self.digest(of: picture)
+            if !isSame { differing.append(picture.lastPathComponent) }
+            try report("\(stored)  \(isSame ? "same" : "DIFFERS")  \(picture.lastPathComponent)")
+        }
+        try report("Saved to \(folder.path)")
+        guard differing.isEmpty else {
+            throw Failure(description: "Not what was sent: \(differing.joined(separator: ", "))")
+        }
+    }
+
+    private static func digest(of file: URL) throws -> String {
+        SHA256.hash(data: try Data(contentsOf: file)).hexadecimal
+    }
+}

@@ -1,0 +1,114 @@
+#if TLS || CommandLine
+public import HummingbirdCore
+import HummingbirdHTTP2
+import Logging
+import NIOCore
+import NIOHTTP2
+public import NIOSSL
+
+extension HTTPServerBuilder {
+    /// HTTP/2 or HTTP/1.1 over TLS, as the client prefers, with the same connection handling.
+    ///
+    /// - Parameters:
+    ///   - tls: The certificate, its private key, and the other settings of TLS.
+    ///   - options: The timeouts and limits of each connection.
+    /// - Throws: `NIOSSLError` if the certificate or its key cannot be used.
+    public static func uploads(
+        tls: TLSConfiguration, options: ConnectionOptions = ConnectionOptions()
+    ) throws -> HTTPServerBuilder {
+        try uploads(tls: tls, options: options, onEarlyRefusal: { _ in })
+    }
+
+    package static func uploads(
+        tls: TLSConfiguration, options: ConnectionOptions, onEarlyRefusal: @escaping EarlyRefusal.Observer
+    ) throws -> HTTPServerBuilder {
+        HTTPServerBuilder { responder in
+            // Streams in progress are not cut off after a GOAWAY: ConnectionHandler ends slow ones, as over HTTP/1.1.
+            let streams = HTTP2ChannelConfiguration(
+                idleTimeout: options.idleTimeout, gracefulCloseTimeout: nil,
+                streamConfiguration: configuration(options, onEarlyRefusal))
+            return ShutdownConnection(
+                base: WatchedConnection(
+                    base: try HTTP2UpgradeChannel(
+                        tlsConfiguration: tls, configuration: streams, responder: onUploadConnection(responder)),
+                    options: options),
+                timeout: options.shutdownTimeout)
+        }
+    }
+}
+
+/// Adds a ``ConnectionWatch`` to each connection of a TLS server.
+struct WatchedConnection<Base: ServerChildChannel>: ServerChildChannel {
+    let base: Base
+    let options: ConnectionOptions
+
+    func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Base.Value> {
+        let value = base.setup(channel: channel, logger: logger)
+        do {
+            let pipeline = channel.pipeline.syncOperations
+            let tls = try pipeline.handler(type: NIOSSLServerHandler.self)
+            try pipeline.addHandler(
+                ConnectionWatch(options: options, onHandshake: StreamConnectionHandler.add), position: .after(tls))
+        } catch {
+            return channel.eventLoop.makeFailedFuture(error)
+        }
+        return value
+    }
+
+    func handle(value: Base.Value, logger: Logger) async {
+        await base.handle(value: value, logger: logger)
+    }
+}
+
+/// Keeps the error of one HTTP/2 stream from ending the others, and a connection from ending before its last response.
+///
+/// NIO resets the stream of a malformed request (RFC 9113 §8.1.1) and then reports the error on the connection, where
+/// Hummingbird closes at any error. During a shutdown, Hummingbird closes as soon as the last stream has ended, which
+/// NIO reports before it has written that stream's last frames.
+final class StreamConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
+    typealias InboundIn = HTTP2Frame
+    typealias OutboundIn = HTTP2Frame
+
+    /// Adds the handler to a connection whose handshake has chosen HTTP/2, behind NIO's.
+    static func add(to context: ChannelHandlerContext) {
+        let pipeline = context.pipeline.syncOperations
+        guard let connection = try? pipeline.handler(type: NIOHTTP2Handler.self) else { return }
+        do {
+            try pipeline.addHandler(StreamConnectionHandler(), position: .after(connection))
+        } catch {
+            context.fireErrorCaught(error)
+        }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        if !Self.isOfStream(error) { context.fireErrorCaught(error) }
+    }
+
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        let context = NIOLoopBound(context, eventLoop: context.eventLoop)
+        context.eventLoop.execute {
+            context.value.flush()
+            context.value.close(mode: mode, promise: promise)
+        }
+    }
+
+    /// Whether the error concerns a single stream, which NIO has already reset.
+    private static func isOfStream(_ error: any Error) -> Bool {
+        switch error {
+        case is NIOHTTP2Errors.InvalidHTTP2HeaderFieldName, is NIOHTTP2Errors.InvalidHTTP2HeaderFieldValue,
+            is NIOHTTP2Errors.ForbiddenHeaderField, is NIOHTTP2Errors.PseudoHeaderAfterRegularHeader,
+            is NIOHTTP2Errors.DuplicatePseudoHeader, is NIOHTTP2Errors.UnknownPseudoHeader,
+            is NIOHTTP2Errors.UnsupportedPseudoHeader, is NIOHTTP2Errors.InvalidPseudoHeaders,
+            is NIOHTTP2Errors.InvalidPseudoHeaderValue, is NIOHTTP2Errors.EmptyPathHeader,
+            is NIOHTTP2Errors.TrailersWithoutEndStream, is NIOHTTP2Errors.ContentLengthViolated,
+            is NIOHTTP2Errors.ContentLengthHeadersMismatch, is NIOHTTP2Errors.ContentLengthHeaderNegative,
+            is NIOHTTP2Errors.ContentLengthHeaderMalformedValue, is NIOHTTP2Errors.StreamError:
+            true
+        default: false
+        }
+    }
+}
+
+@available(*, unavailable)
+extension StreamConnectionHandler: Sendable {}
+#endif
