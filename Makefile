@@ -3,34 +3,77 @@
 SOURCES := $(wildcard $(foreach folder,. Benchmarks Benchmarks/Pictures Benchmarks/Receiving Benchmarks/Sending Benchmarks/Waiting Fuzz,$(addprefix $(folder)/,Package.swift Sources Samples Snippets Tests)))
 
 # The tests that send run in a separate process, because a process may only open about a thousand descriptors.
-# Pictures is a trait that is off by default, because on Linux it needs system libraries.
-TRAITS := --enable-all-traits
-
 SENDING := PostcardClientTests|PostcardAsyncHTTPTests|PostcardQueueTests
 # These keep both processors busy for a long time, and would slow down the others.
 BUSY := MutatedQueueTests|PowerCutTests|TransferDaemonKillTests
 
-.PHONY: demo test set-up set-up-tests lint format reference
+PREFIX ?= /usr/local
+# How long `make check-fuzz` runs each fuzzer.
+SECONDS_OF_FUZZING ?= 60
+
+STAGE := @Scripts/stage
+
+.PHONY: demo test check check-api check-apple check-consumers check-fuzz check-kills install archive
+.PHONY: set-up set-up-tests build-tests lint format reference
 .NOTPARALLEL:
 
+# A program of its own: TLS, HTTP/2, the queue and the page would take twice as long to compile.
 demo: set-up
-	swift run postcard demo
+	@echo "Compiling Postcard and the libraries that it uses: about three minutes on two cores, the first time." >&2
+	swift run --traits Server postcard-demo
 
-test: set-up-tests lint
-	swift build $(TRAITS) --build-tests
-	Scripts/run-tests $(TRAITS) --filter "$(SENDING)" --skip "$(BUSY)"
-	Scripts/run-tests $(TRAITS) --skip "$(SENDING)|$(BUSY)"
-	Scripts/run-tests $(TRAITS) --filter "$(BUSY)"
-	Scripts/check-api
-	Scripts/check-consumer
-	Scripts/check-apple
-	Tests/Apple/check-seeds
+# What a contributor runs before each commit: the formatting, and all tests of behavior.
+test: set-up-tests
+	$(STAGE) 'formatting' $(MAKE) --no-print-directory lint
+	$(STAGE) 'build' $(MAKE) --no-print-directory build-tests
+	$(STAGE) 'tests that send' Scripts/run-tests --filter "$(SENDING)" --skip "$(BUSY)"
+	$(STAGE) 'other tests' Scripts/run-tests --skip "$(SENDING)|$(BUSY)"
+	$(STAGE) 'busy tests' Scripts/run-tests --filter "$(BUSY)"
+
+# What takes longer. Each stage can be run alone.
+check: check-api check-apple check-consumers check-kills check-fuzz
+
+# Whether the public declarations are those in API/.
+check-api: set-up-tests
+	$(STAGE) 'build' $(MAKE) --no-print-directory build-tests
+	$(STAGE) 'public declarations' Scripts/check-api
+
+# Compiles for Apple's platforms, and tests that check with planted defects.
+check-apple: set-up
+	$(STAGE) 'Apple platforms' Scripts/check-apple
+	$(STAGE) 'planted defects' Tests/Apple/check-seeds
+
+# Builds programs that each use a part of the package.
+check-consumers: set-up
+	$(STAGE) 'consumers' Scripts/check-consumers
+
+# Kills and power cuts at a larger scale.
+check-kills: set-up-tests
+	$(STAGE) 'build' $(MAKE) --no-print-directory build-tests
+	$(STAGE) 'kills and power cuts' env POSTCARD_KILLS=60 POSTCARD_POWER_CUTS=20 POSTCARD_DAEMON_FORMS=100 POSTCARD_DAEMON_KILLS=40 Scripts/run-tests --filter 'QueueCommandTests|PowerCutTests|TransferDaemonKillTests'
+
+# Runs each fuzzer for a minute.
+check-fuzz: set-up-tests
+	$(STAGE) 'fuzzers' Fuzz/run all $(SECONDS_OF_FUZZING)
+
+# Builds, strips and installs the program with its manual pages and its completions for bash, zsh and fish.
+install:
+	@Scripts/set-up program
+	Scripts/install "$(DESTDIR)$(PREFIX)"
+
+# Makes an archive of the program for machines without Swift, in .build.
+archive:
+	@Scripts/set-up program
+	Scripts/archive
 
 set-up:
 	@Scripts/set-up
 
 set-up-tests:
 	@Scripts/set-up test
+
+build-tests:
+	swift build --build-tests
 
 lint:
 	swift format lint --strict --parallel --recursive $(SOURCES)
@@ -40,4 +83,4 @@ format:
 
 # Writes the page of the documentation that lists every problem, from the table in the code.
 reference:
-	POSTCARD_WRITE_REFERENCE=1 swift test $(TRAITS) --filter ReferencePageTests
+	POSTCARD_WRITE_REFERENCE=1 swift test --filter ReferencePageTests

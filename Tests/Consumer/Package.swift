@@ -2,7 +2,7 @@
 
 import PackageDescription
 
-/// A program that uses a few products of Postcard, with the traits that they need and no others. Scripts/check-consumer
+/// A program that uses a few products of Postcard, with the traits that they need and no others. Scripts/check-consumers
 /// builds each of them; CONSUMER names the one to build.
 struct Consumer {
     var traits: Set<Package.Dependency.Trait>

@@ -13,8 +13,13 @@ struct ReceiverTests {
         folder = try TemporaryFolder()
     }
 
-    private static let start = URL(filePath: #filePath).deletingLastPathComponent()
-        .appending(path: "../Receivers/start").standardized
+    /// Starts a receiver of `Tests/Receivers`.
+    private func start(_ receiver: String) async throws -> RunningServer {
+        let repository = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..").standardized
+        try Tool.require(receiver == "python" ? repository.appending(path: ".build/receivers/bin/python").path : receiver)
+        return try await RunningServer(
+            [receiver, folder.path], of: repository.appending(path: "Tests/Receivers/start"))
+    }
 
     private static let transports = ["async-http", "urlsession"]
 
@@ -28,7 +33,7 @@ struct ReceiverTests {
         // This little server of Python's knows no chunked bodies.
         arguments: ["php", "python"], transports)
     func parsed(receiver: String, transport: String) async throws {
-        let server = try await RunningServer([receiver, folder.path], of: Self.start)
+        let server = try await start(receiver)
         let pictures = try SamplePictures.all()
         let ending = try await Program.run(arguments(for: pictures, to: server.address, transport: transport))
         #expect(ending.status == 0, "\(ending.messages) \(ending.text)")
@@ -48,7 +53,7 @@ struct ReceiverTests {
 
     @Test("nginx keeps a body whose every part is what was sent", arguments: transports)
     func nginx(transport: String) async throws {
-        let server = try await RunningServer(["nginx", folder.path], of: Self.start)
+        let server = try await start("nginx")
         let ending = try await Program.run(
             arguments(for: try SamplePictures.all(), to: server.address, transport: transport) + ["--json"])
         #expect(ending.status == 0, "\(ending.messages)")

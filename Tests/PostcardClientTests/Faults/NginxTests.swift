@@ -19,6 +19,7 @@ import Testing
         private let nginx: RunningServer
 
         init() async throws {
+            try Tool.require("nginx", "openssl")
             folder = try TemporaryFolder()
             receiver = try await ReceivingServer()
             let start = URL(filePath: #filePath).deletingLastPathComponent()

@@ -33,9 +33,10 @@ package struct Program {
         try await run(url, arguments, input: input, environment: environment)
     }
 
-    /// Runs a program of the system's to its end.
+    /// Runs a program of the system's to its end. Skips the test if it is not installed.
     package static func run(_ program: String, _ arguments: [String]) async throws -> Ending {
-        try await run(URL(filePath: "/usr/bin/env"), [program] + arguments, input: Data(), environment: [:])
+        try Tool.require(program)
+        return try await run(URL(filePath: "/usr/bin/env"), [program] + arguments, input: Data(), environment: [:])
     }
 
     private static func run(

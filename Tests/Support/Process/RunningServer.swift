@@ -25,6 +25,7 @@ package final class RunningServer: Sendable {
     package init(
         _ arguments: [String], of program: URL = Program.url, environment: [String: String] = [:]
     ) async throws {
+        if program.lastPathComponent == "env", let tool = arguments.first { try Tool.require(tool) }
         let process = Process()
         process.executableURL = program
         process.arguments = arguments
