@@ -14,14 +14,12 @@ import Foundation
 /// Sends events to all listeners as they happen.
 final class LiveEvents: Sendable {
     private struct State {
-        var listeners: [Int: (listener: LiveListener, peer: PeerAddress?)] = [:]
+        /// A browser opens one for each of its tabs.
+        var listeners: [Int: (listener: LiveListener, hold: ShareAccount.Hold)] = [:]
         var lastID = 0
     }
 
-    /// A browser opens one for each of its tabs.
-    private let maximumListeners: Int
-    /// The maximum for one address.
-    private let share: Int
+    private let shares: ShareAccount
     /// A listener that is further behind is disconnected, and reads the lists again when it reconnects.
     private let maximumWaitingEvents: Int
     /// So is one for which more bytes wait.
@@ -30,13 +28,12 @@ final class LiveEvents: Sendable {
     private static let maximumEventBytes = 256 << 10
     private let state = Mutex(State())
 
-    /// - Parameter clientShare: The part of the listeners that one address may have, from 0 to 1. Defaults to 1.
-    init(
-        maximumListeners: Int = 64, clientShare: Double = 1, maximumWaitingEvents: Int = 256,
-        maximumWaitingBytes: Int = 1 << 20
-    ) {
-        self.maximumListeners = maximumListeners
-        share = PeerAddress.share(clientShare, of: maximumListeners)
+    /// How many listeners there may be by default. Each may have ``maximumWaitingBytes`` in memory.
+    static let maximumListeners = 64
+
+    /// - Parameter shares: What all clients hold.
+    init(shares: ShareAccount, maximumWaitingEvents: Int = 256, maximumWaitingBytes: Int = 1 << 20) {
+        self.shares = shares
         self.maximumWaitingEvents = maximumWaitingEvents
         self.maximumWaitingBytes = maximumWaitingBytes
     }
@@ -54,27 +51,21 @@ final class LiveEvents: Sendable {
         }
     }
 
-    /// - Parameter peer: The client that the listener counts for. Defaults to that of the current connection.
+    /// - Parameter connection: The connection of the listener. Defaults to the current one.
     /// - Returns: The events from now on, and the listener to add heartbeats.
     /// - Throws: ``UploadProblem`` if there are too many listeners, of all clients or of this one.
-    func listen(for peer: PeerAddress? = UploadConnection.current?.peer) throws(UploadProblem) -> (
+    func listen(on connection: UploadConnection? = .current) throws(UploadProblem) -> (
         events: AsyncMapSequence<AsyncStream<ByteBuffer>, ByteBuffer>, listener: LiveListener
     ) {
         let (events, continuation) = AsyncStream.makeStream(
             of: ByteBuffer.self, bufferingPolicy: .bufferingOldest(maximumWaitingEvents))
         let listener = LiveListener(continuation, maximumWaitingBytes: maximumWaitingBytes)
-        let admission: Result<Int, UploadProblem> = state.withLock { state in
-            guard state.listeners.count < maximumListeners else {
-                return .failure(.tooManyListeners(maximum: maximumListeners))
-            }
-            if let peer, state.listeners.values.count(where: { $0.peer == peer }) >= share {
-                return .failure(.tooManyListenersOfClient(share))
-            }
+        let hold = try shares.take(of: .listeners, for: connection?.peer, on: connection?.channel)
+        let id = state.withLock { state in
             state.lastID += 1
-            state.listeners[state.lastID] = (listener, peer)
-            return .success(state.lastID)
+            state.listeners[state.lastID] = (listener, hold)
+            return state.lastID
         }
-        let id = try admission.get()
         continuation.onTermination = { [weak self] _ in
             _ = self?.state.withLock { $0.listeners.removeValue(forKey: id) }
         }
@@ -113,28 +104,6 @@ final class LiveListener: Sendable {
 
     /// Ends the events after those that wait.
     func finish() { continuation.finish() }
-}
-
-extension UploadProblem {
-    fileprivate static func tooManyListeners(maximum: Int) -> UploadProblem {
-        var problem = UploadProblem(
-            status: 503, code: "too-many-listeners", detail: "There are \(maximum) listeners already.",
-            fix: "Close a page that shows this receiver, or request the list from time to time.")
-        problem.retryAfterSeconds = 30
-        problem.limit = Limit(name: "maximumListeners", value: Int64(maximum))
-        return problem
-    }
-
-    fileprivate static func tooManyListenersOfClient(_ share: Int) -> UploadProblem {
-        var problem = UploadProblem(
-            status: 429, code: "too-many-listeners-of-client",
-            detail: "The receiver accepts \(share) listeners from one address, and has as many from yours.",
-            fix: "Close a page that shows this receiver. "
-                + "Behind a proxy, start the receiver with --client-share 100.")
-        problem.retryAfterSeconds = 30
-        problem.limit = Limit(name: "clientShare", value: Int64(share))
-        return problem
-    }
 }
 
 /// An event of `GET /events`.

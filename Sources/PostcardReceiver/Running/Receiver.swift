@@ -68,7 +68,7 @@ public struct Receiver: Sendable {
     public var connections = ConnectionOptions()
     /// The maximum number of connections; others wait until one is closed. One address can have the share of them that
     /// ``UploadOptions/clientShare`` allows; its further connections are closed. Defaults to `nil`: half as many as
-    /// the process can open files (`RLIMIT_NOFILE`), less 32, so that there is a file for each.
+    /// the process can open files (`RLIMIT_NOFILE`), less 32, which leaves as many files for their requests.
     public var maximumConnections: Int?
     /// Secures connections with TLS, and allows HTTP/2. Defaults to `nil`: plain HTTP/1.1. Needs the trait `TLS`.
     public var certificate: ServerCertificate?
@@ -115,7 +115,10 @@ public struct Receiver: Sendable {
         let store = try LocalUploadStore(directory: directory, keptFreeBytes: keptFreeBytes, logger: logger)
         let meter = UploadMeter()
         let router = Router()
-        let live = LiveEvents(clientShare: uploads.clientShare)
+        var limits = ShareLimits(uploads, connections: maximumConnections ?? OpenFiles.maximumConnections)
+        limits[.listeners] = LiveEvents.maximumListeners
+        let shares = ShareAccount(limits, logger: logger)
+        let live = LiveEvents(shares: shares)
         let inspector = inspection.map { RequestInspector(options: $0, live: live) }
         router.add(middleware: RequestLog())
         // Before the others, because it records the requests that they refuse.
@@ -136,31 +139,24 @@ public struct Receiver: Sendable {
             middleware: AccessMiddleware(tokens: tokens, origins: origins, uploadPath: uploads.path, meter: meter))
         // All routes together, because forms may be posted to one of the receiver's own paths.
         var routes = Routes<BasicRequestContext>()
-        let budget = ResponseBudget(
-            bytes: uploads.maximumHeldResponseBytes,
-            files: OpenFiles.forRequests(connections: maximumConnections ?? OpenFiles.maximumConnections),
-            clientShare: uploads.clientShare)
-        routes.addUploads(to: store, options: uploads, meter: meter, budget: budget)
-        addPages(to: &routes, live: live, inspector: inspector, budget: budget)
+        routes.addUploads(to: store, options: uploads, meter: meter, shares: shares)
+        addPages(to: &routes, live: live, inspector: inspector, budget: ResponseBudget(shares))
         addStatus(of: store, meter, to: &routes)
         routes.install(on: router)
         return Application(
-            router: router, server: try makeServer(meter, inspector),
+            router: router, server: try makeServer(meter, inspector, shares),
             configuration: ApplicationConfiguration(address: .hostname(host, port: port)),
             services: [ExpirySweep(store: store)],
             onServerRunning: { channel in
-                await limitConnections(of: channel)
+                await limitConnections(of: channel, shares)
                 await onRunning(url(port: channel.localAddress?.port ?? port))
             },
             logger: logger)
     }
 
-    private func limitConnections(of server: any Channel) async {
-        let maximum = maximumConnections ?? OpenFiles.maximumConnections
+    private func limitConnections(of server: any Channel, _ shares: ShareAccount) async {
         do {
-            try await ConnectionGate.install(
-                on: server, maximum: maximum, share: PeerAddress.share(uploads.clientShare, of: maximum),
-                logger: logger)
+            try await ConnectionGate.install(on: server, shares: shares, logger: logger)
         } catch {
             logger.error("Could not limit the connections", metadata: ["error": "\(error)"])
         }
@@ -168,16 +164,20 @@ public struct Receiver: Sendable {
 
     private var scheme: String { certificate == nil ? "http" : "https" }
 
-    private func makeServer(_ meter: UploadMeter, _ inspector: RequestInspector?) throws -> HTTPServerBuilder {
+    private func makeServer(
+        _ meter: UploadMeter, _ inspector: RequestInspector?, _ shares: ShareAccount
+    ) throws -> HTTPServerBuilder {
         let onEarlyRefusal: EarlyRefusal.Observer = { [logger, scheme] refusal in
             meter.refused(refusal.problem)
             inspector?.keep(RecordedRequest(refusal, scheme: scheme))
             RequestLine(refusal).write(to: logger)
         }
-        guard let certificate else { return .uploads(options: connections, onEarlyRefusal: onEarlyRefusal) }
+        guard let certificate else {
+            return .uploads(options: connections, shares: shares, onEarlyRefusal: onEarlyRefusal)
+        }
         #if TLS || CommandLine
         return try .uploads(
-            tls: certificate.configuration(), options: connections, onEarlyRefusal: onEarlyRefusal)
+            tls: certificate.configuration(), options: connections, shares: shares, onEarlyRefusal: onEarlyRefusal)
         #else
         throw ServerCertificateError(
             message: "This build cannot use the certificate in \(certificate.chain). Build it with the trait TLS, which "

@@ -49,7 +49,7 @@ extension RequestLine {
 }
 
 /// Logs one line for each request. It is the first middleware. Besides these lines only the receiver's own failures are
-/// logged.
+/// logged, and refusals of clients that hold too much: one line a minute for each code, and none for each request.
 struct RequestLog<Context: RequestContext>: RouterMiddleware {
     func handle(
         _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
@@ -57,9 +57,10 @@ struct RequestLog<Context: RequestContext>: RouterMiddleware {
         guard context.logger.logLevel <= .info else { return try await next(request, context) }
         let start = ContinuousClock.now
         var line = RequestLine(method: request.method.rawValue, path: request.uri.path)
+        var isWritten = true
         defer {
             line.duration = start.duration(to: .now)
-            line.write(to: context.logger)
+            if isWritten { line.write(to: context.logger) }
         }
         do {
             return try await UploadReport.observing { report in
@@ -71,6 +72,7 @@ struct RequestLog<Context: RequestContext>: RouterMiddleware {
         } catch let problem as UploadProblem {
             line.status = problem.status.code
             line.code = problem.code
+            isWritten = !problem.isOfShare
             throw problem
         }
     }

@@ -17,16 +17,15 @@ import SystemPackage
 /// the form is refused with 503. The program must only read the file: if it accepts a file that it removed or changed,
 /// the form is refused with 503 too.
 ///
+/// ``UploadOptions/maximumConcurrentScreenings`` limits how many programs run at once, and
+/// ``UploadOptions/screeningTimeLimit`` how long one may take: then its process group is killed.
+///
 /// The program leads its own process group. Processes of this group that are left when it ends are killed. A process
 /// that it moved to another group or session lives on and is not waited for. If the server is process 1 of a container,
 /// such a process stays a zombie when it has ended: give the container an init, as `docker run --init` does.
 public struct CommandScreening: Sendable, Hashable {
     /// The program and its options, as in a shell.
     public var command: String
-
-    /// How long the program may take for a file. Defaults to 60 seconds. Then its process group is killed, and the form
-    /// is refused with 503.
-    public var timeLimit: Duration = .seconds(60)
 
     /// Makes a screening by a program.
     public init(_ command: String) {
@@ -68,24 +67,12 @@ public struct CommandScreening: Sendable, Hashable {
     }
 
     private func run(on path: FilePath) async throws -> ChildProcess.Ending {
-        try await withThrowingTaskGroup(of: ChildProcess.Ending.self) { group in
-            group.addTask {
-                do {
-                    return try await ChildProcess.run(
-                        ["/bin/sh", "-c", "exec \(command) \"$@\"", "screen", path.string],
-                        maximumOutputBytes: Self.maximumOutputBytes)
-                } catch let error as Errno {
-                    throw ScreeningError("The command could not be run: \(error).")
-                }
-            }
-            group.addTask {
-                try await Task.sleep(for: timeLimit)
-                throw ScreeningError("The command took longer than \(timeLimit).")
-            }
-            // Leaving the group cancels the other task.
-            defer { group.cancelAll() }
-            guard let ending = try await group.next() else { throw CancellationError() }
-            return ending
+        do {
+            return try await ChildProcess.run(
+                ["/bin/sh", "-c", "exec \(command) \"$@\"", "screen", path.string],
+                maximumOutputBytes: Self.maximumOutputBytes)
+        } catch let error as Errno {
+            throw ScreeningError("The command could not be run: \(error).")
         }
     }
 

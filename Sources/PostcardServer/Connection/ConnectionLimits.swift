@@ -53,10 +53,10 @@ package enum OpenFiles {
     static func forRequests(connections: Int, of maximum: Int) -> Int { max(maximum - reserve - connections, 8) }
 }
 
-/// Limits how many connections a server has, so that it does not run out of descriptors, and how many one address has.
+/// Accepts connections within the shares of their addresses, and as many as there are descriptors.
 ///
-/// It is the first handler of the listening channel. Connections beyond the maximum wait in the system's queue until
-/// another one is closed. Connections beyond an address's share are closed.
+/// It is the first handler of the listening channel. Connections beyond an address's share are closed. While all
+/// connections are used up, others wait in the system's queue.
 package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandler, Sendable {
     package typealias InboundIn = any Channel
     package typealias InboundOut = any Channel
@@ -65,65 +65,58 @@ package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandle
 
     private enum State {
         case open
-        /// The maximum number of connections is open.
+        /// All connections are used up.
         case full
         /// The system had no descriptor or no memory for another connection.
         case exhausted
     }
 
     private struct Count {
-        var connections = 0
-        var peers = PeerCounts()
         var state = State.open
         var failures = 0
-        var refusals = 0
         var lastLine: ContinuousClock.Instant?
     }
 
-    private let maximum: Int
-    private let share: Int
+    private let shares: ShareAccount
     private let logger: Logger
     private let count: NIOLoopBoundBox<Count>
 
-    /// How long to wait if the system cannot accept a connection. NIO would retry immediately.
+    /// How long to wait if the system cannot accept a connection. NIO would retry immediately. Also how often an old
+    /// connection makes room for those that wait.
     private static let pause = TimeAmount.milliseconds(100)
 
-    private init(maximum: Int, share: Int, logger: Logger, eventLoop: any EventLoop) {
-        self.maximum = maximum
-        self.share = share
+    private init(shares: ShareAccount, logger: Logger, eventLoop: any EventLoop) {
+        self.shares = shares
         self.logger = logger
         count = NIOLoopBoundBox(Count(), eventLoop: eventLoop)
     }
 
-    /// - Parameters:
-    ///   - maximum: The maximum number of connections.
-    ///   - share: The maximum number of connections of one address.
-    package static func install(on server: any Channel, maximum: Int, share: Int, logger: Logger) async throws {
+    /// - Parameter shares: What all clients hold.
+    package static func install(on server: any Channel, shares: ShareAccount, logger: Logger) async throws {
         try await server.eventLoop.submit {
-            let gate = ConnectionGate(maximum: maximum, share: share, logger: logger, eventLoop: server.eventLoop)
+            let gate = ConnectionGate(shares: shares, logger: logger, eventLoop: server.eventLoop)
             try server.pipeline.syncOperations.addHandler(gate, position: .first)
         }.get()
     }
 
     package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let channel = unwrapInboundIn(data)
-        let peer = PeerAddress(channel.remoteAddress)
-        if count.value.peers.hasReached(share, for: peer) {
-            channel.close(promise: nil)
-            count.value.refusals += 1
-            return log()
+        let hold: ShareAccount.Hold
+        do throws(UploadProblem) {
+            hold = try shares.take(of: .connections, for: PeerAddress(channel.remoteAddress), on: channel)
+        } catch {
+            return channel.close(promise: nil)
         }
-        count.value.connections += 1
-        count.value.peers.add(peer)
         let server = context.channel
-        channel.closeFuture.hop(to: context.eventLoop).whenComplete { [self] _ in closed(peer, server) }
+        channel.closeFuture.hop(to: context.eventLoop).whenComplete { [self] _ in closed(hold, server) }
         context.fireChannelRead(data)
-        if count.value.connections >= maximum { pause(.full, server) }
+        if isFull { waitForRoom(server) }
     }
 
-    private func closed(_ peer: PeerAddress?, _ server: any Channel) {
-        count.value.connections -= 1
-        count.value.peers.remove(peer)
+    private var isFull: Bool { shares.free(of: .connections) <= 0 }
+
+    private func closed(_ hold: consuming ShareAccount.Hold, _ server: any Channel) {
+        _ = consume hold
         if count.value.state == .full { resume(server) }
     }
 
@@ -149,26 +142,30 @@ package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandle
         try? server.syncOptions?.setOption(.autoRead, value: false)
     }
 
-    private func resume(_ server: any Channel) {
-        guard count.value.connections < maximum else {
-            count.value.state = .full
-            return
+    /// Waits until a connection is closed, and closes old ones, because the addresses of those that wait are unknown.
+    private func waitForRoom(_ server: any Channel) {
+        pause(.full, server)
+        server.eventLoop.scheduleTask(in: Self.pause) { [self] in
+            guard count.value.state == .full, server.isActive else { return }
+            shares.makeRoom(in: .connections)
+            if isFull { waitForRoom(server) } else { resume(server) }
         }
+    }
+
+    private func resume(_ server: any Channel) {
+        guard !isFull else { return waitForRoom(server) }
         count.value.state = .open
         try? server.syncOptions?.setOption(.autoRead, value: true)
     }
 
-    /// Logs, at most once a second, how many connections were not accepted since the last message.
-    private func log(_ failure: IOError? = nil) {
+    /// Logs, at most once a second, how many connections the system could not accept since the last message.
+    private func log(_ failure: IOError) {
         let now = ContinuousClock.now
         if let last = count.value.lastLine, last.duration(to: now) < .seconds(1) { return }
+        logger.warning(
+            "Could not accept connections",
+            metadata: ["failures": "\(count.value.failures)", "error": "\(Errno(rawValue: failure.errnoCode))"])
         count.value.lastLine = now
-        var metadata: Logger.Metadata = ["connections": "\(count.value.connections)"]
-        if count.value.failures > 0 { metadata["failures"] = "\(count.value.failures)" }
-        if count.value.refusals > 0 { metadata["beyond-share"] = "\(count.value.refusals)" }
-        metadata["error"] = failure.map { "\(Errno(rawValue: $0.errnoCode))" }
         count.value.failures = 0
-        count.value.refusals = 0
-        logger.warning("Could not accept connections", metadata: metadata)
     }
 }

@@ -19,8 +19,10 @@ extension HTTPServerBuilder {
         try uploads(tls: tls, options: options, onEarlyRefusal: { _ in })
     }
 
+    /// - Parameter shares: What all clients hold. Defaults to `nil`, which limits no requests.
     package static func uploads(
-        tls: TLSConfiguration, options: ConnectionOptions, onEarlyRefusal: @escaping EarlyRefusal.Observer
+        tls: TLSConfiguration, options: ConnectionOptions, shares: ShareAccount? = nil,
+        onEarlyRefusal: @escaping EarlyRefusal.Observer
     ) throws -> HTTPServerBuilder {
         HTTPServerBuilder { responder in
             // Streams in progress are not cut off after a GOAWAY: ConnectionHandler ends slow ones, as over HTTP/1.1.
@@ -30,7 +32,8 @@ extension HTTPServerBuilder {
             return ShutdownConnection(
                 base: WatchedConnection(
                     base: try HTTP2UpgradeChannel(
-                        tlsConfiguration: tls, configuration: streams, responder: onUploadConnection(responder)),
+                        tlsConfiguration: tls, configuration: streams,
+                        responder: onUploadConnection(responder, shares)),
                     options: options),
                 timeout: options.shutdownTimeout)
         }

@@ -1,4 +1,6 @@
+import HTTPTypes
 public import HummingbirdCore
+import NIOCore
 
 extension HTTPServerBuilder {
     /// HTTP/1.1 with the connection handling that uploads need.
@@ -18,13 +20,15 @@ extension HTTPServerBuilder {
         uploads(options: options, onEarlyRefusal: { _ in })
     }
 
+    /// - Parameter shares: What all clients hold. Defaults to `nil`, which limits no requests.
     package static func uploads(
-        options: ConnectionOptions, onEarlyRefusal: @escaping EarlyRefusal.Observer
+        options: ConnectionOptions, shares: ShareAccount? = nil, onEarlyRefusal: @escaping EarlyRefusal.Observer
     ) -> HTTPServerBuilder {
         HTTPServerBuilder { responder in
             ShutdownConnection(
                 base: HTTP1Channel(
-                    responder: onUploadConnection(responder), configuration: configuration(options, onEarlyRefusal)),
+                    responder: onUploadConnection(responder, shares),
+                    configuration: configuration(options, onEarlyRefusal)),
                 timeout: options.shutdownTimeout)
         }
     }
@@ -37,17 +41,33 @@ extension HTTPServerBuilder {
     }
 
     static func onUploadConnection(
-        _ responder: @escaping HTTPChannelHandler.Responder
+        _ responder: @escaping HTTPChannelHandler.Responder, _ shares: ShareAccount?
     ) -> HTTPChannelHandler.Responder {
         { request, writer, channel in
             var writer: ResponseWriter? = writer
             let connection = UploadConnection(channel: channel)
+            let hold: ShareAccount.Hold?
+            do throws(UploadProblem) {
+                hold = try shares?.take(of: .requests, for: connection.peer, on: channel)
+            } catch {
+                let response = error.response
+                let body = request.method == .head ? ResponseBody() : response.body
+                let cut = connection.cutLater()
+                defer { cut?.cancel() }
+                guard let writer = writer.take() else { return }
+                try await writer.write(response: response.head, body: body)
+                if connection.isStream { try await connection.flushed() }
+                return
+            }
             // Also if the response fails or its task is cancelled.
             defer { connection.files.remove() }
             try await UploadConnection.$current.withValue(connection) {
                 guard let writer = writer.take() else { return }
                 try await responder(request, writer, channel)
             }
+            // A stream keeps its memory until its client has opened a window for the response.
+            if connection.isStream { try await connection.flushed() }
+            withExtendedLifetime(hold) {}
         }
     }
 }

@@ -14,7 +14,6 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
     private struct State {
         var facts: UnfinishedDirectory.Facts
         var progress: UnfinishedUploadProgress
-        var lastUse: Date
         /// Whether all bytes are on the disk.
         var isSynchronized = false
         /// Whether the disk failed to store some of them, which the system reports once.
@@ -24,7 +23,6 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
     public let id: ResumptionID
     public let lock: UploadLock
     let directory: UnfinishedDirectory
-    private let client: UnfinishedForm.Client?
     private let uploads: LocalUnfinishedUploads
     private let state: Mutex<State>
     /// For the facts: a request that asks for the progress does not always hold the upload's lock.
@@ -33,14 +31,13 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
     /// An upload that a request is creating.
     init(
         _ id: ResumptionID, in directory: UnfinishedDirectory, _ facts: UnfinishedDirectory.Facts,
-        of client: UnfinishedForm.Client?, _ uploads: LocalUnfinishedUploads
+        _ uploads: LocalUnfinishedUploads
     ) {
         self.id = id
         self.directory = directory
-        self.client = client
         self.uploads = uploads
         lock = UploadLock(isReserved: true)
-        state = Mutex(State(facts: facts, progress: .unfinished(offset: 0), lastUse: facts.created))
+        state = Mutex(State(facts: facts, progress: .unfinished(offset: 0)))
     }
 
     /// An upload from before the store was opened.
@@ -50,10 +47,9 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
     ) {
         self.id = id
         self.directory = directory
-        client = nil
         self.uploads = uploads
         lock = UploadLock(isReserved: false)
-        state = Mutex(State(facts: facts, progress: progress, lastUse: facts.created))
+        state = Mutex(State(facts: facts, progress: progress))
     }
 
     private var facts: UnfinishedDirectory.Facts { state.withLock { $0.facts } }
@@ -61,19 +57,11 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
     public var form: UnfinishedForm {
         let facts = facts
         return UnfinishedForm(
-            contentType: facts.contentType, key: UploadKey(digest: facts.keyDigest), length: facts.length,
-            client: client)
+            contentType: facts.contentType, key: UploadKey(digest: facts.keyDigest), length: facts.length)
     }
 
     public var expires: Date { facts.expires }
     public var progress: UnfinishedUploadProgress { state.withLock { $0.progress } }
-
-    /// When a request last asked for the upload.
-    var lastUse: Date { state.withLock { $0.lastUse } }
-
-    func use(at now: Date) {
-        state.withLock { $0.lastUse = now }
-    }
 
     /// How many bytes the directory holds.
     var bytes: Int64 {
@@ -112,10 +100,6 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
                 state.withLock { [facts] in $0.facts = facts }
             }
         }
-    }
-
-    public func reserve(upTo length: Int64, options: ResumptionOptions) -> Bool {
-        uploads.reserve(upTo: length, of: self, client, options)
     }
 
     public func makeAppender() async throws -> LocalUploadAppender {

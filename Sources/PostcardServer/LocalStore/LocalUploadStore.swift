@@ -4,9 +4,9 @@ import Synchronization
 public import SystemPackage
 
 #if canImport(FoundationEssentials)
-import FoundationEssentials
+public import FoundationEssentials
 #else
-import Foundation
+public import Foundation
 #endif
 
 /// Keeps uploads in a directory of the local file system.
@@ -130,10 +130,12 @@ public final class LocalUploadStore: ResumableUploadStore {
     }
 
     public func createUnfinishedUpload(
-        _ id: ResumptionID, of form: UnfinishedForm, options: ResumptionOptions
-    ) async throws -> LocalUnfinishedUpload? {
-        try await unfinished.create(id, of: form, options: options)
+        _ id: ResumptionID, of form: UnfinishedForm, expires: Date
+    ) async throws -> LocalUnfinishedUpload {
+        try await unfinished.create(id, of: form, expires: expires)
     }
+
+    public func unfinishedUploads() async throws -> [LocalUnfinishedUpload] { unfinished.unfinished }
 
     public func unfinishedUpload(_ id: ResumptionID) async throws -> LocalUnfinishedUpload? {
         await unfinished.find(id)

@@ -52,36 +52,6 @@ extension UploadProblem {
         return problem
     }
 
-    static func tooManyUploads(_ maximum: Int) -> UploadProblem {
-        var problem = UploadProblem(
-            status: 503, code: "too-many-uploads",
-            detail: "The receiver accepts \(maximum) forms at once, and is receiving that many.",
-            fix: "Send the form again in a moment.")
-        problem.limit = Limit(name: "maximumConcurrentUploads", value: Int64(maximum))
-        problem.retryAfterSeconds = 5
-        return problem
-    }
-
-    static func tooManyUploadsOfClient(_ share: Int) -> UploadProblem {
-        var problem = UploadProblem(
-            status: 429, code: "too-many-uploads-of-client",
-            detail: "The receiver accepts \(share) forms at once from one address, and has as many from yours.",
-            fix: "Send fewer forms at once. Behind a proxy, start the receiver with --client-share 100.")
-        problem.limit = Limit(name: "clientShare", value: Int64(share))
-        problem.retryAfterSeconds = 5
-        return problem
-    }
-
-    static func tooMuchHeld(maximum: Int) -> UploadProblem {
-        var problem = UploadProblem(
-            status: 503, code: "too-much-text",
-            detail: "The forms in progress have as much text as the receiver has memory for.",
-            fix: "Send the form again in a moment, with long texts as files.")
-        problem.limit = Limit(name: "maximumHeldBytes", value: Int64(maximum))
-        problem.retryAfterSeconds = 5
-        return problem
-    }
-
     static func fileRefused(_ index: Int, reason: String) -> UploadProblem {
         UploadProblem(
             status: 422, code: "file-refused",

@@ -88,20 +88,6 @@ extension UploadProblem {
         status: 404, code: "upload-not-found",
         detail: "There is no such unfinished upload. It was discarded or has expired.", fix: "Start over.")
 
-    static func tooManyUnfinished(_ options: ResumptionOptions, clientShare: Double) -> UploadProblem {
-        let share = PeerAddress.share(clientShare, of: options.maximumUnfinished)
-        let shareBytes = PeerAddress.share(clientShare, of: Int(clamping: options.maximumUnfinishedBytes))
-        var problem = UploadProblem(
-            status: 503, code: "too-many-unfinished-uploads",
-            detail:
-                "The receiver keeps \(options.maximumUnfinished) unfinished uploads of at most "
-                + "\(options.maximumUnfinishedBytes) bytes together, of one address \(share) with \(shareBytes) bytes, "
-                + "and has no room for more.",
-            fix: "Send the form in one request, or try again later.")
-        problem.retryAfterSeconds = 60
-        return problem
-    }
-
     /// No client gets it, because the connection is closed.
     static let supersededAppend = UploadProblem(
         status: 409, code: "append-superseded", detail: "Another request for the same upload arrived.",

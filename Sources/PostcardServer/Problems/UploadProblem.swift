@@ -45,6 +45,11 @@ public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible 
         get { facts.challenge }
         set { facts.challenge = newValue }
     }
+    /// Whether the request was refused because clients hold too much, and not for what it is.
+    package internal(set) var isOfShare: Bool {
+        get { facts.isOfShare }
+        set { facts.isOfShare = newValue }
+    }
     /// What the refusal of an unfinished upload adds.
     var resumption: Resumption {
         get { facts.resumption }
@@ -62,6 +67,7 @@ public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible 
         var retryAfterSeconds: Int?
         var allowedMethods: [String] = []
         var challenge: String?
+        var isOfShare = false
         var resumption = Resumption()
     }
 

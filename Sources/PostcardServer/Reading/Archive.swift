@@ -17,12 +17,12 @@ struct Archive<Store: UploadStore>: Sendable {
             guard let id = UploadID(text) else { throw UploadProblem.invalidQuery("after", expected: "an upload's id") }
             return id
         }
-        let held = try budget.holdFile()
+        let hold = try budget.shares.take(of: .responses)
         // One more shows whether there is a next page.
         let found = try await reading(logger) { try await store.identifiers(limit: limit + 1, after: after) }
         let page = found.prefix(limit)
         let next = found.count > limit ? page.last : nil
-        return Response(status: .ok, headers: headers, body: listing(Array(page), next: next, held, logger: logger))
+        return Response(status: .ok, headers: headers, body: listing(Array(page), next: next, hold, logger: logger))
     }
 
     private func limit(_ request: Request) throws -> Int {
@@ -35,7 +35,7 @@ struct Archive<Store: UploadStore>: Sendable {
 
     /// Sends one stored record after the other, so that a long listing is never in memory as a whole.
     private func listing(
-        _ ids: [UploadID], next: UploadID?, _ held: ResponseBudget.HeldFile, logger: Logger
+        _ ids: [UploadID], next: UploadID?, _ hold: ShareAccount.Hold, logger: Logger
     ) -> ResponseBody {
         ResponseBody { [store, budget] writer in
             try await writer.write(ByteBuffer(string: #"{"uploads":["#))
@@ -54,7 +54,7 @@ struct Archive<Store: UploadStore>: Sendable {
                 try await budget.send(record, 0..<record.size, to: &writer)
                 separator = ",\n"
             }
-            withExtendedLifetime(held) {}
+            withExtendedLifetime(hold) {}
             let link = next.map { "\"\($0)\"" } ?? "null"
             try await writer.write(ByteBuffer(string: #"],"next":\#(link)}"#))
             try await writer.finish(nil)
@@ -62,13 +62,13 @@ struct Archive<Store: UploadStore>: Sendable {
     }
 
     func record(id: String?, logger: Logger) async throws -> Response {
-        let held = try budget.holdFile()
+        let hold = try budget.shares.take(of: .responses)
         guard let id = id.flatMap({ UploadID($0) }),
             let record = try await reading(logger, { try await store.openRecord(id) })
         else {
             throw UploadProblem.uploadNotFound
         }
-        return Response(status: .ok, headers: headers, body: budget.body(of: record, held))
+        return Response(status: .ok, headers: headers, body: budget.body(of: record, hold))
     }
 
     func delete(id: String?, logger: Logger) async throws -> Response {
@@ -83,7 +83,7 @@ struct Archive<Store: UploadStore>: Sendable {
 
     func file(_ request: Request, id: String?, index: String?, logger: Logger) async throws -> Response {
         guard let id = id.flatMap({ UploadID($0) }) else { throw UploadProblem.uploadNotFound }
-        let held = try budget.holdFile()
+        let hold = try budget.shares.take(of: .responses)
         guard let index = index.flatMap({ Int($0) }),
             let described = try await reading(logger, { try await store.describedFile(index, of: id) }),
             let content = try await reading(logger, { try await open(index, of: id, described) })
@@ -93,7 +93,7 @@ struct Archive<Store: UploadStore>: Sendable {
             }
             throw UploadProblem.fileNotFound
         }
-        return FileResponse(file: described, content: content, held: held, budget: budget).response(to: request)
+        return FileResponse(file: described, content: content, hold: hold, budget: budget).response(to: request)
     }
 
     /// - Throws: ``UploadStoreError`` if the file and its record differ in length, and so in their digests.

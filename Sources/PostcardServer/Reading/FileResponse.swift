@@ -7,7 +7,7 @@ struct FileResponse {
     let file: UploadRecord.File
     let content: any StoredFile
     /// The room for the open file.
-    let held: ResponseBudget.HeldFile
+    let hold: ShareAccount.Hold
     let budget: ResponseBudget
 
     func response(to request: Request) -> Response {
@@ -59,9 +59,9 @@ struct FileResponse {
     }
 
     private func body(of range: Range<Int64>) -> ResponseBody {
-        ResponseBody(contentLength: Int(range.upperBound - range.lowerBound)) { [content, held, budget] writer in
+        ResponseBody(contentLength: Int(range.upperBound - range.lowerBound)) { [content, hold, budget] writer in
             try await budget.send(content, range, to: &writer)
-            withExtendedLifetime(held) {}
+            withExtendedLifetime(hold) {}
             try await writer.finish(nil)
         }
     }

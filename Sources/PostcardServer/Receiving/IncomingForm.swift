@@ -1,6 +1,5 @@
 import Hummingbird
 import PostcardForm
-import Synchronization
 
 /// A form that is being received: files are passed to the store, text fields are collected.
 ///
@@ -24,16 +23,18 @@ final class IncomingForm {
     private var parser: FormParser
     private var part = Part.none
     private var partIndex = 0
-    private(set) var recordBytes = 0
-    private let held: HeldBytes
+    private var recordBytes = 0
+    private let shares: ShareAccount
+    /// The bytes of text and names, once there are any.
+    private var text: ShareAccount.Hold?
     private let maximumRecordBytes: Int
     private var checker: FormRuleChecker?
     private let observer = FormObservation.current
     private(set) var fields: [UploadRecord.Field] = []
 
-    /// - Parameter held: Counts the bytes of all forms in memory. The caller gives ``recordBytes`` back to it.
-    init(parser: FormParser, rules: FormRules?, maximumRecordBytes: Int, held: HeldBytes) {
-        self.held = held
+    /// - Parameter shares: Counts the bytes of text and names in memory.
+    init(parser: FormParser, rules: FormRules?, maximumRecordBytes: Int, shares: ShareAccount) {
+        self.shares = shares
         self.parser = parser
         checker = rules.map(FormRuleChecker.init)
         self.maximumRecordBytes = maximumRecordBytes
@@ -148,7 +149,8 @@ final class IncomingForm {
         guard recordBytes + count <= maximumRecordBytes else {
             throw .recordTooLarge(maximum: maximumRecordBytes, partIndex: partIndex)
         }
-        try held.take(count)
+        guard count > 0 else { return }
+        if let text { try text.grow(by: count) } else { text = try shares.take(count, of: .textBytes) }
         recordBytes += count
     }
 
@@ -167,25 +169,3 @@ final class IncomingForm {
 
 @available(*, unavailable)
 extension IncomingForm: Sendable {}
-
-/// Counts the bytes of all forms that stay in memory until their records are written.
-final class HeldBytes: Sendable {
-    private let maximum: Int
-    private let held = Atomic<Int>(0)
-
-    init(maximum: Int) {
-        self.maximum = maximum
-    }
-
-    /// - Throws: ``UploadProblem`` if all forms together would exceed the maximum. Nothing is counted then.
-    func take(_ count: Int) throws(UploadProblem) {
-        guard held.add(count, ordering: .relaxed).newValue <= maximum else {
-            giveBack(count)
-            throw .tooMuchHeld(maximum: maximum)
-        }
-    }
-
-    func giveBack(_ count: Int) {
-        held.subtract(count, ordering: .relaxed)
-    }
-}

@@ -14,20 +14,27 @@ struct Reception<Store: UploadStore>: Sendable {
     let store: Store
     let options: UploadOptions
     let meter: UploadMeter
-    /// Limits the memory for responses, and the open files.
+    /// What all clients hold.
+    let shares: ShareAccount
     let budget: ResponseBudget
-    private let held: HeldBytes
 
-    init(store: Store, options: UploadOptions, meter: UploadMeter, budget: ResponseBudget) {
+    init(store: Store, options: UploadOptions, meter: UploadMeter, shares: ShareAccount) {
         self.store = store
         self.options = options
         self.meter = meter
-        self.budget = budget
-        held = HeldBytes(maximum: options.maximumHeldBytes)
+        self.shares = shares
+        budget = ResponseBudget(shares)
+    }
+
+    /// A form that became a record.
+    struct Received {
+        let upload: CommittedUpload
+        /// The upload counts as one in progress until its response is sent.
+        let hold: ShareAccount.Hold
     }
 
     func response(to request: Request, logger: Logger) async throws -> Response {
-        await response(showing: try await receive(request, logger: logger).record, logger: logger)
+        await response(showing: try await receive(request, logger: logger), logger: logger)
     }
 
     /// Receives the form of a request, and counts and reports what became of it.
@@ -35,33 +42,38 @@ struct Reception<Store: UploadStore>: Sendable {
     /// - Parameter key: The key under which the form becomes a record. Defaults to the one in the request.
     func receive(
         _ request: Request, under key: UploadKey? = nil, logger: Logger
-    ) async throws -> CommittedUpload {
+    ) async throws -> Received {
         do {
-            let upload = try await store(request, under: key, logger: logger)
+            let received = try await store(request, under: key, logger: logger)
+            let upload = received.upload
             meter.received(upload)
             UploadReport.set(upload.isRepetition ? .repeated(upload.record.id) : .recorded(upload.record))
-            return upload
+            return received
         } catch let problem as UploadProblem {
             meter.refused(problem)
             throw problem
         }
     }
 
-    func response(showing record: UploadRecord, logger: Logger) async -> Response {
+    func response(showing received: Received, logger: Logger) async -> Response {
         Response(
             status: .created,
-            headers: [.contentType: "application/json", .location: record.url, .xContentTypeOptions: "nosniff"],
-            body: await body(of: record, logger: logger))
+            headers: [
+                .contentType: "application/json", .location: received.upload.record.url,
+                .xContentTypeOptions: "nosniff",
+            ],
+            body: await body(of: received, logger: logger))
     }
 
     /// The body of a response: the stored bytes, or for a small record the JSON, which is faster to encode than to
     /// read.
-    private func body(of record: UploadRecord, logger: Logger) async -> ResponseBody {
+    private func body(of received: Received, logger: Logger) async -> ResponseBody {
+        let record = received.upload.record
         guard record.expectedBytes > Self.smallBytes else {
             return ResponseBody(byteBuffer: ByteBuffer(bytes: record.json()))
         }
         do {
-            return try await body(ofRecord: record.id, priority: .immediate, logger: logger)
+            return try await body(ofRecord: record.id, received.hold, priority: .immediate, logger: logger)
         } catch {
             // Another request has deleted it, or it cannot be opened now. The form was received in any case.
             return ResponseBody(byteBuffer: ByteBuffer(bytes: record.json()))
@@ -71,17 +83,15 @@ struct Reception<Store: UploadStore>: Sendable {
     /// The size of a record of which several thousand may be in memory.
     private static var smallBytes: Int { 4 << 10 }
 
-    /// The stored bytes of a record. The form was received, so its response does not wait for clients that do not read
-    /// theirs.
+    /// The stored bytes of a record.
     ///
-    /// - Parameter priority: Whether the file has room in any case.
+    /// - Parameter hold: The room for the open file.
     func body(
-        ofRecord id: UploadID, priority: ResponseBudget.Priority, logger: Logger
+        ofRecord id: UploadID, _ hold: ShareAccount.Hold, priority: ResponseBudget.Priority, logger: Logger
     ) async throws -> ResponseBody {
-        let held = try budget.holdFile(priority: priority)
         do {
             if let stored = try await store.openRecord(id) {
-                return budget.body(of: stored, held, priority: .immediate)
+                return budget.body(of: stored, hold, priority: priority)
             }
         } catch let error as UploadStoreError {
             logger.error("Could not read a record", metadata: ["upload": "\(id)", "error": "\(error)"])
@@ -92,39 +102,34 @@ struct Reception<Store: UploadStore>: Sendable {
 
     private func store(
         _ request: Request, under key: UploadKey?, logger: Logger
-    ) async throws -> CommittedUpload {
+    ) async throws -> Received {
         let form = try form(for: request)
         let key = try key ?? UploadKey(of: request, scope: options.keyScope)
-        let peer = UploadConnection.current?.peer
         var body = request.body.makeAsyncIterator()
-        try meter.checkRoom(for: peer, options)
+        try shares.check(of: .uploads, for: UploadConnection.current?.peer)
         do {
             // Before `100 Continue`, because a store without room throws here.
             let announced = request.headers[.contentLength].flatMap { Int64($0) }
             let upload = try await store.beginUpload(under: key, announcedBytes: announced)
             let beginning: ByteBuffer?
-            let file: ResponseBudget.HeldFile
+            let hold: ShareAccount.Hold
             do {
                 beginning = try await request.beginning(of: &body)
-                file = try budget.holdUploadedFile(for: peer)
-                try meter.begins(for: peer, options)
+                hold = try shares.take(of: .uploads)
             } catch {
                 await upload.discard()
                 throw form.problem(for: error)
             }
             let start = ContinuousClock.now
-            defer {
-                withExtendedLifetime(file) {}
-                held.giveBack(form.recordBytes)
-                meter.ended(for: peer, bodyBytes: form.bodyBytes, after: start.duration(to: .now))
-            }
+            meter.begins()
+            defer { meter.ended(bodyBytes: form.bodyBytes, after: start.duration(to: .now)) }
             do {
                 try await form.receive(beginning, &body, into: upload)
             } catch {
                 await upload.discard()
                 throw form.problem(for: error)
             }
-            return try await finish(upload, with: form, logger: logger)
+            return Received(upload: try await finish(upload, with: form, logger: logger), hold: hold)
         } catch let error as UploadStoreError {
             let problem = UploadProblem.store(error)
             if problem.status.kind == .serverError {
@@ -138,8 +143,8 @@ struct Reception<Store: UploadStore>: Sendable {
         _ upload: some PendingUpload, with form: IncomingForm, logger: Logger
     ) async throws -> CommittedUpload {
         do {
-            if let screen = options.screen {
-                try await Self.pass(try await upload.finishedFiles(), by: screen, logger: logger)
+            if let screening = Screening(options, shares) {
+                try await Self.pass(try await upload.finishedFiles(), screening, logger: logger)
             }
             return try await upload.commit(fields: form.fields)
         } catch {
@@ -149,12 +154,14 @@ struct Reception<Store: UploadStore>: Sendable {
     }
 
     private static func pass(
-        _ files: [FinishedFile], by screen: @Sendable (FinishedFile) async throws -> ScreeningVerdict, logger: Logger
+        _ files: [FinishedFile], _ screening: Screening, logger: Logger
     ) async throws {
         for (index, file) in files.enumerated() {
             let verdict: ScreeningVerdict
             do {
-                verdict = try await screen(file)
+                verdict = try await screening.screen(file)
+            } catch let problem as UploadProblem {
+                throw problem
             } catch {
                 logger.error("Could not screen a file", metadata: ["file": "\(index)", "error": "\(error)"])
                 throw UploadProblem.notScreened
@@ -168,7 +175,7 @@ struct Reception<Store: UploadStore>: Sendable {
     private func form(for request: Request) throws -> IncomingForm {
         IncomingForm(
             parser: try parser(for: request), rules: options.rules, maximumRecordBytes: options.maximumRecordBytes,
-            held: held)
+            shares: shares)
     }
 
     /// Makes the checker of a form that arrives in several requests. Checks the head of the request.

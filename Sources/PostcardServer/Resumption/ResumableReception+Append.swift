@@ -9,8 +9,6 @@ extension ResumableReception {
     private enum Excess: Error {
         case ofLength
         case ofMaximum
-        /// All unfinished uploads together are too large, or those of the client.
-        case ofAll
     }
 
     /// Appends the bytes of a request, and commits the form if they are its last.
@@ -26,7 +24,7 @@ extension ResumableReception {
             throw try await problem(of: excess, upload)
         } catch let problem as FormProblem {
             // The client need not send the rest.
-            try await upload.discard()
+            try await discard(upload)
             throw UploadProblem(problem)
         }
         if append.isComplete {
@@ -48,23 +46,25 @@ extension ResumableReception {
     private func write(
         _ append: AppendRequest, _ request: Request, into upload: Uploads.Unfinished, _ holder: UploadLock.Holder
     ) async throws {
-        let (meter, options, peer) = (reception.meter, reception.options, UploadConnection.current?.peer)
+        let meter = reception.meter
         var body = request.body.makeAsyncIterator()
         var next: ByteBuffer?
         do {
-            try meter.checkRoom(for: peer, options)
+            try reception.shares.check(of: .uploads, for: UploadConnection.current?.peer)
             guard !holder.isEnded else { throw UploadProblem.supersededAppend }
             next = try await request.beginning(of: &body)
         } catch {
             guard !holder.isEnded else { throw UploadProblem.supersededAppend }
             throw Self.problem(of: error, at: 0)
         }
-        let file = try reception.budget.holdUploadedFile(for: peer)
-        defer { withExtendedLifetime(file) {} }
-        try meter.begins(for: peer, options)
+        let hold = try reception.shares.take(of: .uploads)
         let start = ContinuousClock.now
+        meter.begins()
         // The meter counts the bytes when the form is read.
-        defer { meter.ended(for: peer, bodyBytes: 0, after: start.duration(to: .now)) }
+        defer {
+            withExtendedLifetime(hold) {}
+            meter.ended(bodyBytes: 0, after: start.duration(to: .now))
+        }
         guard !holder.isEnded else { throw UploadProblem.supersededAppend }
         var appender = try await upload.makeAppender()
         let checker = upload.lock.takeChecker(at: append.offset)
@@ -97,7 +97,7 @@ extension ResumableReception {
     private func checkLength(_ end: Int64, of upload: Uploads.Unfinished) throws {
         if let length = upload.form.length, end > length { throw Excess.ofLength }
         guard end <= reception.options.limits.maximumBodyBytes else { throw Excess.ofMaximum }
-        guard upload.reserve(upTo: end, options: options) else { throw Excess.ofAll }
+        try uploads.grow(upload, to: end)
     }
 
     private static func problem(of error: any Error, at count: Int64) -> any Error {
@@ -107,12 +107,11 @@ extension ResumableReception {
     /// An upload with too many bytes is discarded (§4.4.2).
     private func problem(of excess: Excess, _ upload: Uploads.Unfinished) async throws -> UploadProblem {
         switch excess {
-        case .ofAll: return tooManyUnfinished
         case .ofLength:
-            try await upload.discard()
+            try await discard(upload)
             return .inconsistentLength
         case .ofMaximum:
-            try await upload.discard()
+            try await discard(upload)
             return .uploadTooLarge(maximum: reception.options.limits.maximumBodyBytes)
         }
     }
@@ -136,11 +135,12 @@ extension ResumableReception {
         do {
             // The inspector shows the parts of a form only with a request that brought all of it.
             let observer = isWhole ? FormObservation.current : nil
-            let record = try await FormObservation.$current.withValue(observer) {
-                try await reception.receive(form, under: known.key, logger: logger).record
+            let received = try await FormObservation.$current.withValue(observer) {
+                try await reception.receive(form, under: known.key, logger: logger)
             }
-            let response = await reception.response(showing: record, logger: logger)
-            await store(FinalResponse(response, showing: record.id, length: length), of: upload, logger)
+            let response = await reception.response(showing: received, logger: logger)
+            let final = FinalResponse(response, showing: received.upload.record.id, length: length)
+            await store(final, of: upload, logger)
             return .response(describe(response, length, version))
         } catch let problem as UploadProblem {
             // Another kind of refusal is not final: the same bytes may be accepted the next time. So may those of a
@@ -160,6 +160,7 @@ extension ResumableReception {
     private func store(_ response: FinalResponse, of upload: Uploads.Unfinished, _ logger: Logger) async {
         do {
             try await upload.finish(with: response, options: options)
+            uploads.ended(upload)
         } catch {
             // If the client asks again, the form is read again, and its key leads to the same record.
             logger.error("Could not store an upload's response", metadata: ["error": "\(error)"])

@@ -12,9 +12,15 @@ import Foundation
 
 /// Receives a form in several requests, and responds to the last one as if the form had arrived in it alone.
 struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Sendable {
-    let uploads: Uploads
+    let uploads: UnfinishedUploads<Uploads>
     let reception: Reception<Store>
     let options: ResumptionOptions
+
+    init(uploads: Uploads, reception: Reception<Store>, options: ResumptionOptions) {
+        self.uploads = UnfinishedUploads(store: uploads, shares: reception.shares, options: options)
+        self.reception = reception
+        self.options = options
+    }
 
     /// What became of a request.
     enum Outcome {
@@ -79,31 +85,17 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
             let form = UnfinishedForm(
                 contentType: contentType,
                 // The identifier is known to the client alone, and so is a key made of it.
-                key: key ?? UploadKey(id.text, scope: "\u{0}resumable"), length: length,
-                client: UploadConnection.current?.peer.map(client))
-            let upload = try await uploads.createUnfinishedUpload(id, of: form, options: options)
-            guard upload != nil || append.isComplete else {
-                throw tooManyUnfinished
-            }
-            upload?.lock.giveBack(checker)
+                key: key ?? UploadKey(id.text, scope: "\u{0}resumable"), length: length)
+            let upload = try await uploads.create(id, of: form, for: UploadConnection.current?.peer)
+            upload.lock.giveBack(checker)
             return upload
         } catch let error as UploadStoreError where error.code == .full && append.isComplete {
             // There may be room for the record alone.
             return nil
+        } catch let problem as UploadProblem where problem.isOfShare && append.isComplete {
+            return nil
         }
     }
-
-    /// The client at an address, with its share.
-    private func client(at peer: PeerAddress) -> UnfinishedForm.Client {
-        let share = reception.options.clientShare
-        let bytes = PeerAddress.share(share, of: Int(clamping: options.maximumUnfinishedBytes))
-        return UnfinishedForm.Client(
-            name: peer.name, maximumUploads: PeerAddress.share(share, of: options.maximumUnfinished),
-            // Reserved bytes may be more than all uploads may have.
-            maximumBytes: share < 1 ? Int64(bytes) : .max)
-    }
-
-    var tooManyUnfinished: UploadProblem { .tooManyUnfinished(options, clientShare: reception.options.clientShare) }
 
     /// Sends the upload's address before its bytes are read (§5).
     private func announce(_ upload: Uploads.Unfinished, _ version: ResumptionVersion) async throws {
@@ -128,7 +120,7 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
                     let length = try append.length(
                         known: known, maximum: reception.options.limits.maximumBodyBytes)
                     if let length, known == nil {
-                        guard upload.reserve(upTo: length, options: options) else { throw tooManyUnfinished }
+                        try uploads.announce(length, of: upload)
                         try await upload.setLength(length)
                     }
                     return try await receive(append, request, into: upload, holder, isWhole: false, logger)
@@ -159,7 +151,8 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
         let kept = try await upload.response()
         if let record = kept.record { UploadReport.set(.repeated(record)) }
         let response = try await kept.response { id in
-            try await reception.body(ofRecord: id, priority: .ordinary, logger: logger)
+            let hold = try reception.shares.take(of: .responses)
+            return try await reception.body(ofRecord: id, hold, priority: .ordinary, logger: logger)
         }
         return describe(response, kept.length, append.version)
     }
@@ -204,10 +197,15 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
             let upload = try await find(id)
             return try await upload.lock.withLock {
                 guard upload.progress != .gone else { throw UploadProblem.unfinishedUploadNotFound }
-                try await upload.discard()
+                try await discard(upload)
                 return .response(Response(status: .noContent))
             }
         }
+    }
+
+    func discard(_ upload: Uploads.Unfinished) async throws {
+        try await upload.discard()
+        uploads.ended(upload)
     }
 
     // MARK: - What the requests have in common
@@ -218,7 +216,7 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
     }
 
     private func find(_ id: String?) async throws -> Uploads.Unfinished {
-        guard let id = id.flatMap({ ResumptionID($0) }), let upload = try await uploads.unfinishedUpload(id)
+        guard let id = id.flatMap({ ResumptionID($0) }), let upload = try await uploads.find(id)
         else {
             throw UploadProblem.unfinishedUploadNotFound
         }

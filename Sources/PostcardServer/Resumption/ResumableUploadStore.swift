@@ -10,7 +10,7 @@ public import Foundation
 /// A store that also keeps uploads that arrive in several requests (draft-ietf-httpbis-resumable-upload).
 ///
 /// The upload routes offer resumption for every store that conforms. ``LocalUploadStore`` does; a store that wraps
-/// another one forwards these two functions.
+/// another one forwards these three functions.
 ///
 /// An unfinished upload holds the bytes of a form that has not arrived whole. When it has, the routes read it, commit
 /// it as any other form through ``UploadStore/beginUpload(under:announcedBytes:)``, and replace the bytes by the
@@ -23,12 +23,15 @@ public protocol ResumableUploadStore: UploadStore {
     /// - Parameters:
     ///   - id: The name that ``unfinishedUpload(_:)`` finds it by. It is a secret of the client.
     ///   - form: What is known about the form.
-    ///   - options: How long the upload lives, and how many there may be.
-    /// - Returns: `nil` if there are as many uploads or bytes as the options and the client's share allow.
+    ///   - expires: When the upload is discarded, finished or not.
     /// - Throws: ``UploadStoreError`` if there is no room on the disk, or the store fails.
     func createUnfinishedUpload(
-        _ id: ResumptionID, of form: UnfinishedForm, options: ResumptionOptions
-    ) async throws -> Unfinished?
+        _ id: ResumptionID, of form: UnfinishedForm, expires: Date
+    ) async throws -> Unfinished
+
+    /// All uploads that are not finished. It is called once, before the first upload is created, because uploads from
+    /// before a restart take up room too.
+    func unfinishedUploads() async throws -> [Unfinished]
 
     /// The upload with the identifier; `nil` if there is none or it has expired. All callers share one object.
     func unfinishedUpload(_ id: ResumptionID) async throws -> Unfinished?
@@ -54,12 +57,6 @@ public protocol UnfinishedUpload: Sendable {
 
     /// Stores the length of the form, once a request has said it.
     func setLength(_ length: Int64) async throws
-
-    /// Reserves room for the upload to become this long. A reservation lasts until the upload is finished or discarded,
-    /// and counts for the share of the client.
-    ///
-    /// - Returns: `false` if the options, or the client's share, do not allow as many bytes of all unfinished uploads.
-    func reserve(upTo length: Int64, options: ResumptionOptions) -> Bool
 
     /// Appends to the bytes received so far.
     func makeAppender() async throws -> Appender
@@ -107,33 +104,12 @@ public struct UnfinishedForm: Sendable, Hashable {
     public let key: UploadKey
     /// The length of the body in bytes, once a request has said it.
     public var length: Int64?
-    /// The client that sends the form; `nil` if clients cannot be told apart, or after a restart.
-    public let client: Client?
-
-    /// A client, and its share of a store's unfinished uploads.
-    public struct Client: Sendable, Hashable {
-        /// Identifies the client.
-        public let name: String
-        /// How many unfinished uploads it may have.
-        public let maximumUploads: Int
-        /// How many bytes they may have together. An upload counts with its length, if that is known. A single upload
-        /// may be larger.
-        public let maximumBytes: Int64
-
-        /// Describes a client.
-        public init(name: String, maximumUploads: Int, maximumBytes: Int64) {
-            self.name = name
-            self.maximumUploads = maximumUploads
-            self.maximumBytes = maximumBytes
-        }
-    }
 
     /// Describes a form.
-    public init(contentType: String, key: UploadKey, length: Int64?, client: Client?) {
+    public init(contentType: String, key: UploadKey, length: Int64?) {
         self.contentType = contentType
         self.key = key
         self.length = length
-        self.client = client
     }
 }
 

@@ -124,8 +124,9 @@ public final class UploadLock: Sendable {
         private let channel: (any Channel)?
         private let phase = Mutex(Phase.open)
 
-        /// How long no bytes may arrive on the connection of an ended request, and how long it may last in any case.
-        private static let (quiet, patience) = (Duration.milliseconds(200), Duration.seconds(10))
+        /// How long no bytes may arrive on the connection of an ended request, and how long it may last in any case: a
+        /// client may send on, byte by byte, and the request that ended it waits.
+        private static let (quiet, patience) = (Duration.milliseconds(50), Duration.milliseconds(500))
 
         fileprivate init(channel: (any Channel)?) {
             self.channel = channel

@@ -3,6 +3,7 @@
 #endif
 
 public import Hummingbird
+import Logging
 
 extension Router {
     /// Adds routes that receive forms and serve the stored uploads.
@@ -49,18 +50,17 @@ extension Router {
 extension Routes {
     /// - Parameters:
     ///   - meter: Counts the uploads.
-    ///   - budget: The memory for responses, and the open files. Defaults to one for these routes alone.
+    ///   - shares: What all clients hold. Defaults to an account for these routes alone.
     package mutating func addUploads(
         to store: some UploadStore, options: UploadOptions, meter: UploadMeter = UploadMeter(),
-        budget: ResponseBudget? = nil
+        shares: ShareAccount? = nil
     ) {
-        let budget =
-            budget
-            ?? ResponseBudget(
-                bytes: options.maximumHeldResponseBytes,
-                files: OpenFiles.forRequests(connections: OpenFiles.maximumConnections),
-                clientShare: options.clientShare)
-        let reception = Reception(store: store, options: options, meter: meter, budget: budget)
+        let shares =
+            shares
+            ?? ShareAccount(
+                ShareLimits(options, connections: OpenFiles.maximumConnections),
+                logger: Logger(label: "postcard.shares"))
+        let reception = Reception(store: store, options: options, meter: meter, shares: shares)
         if let resumption = options.resumption, let uploads = store as? any ResumableUploadStore {
             addForms(resumedIn: uploads, reception, resumption)
         } else {
@@ -68,7 +68,7 @@ extension Routes {
                 try await reception.response(to: request, logger: context.logger)
             }
         }
-        let archive = Archive(store: store, budget: budget)
+        let archive = Archive(store: store, budget: reception.budget)
         let base = UploadRecord.readingPath
         if options.access.contains(.reading) {
             addReading("\(base)") { request, context in

@@ -1,6 +1,12 @@
 public import HTTPTypes
 public import PostcardForm
 
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
 /// What the upload routes accept, where, and what else they offer.
 public struct UploadOptions: Sendable {
     /// The path where forms are posted, such as `/api/v1/images`. Defaults to `/uploads`.
@@ -22,31 +28,49 @@ public struct UploadOptions: Sendable {
     /// the record is written. Defaults to 8 MiB.
     public var maximumRecordBytes = 8 << 20
 
-    /// The same for all forms that are being received, in bytes. Clients that send more are asked to try again later.
-    /// Defaults to 128 MiB.
-    public var maximumHeldBytes = 128 << 20
+    /// The same for all forms that are being received, in bytes. Defaults to 64 MiB.
+    public var maximumHeldBytes = 64 << 20
 
     /// How many bytes of all responses may be in memory at once: files, records and lists that are read from the store
     /// and not yet sent. A client waits for its next piece while others use all of them, or while the responses to its
-    /// address use the part that ``clientShare`` allows. The response to a received form does not wait. Defaults to 16
-    /// MiB.
+    /// address use its share. The response to a received form does not wait. Defaults to 16 MiB.
     public var maximumHeldResponseBytes = 16 << 20
 
     /// Checks every file after it was received and before the form becomes a record, for example with a virus scanner.
-    /// A form is refused with 422 if one of its files is, and with 503 if the check throws. Files are checked in order,
-    /// one after the other. Defaults to `nil`: no file is checked.
+    /// A form is refused with 422 if one of its files is, and with 503 if the check throws. The files of a form are
+    /// checked in order, one after the other. Defaults to `nil`: no file is checked.
     public var screen: (@Sendable (FinishedFile) async throws -> ScreeningVerdict)?
 
+    /// How many files may be checked at once. Others wait, in turns of the addresses that sent them. Defaults to the
+    /// number of processors.
+    public var maximumConcurrentScreenings = ProcessInfo.processInfo.activeProcessorCount
+
+    /// How long the check of a file may take, with the time in which it waits for its turn. Defaults to 60 seconds. Then
+    /// the task of the check is cancelled, and the form is refused with 503.
+    public var screeningTimeLimit: Duration = .seconds(60)
+
     /// How many forms may be received at once. Defaults to 2,000, so that a thousand slow clients leave room for
-    /// others. Further clients are asked to try again later (503).
+    /// others.
     ///
-    /// A form counts from the first byte of its body until its response. Forms and responses from files together also
-    /// have at most as many files open as the process may (`RLIMIT_NOFILE`) besides its connections.
+    /// A form counts from the first byte of its body until its response. It has a file open, as has a response from the
+    /// store. So there may also be at most half as many of each as the process may have files (`RLIMIT_NOFILE`) besides
+    /// its connections.
     public var maximumConcurrentUploads = 2000
 
-    /// The part of ``maximumConcurrentUploads``, ``maximumHeldResponseBytes``, ``ResumptionOptions/maximumUnfinished`` and
-    /// ``ResumptionOptions/maximumUnfinishedBytes`` that the clients of one address can have, at least one upload. An
-    /// IPv6 network of 64 bits counts as one address. Defaults to 0.25.
+    /// How many requests may be in progress at once, forms and all others. Defaults to 3,000. In an app of your own,
+    /// only the responses that are read from the store count.
+    public var maximumConcurrentRequests = 3000
+
+    /// The share of what is free that the clients of one address can have: of ``maximumConcurrentUploads``,
+    /// ``maximumConcurrentRequests``, ``maximumHeldBytes``, ``maximumHeldResponseBytes``,
+    /// ``ResumptionOptions/maximumUnfinished`` and ``ResumptionOptions/maximumUnfinishedBytes``. Defaults to 0.25. An
+    /// address that has one item alone can have half, because one upload may be large. An IPv6 network of 64 bits counts
+    /// as one address.
+    ///
+    /// So each further address that takes as much as it can gets less than the one before, and there is always some left.
+    /// A tenth is kept for addresses that have little. If even that is used up, the oldest request of the address that
+    /// has most makes room for a newcomer. A client is refused with 429 if its address has its share, and with 503 if all
+    /// is used up.
     ///
     /// Set it to 1, which is no limit, behind a reverse proxy, where all clients have one address.
     public var clientShare = 0.25
@@ -99,16 +123,17 @@ public struct ResumptionOptions: Sendable, Hashable {
     /// day. Its bytes and its response are then removed.
     public var lifetime: Duration = .seconds(24 * 60 * 60)
 
-    /// How many uploads may be unfinished at once. Defaults to 1,000. One client address can have the part of them that
-    /// ``UploadOptions/clientShare`` allows. A further form is received as one that cannot be resumed, or refused with
-    /// 503 if the request is only its beginning.
+    /// How many uploads may be unfinished at once. Defaults to 1,000. One client address can have the share of them that
+    /// ``UploadOptions/clientShare`` allows. A further form is received as one that cannot be resumed, or refused if the
+    /// request is only its beginning.
     ///
-    /// An upload that has bytes is kept until its ``lifetime`` is over. One without bytes, that no request uses, can be
-    /// removed earlier to make room, the least recently used first.
+    /// An upload is kept until its ``lifetime`` is over, unless others need the room: then one that no request uses, and
+    /// that is older than its bytes take at 500 bytes per second, gives way. It is one of the same address if that has
+    /// used up its share, and otherwise of the address that has most.
     public var maximumUnfinished = 1000
 
     /// The maximum size of all unfinished uploads together, in bytes. Defaults to 16 GiB, four of the largest forms.
-    /// The uploads of one address can have the part that ``UploadOptions/clientShare`` allows. There, an upload counts
+    /// One client address can have the share of them that ``UploadOptions/clientShare`` allows. There, an upload counts
     /// with its length as soon as a request says it.
     public var maximumUnfinishedBytes: Int64 = 16 << 30
 

@@ -26,8 +26,9 @@ struct ReceivingOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "The share of connections, forms, unfinished uploads and unread responses that one address can have (25). "
-                + "Use 100 behind a proxy, where all clients have the same address.", valueName: "percent"))
+            "The share of what is free, of connections, requests, forms, text, unfinished uploads and unread responses, "
+                + "that one address can have (25). Use 100 behind a proxy, where all clients have the same address.",
+            valueName: "percent"))
     var clientShare: Double?
 
     @Option(help: ArgumentHelp("The free space to leave on the disk, such as 1GB (64MiB).", valueName: "size"))
@@ -60,8 +61,17 @@ struct ReceivingOptions: ParsableArguments {
             valueName: "command"))
     var screen: String?
 
-    @Option(help: ArgumentHelp("How long that command may take for a file (60).", valueName: "seconds"))
+    @Option(
+        help: ArgumentHelp(
+            "How long that command may take for a file, with the time in which it waits for others (60).",
+            valueName: "seconds"))
     var screenTimeout: Double?
+
+    @Option(
+        help: ArgumentHelp(
+            "The maximum number of such commands at the same time. Defaults to the number of processors.",
+            valueName: "count"))
+    var maxScreenings: Int?
 
     func validate() throws {
         if let uploadExpiry {
@@ -71,6 +81,7 @@ struct ReceivingOptions: ParsableArguments {
             }
         }
         if let maxUploads, maxUploads < 1 { throw ValidationError("--max-uploads must be at least 1.") }
+        if let maxScreenings, maxScreenings < 1 { throw ValidationError("--max-screenings must be at least 1.") }
         if let maxConnections, maxConnections < 1 { throw ValidationError("--max-connections must be at least 1.") }
         if let clientShare, !(clientShare > 0 && clientShare <= 100) {
             throw ValidationError("--client-share must be a percentage, more than 0 and at most 100.")
@@ -103,10 +114,11 @@ struct ReceivingOptions: ParsableArguments {
         if let idleTimeout { receiver.connections.idleTimeout = .seconds(idleTimeout) }
         if let rules { receiver.uploads.rules = try Self.rules(at: rules) }
         if let screen {
-            var screening = CommandScreening(screen)
-            if let screenTimeout { screening.timeLimit = .seconds(screenTimeout) }
-            receiver.uploads.screen = { [screening] in try await screening.screen($0) }
+            let screening = CommandScreening(screen)
+            receiver.uploads.screen = { try await screening.screen($0) }
         }
+        if let screenTimeout { receiver.uploads.screeningTimeLimit = .seconds(screenTimeout) }
+        if let maxScreenings { receiver.uploads.maximumConcurrentScreenings = maxScreenings }
     }
 
     private static func rules(at path: String) throws -> FormRules {

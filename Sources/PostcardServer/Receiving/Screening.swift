@@ -1,0 +1,56 @@
+import Synchronization
+
+/// Screens files, a few at a time, in turns of the addresses that sent them.
+struct Screening: Sendable {
+    private let screen: @Sendable (FinishedFile) async throws -> ScreeningVerdict
+    private let timeLimit: Duration
+    private let shares: ShareAccount
+
+    /// - Returns: `nil` if the options ask for none.
+    init?(_ options: UploadOptions, _ shares: ShareAccount) {
+        guard let screen = options.screen else { return nil }
+        self.screen = screen
+        timeLimit = options.screeningTimeLimit
+        self.shares = shares
+    }
+
+    /// Waits for the file's turn and screens it.
+    ///
+    /// - Throws: ``UploadProblem`` if the file has no turn within the time limit, ``ScreeningTimeout`` if it is not
+    ///   screened by then, and the errors of the screening.
+    func screen(_ file: FinishedFile) async throws -> ScreeningVerdict {
+        let turn = Turn()
+        return try await withThrowingTaskGroup(of: ScreeningVerdict.self) { group in
+            group.addTask { try await screen(file, in: turn) }
+            group.addTask {
+                try await Task.sleep(for: timeLimit)
+                guard turn.hasCome.load(ordering: .relaxed) else { throw shares.usedUp(.screenings) }
+                throw ScreeningTimeout(timeLimit: timeLimit)
+            }
+            // Leaving the group cancels the other task.
+            defer { group.cancelAll() }
+            guard let verdict = try await group.next() else { throw CancellationError() }
+            return verdict
+        }
+    }
+
+    /// Whether a file still waits for its turn.
+    private final class Turn: Sendable {
+        let hasCome = Atomic(false)
+    }
+
+    private func screen(_ file: FinishedFile, in turn: Turn) async throws -> ScreeningVerdict {
+        let peer = UploadConnection.current?.peer
+        let (hold, _) = try await shares.wait(for: 1...1, of: .screenings, for: peer)
+        defer { withExtendedLifetime(hold) {} }
+        turn.hasCome.store(true, ordering: .relaxed)
+        return try await screen(file)
+    }
+}
+
+/// A file was not screened within the time limit.
+struct ScreeningTimeout: Error, CustomStringConvertible {
+    let timeLimit: Duration
+
+    var description: String { "A file was not screened within \(timeLimit)." }
+}

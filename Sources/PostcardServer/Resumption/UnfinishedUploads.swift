@@ -1,0 +1,187 @@
+import Hummingbird
+import Logging
+import Synchronization
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The unfinished uploads of a store, each with its share, and which of them give way.
+///
+/// If there is no room for another upload, one that is worth little makes room: of the same address if that has used up
+/// its share, and otherwise of the address that has most. An upload is worth keeping for as long as its bytes take at
+/// 500 bytes per second, counted from its creation, and while a request uses it. So a phone that was offline for an hour
+/// finds its two megabytes, and a client that creates uploads of a few bytes keeps no room from others.
+final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
+    private struct Entry {
+        let upload: Store.Unfinished
+        let peer: PeerAddress?
+        let created: Date
+        let place: ShareAccount.Hold
+        let bytes: ShareAccount.Hold
+        /// How many bytes are held.
+        var held: Int64 = 0
+        /// The length that a request has said.
+        var announced: Int64 = 0
+
+        var worthless: Date { created.addingTimeInterval(Double(held) / 500) }
+        var missing: Int64 { max(announced - held, 0) }
+    }
+
+    private struct Table {
+        var entries: [ResumptionID: Entry] = [:]
+        var isLoaded = false
+
+        /// How many bytes an address has announced and not sent.
+        func missing(of peer: PeerAddress?, except id: ResumptionID) -> Int64 {
+            entries.values.reduce(0) { sum, entry in
+                guard entry.peer == peer, entry.upload.id != id else { return sum }
+                return sum.addingReportingOverflow(entry.missing).overflow ? .max : sum + entry.missing
+            }
+        }
+
+        /// Forgets uploads that are finished or gone.
+        ///
+        /// - Returns: Whether there were any. Their shares are given back once the result is dropped.
+        mutating func removeEnded(now: Date) -> [Entry] {
+            let ended = entries.values.filter { entry in
+                if case .unfinished = entry.upload.progress { entry.upload.expires <= now } else { true }
+            }
+            for entry in ended { entries[entry.upload.id] = nil }
+            return ended
+        }
+    }
+
+    private let store: Store
+    private let shares: ShareAccount
+    private let options: ResumptionOptions
+    private let table = Mutex(Table())
+
+    init(store: Store, shares: ShareAccount, options: ResumptionOptions) {
+        self.store = store
+        self.shares = shares
+        self.options = options
+    }
+
+    func find(_ id: ResumptionID) async throws -> Store.Unfinished? {
+        try await load()
+        return try await store.unfinishedUpload(id)
+    }
+
+    /// Creates an upload.
+    ///
+    /// - Throws: ``UploadProblem`` if there is no room, and the errors of the store.
+    func create(_ id: ResumptionID, of form: UnfinishedForm, for peer: PeerAddress?) async throws -> Store.Unfinished {
+        try await load()
+        let place = try await withRoom(for: peer) { () throws(UploadProblem) in try shares.take(of: .unfinishedUploads, for: peer) }
+        let bytes = shares.restore(0, of: .unfinishedBytes, for: peer)
+        if let length = form.length {
+            try await withRoom(for: peer) { () throws(UploadProblem) in
+                try check(length, missingElsewhere(peer, except: id), bytes)
+            }
+        }
+        let now = Date()
+        let upload = try await store.createUnfinishedUpload(
+            id, of: form, expires: now.addingTimeInterval(options.lifetime / .seconds(1)))
+        let entry = Entry(
+            upload: upload, peer: peer, created: now, place: place, bytes: bytes, announced: form.length ?? 0)
+        table.withLock { $0.entries[id] = entry }
+        return upload
+    }
+
+    /// Counts the length of an upload for its client's share, before its bytes arrive.
+    ///
+    /// - Throws: ``UploadProblem`` if there is no room for so many bytes.
+    func announce(_ length: Int64, of upload: Store.Unfinished) throws(UploadProblem) {
+        guard let entry = table.withLock({ $0.entries[upload.id] }), length > entry.held else { return }
+        try check(length - entry.held, missingElsewhere(entry.peer, except: upload.id), entry.bytes)
+        table.withLock { $0.entries[upload.id]?.announced = length }
+    }
+
+    /// Takes room for the bytes of an upload up to an offset.
+    ///
+    /// - Throws: ``UploadProblem`` if there is none.
+    func grow(_ upload: Store.Unfinished, to end: Int64) throws(UploadProblem) {
+        guard let entry = table.withLock({ $0.entries[upload.id] }), end > entry.held else { return }
+        try entry.bytes.grow(by: Int(clamping: end - entry.held))
+        table.withLock { $0.entries[upload.id]?.held = end }
+    }
+
+    /// Gives back the room of an upload that is finished or discarded.
+    func ended(_ upload: Store.Unfinished) {
+        // Released outside of the lock.
+        let entry = table.withLock { $0.entries.removeValue(forKey: upload.id) }
+        withExtendedLifetime(entry) {}
+    }
+
+    private func missingElsewhere(_ peer: PeerAddress?, except id: ResumptionID) -> Int64 {
+        table.withLock { $0.missing(of: peer, except: id) }
+    }
+
+    private func check(_ count: Int64, _ missing: Int64, _ bytes: ShareAccount.Hold) throws(UploadProblem) {
+        let (sum, isOver) = count.addingReportingOverflow(missing)
+        try bytes.check(Int(clamping: isOver ? .max : sum))
+    }
+
+    /// Counts the uploads from before the start. Their clients are no longer known.
+    private func load() async throws {
+        let isFirst = table.withLock { table in
+            defer { table.isLoaded = true }
+            return !table.isLoaded
+        }
+        guard isFirst else { return }
+        for upload in try await store.unfinishedUploads() {
+            guard case .unfinished(let offset) = upload.progress else { continue }
+            let entry = Entry(
+                upload: upload, peer: nil, created: Date(), place: shares.restore(1, of: .unfinishedUploads, for: nil),
+                bytes: shares.restore(Int(clamping: offset), of: .unfinishedBytes, for: nil), held: offset,
+                announced: upload.form.length ?? 0)
+            table.withLock { $0.entries[upload.id] = $0.entries[upload.id] ?? entry }
+        }
+    }
+
+    // MARK: - Giving way
+
+    /// Takes room, which other uploads make if there is none.
+    private func withRoom<Value>(
+        for peer: PeerAddress?, _ take: () throws(UploadProblem) -> Value
+    ) async throws -> Value {
+        while true {
+            do throws(UploadProblem) {
+                return try take()
+            } catch {
+                if !table.withLock({ $0.removeEnded(now: Date()) }).isEmpty { continue }
+                let isOfClient = error.status == .tooManyRequests
+                guard let upload = worthless(of: peer, isOfClient: isOfClient), await giveWay(upload) else { throw error }
+            }
+        }
+    }
+
+    /// The upload that gives way, if there is one.
+    private func worthless(of peer: PeerAddress?, isOfClient: Bool, now: Date = Date()) -> Store.Unfinished? {
+        let largest = shares.largestHolder(of: .unfinishedUploads)
+        let candidates = table.withLock { table in
+            table.entries.values.filter { $0.worthless <= now && $0.upload.lock.isIdle }
+        }
+        let preferred = candidates.filter { $0.peer == (isOfClient ? peer : largest) }
+        let others = isOfClient ? [] : candidates
+        return (preferred.isEmpty ? others : preferred).min { $0.worthless < $1.worthless }?.upload
+    }
+
+    /// - Returns: Whether it is worth looking for room again.
+    private func giveWay(_ upload: Store.Unfinished) async -> Bool {
+        do {
+            let isRemoved: Void? = try await upload.lock.withLockIfIdle {
+                try await upload.discard()
+                ended(upload)
+            }
+            // If a request has taken it in the meantime, another one may do.
+            _ = isRemoved
+            return true
+        } catch {
+            return false
+        }
+    }
+}

@@ -1,0 +1,282 @@
+import NIOCore
+
+/// A limited resource, such as connections or bytes of memory, divided among the addresses that use it.
+///
+/// It is a pure value: ``ShareAccount`` has the lock, and its callers the clock.
+///
+/// - An address may hold a share of what is free, by default a quarter, so what is left shrinks with each greedy address
+///   and is never used up by a few of them: four addresses hold two thirds of it, and sixteen 99 percent. An address
+///   that has one item alone may hold half, because a single upload may be large.
+/// - A tenth is kept for addresses that hold little. Each of them gets a 64th of it, at least one item, so that it takes
+///   more than 64 addresses, each with a connection or an upload of its own, to keep a newcomer waiting.
+/// - If even that is used up, a newcomer makes the oldest item of the address that holds most give way.
+/// - Requests that wait are served in turns of their addresses, and in order for each address.
+struct SharePool<Owner: Sendable>: Sendable {
+    typealias Instant = ContinuousClock.Instant
+
+    /// Why an address does not get more.
+    enum Refusal: Error, Hashable {
+        /// It has as much as it may hold now: this much.
+        case ofAddress(limit: Int)
+        /// The other addresses hold too much.
+        case ofAll
+    }
+
+    /// What an address gets.
+    struct Grant: Hashable {
+        /// Identifies the item.
+        let number: Int
+        let amount: Int
+    }
+
+    private struct Item {
+        let peer: PeerAddress?
+        var amount: Int
+        let since: Instant
+        let owner: Owner
+        var isGivingWay = false
+    }
+
+    private struct Waiter {
+        let peer: PeerAddress?
+        let amounts: ClosedRange<Int>
+        let owner: Owner
+    }
+
+    private struct Holder {
+        var held = 0
+        var items = 0
+        /// The numbers of its waiting requests in order, and of some that have left.
+        var queue = CircularBuffer<Int>()
+        /// How many of them are still waiting.
+        var waiting = 0
+        /// Whether it is in `turns`.
+        var hasTurn = false
+
+        var isIdle: Bool { items == 0 && waiting == 0 && !hasTurn }
+    }
+
+    let total: Int
+    /// What is kept for addresses that hold little.
+    let reserve: Int
+    /// How much of the reserve one address may use.
+    let firstAmount: Int
+    private let share: Double
+    /// What no address holds. Negative if ``restore(_:for:by:at:)`` has exceeded the total.
+    private(set) var free: Int
+    /// By address. `nil` is for clients that cannot be told apart, which are not limited.
+    private var holders: [PeerAddress?: Holder] = [:]
+    private var items: [Int: Item] = [:]
+    private var waiters: [Int: Waiter] = [:]
+    /// The addresses whose requests wait, each once.
+    private var turns = CircularBuffer<PeerAddress?>()
+    /// Whether the first of them waits for what others hold, so that nothing is granted before it.
+    private var isBlocked = false
+    private var lastNumber = 0
+
+    /// An only item may be larger than the share.
+    private static var shareOfOnlyItem: Double { 0.5 }
+    /// How many more pieces an address can get after one of variable size.
+    private static var pieces: Int { 8 }
+
+    /// - Parameters:
+    ///   - total: How much all addresses may hold together.
+    ///   - share: The share of what is free that one address may hold, from 0 to 1. 1 means that addresses are not
+    ///     limited, and nothing is kept for newcomers.
+    ///   - unit: The smallest useful amount.
+    init(total: Int, share: Double, unit: Int = 1) {
+        self.total = max(total, 1)
+        self.share = share
+        reserve = share < 1 ? max(self.total / 10, 1) : 0
+        firstAmount = max(reserve / 64, min(unit, reserve), 1)
+        free = self.total
+    }
+
+    // MARK: - Taking
+
+    /// Takes room for an item.
+    ///
+    /// - Parameter amounts: The least and the most that the item needs. An item of variable size gets an eighth of what
+    ///   its address may still have, so that there is some for the next ones.
+    mutating func take(
+        _ amounts: ClosedRange<Int>, for peer: PeerAddress?, by owner: Owner, at now: Instant
+    ) throws(Refusal) -> Grant {
+        guard !isBlocked else { throw .ofAll }
+        if let holder = holders[peer], holder.waiting > 0 { throw .ofAddress(limit: holder.held) }
+        let grant = Grant(number: nextNumber(), amount: try grant(amounts, to: peer, isNewItem: true))
+        add(grant, peer, owner, now)
+        return grant
+    }
+
+    /// Checks whether an item could be taken.
+    func check(_ amount: Int, for peer: PeerAddress?) throws(Refusal) {
+        _ = try grant(amount...amount, to: peer, isNewItem: true)
+    }
+
+    /// Checks whether an item could become larger.
+    func checkGrowth(_ number: Int, by amount: Int) throws(Refusal) {
+        guard let item = items[number] else { return }
+        _ = try grant(amount...amount, to: item.peer, isNewItem: false)
+    }
+
+    /// Makes an item larger.
+    mutating func grow(_ number: Int, by amount: Int) throws(Refusal) {
+        try checkGrowth(number, by: amount)
+        guard let item = items[number] else { return }
+        items[number]?.amount += amount
+        holders[item.peer]?.held += amount
+        free -= amount
+    }
+
+    /// Takes room for an item that is there already, even if there is none.
+    mutating func restore(_ amount: Int, for peer: PeerAddress?, by owner: Owner, at now: Instant) -> Grant {
+        let grant = Grant(number: nextNumber(), amount: amount)
+        add(grant, peer, owner, now)
+        return grant
+    }
+
+    mutating func giveBack(_ number: Int) {
+        guard let item = items.removeValue(forKey: number) else { return }
+        free += item.amount
+        holders[item.peer]?.held -= item.amount
+        holders[item.peer]?.items -= 1
+        forgetIfIdle(item.peer)
+    }
+
+    /// How much of an amount an address gets.
+    private func grant(_ amounts: ClosedRange<Int>, to peer: PeerAddress?, isNewItem: Bool) throws(Refusal) -> Int {
+        let holder = holders[peer]
+        let held = holder?.held ?? 0
+        let limit = limit(of: peer, held: held, items: (holder?.items ?? 0) + (isNewItem ? 1 : 0))
+        let rest = limit - held
+        guard amounts.lowerBound <= free, amounts.lowerBound <= rest else {
+            throw held == 0 || amounts.lowerBound > free ? .ofAll : .ofAddress(limit: limit)
+        }
+        return min(amounts.upperBound, max(min(rest, free) / Self.pieces, amounts.lowerBound))
+    }
+
+    /// How much an address may hold now, in this many items.
+    private func limit(of peer: PeerAddress?, held: Int, items: Int) -> Int {
+        guard peer != nil, share < 1 else { return held + max(free, 0) }
+        // What would be free to it if it held nothing.
+        let open = max(free - reserve, 0) + held
+        let part = items > 1 ? share : max(share, Self.shareOfOnlyItem)
+        return max(Int((Double(open) * part).rounded(.up)), firstAmount)
+    }
+
+    private mutating func add(_ grant: Grant, _ peer: PeerAddress?, _ owner: Owner, _ now: Instant) {
+        items[grant.number] = Item(peer: peer, amount: grant.amount, since: now, owner: owner)
+        holders[peer, default: Holder()].held += grant.amount
+        holders[peer, default: Holder()].items += 1
+        free -= grant.amount
+    }
+
+    // MARK: - Waiting
+
+    /// A number for an item that has to wait.
+    mutating func nextNumber() -> Int {
+        lastNumber += 1
+        return lastNumber
+    }
+
+    /// Adds a request to the queue of its address.
+    ///
+    /// - Parameter number: The number that its item gets.
+    mutating func wait(_ number: Int, for amounts: ClosedRange<Int>, peer: PeerAddress?, owner: Owner) {
+        waiters[number] = Waiter(peer: peer, amounts: amounts, owner: owner)
+        var holder = holders[peer] ?? Holder()
+        holder.queue.append(number)
+        holder.waiting += 1
+        if !holder.hasTurn { turns.append(peer) }
+        holder.hasTurn = true
+        holders[peer] = holder
+    }
+
+    /// Removes a request from its queue.
+    mutating func leave(_ number: Int) {
+        guard let waiter = waiters.removeValue(forKey: number), var holder = holders.removeValue(forKey: waiter.peer)
+        else { return }
+        holder.waiting -= 1
+        // Searching a long queue for each number would be slow, so numbers that have left are removed together.
+        if holder.queue.count > 2 * holder.waiting + 16 {
+            let waiters = waiters
+            holder.queue.removeAll { waiters[$0] == nil }
+        }
+        holders[waiter.peer] = holder
+    }
+
+    /// Takes room for requests that wait, as long as there is any.
+    mutating func serve(at now: Instant) -> [Grant] {
+        var served: [Grant] = []
+        var unserved = 0
+        isBlocked = false
+        while unserved < turns.count, let peer = turns.first {
+            guard let (number, waiter) = firstInQueue(of: peer) else {
+                turns.removeFirst()
+                holders[peer]?.hasTurn = false
+                forgetIfIdle(peer)
+                continue
+            }
+            do throws(Refusal) {
+                let grant = Grant(number: number, amount: try grant(waiter.amounts, to: peer, isNewItem: true))
+                waiters[number] = nil
+                holders[peer]?.queue.removeFirst()
+                holders[peer]?.waiting -= 1
+                add(grant, peer, waiter.owner, now)
+                served.append(grant)
+                unserved = 0
+            } catch {
+                guard case .ofAddress = error else {
+                    isBlocked = true
+                    return served
+                }
+                unserved += 1
+            }
+            turns.removeFirst()
+            turns.append(peer)
+        }
+        return served
+    }
+
+    private mutating func firstInQueue(of peer: PeerAddress?) -> (number: Int, waiter: Waiter)? {
+        while let number = holders[peer]?.queue.first {
+            if let waiter = waiters[number] { return (number, waiter) }
+            holders[peer]?.queue.removeFirst()
+        }
+        return nil
+    }
+
+    private mutating func forgetIfIdle(_ peer: PeerAddress?) {
+        if holders[peer]?.isIdle == true { holders[peer] = nil }
+    }
+
+    // MARK: - Giving way
+
+    /// The owner of the item that gives way to a newcomer: of those taken before a time, the oldest of the address that
+    /// holds most. It is not chosen again. `nil` if there is none, or addresses are not limited.
+    mutating func giveWay(takenBefore start: Instant) -> Owner? {
+        guard share < 1 else { return nil }
+        let old = items.filter { $0.value.since <= start && !$0.value.isGivingWay }
+        let chosen = old.max { first, second in
+            let (one, other) = (holders[first.value.peer]?.held ?? 0, holders[second.value.peer]?.held ?? 0)
+            return one == other ? first.key > second.key : one < other
+        }
+        guard let number = chosen?.key else { return nil }
+        items[number]?.isGivingWay = true
+        return items[number]?.owner
+    }
+
+    // MARK: - For status and tests
+
+    /// How much an address holds.
+    func held(by peer: PeerAddress?) -> Int { holders[peer]?.held ?? 0 }
+
+    /// The address that holds most.
+    var largestHolder: PeerAddress? { holders.max { $0.value.held < $1.value.held }?.key }
+
+    /// How many requests wait.
+    var waitingCount: Int { waiters.count }
+
+    /// Whether nothing is held and nothing waits.
+    var isEmpty: Bool { items.isEmpty && waiters.isEmpty && free == total }
+}

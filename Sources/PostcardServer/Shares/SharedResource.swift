@@ -1,0 +1,159 @@
+import HTTPTypes
+
+/// What clients share, and how each of it is named in refusals.
+package enum SharedResource: Int, CaseIterable, Sendable {
+    /// Open connections. Clients without a share of them get no response: the connection is closed.
+    case connections
+    /// Requests in progress, each with its task and buffers. Streams of HTTP/2 are cheap for their client.
+    case requests
+    /// Forms that are being received, each with an open file, until their responses are sent.
+    case uploads
+    /// Bytes of text fields and names that wait in memory until their records are written.
+    case textBytes
+    case unfinishedUploads
+    /// Bytes of unfinished uploads on the disk.
+    case unfinishedBytes
+    /// Responses that are read from the store, each with an open file.
+    case responses
+    /// Bytes of responses in memory.
+    case responseBytes
+    /// Listeners of live events.
+    case listeners
+    /// Files that are being screened.
+    case screenings
+}
+
+/// How much there is of what clients share.
+package struct ShareLimits: Sendable {
+    private var totals: [Int]
+    /// The share of what is free that one address may hold, from 0 to 1.
+    package var clientShare: Double
+
+    /// - Parameters:
+    ///   - options: The limits of the upload routes.
+    ///   - connections: The maximum number of connections.
+    package init(_ options: UploadOptions, connections: Int) {
+        clientShare = options.clientShare
+        totals = Array(repeating: .max, count: SharedResource.allCases.count)
+        // An upload and a response have a file each.
+        let files = max(OpenFiles.forRequests(connections: connections) / 2, 1)
+        self[.connections] = connections
+        self[.requests] = options.maximumConcurrentRequests
+        self[.uploads] = min(options.maximumConcurrentUploads, files)
+        self[.textBytes] = options.maximumHeldBytes
+        self[.responses] = min(options.maximumConcurrentRequests, files)
+        self[.responseBytes] = options.maximumHeldResponseBytes
+        self[.screenings] = options.maximumConcurrentScreenings
+        if let resumption = options.resumption {
+            self[.unfinishedUploads] = resumption.maximumUnfinished
+            self[.unfinishedBytes] = Int(clamping: resumption.maximumUnfinishedBytes)
+        }
+    }
+
+    package subscript(resource: SharedResource) -> Int {
+        get { totals[resource.rawValue] }
+        set { totals[resource.rawValue] = newValue }
+    }
+
+    func pool<Owner>(of resource: SharedResource) -> SharePool<Owner> {
+        switch resource {
+        // Every file waits for its turn, so one client may use all processors that no other needs.
+        case .screenings: SharePool(total: self[resource], share: 1)
+        case .responseBytes: SharePool(total: self[resource], share: clientShare, unit: ResponseBudget.minimumPieceBytes)
+        case .textBytes, .unfinishedBytes: SharePool(total: self[resource], share: clientShare, unit: 64 << 10)
+        case .connections, .requests, .uploads, .unfinishedUploads, .responses, .listeners:
+            SharePool(total: self[resource], share: clientShare)
+        }
+    }
+}
+
+// MARK: - Refusals
+
+extension SharedResource {
+    private struct Refusal {
+        let code: String
+        /// The name of the limit.
+        let limit: String
+        /// The resource in a sentence, after a number.
+        let noun: String
+        let fix: String
+        var retryAfterSeconds = 5
+    }
+
+    private var refusal: Refusal {
+        switch self {
+        case .connections:
+            Refusal(
+                code: "too-many-connections", limit: "maximumConnections", noun: "connections",
+                fix: "Close connections that you do not use.")
+        case .requests:
+            Refusal(
+                code: "too-many-requests", limit: "maximumConcurrentRequests", noun: "requests in progress",
+                fix: "Send fewer requests at once.")
+        case .uploads:
+            Refusal(
+                code: "too-many-uploads", limit: "maximumConcurrentUploads", noun: "forms at once",
+                fix: "Send fewer forms at once.")
+        case .textBytes:
+            Refusal(
+                code: "too-much-text", limit: "maximumHeldBytes", noun: "bytes of text in forms that are not complete",
+                fix: "Send fewer forms at once, with long texts as files.")
+        case .unfinishedUploads:
+            Refusal(
+                code: "too-many-unfinished-uploads", limit: "maximumUnfinished", noun: "unfinished uploads",
+                fix: "Finish or discard an upload, or send the form in one request.", retryAfterSeconds: 60)
+        case .unfinishedBytes:
+            Refusal(
+                code: "too-many-unfinished-uploads", limit: "maximumUnfinishedBytes",
+                noun: "bytes of unfinished uploads",
+                fix: "Finish or discard an upload, or send the form in one request.", retryAfterSeconds: 60)
+        case .responses:
+            Refusal(
+                code: "too-many-answers", limit: "maximumConcurrentRequests", noun: "responses in progress",
+                fix: "Read the responses before you send more requests.")
+        case .responseBytes:
+            Refusal(
+                code: "too-many-answers", limit: "maximumHeldResponseBytes", noun: "bytes of responses that are not read",
+                fix: "Read the responses before you send more requests.")
+        case .listeners:
+            Refusal(
+                code: "too-many-listeners", limit: "maximumListeners", noun: "listeners",
+                fix: "Close a page that shows this receiver, or request the list from time to time.",
+                retryAfterSeconds: 30)
+        case .screenings:
+            Refusal(
+                code: "too-many-screenings", limit: "maximumConcurrentScreenings", noun: "files that are screened",
+                fix: "Send the form again in a moment.", retryAfterSeconds: 30)
+        }
+    }
+
+    /// The refusal of a request that finds all of the resource used up.
+    ///
+    /// - Parameter total: How much of it there is.
+    package func usedUp(total: Int) -> UploadProblem {
+        let refusal = refusal
+        var problem = UploadProblem(
+            status: .serviceUnavailable, code: refusal.code,
+            detail: "All clients together may have \(total) \(refusal.noun), and there is no room for more.",
+            fix: "Send the request again in a moment.")
+        problem.limit = UploadProblem.Limit(name: refusal.limit, value: Int64(total))
+        problem.retryAfterSeconds = refusal.retryAfterSeconds
+        problem.isOfShare = true
+        return problem
+    }
+
+    /// The refusal of a request whose address has used up its share.
+    ///
+    /// - Parameter limit: How much the address may have now.
+    package func shareUsedUp(limit: Int) -> UploadProblem {
+        let refusal = refusal
+        var problem = UploadProblem(
+            status: .tooManyRequests, code: refusal.code + "-of-client",
+            detail: "Your address may have \(limit) \(refusal.noun) now, and there is no room for more.",
+            fix: refusal.fix + " Behind a proxy, start the receiver with --client-share 100.")
+        problem.limit = UploadProblem.Limit(name: refusal.limit + "OfClient", value: Int64(limit))
+        problem.retryAfterSeconds = refusal.retryAfterSeconds
+        problem.isOfShare = true
+        return problem
+    }
+}
