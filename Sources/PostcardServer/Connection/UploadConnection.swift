@@ -1,5 +1,5 @@
 import HTTPTypes
-import NIOCore
+package import NIOCore
 import NIOHTTPTypes
 
 /// An event whose promise succeeds once all parts of the response are in the socket.
@@ -9,7 +9,7 @@ struct ResponseFlush: Sendable {}
 package struct UploadConnection: Sendable {
     @TaskLocal package static var current: UploadConnection?
 
-    let channel: any Channel
+    package let channel: any Channel
 
     /// Whether it is one stream of an HTTP/2 connection. The parent of a whole connection is the listening channel.
     package var isStream: Bool { channel.parent?.parent != nil }

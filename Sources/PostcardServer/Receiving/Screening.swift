@@ -18,10 +18,14 @@ struct Screening: Sendable {
     ///
     /// - Throws: ``UploadProblem`` if the file has no turn within the time limit, ``ScreeningTimeout`` if it is not
     ///   screened by then, and the errors of the screening.
-    func screen(_ file: FinishedFile) async throws -> ScreeningVerdict {
+    ///
+    /// - Parameter peer: The client that sent the file. Defaults to that of the current connection.
+    func screen(
+        _ file: FinishedFile, for peer: PeerAddress? = UploadConnection.current?.peer
+    ) async throws -> ScreeningVerdict {
         let turn = Turn()
         return try await withThrowingTaskGroup(of: ScreeningVerdict.self) { group in
-            group.addTask { try await screen(file, in: turn) }
+            group.addTask { try await screen(file, for: peer, in: turn) }
             group.addTask {
                 try await Task.sleep(for: timeLimit)
                 guard turn.hasCome.load(ordering: .relaxed) else { throw shares.usedUp(.screenings) }
@@ -39,8 +43,9 @@ struct Screening: Sendable {
         let hasCome = Atomic(false)
     }
 
-    private func screen(_ file: FinishedFile, in turn: Turn) async throws -> ScreeningVerdict {
-        let peer = UploadConnection.current?.peer
+    private func screen(
+        _ file: FinishedFile, for peer: PeerAddress?, in turn: Turn
+    ) async throws -> ScreeningVerdict {
         let (hold, _) = try await shares.wait(for: 1...1, of: .screenings, for: peer)
         defer { withExtendedLifetime(hold) {} }
         turn.hasCome.store(true, ordering: .relaxed)

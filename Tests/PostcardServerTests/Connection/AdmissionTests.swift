@@ -90,6 +90,7 @@ struct AdmissionTests {
             }
             #expect(refused.status == 429)
             #expect(refused.problem?.code == "too-many-uploads-of-client")
+            #expect(refused.problem?.limit?.name == "maximumConcurrentUploadsOfClient")
             #expect(refused.problem?.limit?.value == 2)
             #expect(refused.headers["retry-after"] == "5")
             #expect(try await Self.upload(to: receiver, from: "127.0.0.2").status == 201)

@@ -17,15 +17,14 @@ struct UploadConnectionTests {
         let port = try #require(listening.localAddress?.port)
         let socket = try RawSocket(port: port)
         let channel = try #require(await channels.first { _ in true })
-        let connection = UploadConnection(channel: channel)
         let address = try SocketAddress(ipAddress: "127.0.0.1", port: 1)
-        #expect(connection.peer == PeerAddress(address))
+        #expect(UploadConnection(channel: channel).peer == PeerAddress(address))
         socket.abort()
         try await channel.closeFuture.get()
         // NIO removes the addresses after it has reported the end.
         try await channel.eventLoop.submit {}.get()
         #expect(channel.remoteAddress == nil)
-        #expect(connection.peer == PeerAddress.unknown)
+        #expect(UploadConnection(channel: channel).peer == PeerAddress.unknown)
         try await listening.close().get()
     }
 }

@@ -9,6 +9,14 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10)))
 struct LiveEventsTests {
+    private static func account(_ listeners: Int = 64, clientShare: Double = 1) -> ShareAccount {
+        var options = UploadOptions()
+        options.clientShare = clientShare
+        var limits = ShareLimits(options, connections: 100)
+        limits[.listeners] = listeners
+        return ShareAccount(limits)
+    }
+
     @Test("Received and deleted uploads are published as they happen, with their requests")
     func events() async throws {
         try await withReceiver { receiver in
@@ -49,7 +57,7 @@ struct LiveEventsTests {
 
     @Test("There is room for a number of listeners, and for another one when one is gone")
     func maximum() throws {
-        let live = LiveEvents(maximumListeners: 2)
+        let live = LiveEvents(shares: Self.account(2))
         let first = try live.listen()
         let second = try live.listen()
         #expect {
@@ -62,25 +70,35 @@ struct LiveEventsTests {
         _ = second
     }
 
-    @Test func `the listeners of one address leave room for another, and an address can have at least one`() throws {
-        let addresses = try (1...2).map { PeerAddress(try SocketAddress(ipAddress: "192.0.2.\($0)", port: 1)) }
-        for (maximum, share) in [(8, 2), (2, 1)] {
-            let live = LiveEvents(maximumListeners: maximum, clientShare: 0.25)
-            let open = try (0..<share).map { _ in try live.listen(for: addresses[0]) }
-            let problem = #expect(throws: UploadProblem.self) { try live.listen(for: addresses[0]) }
-            #expect(problem?.status == .tooManyRequests)
-            #expect(problem?.code == "too-many-listeners-of-client")
-            #expect(problem?.limit?.value == Int64(share))
-            let other = try live.listen(for: addresses[1])
-            open[0].listener.finish()
-            let next = try live.listen(for: addresses[0])
-            withExtendedLifetime((open, other, next)) {}
+    @Test(.enabled(if: RawSocket.canConnect(from: "127.0.0.2"), "This machine has no second address."))
+    func `the listeners of one address leave room for another`() async throws {
+        try await withReceiver { receiver in
+            let port = receiver.port
+            func listening(from address: String) async throws -> (socket: RawSocket, head: String) {
+                try await onThread {
+                    let socket = try RawSocket(port: port, from: address)
+                    try socket.send("GET /events HTTP/1.1\r\nHost: a\r\n\r\n")
+                    return (socket, try socket.receive(until: "\r\n\r\n"))
+                }
+            }
+            var open: [RawSocket] = []
+            var last = try await listening(from: "127.0.0.1")
+            while last.head.contains(" 200 ") {
+                open.append(last.socket)
+                last = try await listening(from: "127.0.0.1")
+            }
+            #expect(open.count == 15)
+            #expect(last.head.contains(" 429 "))
+            let body = try await onThread { [socket = last.socket] in try socket.receive(until: "}\n") }
+            #expect(body.contains("too-many-listeners-of-client"))
+            #expect(body.contains("{\"name\":\"maximumListenersOfClient\",\"value\":15}"))
+            #expect(try await listening(from: "127.0.0.2").head.contains(" 200 "))
         }
     }
 
     @Test("A listener that is too far behind is disconnected after the waiting events")
     func backlog() async throws {
-        let live = LiveEvents(maximumListeners: 1, maximumWaitingEvents: 3)
+        let live = LiveEvents(shares: Self.account(1), maximumWaitingEvents: 3)
         let (events, _) = try live.listen()
         let id = try #require(UploadID(String(repeating: "0", count: 26)))
         for _ in 0..<5 { live.publish(.deleted(id)) }
@@ -98,7 +116,7 @@ struct LiveEventsTests {
     {
         let id = try #require(UploadID(String(repeating: "0", count: 26)))
         let bytes = try #require(LiveEvent.deleted(id).message).readableBytes
-        let live = LiveEvents(maximumWaitingBytes: 3 * bytes)
+        let live = LiveEvents(shares: Self.account(), maximumWaitingBytes: 3 * bytes)
         let (events, _) = try live.listen()
         var reader = events.makeAsyncIterator()
         for _ in 0..<10 {
@@ -111,7 +129,7 @@ struct LiveEventsTests {
     }
 
     @Test func `a very long record disconnects listeners instead of being published`() async throws {
-        let live = LiveEvents()
+        let live = LiveEvents(shares: Self.account())
         let (events, _) = try live.listen()
         let id = try #require(UploadID(String(repeating: "0", count: 26)))
         func publish(_ count: Int) {

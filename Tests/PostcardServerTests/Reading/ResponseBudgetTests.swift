@@ -28,6 +28,13 @@ struct ResponseBudgetTests {
         func finish(_ trailingHeaders: HTTPFields?) async throws {}
     }
 
+    private static func budget(_ bytes: Int, clientShare: Double = 1) -> ResponseBudget {
+        var options = UploadOptions()
+        options.maximumHeldResponseBytes = bytes
+        options.clientShare = clientShare
+        return ResponseBudget(ShareAccount(ShareLimits(options, connections: 100)))
+    }
+
     private static func send(
         _ count: Int, within budget: ResponseBudget, to gated: GatedWriter,
         priority: ResponseBudget.Priority = .ordinary, for peer: PeerAddress? = nil
@@ -39,60 +46,57 @@ struct ResponseBudgetTests {
 
     @Test(arguments: [1, 4096, 100_000, 16 << 20])
     func `a file is sent in pieces that fit the budget, and all room is released`(bytes: Int) async throws {
-        let budget = ResponseBudget(bytes: bytes)
+        let budget = Self.budget(bytes)
         let writer = GatedWriter()
         let count = bytes == 1 ? 1000 : 1_000_000
         try await Self.send(count, within: budget, to: writer)
         let pieces = writer.written.withLock { $0 }
         #expect(pieces.reduce(0, +) == count)
         #expect(pieces.allSatisfy { $0 <= min(bytes, 64 << 10) })
-        #expect(budget.freeBytes == bytes)
+        #expect(budget.shares.free(of: .responseBytes) == bytes)
     }
 
     @Test func `a response without room waits, and stops waiting when it is cancelled`() async throws {
-        let budget = ResponseBudget(bytes: 4096)
+        let budget = Self.budget(4096)
         let (gate, open) = AsyncStream.makeStream(of: Void.self)
         let holding = Task { try await Self.send(4096, within: budget, to: GatedWriter(gate: gate)) }
-        try await eventually { budget.freeBytes == 0 }
+        try await eventually { budget.shares.free(of: .responseBytes) == 0 }
         let cancelled = Task { try await Self.send(4096, within: budget, to: GatedWriter()) }
-        try await eventually { budget.waitingCount == 1 }
+        try await eventually { budget.shares.waitingCount(for: .responseBytes) == 1 }
         let next = GatedWriter()
         let waiting = Task { try await Self.send(10_000, within: budget, to: next) }
-        try await eventually { budget.waitingCount == 2 }
+        try await eventually { budget.shares.waitingCount(for: .responseBytes) == 2 }
         cancelled.cancel()
         await #expect(throws: CancellationError.self) { try await cancelled.value }
-        #expect(budget.waitingCount == 1)
+        #expect(budget.shares.waitingCount(for: .responseBytes) == 1)
         open.finish()
         try await holding.value
         try await waiting.value
         #expect(next.written.withLock { $0.reduce(0, +) } == 10_000)
-        #expect(budget.freeBytes == 4096)
+        #expect(budget.shares.free(of: .responseBytes) == 4096)
     }
 
     @Test func `unread responses of one address leave room for another, and for the response to a form`() async throws {
-        let budget = ResponseBudget(bytes: 16 << 10, clientShare: 0.25)
-        let addresses = try (1...2).map { PeerAddress(try SocketAddress(ipAddress: "192.0.2.\($0)", port: 1)) }
+        let budget = Self.budget(64 << 10, clientShare: 0.25)
         let (gate, open) = AsyncStream.makeStream(of: Void.self)
-        let holding = Task {
-            try await Self.send(4096, within: budget, to: GatedWriter(gate: gate), for: addresses[0])
+        let holding = (0..<20).map { _ in
+            Task { try await Self.send(4096, within: budget, to: GatedWriter(gate: gate), for: TestPeers.all[0]) }
         }
-        try await eventually { budget.freeBytes == 12 << 10 }
-        let waiting = Task { try await Self.send(4096, within: budget, to: GatedWriter(), for: addresses[0]) }
-        try await eventually { budget.waitingCount == 1 }
-        try await Self.send(100_000, within: budget, to: GatedWriter(), for: addresses[1])
+        try await eventually { budget.shares.waitingCount(for: .responseBytes) > 0 }
+        #expect(budget.shares.free(of: .responseBytes) > 32 << 10)
+        try await Self.send(100_000, within: budget, to: GatedWriter(), for: TestPeers.all[1])
         let form = GatedWriter()
-        try await Self.send(10_000, within: budget, to: form, priority: .immediate, for: addresses[0])
+        try await Self.send(10_000, within: budget, to: form, priority: .immediate, for: TestPeers.all[0])
         #expect(form.written.withLock { $0 } == [4096, 4096, 1808])
         let problem = #expect(throws: UploadProblem.self) {
-            try budget.body(of: ByteBuffer(repeating: 7, count: 5000), for: addresses[0])
+            try budget.shares.take(5000, of: .responseBytes, for: TestPeers.all[0])
         }
         #expect(problem?.status == .tooManyRequests)
         #expect(problem?.code == "too-many-answers-of-client")
-        #expect(budget.waitingCount == 1)
+        #expect(problem?.limit?.name == "maximumHeldResponseBytesOfClient")
         open.finish()
-        try await holding.value
-        try await waiting.value
-        #expect(budget.freeBytes == 16 << 10)
+        for task in holding { try await task.value }
+        #expect(budget.shares.free(of: .responseBytes) == 64 << 10)
     }
 
     /// A channel that counts how often its close future is used.
@@ -134,17 +138,17 @@ struct ResponseBudgetTests {
         let listening = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .bind(host: "127.0.0.1", port: 0).get()
         let channel = CountingChannel(listening)
-        let budget = ResponseBudget(bytes: 4096)
+        let budget = Self.budget(4096)
         func withFullBudget(_ body: (Task<Void, any Error>) async throws -> Void) async throws {
             let (gate, open) = AsyncStream.makeStream(of: Void.self)
             let holding = Task { try await Self.send(4096, within: budget, to: GatedWriter(gate: gate)) }
-            try await eventually { budget.freeBytes == 0 }
+            try await eventually { budget.shares.free(of: .responseBytes) == 0 }
             let waiting = Task {
                 try await UploadConnection.$current.withValue(UploadConnection(channel: channel)) {
                     try await Self.send(4096, within: budget, to: GatedWriter())
                 }
             }
-            try await eventually { budget.waitingCount == 1 }
+            try await eventually { budget.shares.waitingCount(for: .responseBytes) == 1 }
             try await body(waiting)
             open.finish()
             try await holding.value
@@ -156,21 +160,21 @@ struct ResponseBudgetTests {
             try await listening.close().get()
             await #expect(throws: CancellationError.self) { try await waiting.value }
         }
-        #expect(budget.freeBytes == 4096)
+        #expect(budget.shares.free(of: .responseBytes) == 4096)
     }
 
     @Test func `a response in memory is refused if there is no room, and takes room until it is dropped`() throws {
-        let budget = ResponseBudget(bytes: 10_000)
+        let budget = Self.budget(10_000)
         do {
             let body = try budget.body(of: ByteBuffer(repeating: 7, count: 6000))
-            #expect(budget.freeBytes == 4000)
+            #expect(budget.shares.free(of: .responseBytes) == 4000)
             let problem = #expect(throws: UploadProblem.self) {
                 try budget.body(of: ByteBuffer(repeating: 7, count: 6000))
             }
             #expect(problem?.code == "too-many-answers")
             #expect(body.contentLength == 6000)
         }
-        #expect(budget.freeBytes == 10_000)
+        #expect(budget.shares.free(of: .responseBytes) == 10_000)
     }
 
     /// Uploads a file, and returns its path.

@@ -9,6 +9,40 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10)))
 struct CutUploadTests {
+    @Test func `the offset is answered beside an append that goes on byte by byte, which ends`() async throws {
+        try await withCurlSender { sender, receiver in
+            let created = try await sender.create("--b\r\n".utf8, isComplete: false)
+            let location = try #require(created.head.fields["location"])
+            let port = receiver.port
+            let socket = try await onThread {
+                let socket = try RawSocket(port: port)
+                let fields = [
+                    "PATCH \(location) HTTP/1.1", "Host: a", "Content-Type: application/partial-upload",
+                    "Upload-Complete: ?0", "Upload-Offset: 5", "Content-Length: 99999999",
+                ]
+                try socket.send(fields.joined(separator: "\r\n") + "\r\n\r\n")
+                return socket
+            }
+            // Ends when the server closes the connection.
+            let dripping = Task {
+                try? await onThread {
+                    while true {
+                        try socket.send("x")
+                        RawSocket.pause(milliseconds: 5)
+                    }
+                }
+            }
+            let body = receiver.directory.appending(".unfinished").appending(String(location.suffix(32)))
+                .appending("body")
+            try await eventually { (try? Data(contentsOf: URL(filePath: body.string)).count) ?? 0 > 5 }
+            let offset = try #require(try await sender.head(location).offset)
+            #expect(offset > 5)
+            _ = await dripping.value
+            // The offset is still the one to resume at.
+            #expect(try await sender.append("y".utf8, at: offset, isComplete: false, to: location).status == 204)
+        }
+    }
+
     /// The request that begins or continues an upload, up to its body.
     private static func head(_ line: String, _ fields: [String], contentLength: Int) -> String {
         ([line + " HTTP/1.1", "Host: a", "Content-Length: \(contentLength)"] + fields).joined(separator: "\r\n")

@@ -20,24 +20,48 @@ struct ResumptionLimitTests {
         try #require(response.head.fields["location"], "\(response)")
     }
 
-    @Test func `an upload without bytes makes room for another, the one first that was used least recently`()
+    /// The beginning of a form that is worth keeping for longer than a test takes.
+    private static let valuable = LargeForm(bytes: 2_000_000).bytes.prefix(1_000_000)
+
+    @Test func `an upload makes room for another once it is older than its bytes take to send, the oldest first`()
         async throws
     {
         try await withCurlSender(.newest, Self.limit(3, share: 1)) { sender, receiver in
-            let begun = try Self.location(of: try await sender.create("0123456789".utf8, isComplete: false))
-            let first = try Self.location(of: try await sender.create([], isComplete: false))
-            let second = try Self.location(of: try await sender.create([], isComplete: false))
-            #expect(try await sender.head(first).status == 204)
-            let third = try Self.location(of: try await sender.create([], isComplete: false))
-            #expect(try await sender.head(second).status == 404)
-            for location in [begun, first, third] { #expect(try await sender.head(location).status == 204) }
-            #expect(try await sender.append("--b".utf8, at: 0, isComplete: false, to: third).status == 204)
-            // Only the other one that is empty is left to make room.
-            _ = try Self.location(of: try await sender.create("0123456789".utf8, isComplete: false))
-            #expect(try await sender.head(first).status == 404)
+            func created(_ bytes: some Collection<UInt8>) async throws -> String {
+                try Self.location(of: try await sender.create(bytes, isComplete: false))
+            }
+            func exists(_ locations: [String]) async throws -> [Bool] {
+                var exist: [Bool] = []
+                for location in locations { exist.append(try await sender.head(location).status == 204) }
+                return exist
+            }
+            let kept = try await created(Self.valuable)
+            let (first, second) = (try await created([]), try await created("--b".utf8))
+            let third = try await created([])
+            #expect(try await exists([kept, first, second, third]) == [true, false, true, true])
+            _ = try await created(Self.valuable)
+            #expect(try await exists([kept, second, third]) == [true, false, true])
+            _ = try await created(Self.valuable)
+            #expect(try await exists([kept, third]) == [true, false])
+            // Nothing is left that could make room.
             #expect(try await sender.create([], isComplete: false).status == 503)
-            #expect(try await sender.head(begun).offset == 10)
             #expect(receiver.unfinished.count == 3)
+        }
+    }
+
+    @Test(.enabled(if: RawSocket.canConnect(from: "127.0.0.2"), "This machine has no second address."))
+    func `uploads of a few bytes, from many addresses, keep no room from a newcomer`() async throws {
+        try await withCurlSender(.newest, Self.limit(16, share: 0.25)) { sender, receiver in
+            var other = sender
+            for address in 2...9 {
+                other.options = ["--interface", "127.0.0.\(address)"]
+                for _ in 0..<4 { _ = try await other.create("--b\r\n".utf8, isComplete: false) }
+            }
+            #expect(receiver.unfinished.count > 12)
+            let first = try Self.location(of: try await sender.create(Self.valuable, isComplete: false))
+            for _ in 0..<10 { #expect(try await sender.create("--b\r\n".utf8, isComplete: false).status == 201) }
+            #expect(try await sender.head(first).status == 204)
+            #expect(receiver.unfinished.count <= 16)
         }
     }
 
@@ -63,10 +87,11 @@ struct ResumptionLimitTests {
             for _ in 0..<10 { #expect(try await sender.create([], isComplete: false).status == 201) }
             #expect(receiver.unfinished.count == 3)
             #expect(try await other.head(empty).status == 204)
-            for _ in 0..<2 { _ = try await sender.create("0123456789".utf8, isComplete: false) }
+            for _ in 0..<2 { _ = try await sender.create(Self.valuable, isComplete: false) }
             let refused = try await sender.create("0123456789".utf8, isComplete: false)
-            #expect(refused.status == 503)
-            #expect(refused.problem?.code == "too-many-unfinished-uploads")
+            #expect(refused.status == 429)
+            #expect(refused.problem?.code == "too-many-unfinished-uploads-of-client")
+            #expect(refused.problem?.limit?.name == "maximumUnfinishedOfClient")
             #expect(try await other.create("0123456789".utf8, isComplete: false).status == 201)
         }
     }
@@ -74,27 +99,28 @@ struct ResumptionLimitTests {
     @Test(.enabled(if: RawSocket.canConnect(from: "127.0.0.2"), "This machine has no second address."))
     func `the bytes of one address's unfinished uploads leave room for another's`() async throws {
         let configure: (inout Receiver) -> Void = {
-            $0.uploads.resumption?.maximumUnfinishedBytes = 100_000
+            $0.uploads.resumption?.maximumUnfinishedBytes = 10_000_000
             $0.uploads.clientShare = 0.25
         }
         try await withCurlSender(.newest, configure) { sender, _ in
-            let form = LargeForm(bytes: 60_000)
-            let announcing = ["Upload-Length: 10000"]
-            let first = try Self.location(of: try await sender.create(form.bytes[..<20_000], isComplete: false))
+            let form = LargeForm(bytes: 6_000_000)
+            let announcing = ["Upload-Length: 1000000"]
+            let first = try Self.location(of: try await sender.create(form.bytes[..<2_000_000], isComplete: false))
             let announced = try await sender.create([], isComplete: false, fields: announcing)
-            #expect(announced.status == 503)
-            #expect(announced.problem?.code == "too-many-unfinished-uploads")
-            #expect(announced.problem?.detail.contains("25000 bytes") == true)
+            #expect(announced.status == 429)
+            #expect(announced.problem?.code == "too-many-unfinished-uploads-of-client")
+            #expect(announced.problem?.limit?.name == "maximumUnfinishedBytesOfClient")
+            #expect(announced.problem?.limit?.value == 2_250_000)
             let empty = try Self.location(of: try await sender.create([], isComplete: false))
             let late = try await sender.append([], at: 0, isComplete: false, to: empty, fields: announcing)
-            #expect(late.status == 503)
-            let unannounced = try await sender.append(form.bytes[..<10_000], at: 0, isComplete: false, to: empty)
-            #expect(unannounced.status == 503)
-            #expect(try #require(try await sender.head(empty).offset) <= 5000)
+            #expect(late.status == 429)
+            let unannounced = try await sender.append(form.bytes[..<1_000_000], at: 0, isComplete: false, to: empty)
+            #expect(unannounced.status == 429)
+            #expect(try #require(try await sender.head(empty).offset) <= 250_000)
             // A single upload may be larger than the share.
             var other = sender
             other.options = ["--interface", "127.0.0.2"]
-            #expect(try await other.create(form.bytes[..<60_000], isComplete: false).status == 201)
+            #expect(try await other.create(form.bytes[..<3_000_000], isComplete: false).status == 201)
             _ = try await sender.request("DELETE", first)
             #expect(try await sender.create([], isComplete: false, fields: announcing).status == 201)
         }
@@ -117,8 +143,8 @@ struct ResumptionLimitTests {
         async throws
     {
         try await withCurlSender(.newest, Self.limit(2, share: 1)) { sender, receiver in
-            let first = try await sender.create("0123456789".utf8, isComplete: false)
-            _ = try await sender.create("0123456789".utf8, isComplete: false)
+            let first = try await sender.create(Self.valuable, isComplete: false)
+            _ = try await sender.create(Self.valuable, isComplete: false)
             let third = try await sender.create([], isComplete: false)
             #expect(third.status == 503)
             #expect(third.problem?.code == "too-many-unfinished-uploads")

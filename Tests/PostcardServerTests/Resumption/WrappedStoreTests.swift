@@ -1,3 +1,4 @@
+import Foundation
 import Hummingbird
 import PostcardResumption
 import PostcardServer
@@ -23,10 +24,11 @@ private struct ForwardingStore: ResumableUploadStore {
     func delete(_ id: UploadID) async throws -> Bool { try await base.delete(id) }
 
     func createUnfinishedUpload(
-        _ id: ResumptionID, of form: UnfinishedForm, options: ResumptionOptions
-    ) async throws -> LocalUnfinishedUpload? {
-        try await base.createUnfinishedUpload(id, of: form, options: options)
+        _ id: ResumptionID, of form: UnfinishedForm, expires: Date
+    ) async throws -> LocalUnfinishedUpload {
+        try await base.createUnfinishedUpload(id, of: form, expires: expires)
     }
+    func unfinishedUploads() async throws -> [LocalUnfinishedUpload] { try await base.unfinishedUploads() }
     func unfinishedUpload(_ id: ResumptionID) async throws -> LocalUnfinishedUpload? {
         try await base.unfinishedUpload(id)
     }

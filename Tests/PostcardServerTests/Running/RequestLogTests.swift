@@ -2,36 +2,23 @@ import Logging
 import PostcardReceiver
 import PostcardServer
 import PostcardTestSupport
-import Synchronization
 import Testing
-
-/// Keeps what is logged.
-private struct CapturedLog: LogHandler {
-    final class Lines: Sendable {
-        private let lines = Mutex<[Logger.Metadata]>([])
-
-        var all: [Logger.Metadata] { lines.withLock { $0 } }
-
-        func add(_ metadata: Logger.Metadata) { lines.withLock { $0.append(metadata) } }
-    }
-
-    let lines: Lines
-    var logLevel = Logger.Level.info
-    var metadata: Logger.Metadata = [:]
-
-    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-        get { metadata[key] }
-        set { metadata[key] = newValue }
-    }
-
-    func log(event: LogEvent) {
-        guard let request = event.metadata, request["method"] != nil else { return }
-        lines.add(request)
-    }
-}
 
 @Suite(.timeLimit(.minutes(10)))
 struct RequestLogTests {
+    @Test func `refusals of a client that holds too much are one line a minute`() async throws {
+        let lines = CapturedLog.Lines()
+        try await withReceiver {
+            $0.logger = Logger(label: "test") { _ in CapturedLog(lines: lines) }
+            $0.uploads.maximumHeldBytes = 1000
+        } _: { receiver in
+            let form = Form.part("Content-Disposition: form-data; name=\"a\"", String(repeating: "x", count: 900))
+            for _ in 0..<5 { #expect(try await receiver.exchange(Form.request(body: form)).status == 429) }
+            let refusals = lines.all.filter { $0["code"] == "too-much-text-of-client" }
+            #expect(refusals.map { $0["count"] } == ["1"])
+        }
+    }
+
     @Test func `each request is one line, whatever becomes of it`() async throws {
         let lines = CapturedLog.Lines()
         func capture(_ receiver: inout Receiver) {
@@ -46,7 +33,8 @@ struct RequestLogTests {
             _ = try await receiver.curl(
                 "-X", "PATCH", receiver.url + "/uploads/resumable/0123456789abcdefghjkmnpqrstvwxyz")
             _ = try await receiver.exchange("GET /\u{1B}[31m HTTP/1.1\r\nHost: a\r\nbroken\r\n\r\n")
-            let logged = lines.all.map { line in
+            let requests = lines.all.filter { $0["method"] != nil }
+            let logged = requests.map { line in
                 ["method", "path", "status", "code"].map { line[$0].map { "\($0)" } ?? "" }.joined(separator: " ")
             }
             #expect(
@@ -56,7 +44,7 @@ struct RequestLogTests {
                     "PATCH /uploads/resumable/*** 415 not-partial-upload", "GET /?[31m 400 malformed-request",
                 ])
             #expect(
-                lines.all.first?["upload"].map { "\($0)" }
+                requests.first?["upload"].map { "\($0)" }
                     == made.headers["location"]?.split(separator: "/").last.map(String.init))
         }
     }

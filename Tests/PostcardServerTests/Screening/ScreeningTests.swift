@@ -1,10 +1,12 @@
 import Foundation
 import NIOCore
 import PostcardReceiver
-import PostcardServer
+import PostcardTestSupport
 import Synchronization
 import SystemPackage
 import Testing
+
+@testable import PostcardServer
 
 @Suite(.timeLimit(.minutes(10)))
 struct ScreeningTests {
@@ -47,6 +49,72 @@ struct ScreeningTests {
             #expect(response.problem?.code == "file-refused")
             #expect(response.problem?.detail.hasSuffix("Looks \"evil\".") == true)
             #expect(try receiver.records.isEmpty)
+            #expect(try receiver.incoming.isEmpty)
+        }
+    }
+
+    /// A hook that waits until it is let through, and records the files that it sees.
+    private final class Gate: Sendable {
+        let seen = Mutex<[String]>([])
+        let most = Mutex((now: 0, most: 0))
+        private let (steps, step) = AsyncStream.makeStream(of: Void.self)
+
+        func screen(_ file: FinishedFile) async -> ScreeningVerdict {
+            seen.withLock { $0.append(file.filename) }
+            most.withLock { ($0.now, $0.most) = ($0.now + 1, max($0.most, $0.now + 1)) }
+            for await _ in steps { break }
+            most.withLock { $0.now -= 1 }
+            return .accepted
+        }
+
+        func letOneThrough() { step.yield() }
+    }
+
+    @Test func `as many files are screened at once as may be, in turns of their addresses`() async throws {
+        let gate = Gate()
+        var options = UploadOptions()
+        options.screen = { await gate.screen($0) }
+        options.maximumConcurrentScreenings = 1
+        let shares = ShareAccount(ShareLimits(options, connections: 100))
+        let screening = try #require(Screening(options, shares))
+        func start(_ name: String, from peer: Int) async throws -> Task<ScreeningVerdict, any Error> {
+            let file = FinishedFile(
+                name: "f", filename: name, contentType: "a/b", sha256: "",
+                content: MemoryStore.File(content: .init()), path: nil)
+            let (waiting, seen) = (shares.waitingCount(for: .screenings), gate.seen.withLock(\.count))
+            let task = Task { try await screening.screen(file, for: TestPeers.all[peer]) }
+            try await eventually {
+                shares.waitingCount(for: .screenings) > waiting || gate.seen.withLock(\.count) > seen
+            }
+            return task
+        }
+        var tasks: [Task<ScreeningVerdict, any Error>] = []
+        for (name, peer) in [("a1", 0), ("a2", 0), ("a3", 0), ("b1", 1), ("b2", 1)] {
+            tasks.append(try await start(name, from: peer))
+        }
+        for count in 1...5 {
+            try await eventually { gate.seen.withLock(\.count) == count }
+            gate.letOneThrough()
+        }
+        for task in tasks { #expect(try await task.value == .accepted) }
+        #expect(gate.seen.withLock { $0 } == ["a1", "a2", "b1", "a3", "b2"])
+        #expect(gate.most.withLock(\.most) == 1)
+    }
+
+    @Test func `a file that has no turn within the time limit is refused for now`() async throws {
+        let gate = Gate()
+        try await withReceiver {
+            $0.uploads.screen = { await gate.screen($0) }
+            $0.uploads.maximumConcurrentScreenings = 1
+            $0.uploads.screeningTimeLimit = .seconds(5)
+        } _: { receiver in
+            let body = Form.request(body: Form.fileHeader + Form.end)
+            async let first = receiver.exchange(body)
+            async let second = receiver.exchange(body)
+            let codes = try await [first, second].map { $0.problem?.code }
+            // The one that had its turn may take too long, too.
+            #expect(codes.contains("too-many-screenings"))
+            #expect(codes.contains("screening-failed"))
             #expect(try receiver.incoming.isEmpty)
         }
     }
@@ -96,6 +164,13 @@ struct ScreeningTests {
         name: "f", filename: "f", contentType: "a/b", sha256: "", content: MemoryStore.File(content: .init()),
         path: nil)
 
+    private static func screening(by command: CommandScreening, timeLimit: Duration) -> Screening? {
+        var options = UploadOptions()
+        options.screen = { try await command.screen($0) }
+        options.screeningTimeLimit = timeLimit
+        return Screening(options, ShareAccount(ShareLimits(options, connections: 100)))
+    }
+
     /// The process whose number a command has written to a file.
     private static func process(in file: FilePath) async throws -> Int32 {
         try await eventually { (try? String(contentsOfFile: file.string, encoding: .utf8))?.hasSuffix("\n") == true }
@@ -108,10 +183,10 @@ struct ScreeningTests {
         try await withTemporaryDirectory { directory in
             let pidFile = directory.appending("pid")
             // Were it left behind, it would hold the tests' standard error open.
-            var screening = CommandScreening(
+            let screening = CommandScreening(
                 "sh -c 'exec 2>/dev/null; echo $$ > \(pidFile); while :; do sleep 1; done'")
-            screening.timeLimit = .seconds(isCancelled ? 600 : 10)
-            let task = Task { [screening] in try await screening.screen(Self.file) }
+            let limited = Self.screening(by: screening, timeLimit: .seconds(isCancelled ? 600 : 10))
+            let task = Task { try await limited?.screen(Self.file) }
             let process = try await Self.process(in: pidFile)
             if isCancelled { task.cancel() }
             await #expect(throws: (any Error).self) { try await task.value }
@@ -141,9 +216,8 @@ struct ScreeningTests {
                 \(command.rest)
                 """
             try Data(lines.utf8).write(to: URL(filePath: script.string))
-            var screening = CommandScreening("sh \(script)")
-            screening.timeLimit = .seconds(600)
-            let task = Task { [screening] in try await screening.screen(Self.file) }
+            let limited = Self.screening(by: CommandScreening("sh \(script)"), timeLimit: .seconds(600))
+            let task = Task { try await limited?.screen(Self.file) }
             let left = try await Self.process(in: pidFile)
             if command.verdict == nil { task.cancel() }
             if let verdict = command.verdict {
