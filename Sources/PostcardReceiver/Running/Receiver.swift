@@ -180,7 +180,8 @@ public struct Receiver: Sendable {
             tls: certificate.configuration(), options: connections, shares: shares, onEarlyRefusal: onEarlyRefusal)
         #else
         throw ServerCertificateError(
-            message: "This build cannot use the certificate in \(certificate.chain). Build it with the trait TLS, which "
+            message:
+                "This build cannot use the certificate in \(certificate.chain). Build it with the trait TLS, which "
                 + "is on by default.")
         #endif
     }

@@ -71,7 +71,7 @@ extension ResumableReception {
         let interruption: (any Error)?
         do {
             while let chunk = next {
-                try checkLength(appender.offset + Int64(chunk.readableBytes), of: upload)
+                try await checkLength(appender.offset + Int64(chunk.readableBytes), of: upload)
                 try checker?.check(chunk)
                 try await appender.append(chunk)
                 next = try await body.next(isolation: #isolation)
@@ -94,10 +94,10 @@ extension ResumableReception {
     }
 
     // Untyped, because the optimizer of Swift 6.3 crashes on a typed error of this nested type.
-    private func checkLength(_ end: Int64, of upload: Uploads.Unfinished) throws {
+    private func checkLength(_ end: Int64, of upload: Uploads.Unfinished) async throws {
         if let length = upload.form.length, end > length { throw Excess.ofLength }
         guard end <= reception.options.limits.maximumBodyBytes else { throw Excess.ofMaximum }
-        try uploads.grow(upload, to: end)
+        try await uploads.grow(upload, to: end)
     }
 
     private static func problem(of error: any Error, at count: Int64) -> any Error {

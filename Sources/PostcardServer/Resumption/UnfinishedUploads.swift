@@ -10,8 +10,9 @@ import Foundation
 
 /// The unfinished uploads of a store, each with its share, and which of them give way.
 ///
-/// If there is no room for another upload, one that is worth little makes room: of the same address if that has used up
-/// its share, and otherwise of the address that has most. An upload is worth keeping for as long as its bytes take at
+/// If there is no room for another upload, one that is worth little makes room: of the address that has most, unless the
+/// same address has as many. For bytes, only uploads of the same address make room: those
+/// that are worth little have few, and a request could announce more than all of them have. An upload is worth keeping for as long as its bytes take at
 /// 500 bytes per second, counted from its creation, and while a request uses it. So a phone that was offline for an hour
 /// finds its two megabytes, and a client that creates uploads of a few bytes keeps no room from others.
 final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
@@ -75,10 +76,12 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
     /// - Throws: ``UploadProblem`` if there is no room, and the errors of the store.
     func create(_ id: ResumptionID, of form: UnfinishedForm, for peer: PeerAddress?) async throws -> Store.Unfinished {
         try await load()
-        let place = try await withRoom(for: peer) { () throws(UploadProblem) in try shares.take(of: .unfinishedUploads, for: peer) }
+        let place = try await withRoom(for: peer) { () throws(UploadProblem) in
+            try shares.take(of: .unfinishedUploads, for: peer)
+        }
         let bytes = shares.restore(0, of: .unfinishedBytes, for: peer)
         if let length = form.length {
-            try await withRoom(for: peer) { () throws(UploadProblem) in
+            try await withRoom(for: peer, isOwn: true) { () throws(UploadProblem) in
                 try check(length, missingElsewhere(peer, except: id), bytes)
             }
         }
@@ -103,9 +106,11 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
     /// Takes room for the bytes of an upload up to an offset.
     ///
     /// - Throws: ``UploadProblem`` if there is none.
-    func grow(_ upload: Store.Unfinished, to end: Int64) throws(UploadProblem) {
+    func grow(_ upload: Store.Unfinished, to end: Int64) async throws {
         guard let entry = table.withLock({ $0.entries[upload.id] }), end > entry.held else { return }
-        try entry.bytes.grow(by: Int(clamping: end - entry.held))
+        try await withRoom(for: entry.peer, isOwn: true) { () throws(UploadProblem) in
+            try entry.bytes.grow(by: Int(clamping: end - entry.held))
+        }
         table.withLock { $0.entries[upload.id]?.held = end }
     }
 
@@ -132,7 +137,14 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
             return !table.isLoaded
         }
         guard isFirst else { return }
-        for upload in try await store.unfinishedUploads() {
+        let uploads: [Store.Unfinished]
+        do {
+            uploads = try await store.unfinishedUploads()
+        } catch {
+            table.withLock { $0.isLoaded = false }
+            throw error
+        }
+        for upload in uploads {
             guard case .unfinished(let offset) = upload.progress else { continue }
             let entry = Entry(
                 upload: upload, peer: nil, created: Date(), place: shares.restore(1, of: .unfinishedUploads, for: nil),
@@ -145,40 +157,45 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
     // MARK: - Giving way
 
     /// Takes room, which other uploads make if there is none.
+    ///
+    /// - Parameter isOwn: Whether only uploads of the same address make room. Defaults to `false`.
     private func withRoom<Value>(
-        for peer: PeerAddress?, _ take: () throws(UploadProblem) -> Value
+        for peer: PeerAddress?, isOwn: Bool = false, _ take: () throws(UploadProblem) -> Value
     ) async throws -> Value {
         while true {
             do throws(UploadProblem) {
                 return try take()
             } catch {
                 if !table.withLock({ $0.removeEnded(now: Date()) }).isEmpty { continue }
-                let isOfClient = error.status == .tooManyRequests
-                guard let upload = worthless(of: peer, isOfClient: isOfClient), await giveWay(upload) else { throw error }
+                guard let upload = worthless(for: peer, isOwn: isOwn), await giveWay(upload) else { throw error }
             }
         }
     }
 
-    /// The upload that gives way, if there is one.
-    private func worthless(of peer: PeerAddress?, isOfClient: Bool, now: Date = Date()) -> Store.Unfinished? {
-        let largest = shares.largestHolder(of: .unfinishedUploads)
-        let candidates = table.withLock { table in
-            table.entries.values.filter { $0.worthless <= now && $0.upload.lock.isIdle }
+    /// The upload that gives way, if there is one: of the addresses that have more than this one, or of this one, the
+    /// oldest of the address that has most.
+    private func worthless(for peer: PeerAddress?, isOwn: Bool, now: Date = Date()) -> Store.Unfinished? {
+        let entries = table.withLock { Array($0.entries.values) }
+        let counts = entries.reduce(into: [PeerAddress?: Int]()) { $0[$1.peer, default: 0] += 1 }
+        let own = counts[peer] ?? 0
+        func count(_ entry: Entry) -> Int { counts[entry.peer] ?? 0 }
+        let candidates = entries.filter { entry in
+            entry.worthless <= now && entry.upload.lock.isIdle
+                && (entry.peer == peer || !isOwn && count(entry) > own)
         }
-        let preferred = candidates.filter { $0.peer == (isOfClient ? peer : largest) }
-        let others = isOfClient ? [] : candidates
-        return (preferred.isEmpty ? others : preferred).min { $0.worthless < $1.worthless }?.upload
+        return candidates.max { first, second in
+            count(first) == count(second) ? first.worthless > second.worthless : count(first) < count(second)
+        }?.upload
     }
 
-    /// - Returns: Whether it is worth looking for room again.
+    /// - Returns: Whether to look for room again: `true` too if a request uses the upload by now, because another one
+    ///   may give way.
     private func giveWay(_ upload: Store.Unfinished) async -> Bool {
         do {
-            let isRemoved: Void? = try await upload.lock.withLockIfIdle {
+            _ = try await upload.lock.withLockIfIdle {
                 try await upload.discard()
                 ended(upload)
             }
-            // If a request has taken it in the meantime, another one may do.
-            _ = isRemoved
             return true
         } catch {
             return false

@@ -126,7 +126,7 @@ public final class UploadLock: Sendable {
 
         /// How long no bytes may arrive on the connection of an ended request, and how long it may last in any case: a
         /// client may send on, byte by byte, and the request that ended it waits.
-        private static let (quiet, patience) = (Duration.milliseconds(50), Duration.milliseconds(500))
+        private static let (quiet, patience) = (Duration.milliseconds(50), Duration.milliseconds(200))
 
         fileprivate init(channel: (any Channel)?) {
             self.channel = channel

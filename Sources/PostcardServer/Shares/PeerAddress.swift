@@ -27,7 +27,8 @@ package struct PeerAddress: Hashable, Sendable {
             guard family == .inet6 else { return PeerAddress(.v4, bytes.dropFirst(4).prefix(4)) }
             let full = bytes.dropFirst(8).prefix(16)
             // An IPv4 client of a dual-stack socket (RFC 4291 §2.5.5.2).
-            let isMapped = full.prefix(10).allSatisfy { $0 == 0 } && full.dropFirst(10).prefix(2).allSatisfy { $0 == 255 }
+            let isMapped =
+                full.prefix(10).allSatisfy { $0 == 0 } && full.dropFirst(10).prefix(2).allSatisfy { $0 == 255 }
             return isMapped ? PeerAddress(.v4, full.suffix(4)) : PeerAddress(.v6, full.prefix(8))
         }
     }

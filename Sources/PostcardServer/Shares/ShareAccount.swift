@@ -215,7 +215,9 @@ package final class ShareAccount: Sendable {
     private static func serve(_ resource: SharedResource, _ state: inout State) -> Served {
         guard state.pools[resource.rawValue].waitingCount > 0 else { return [] }
         return state.pools[resource.rawValue].serve(at: .now).compactMap { grant in
-            state.waiting.removeValue(forKey: Ticket(resource: resource, number: grant.number)).map { ($0, grant.amount) }
+            state.waiting.removeValue(forKey: Ticket(resource: resource, number: grant.number)).map {
+                ($0, grant.amount)
+            }
         }
     }
 
@@ -225,7 +227,8 @@ package final class ShareAccount: Sendable {
 
     // MARK: - Refusing
 
-    private func refusal(_ refusal: Pool.Refusal, of resource: SharedResource, for peer: PeerAddress?) -> UploadProblem {
+    private func refusal(_ refusal: Pool.Refusal, of resource: SharedResource, for peer: PeerAddress?) -> UploadProblem
+    {
         let problem: UploadProblem
         switch refusal {
         case .ofAddress(let limit): problem = resource.shareUsedUp(limit: limit)
@@ -260,7 +263,8 @@ package final class ShareAccount: Sendable {
             return count
         }
         guard let count else { return }
-        logger.warning("Refused clients that hold too much", metadata: ["code": "\(problem.code)", "count": "\(count)"])
+        logger.warning(
+            "Refused clients that hold too much", metadata: ["code": "\(problem.code)", "count": "\(count)"])
     }
 
     // MARK: - For status and tests

@@ -145,21 +145,23 @@ struct SharePool<Owner: Sendable>: Sendable {
 
     /// How much of an amount an address gets.
     private func grant(_ amounts: ClosedRange<Int>, to peer: PeerAddress?, isNewItem: Bool) throws(Refusal) -> Int {
-        let holder = holders[peer]
-        let held = holder?.held ?? 0
-        let limit = limit(of: peer, held: held, items: (holder?.items ?? 0) + (isNewItem ? 1 : 0))
+        let held = held(by: peer)
+        let items = (holders[peer]?.items ?? 0) + (isNewItem ? 1 : 0)
+        // What would be open to it if it held nothing.
+        let limit = limit(of: peer, open: max(free - reserve, 0) + held, items: items) ?? held + max(free, 0)
         let rest = limit - held
         guard amounts.lowerBound <= free, amounts.lowerBound <= rest else {
+            // Nothing that others give back, or that gives way, would be enough.
+            let most = self.limit(of: peer, open: total - reserve, items: items)
+            if let most, amounts.lowerBound > most { throw .ofAddress(limit: limit) }
             throw held == 0 || amounts.lowerBound > free ? .ofAll : .ofAddress(limit: limit)
         }
         return min(amounts.upperBound, max(min(rest, free) / Self.pieces, amounts.lowerBound))
     }
 
-    /// How much an address may hold now, in this many items.
-    private func limit(of peer: PeerAddress?, held: Int, items: Int) -> Int {
-        guard peer != nil, share < 1 else { return held + max(free, 0) }
-        // What would be free to it if it held nothing.
-        let open = max(free - reserve, 0) + held
+    /// How much of what is open to an address it may hold, in this many items; `nil` if it is not limited.
+    private func limit(of peer: PeerAddress?, open: Int, items: Int) -> Int? {
+        guard peer != nil, share < 1 else { return nil }
         let part = items > 1 ? share : max(share, Self.shareOfOnlyItem)
         return max(Int((Double(open) * part).rounded(.up)), firstAmount)
     }

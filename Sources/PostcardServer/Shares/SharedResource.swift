@@ -59,7 +59,8 @@ package struct ShareLimits: Sendable {
         switch resource {
         // Every file waits for its turn, so one client may use all processors that no other needs.
         case .screenings: SharePool(total: self[resource], share: 1)
-        case .responseBytes: SharePool(total: self[resource], share: clientShare, unit: ResponseBudget.minimumPieceBytes)
+        case .responseBytes:
+            SharePool(total: self[resource], share: clientShare, unit: ResponseBudget.minimumPieceBytes)
         case .textBytes, .unfinishedBytes: SharePool(total: self[resource], share: clientShare, unit: 64 << 10)
         case .connections, .requests, .uploads, .unfinishedUploads, .responses, .listeners:
             SharePool(total: self[resource], share: clientShare)
@@ -113,7 +114,8 @@ extension SharedResource {
                 fix: "Read the responses before you send more requests.")
         case .responseBytes:
             Refusal(
-                code: "too-many-answers", limit: "maximumHeldResponseBytes", noun: "bytes of responses that are not read",
+                code: "too-many-answers", limit: "maximumHeldResponseBytes",
+                noun: "bytes of responses that are not read",
                 fix: "Read the responses before you send more requests.")
         case .listeners:
             Refusal(

@@ -89,7 +89,11 @@ struct LiveEventsTests {
             }
             #expect(open.count == 15)
             #expect(last.head.contains(" 429 "))
-            let body = try await onThread { [socket = last.socket] in try socket.receive(until: "}\n") }
+            // It may have arrived with its head.
+            var body = last.head
+            if !body.hasSuffix("}\n") {
+                body += try await onThread { [socket = last.socket] in try socket.receive(until: "}\n") }
+            }
             #expect(body.contains("too-many-listeners-of-client"))
             #expect(body.contains("{\"name\":\"maximumListenersOfClient\",\"value\":15}"))
             #expect(try await listening(from: "127.0.0.2").head.contains(" 200 "))

@@ -58,9 +58,8 @@ struct ResponseBudgetTests {
 
     @Test func `a response without room waits, and stops waiting when it is cancelled`() async throws {
         let budget = Self.budget(4096)
-        let (gate, open) = AsyncStream.makeStream(of: Void.self)
-        let holding = Task { try await Self.send(4096, within: budget, to: GatedWriter(gate: gate)) }
-        try await eventually { budget.shares.free(of: .responseBytes) == 0 }
+        var holding: ShareAccount.Hold? = try budget.shares.take(4096, of: .responseBytes, for: nil)
+        #expect(holding != nil)
         let cancelled = Task { try await Self.send(4096, within: budget, to: GatedWriter()) }
         try await eventually { budget.shares.waitingCount(for: .responseBytes) == 1 }
         let next = GatedWriter()
@@ -69,8 +68,7 @@ struct ResponseBudgetTests {
         cancelled.cancel()
         await #expect(throws: CancellationError.self) { try await cancelled.value }
         #expect(budget.shares.waitingCount(for: .responseBytes) == 1)
-        open.finish()
-        try await holding.value
+        holding = nil
         try await waiting.value
         #expect(next.written.withLock { $0.reduce(0, +) } == 10_000)
         #expect(budget.shares.free(of: .responseBytes) == 4096)
@@ -140,9 +138,8 @@ struct ResponseBudgetTests {
         let channel = CountingChannel(listening)
         let budget = Self.budget(4096)
         func withFullBudget(_ body: (Task<Void, any Error>) async throws -> Void) async throws {
-            let (gate, open) = AsyncStream.makeStream(of: Void.self)
-            let holding = Task { try await Self.send(4096, within: budget, to: GatedWriter(gate: gate)) }
-            try await eventually { budget.shares.free(of: .responseBytes) == 0 }
+            var holding: ShareAccount.Hold? = try budget.shares.take(4096, of: .responseBytes, for: nil)
+            #expect(holding != nil)
             let waiting = Task {
                 try await UploadConnection.$current.withValue(UploadConnection(channel: channel)) {
                     try await Self.send(4096, within: budget, to: GatedWriter())
@@ -150,8 +147,7 @@ struct ResponseBudgetTests {
             }
             try await eventually { budget.shares.waitingCount(for: .responseBytes) == 1 }
             try await body(waiting)
-            open.finish()
-            try await holding.value
+            holding = nil
             _ = await waiting.result
         }
         for _ in 0..<20 { try await withFullBudget { _ in } }

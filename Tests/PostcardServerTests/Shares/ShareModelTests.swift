@@ -57,7 +57,8 @@ struct ShareModelTests {
         private mutating func fail(_ text: String) { failure = failure ?? text }
 
         private mutating func take(for peer: PeerAddress) {
-            let amount = Int.random(in: 1...max(1, [pool.firstAmount, pool.total / 3].randomElement(using: &random) ?? 1), using: &random)
+            let amount = Int.random(
+                in: 1...max(1, [pool.firstAmount, pool.total / 3].randomElement(using: &random) ?? 1), using: &random)
             let (before, had) = (pool.free, held[peer] ?? 0)
             if let grant = try? pool.take(amount...amount, for: peer, by: 0, at: now) {
                 add(Item(number: grant.number, peer: peer, amount: grant.amount), before, had)

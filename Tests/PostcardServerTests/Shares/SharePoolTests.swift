@@ -48,7 +48,7 @@ struct SharePoolTests {
         #expect(pool.free == total - count)
     }
 
-    static let attacks: [(attackers: Int, left: Int)] = [(1, 1550), (4, 770), (16, 218), (64, 56)]
+    static let attacks: [(attackers: Int, left: Int)] = [(1, 1550), (4, 769), (16, 217), (64, 71)]
 
     @Test(arguments: attacks)
     func `attackers that take all they can leave room for newcomers`(attackers: Int, left: Int) {
@@ -75,6 +75,15 @@ struct SharePoolTests {
         // Two are limited by the share.
         _ = try? Self.taken(&growing, 1, for: Self.peers[0])
         #expect(throws: Pool.Refusal.self) { try growing.grow(number, by: 22_500) }
+    }
+
+    @Test func `what an address could never have is refused for its share, although others hold all`() throws {
+        var pool = Pool(total: 1000, share: 0.25)
+        #expect(throws: Pool.Refusal.ofAddress(limit: 450)) { try Self.taken(&pool, 451, for: Self.peers[0]) }
+        _ = try Self.taken(&pool, 1000, for: nil)
+        #expect(throws: Pool.Refusal.ofAll) { try Self.taken(&pool, 450, for: Self.peers[0]) }
+        #expect(throws: Pool.Refusal.ofAddress(limit: 1)) { try Self.taken(&pool, 451, for: Self.peers[0]) }
+        #expect(throws: Pool.Refusal.ofAll) { try Self.taken(&pool, 1001, for: nil) }
     }
 
     @Test func `clients without addresses are not limited, and what is there already counts in any case`() throws {
