@@ -16,10 +16,9 @@ struct Screening: Sendable {
 
     /// Waits for the file's turn and screens it.
     ///
+    /// - Parameter peer: The client that sent the file. Defaults to that of the current connection.
     /// - Throws: ``UploadProblem`` if the file has no turn within the time limit, ``ScreeningTimeout`` if it is not
     ///   screened by then, and the errors of the screening.
-    ///
-    /// - Parameter peer: The client that sent the file. Defaults to that of the current connection.
     func screen(
         _ file: FinishedFile, for peer: PeerAddress? = UploadConnection.current?.peer
     ) async throws -> ScreeningVerdict {

@@ -128,8 +128,8 @@ public struct ResumptionOptions: Sendable, Hashable {
     /// request is only its beginning.
     ///
     /// An upload is kept until its ``lifetime`` is over, unless others need the room: then one that no request uses, and
-    /// that is older than its bytes take at 500 bytes per second, gives way. It is one of the address that has most, unless
-    /// the same address has as many.
+    /// that is older than its bytes take at 500 bytes per second, gives way. It is one of the address that has most,
+    /// unless the same address has as many.
     public var maximumUnfinished = 1000
 
     /// The maximum size of all unfinished uploads together, in bytes. Defaults to 16 GiB, four of the largest forms.
