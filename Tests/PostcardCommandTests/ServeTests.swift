@@ -250,7 +250,8 @@ struct ServeTests {
             ["--port", "70000"], ["--max-body", "much"], ["--path", "images"], ["--max-uploads", "0"],
             ["--idle-timeout", "-1"], ["--shutdown-timeout", "-1"], ["--max-parts", "0"], ["--max-part-header", "0"],
             ["--max-part-header-fields", "many"], ["--token", "with blank"], ["--certificate", "a.pem"],
-            ["--log-level", "loud"], ["--max-connections", "0"], ["--client-share", "0"], ["--client-share", "101"],
+            ["--log-level", "loud"], ["--max-connections", "0"], ["--client-share", "0"], ["--max-screenings", "0"],
+            ["--client-share", "101"],
             ["--allow-origin", "app.example"], ["--allow-origin", "https://app.example/"], ["--allow-origin", "null"],
         ]
         for arguments in wrong {

@@ -75,6 +75,42 @@ struct AdmissionTests {
     }
 
     @Test(.enabled(if: RawSocket.canConnect(from: "127.0.0.2"), "This machine has no second address."))
+    func `HTTP2 streams beyond an address's share of requests are refused, and leave room for another address`()
+        async throws
+    {
+        try await withSecureReceiver {
+            $0.uploads.maximumConcurrentRequests = 8
+        } _: { receiver, _ in
+            let fields: RawStreams.Fields = [
+                (":method", "POST"), (":scheme", "https"), (":authority", "localhost"), (":path", "/uploads"),
+                ("content-type", "multipart/form-data; boundary=b"),
+            ]
+            try await RawStreams.connect(to: receiver.port) { streams in
+                for stream: UInt32 in [1, 3] {
+                    try await streams.send(fields + [("expect", "100-continue")], on: stream, endsStream: false)
+                    try await streams.interimResponse(on: stream)
+                }
+                try await streams.send(fields, on: 5, endsStream: false)
+                guard case .body(let problem) = try await streams.response(on: 5) else {
+                    Issue.record("The refused stream was reset.")
+                    return
+                }
+                #expect(problem.contains(#""code":"too-many-requests-of-client""#))
+                #expect(problem.contains(#"{"name":"maximumConcurrentRequestsOfClient","value":2}"#))
+                try await RawStreams.connect(to: receiver.port, from: "127.0.0.2") { other in
+                    try await other.send(fields, on: 1, endsStream: false)
+                    try await other.send(Form.small, on: 1)
+                    guard case .body(let record) = try await other.response(on: 1) else {
+                        Issue.record("The upload was reset.")
+                        return
+                    }
+                    #expect(try UploadRecord(json: Data(record.utf8)).fields.map(\.value) == ["value"])
+                }
+            }
+        }
+    }
+
+    @Test(.enabled(if: RawSocket.canConnect(from: "127.0.0.2"), "This machine has no second address."))
     func `the stalled uploads of one address leave room for another address`() async throws {
         try await withReceiver({ $0.uploads.maximumConcurrentUploads = 8 }) { receiver in
             var stalled: [RawSocket] = []

@@ -102,7 +102,7 @@ struct ScreeningTests {
     }
 
     @Test func `a file that has no turn within the time limit is refused for now`() async throws {
-        // It does not heed that it is cancelled.
+        // A hook that does not honor its cancellation.
         let (ends, end) = AsyncStream.makeStream(of: Void.self)
         let begun = Mutex(false)
         try await withReceiver {

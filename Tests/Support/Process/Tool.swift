@@ -20,7 +20,7 @@ package enum Tool {
     /// Whether a program can be found: in the path, or where systems keep servers.
     package static func isInstalled(_ name: String) -> Bool {
         let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
-        let folders = path.split(separator: ":") + ["/usr/local/sbin", "/usr/sbin", "/sbin"]
+        let folders: [String] = path.split(separator: ":").map(String.init) + ["/usr/local/sbin", "/usr/sbin", "/sbin"]
         return name.contains("/")
             ? FileManager.default.isExecutableFile(atPath: name)
             : folders.contains { FileManager.default.isExecutableFile(atPath: "\($0)/\(name)") }
