@@ -146,8 +146,8 @@ extension PictureFitError {
     static let builtWithoutPictures = PictureFitError(
         .builtWithoutPictures,
         "The picture is too large or not of an accepted type, and Postcard was built without support for decoding it.",
-        advice: "Install libjpeg-turbo, libpng, libwebp and libheif with their headers, as Scripts/set-up pictures does, "
-            + "and build the package from scratch.")
+        advice: "Install libjpeg-turbo, libpng, libwebp and libheif with their headers, as Scripts/set-up pictures "
+            + "does, and build the package from scratch.")
 
     static func missingLibrary(_ reason: String) -> PictureFitError {
         PictureFitError(

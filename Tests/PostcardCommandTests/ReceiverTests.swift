@@ -16,7 +16,8 @@ struct ReceiverTests {
     /// Starts a receiver of `Tests/Receivers`.
     private func start(_ receiver: String) async throws -> RunningServer {
         let repository = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..").standardized
-        try Tool.require(receiver == "python" ? repository.appending(path: ".build/receivers/bin/python").path : receiver)
+        let python = repository.appending(path: ".build/receivers/bin/python").path
+        try Tool.require(receiver == "python" ? python : receiver)
         return try await RunningServer(
             [receiver, folder.path], of: repository.appending(path: "Tests/Receivers/start"))
     }
