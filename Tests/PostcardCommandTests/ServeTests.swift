@@ -100,6 +100,7 @@ struct ServeTests {
     }
 
     @Test func `a shutdown waits for a slow sender only for as long as --shutdown-timeout says`() async throws {
+        try Tool.require("curl")
         let server = try await serve("--shutdown-timeout", "0.3", "--minimum-rate", "0", "--idle-timeout", "600")
         let picture = try folder.file(".picture", Data(count: 20_000_000))
         async let sent = Program.run(
@@ -116,6 +117,7 @@ struct ServeTests {
 
     @Test(arguments: [SIGTERM, SIGINT])
     func `a second signal ends it at once, and a screening command that runs with it`(signal: Int32) async throws {
+        try Tool.require("curl")
         let pidFile = folder.path + "/.pid"
         let server = try await serve(
             "--shutdown-timeout", "600", "--screen", "sh -c 'exec 2>/dev/null; echo $$ > \(pidFile); exec sleep 600'")
