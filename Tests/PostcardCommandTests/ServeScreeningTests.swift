@@ -47,10 +47,7 @@ struct ServeScreeningTests {
         let answered = try await Self.send(kinds, in: folder, to: server.uploads)
         #expect(answered == kinds.map { Self.statuses[$0] ?? 0 }.sorted())
         // Files that were fetched or received may be closed a moment after the response.
-        while try OpenDescriptors.filesAndPipes(of: server.processIdentifier) > before {
-            try Task.checkCancellation()
-            await Task.yield()
-        }
+        try await eventually { try OpenDescriptors.filesAndPipes(of: server.processIdentifier) <= before }
         #expect(try await server.end().exitStatus == 0)
     }
 
@@ -72,9 +69,7 @@ struct ServeScreeningTests {
         #expect(try await Self.send(kinds, in: folder, to: uploads) == kinds.map { _ in 201 })
         func zombies() throws -> Int { try Self.children(of: process).count { $0.isZombie } }
         // They are reaped a moment after the responses.
-        let deadline = ContinuousClock.now + .seconds(60)
-        while try zombies() > 0, .now < deadline { await Task.yield() }
-        #expect(try zombies() == 0)
+        try await eventually { try zombies() == 0 }
         server.kill()
     }
 

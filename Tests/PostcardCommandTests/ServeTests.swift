@@ -109,7 +109,7 @@ struct ServeTests {
                 "-sS", "--max-time", "300", "--limit-rate", "20k", "-F", "f=@\(picture.path)",
                 "\(server.address)/uploads",
             ])
-        while try temporaryFiles().isEmpty { await Task.yield() }
+        try await eventually { try !temporaryFiles().isEmpty }
         #expect(await server.terminate() == 0)
         #expect(try await sent.status != 0)
         #expect(try records().isEmpty)
@@ -127,18 +127,19 @@ struct ServeTests {
             let text = try? String(contentsOfFile: pidFile, encoding: .utf8)
             return text?.hasSuffix("\n") == true ? text.flatMap { Int32($0.dropLast()) } : nil
         }
-        while process() == nil { await Task.yield() }
+        try await eventually { process() != nil }
         server.signal(signal)
         // Once no connection is accepted any more, the first signal has started the shutdown.
-        while try await Program.run("curl", ["-s", "\(server.address)/health"]).status == 0 {}
+        try await eventually { try await Program.run("curl", ["-s", "\(server.address)/health"]).status != 0 }
         server.signal(signal)
         #expect(await server.exitStatus() == 128 + signal)
         #expect(try await sent.status != 0)
         let screening = try #require(process())
         // Its parent is gone, and it may be that no one asks for its end.
-        while Foundation.kill(screening, 0) == 0,
-            try await Program.run("ps", ["-o", "stat=", "-p", "\(screening)"]).text.hasPrefix("Z") == false
-        {}
+        try await eventually {
+            if Foundation.kill(screening, 0) != 0 { return true }
+            return try await Program.run("ps", ["-o", "stat=", "-p", "\(screening)"]).text.hasPrefix("Z")
+        }
     }
 
     @Test("A token lets in who has it, and rules and a screening refuse what they do not like")
@@ -220,11 +221,10 @@ struct ServeTests {
                 "for i in $(seq \(limit)); do exec {s}<>/dev/tcp/127.0.0.1/\(port); done; echo open; exec tail -f /dev/null",
             ], of: bash)
         var failures: [Int] = []
-        while failures.count < 3 {
-            try Task.checkCancellation()
+        try await eventually {
             let lines = try server.messages.matches(of: /failures=(\d+).*Could not accept connections/)
             failures = lines.compactMap { Int($0.output.1) }
-            await Task.yield()
+            return failures.count >= 3
         }
         // One try each tenth of a second, and a line each second.
         #expect(failures.allSatisfy { $0 <= 100 }, "\(failures)")

@@ -3,6 +3,7 @@ import HTTPTypes
 import Observation
 import PostcardClient
 import PostcardForm
+import PostcardTestSupport
 import Synchronization
 import Testing
 
@@ -66,10 +67,7 @@ import Testing
         item.start()
         await item.finish()
         // The last change is seen a turn of the main actor after it.
-        while observer.states.last != "done" {
-            try Task.checkCancellation()
-            await Task.yield()
-        }
+        try await eventually { observer.states.last == "done" }
         #expect(observer.states.first == "waiting")
         #expect(zip(observer.fractions, observer.fractions.dropFirst()).allSatisfy { $0 <= $1 })
         #expect(observer.fractions.last == 1)

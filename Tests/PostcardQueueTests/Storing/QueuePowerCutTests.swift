@@ -127,7 +127,7 @@ private struct QueueRecording: Sendable {
         requests = cut.journal.entries.indices.filter { index in
             if case .output(let bytes) = cut.journal.entries[index] { bytes.starts(with: "POST ".utf8) } else { false }
         }.map { $0 + 1 }
-        guard requests.count == states.count { $0.value == "done" } + cleared else {
+        guard requests.count == states.count(where: { $0.value == "done" }) + cleared else {
             throw ProgramFailure("The journal has \(requests.count) requests.")
         }
         self.cut = cut

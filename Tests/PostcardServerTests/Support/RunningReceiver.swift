@@ -142,11 +142,3 @@ func withTemporaryDirectory(_ body: (FilePath) async throws -> Void) async throw
     defer { try? FileManager.default.removeItem(at: url) }
     try await body(FilePath(url.path(percentEncoded: false)))
 }
-
-/// Waits for a condition that another thread or process will bring about; the test's time limit ends it otherwise.
-func eventually(_ condition: () throws -> Bool) async throws {
-    while try !condition() {
-        try Task.checkCancellation()
-        await Task.yield()
-    }
-}
