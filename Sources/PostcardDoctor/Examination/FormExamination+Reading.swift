@@ -151,7 +151,8 @@ extension FormExamination {
     private mutating func take(_ delimiter: DelimiterLine.Delimiter, at index: Int, _ format: DelimiterFormat) {
         var isPreambleRemoved = false
         if openPart == nil {
-            if partCount == 0 { isPreambleRemoved = notePreamble(upTo: index) }
+            // Once: a body may begin with any number of delimiters that no part follows.
+            if case .content(_, start: 0) = phase { isPreambleRemoved = notePreamble(upTo: index) }
         } else {
             take(position..<max(delimiter.contentEnd, position))
             closePart(isCutOff: false)

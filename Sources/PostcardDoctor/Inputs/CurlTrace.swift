@@ -65,6 +65,7 @@ struct CurlTrace: Sendable {
     ///   - chunk: Any number of bytes.
     ///   - output: Where the request's bytes are appended.
     mutating func read(_ chunk: RawSpan, into output: inout [UInt8]) {
+        countSteps(chunk.byteCount)
         for position in 0..<chunk.byteCount {
             let byte = chunk.unsafeLoad(fromByteOffset: position, as: UInt8.self)
             if byte == UInt8(ascii: "\n") {

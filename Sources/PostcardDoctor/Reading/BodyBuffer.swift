@@ -19,6 +19,7 @@ struct BodyBuffer: Sendable {
     subscript(_ index: Int) -> UInt8? { bytes.indices.contains(index) ? bytes[index] : nil }
 
     mutating func append(_ new: RawSpan) {
+        countSteps(new.byteCount)
         new.withUnsafeBytes { bytes.append(contentsOf: $0) }
     }
 
@@ -31,6 +32,7 @@ struct BodyBuffer: Sendable {
     /// - Returns: How much smaller every index is now.
     mutating func forget(before index: Int) -> Int {
         let count = max(index - Excerpt.reach, 0)
+        countSteps(bytes.count - count)
         bytes.removeFirst(count)
         offset += Int64(count)
         return count
@@ -45,6 +47,7 @@ struct BodyBuffer: Sendable {
     /// Whether the bytes at an index equal a text, ignoring case.
     func holds(_ lowercase: String, at index: Int) -> Bool {
         guard index >= 0, index + lowercase.utf8.count <= count else { return false }
+        countSteps(1)
         return zip(bytes[index...], lowercase.utf8).allSatisfy { $0.asciiLowercased == $1 }
     }
 
@@ -79,6 +82,7 @@ struct BodyBuffer: Sendable {
             if bytes[end] == .carriageReturn, endingAtCarriageReturn || self[end + 1] == .lineFeed { break }
             end += 1
         }
+        countSteps(end - index)
         return end
     }
 
@@ -94,13 +98,15 @@ struct BodyBuffer: Sendable {
         let end = count - (lineBreak(before: count)?.length ?? 0)
         var start = end
         while start > 0, lineBreak(before: start) == nil { start -= 1 }
+        countSteps(end - start)
         return start > 0 ? start..<end : nil
     }
 
     func skippingBlanks(from index: Int) -> Int {
-        var index = index
-        while let byte = self[index], byte.isBlank { index += 1 }
-        return index
+        var end = index
+        while let byte = self[end], byte.isBlank { end += 1 }
+        countSteps(end - index)
+        return end
     }
 }
 
@@ -124,7 +130,7 @@ struct ByteSearch: Sendable {
     /// The first index of the whole needle between two indices.
     func firstIndex(in bytes: [UInt8], from start: Int, end: Int) -> Int? {
         guard let first = needle.first, let last = needle.last, end - start >= needle.count else { return nil }
-        return bytes.withUnsafeBytes { all in
+        let found = bytes.withUnsafeBytes { all -> Int? in
             guard let base = all.baseAddress else { return nil }
             let beyond = end - needle.count + 1
             let firsts = SIMD16<UInt8>(repeating: first)
@@ -139,6 +145,8 @@ struct ByteSearch: Sendable {
             }
             return place(in: all, from: index, beyond: beyond)
         }
+        countSteps((found ?? end) - start)
+        return found
     }
 
     private func place(in bytes: UnsafeRawBufferPointer, from start: Int, beyond: Int) -> Int? {

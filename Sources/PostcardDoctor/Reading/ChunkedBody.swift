@@ -44,6 +44,7 @@ struct ChunkedBody: Sendable {
     mutating func read(_ bytes: RawSpan, handOn: (RawSpan) -> Void) {
         var position = 0
         while position < bytes.byteCount {
+            countSteps(1)
             if case .data(let rest) = state {
                 let count = Int(min(rest, Int64(bytes.byteCount - position)))
                 handOn(bytes.extracting(position..<(position + count)))

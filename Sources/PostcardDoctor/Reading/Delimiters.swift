@@ -138,6 +138,7 @@ extension BodyBuffer {
     func followsDashes(_ index: Int) -> Bool {
         var start = index
         while let byte = self[start - 1], byte == .dash { start -= 1 }
+        countSteps(index - start)
         return start < index && (start == 0 || lineBreak(before: start) != nil)
     }
 

@@ -25,6 +25,7 @@ struct DispositionReading {
     ///   - bytes: A header.
     ///   - range: The field's value in it, folded lines included.
     init(_ bytes: [UInt8], in range: Range<Int>) {
+        countSteps(range.count)
         var index = range.lowerBound
         while index < range.upperBound, bytes[index] != .semicolon { index += 1 }
         var end = index

@@ -28,6 +28,7 @@ struct HeaderLines {
     init?(in buffer: BodyBuffer, from start: Int, format: DelimiterFormat, partIndex: Int) {
         var index = start
         while true {
+            countSteps(1)
             if index - start > Self.maximumBytes {
                 finish(.limit, at: index)
                 return
@@ -125,6 +126,7 @@ extension BodyBuffer {
         if first.isBlank { return true }
         var index = line.lowerBound
         while index < line.upperBound, bytes[index].isTokenCharacter { index += 1 }
+        countSteps(index - line.lowerBound)
         guard index > line.lowerBound else { return false }
         return self[skippingBlanks(from: index)] == .colon
     }
@@ -192,12 +194,14 @@ struct HeaderText {
 
     mutating func replace(_ range: Range<Int>, with replacement: [UInt8]) {
         let place = offset(of: range.lowerBound)
+        countSteps(bytes.count)
         bytes.replaceSubrange(range, with: replacement)
         places.replaceSubrange(range, with: repeatElement(place, count: replacement.count))
     }
 
     /// The fields, each with its folded lines.
     var fields: [Field] {
+        countSteps(bytes.count)
         var fields: [Field] = []
         var start = 0
         while start < bytes.count {
@@ -251,6 +255,7 @@ struct HeaderText {
     ///
     /// - Throws: ``FormProblem`` whose offset is an index of ``bytes``.
     func parsed() throws(FormProblem) -> PartHeader? {
+        countSteps(bytes.count)
         var parser = try FormParser(boundary: "B")
         for piece in [Array("--B\r\n".utf8)[...], bytes[...], Array("\r\n".utf8)[...]] {
             var position = 0

@@ -1,0 +1,32 @@
+#if DEBUG
+import Synchronization
+
+/// How many bytes the readers look at, for the tests: the count may grow only as the input does.
+///
+/// It does not depend on the machine's speed, as a time would. A release build has no counter.
+package final class StepCount: Sendable {
+    private let count = Atomic<Int>(0)
+
+    /// The counter of the task; `nil` where nothing is counted.
+    @TaskLocal private static var current: StepCount?
+
+    /// Counts the steps of a piece of work.
+    package static func of(_ body: () throws -> Void) rethrows -> Int {
+        let counter = StepCount()
+        try $current.withValue(counter) { try body() }
+        return counter.count.load(ordering: .relaxed)
+    }
+
+    static func add(_ steps: Int) {
+        current?.count.add(steps, ordering: .relaxed)
+    }
+}
+#endif
+
+/// Adds to the counter of the task in debug builds, and does nothing in others.
+@inline(__always)
+func countSteps(_ steps: @autoclosure () -> Int) {
+    #if DEBUG
+    StepCount.add(steps())
+    #endif
+}
