@@ -77,7 +77,7 @@ struct ResumableUpload {
     ///
     /// - Throws: ``UploadError`` if a file has changed.
     private func prepare(to offset: Int64, _ resumption: inout Resumption) async throws {
-        resumption.advance(to: offset)
+        resumption.advance(to: offset, of: length)
         do {
             try body.layout.checkFiles()
             if resumption.takeIsInherited() { try await body.digest(first: offset) }
@@ -236,7 +236,7 @@ extension ResumableUpload {
             // Bytes that were not sent are missing, even if the client accepts early responses to the whole form.
             if response.isEarly { throw UploadError.earlyResponse(response, by: resource, of: count) }
             offset += count
-            resumption.advance(to: offset)
+            resumption.advance(to: offset, of: length)
         }
     }
 

@@ -29,8 +29,8 @@ struct Resumption: Sendable {
     /// Whether the server has said in the latest attempt that it does not have the whole form.
     private(set) var isKnownIncomplete = false
 
-    /// The most bytes of the form that the server has said it has.
-    private var highest: Int64 = 0
+    /// How many bytes the server had when the failures were last forgotten.
+    private var counted: Int64 = 0
 
     /// Whether an earlier process has sent what the server has.
     private var isInherited: Bool
@@ -90,10 +90,13 @@ struct Resumption: Sendable {
         isKnownIncomplete = true
     }
 
-    /// Records how many bytes the server has.
-    mutating func advance(to offset: Int64) {
-        guard offset > highest else { return }
-        highest = offset
+    /// Records how many bytes of the form the server has.
+    ///
+    /// Failures are forgotten for progress that is worth a request, so that a server whose offset grows by a byte with
+    /// each attempt does not keep a client busy.
+    mutating func advance(to offset: Int64, of length: Int64) {
+        guard offset - counted >= ResumptionOffer.worthwhileBytes(of: length) else { return }
+        counted = offset
         failures = 0
     }
 

@@ -72,8 +72,17 @@ struct ResumptionOffer: Sendable, Hashable {
     let limits: UploadLimits
 
     /// Whether an upload of this many bytes can be resumed.
+    ///
+    /// A server that takes a few bytes at a time would cost more requests than any interruption: its uploads are sent
+    /// in a single request.
     func accepts(_ length: Int64) -> Bool {
         length >= limits.minimumBytes ?? 0 && length <= limits.maximumBytes ?? .max
+            && limits.maximumAppendBytes ?? .max >= Self.worthwhileBytes(of: length)
+    }
+
+    /// How many bytes are worth a request: a hundredth of the form, but no more than 64 KiB.
+    static func worthwhileBytes(of length: Int64) -> Int64 {
+        min(max(length / 100, 1), 64 << 10)
     }
 }
 

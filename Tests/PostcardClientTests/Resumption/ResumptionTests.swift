@@ -314,6 +314,58 @@ import Testing
         #expect(creation.head["Upload-Length"] == "\(body.count)" && creation.body.isEmpty)
     }
 
+    @Test(arguments: Carrier.allCases)
+    func `a server that takes a few bytes at a time gets the form in one request`(carrier: Carrier) async throws {
+        let folder = try TemporaryFolder()
+        let (form, _) = try Self.form(in: folder, size: 10_000)
+        let body = try await form.layout().bytes()
+        let requests = try await RawServer.run { connection in
+            while let request = try await connection.readRequest() {
+                let isQuestion = request.head.line.hasPrefix("OPTIONS")
+                try await connection.respond(
+                    isQuestion ? "204 No Content" : "200 OK", isQuestion ? ["Upload-Limit": "max-append-size=1"] : [:])
+            }
+        } while: { server in
+            try await Self.client(carrier).upload(form, to: server.url)
+            return server.requests.whole
+        }
+        #expect(requests.map(\.method) == ["OPTIONS", "POST"])
+        #expect(requests.last?.body == body)
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `a server whose offset grows by a byte with each attempt is given up`(carrier: Carrier) async throws {
+        let folder = try TemporaryFolder()
+        let (form, _) = try Self.form(in: folder, size: 10_000)
+        let offset = Mutex(0)
+        let requests = try await RawServer.run { connection in
+            while let request = try await connection.readRequest() {
+                switch request.method {
+                case "OPTIONS": try await connection.respond("204 No Content", ["Upload-Limit": "max-size=1000000"])
+                case "POST":
+                    try await connection.respond("201 Created", ["Location": "/uploads/a", "Upload-Complete": "?0"])
+                case "HEAD":
+                    let now = offset.withLock { offset in
+                        offset += 1
+                        return offset
+                    }
+                    try await connection.respond(
+                        "204 No Content", ["Upload-Offset": "\(now)", "Upload-Complete": "?0"])
+                default:
+                    // The connection is closed: the server may have any of it.
+                    return
+                }
+            }
+        } while: { server in
+            let error = await #expect(throws: UploadError.self) {
+                try await Self.client(carrier).upload(form, to: server.url)
+            }
+            #expect(error?.code == .connectionLost)
+            return server.requests.whole
+        }
+        #expect(requests.count { $0.method == "PATCH" } == 5)
+    }
+
     @Test(arguments: Carrier.allCases, [(200, true), (400, false)])
     func `a response that was lost is asked for once more`(
         carrier: Carrier, repeated: (status: Int, isKept: Bool)
