@@ -8,7 +8,12 @@ struct HostileShape: Sendable, CustomTestStringConvertible {
     let unit: [UInt8]
     let end: String
 
-    init(_ name: String, _ start: String = Self.head, _ unit: String, _ end: String = "") {
+    /// A request of repetitions.
+    init(_ name: String, _ unit: String) {
+        self.init(name, Self.head, unit)
+    }
+
+    init(_ name: String, _ start: String, _ unit: String, _ end: String = "") {
         self.init(name, start, bytes: Array(unit.utf8), end)
     }
 
