@@ -21,7 +21,7 @@ final class ChildProcess: Sendable {
     private enum State {
         case notStarted
         /// `waiter` is `nil` once the task was cancelled: then the process is only still to be reaped.
-        case running(pid_t, OutputPipe, waiter: Waiter?)
+        case running(pid_t, waiter: Waiter?)
         case over
     }
 
@@ -48,16 +48,30 @@ final class ChildProcess: Sendable {
 
     private func run(_ arguments: [String], _ maximumOutputBytes: Int, _ waiter: Waiter) {
         do {
-            let process = try start(arguments, maximumOutputBytes, waiter)
+            let (process, descriptor) = try start(arguments, waiter)
+            var output = OutputPipe(descriptor, maximumBytes: maximumOutputBytes)
+            while !isCancelled, !Self.hasEnded(process), output.readPiece(waitingMilliseconds: Self.pauseMilliseconds) {
+            }
+            // A program that the system cannot end must not hold a descriptor too.
+            if isCancelled { output.close() }
             Self.waitForEnd(of: process)
-            reap(process)
+            let (ended, ending) = reap(process)
             Self.reapOrphans(ofGroup: process)
+            let beginning = output.close()
+            ended?.resume(with: ending.map { Ending(status: $0, output: beginning) })
         } catch {
             waiter.resume(throwing: error)
         }
     }
 
-    private func start(_ arguments: [String], _ maximumOutputBytes: Int, _ waiter: Waiter) throws -> pid_t {
+    /// How soon the end of a program is seen if another process keeps its output open. Without one, it is seen at once.
+    private static let pauseMilliseconds: Int32 = 20
+
+    private var isCancelled: Bool {
+        state.withLock { if case .running(_, waiter: nil) = $0 { true } else { false } }
+    }
+
+    private func start(_ arguments: [String], _ waiter: Waiter) throws -> (pid_t, output: FileDescriptor) {
         // Starting takes milliseconds. A cancellation waits for it and then knows what to kill.
         try state.withLock { state in
             guard case .notStarted = state else { throw CancellationError() }
@@ -65,8 +79,8 @@ final class ChildProcess: Sendable {
             defer { try? input.close() }
             do {
                 let process = try ProcessSpawn.start(arguments, output: input)
-                state = .running(process, OutputPipe(output, maximumBytes: maximumOutputBytes), waiter: waiter)
-                return process
+                state = .running(process, waiter: waiter)
+                return (process, output)
             } catch {
                 state = .over
                 try? output.close()
@@ -75,28 +89,34 @@ final class ChildProcess: Sendable {
         }
     }
 
+    private static func hasEnded(_ process: pid_t) -> Bool {
+        var information = siginfo_t()
+        // It is filled in only if the process has ended.
+        return waitid(P_PID, id_t(process), &information, WEXITED | WNOWAIT | WNOHANG) == 0
+            ? information.si_signo != 0 : errno != EINTR
+    }
+
     /// Leaves the process a zombie, so that its number still belongs to its group and to nothing else.
     private static func waitForEnd(of process: pid_t) {
         var information = siginfo_t()
         while waitid(P_PID, id_t(process), &information, WEXITED | WNOWAIT) != 0, errno == EINTR {}
     }
 
-    private func reap(_ process: pid_t) {
+    /// Ends the group, and gives who waits for the program, unless its task was cancelled, and its exit status.
+    private func reap(_ process: pid_t) -> (Waiter?, Result<Int32, any Error>) {
         var status: Int32 = 0
-        let (output, waiter, error): (OutputPipe?, Waiter?, Errno?) = state.withLock { state in
+        let (waiter, error): (Waiter?, Errno?) = state.withLock { state in
             _ = kill(-process, SIGKILL)
             var reaped = waitpid(process, &status, 0)
             while reaped < 0, errno == EINTR { reaped = waitpid(process, &status, 0) }
             defer { state = .over }
-            guard case .running(_, let output, let waiter) = state else { return (nil, nil, nil) }
-            return (output, waiter, reaped < 0 ? Errno(rawValue: errno) : nil)
+            guard case .running(_, let waiter) = state else { return (nil, nil) }
+            return (waiter, reaped < 0 ? Errno(rawValue: errno) : nil)
         }
-        guard let output, let waiter else { return }
         // In a process that ignores SIGCHLD the status is lost. A lost status must not look like success.
-        if let error { return output.close { _ in waiter.resume(throwing: error) } }
+        if let error { return (waiter, .failure(error)) }
         let signal = status & 0x7F
-        let exitStatus = signal == 0 ? (status >> 8) & 0xFF : 128 + signal
-        output.close { waiter.resume(returning: Ending(status: exitStatus, output: $0)) }
+        return (waiter, .success(signal == 0 ? (status >> 8) & 0xFF : 128 + signal))
     }
 
     /// Reaps the rest of the group. This process is its parent if it is process 1 of a container; else the call returns
@@ -107,95 +127,68 @@ final class ChildProcess: Sendable {
     }
 
     private func cancel() {
-        let (output, waiter): (OutputPipe?, Waiter?) = state.withLock { state in
+        let waiter: Waiter? = state.withLock { state in
             switch state {
             case .notStarted:
                 state = .over
-            case .running(let process, let output, let waiter):
+                return nil
+            case .running(let process, let waiter):
                 _ = kill(-process, SIGKILL)
-                state = .running(process, output, waiter: nil)
-                return (output, waiter)
-            case .over: break
+                state = .running(process, waiter: nil)
+                return waiter
+            case .over: return nil
             }
-            return (nil, nil)
         }
-        // The system cannot end some processes, such as one that waits for a lost disk. These are not waited for
-        // either.
-        guard let waiter else { return }
-        output?.close { _ in waiter.resume(throwing: CancellationError()) }
+        // The system cannot end some processes, such as one that waits for a lost disk. These are not waited for.
+        waiter?.resume(throwing: CancellationError())
     }
 }
 
-/// The reading end of a pipe. It reads at once, so that the writer never waits, and keeps the beginning.
+/// The reading end of a pipe. It is read as soon as something is in it, so that the writer never waits, and its beginning
+/// is kept.
 ///
-/// Unchecked: sources of Dispatch may be used on any thread, and Linux does not declare it.
-private final class OutputPipe: @unchecked Sendable {
-    private struct State {
-        var beginning: [UInt8] = []
-        var isClosed = false
-        var onClosed: (@Sendable ([UInt8]) -> Void)?
-    }
-
-    private let descriptor: FileDescriptor
+/// The system is asked directly: on Linux a process dies when sources of Dispatch come and go on many threads
+/// (swift-corelibs-libdispatch issue 949).
+private struct OutputPipe {
+    private var descriptor: FileDescriptor?
     private let maximumBytes: Int
-    private let queue = DispatchQueue(label: "postcard.screening")
-    private let source: any DispatchSourceRead
-    private let state = Mutex(State())
-
-    /// How many pieces are read before others have a turn.
-    private static let piecesAtATime = 16
+    private var beginning: [UInt8] = []
 
     init(_ descriptor: FileDescriptor, maximumBytes: Int) {
         self.descriptor = descriptor
         self.maximumBytes = maximumBytes
         _ = fcntl(descriptor.rawValue, F_SETFD, FD_CLOEXEC)
         _ = fcntl(descriptor.rawValue, F_SETFL, O_NONBLOCK)
-        source = DispatchSource.makeReadSource(fileDescriptor: descriptor.rawValue, queue: queue)
-        source.setEventHandler { [self] in
-            for _ in 0..<Self.piecesAtATime {
-                switch readPiece() {
-                case .some(0): return source.cancel()
-                case .some: break
-                case nil: return
-                }
-            }
-        }
-        source.setCancelHandler { [self] in
-            try? descriptor.close()
-            let (onClosed, beginning) = state.withLock { state in
-                state.isClosed = true
-                return (state.onClosed.take(), state.beginning)
-            }
-            onClosed?(beginning)
-        }
-        source.activate()
+    }
+
+    /// Reads what is in the pipe, and waits so long if there is nothing yet.
+    ///
+    /// - Returns: Whether there may be more.
+    mutating func readPiece(waitingMilliseconds: Int32) -> Bool {
+        guard let descriptor else { return false }
+        var wanted = pollfd(fd: descriptor.rawValue, events: Int16(POLLIN), revents: 0)
+        return poll(&wanted, 1, waitingMilliseconds) <= 0 || readPiece(descriptor) != 0
     }
 
     /// Reads the bytes in the pipe, without waiting for its end, and closes it.
     ///
-    /// - Parameter onClosed: Called with the beginning of all that was read.
-    func close(_ onClosed: @escaping @Sendable ([UInt8]) -> Void) {
-        queue.async { [self] in
-            // A process that was left behind may write more, so stop when enough was read.
-            while state.withLock({ !$0.isClosed && $0.beginning.count < maximumBytes }),
-                let count = readPiece(), count > 0
-            {}
-            let beginning = state.withLock { state in
-                if !state.isClosed { state.onClosed = onClosed }
-                return state.isClosed ? state.beginning : nil
-            }
-            if let beginning { onClosed(beginning) } else { source.cancel() }
-        }
+    /// - Returns: The beginning of all that was read.
+    @discardableResult
+    mutating func close() -> [UInt8] {
+        guard let descriptor else { return beginning }
+        // A process that was left behind may write more, so stop when enough was read.
+        while beginning.count < maximumBytes, let count = readPiece(descriptor), count > 0 {}
+        try? descriptor.close()
+        self.descriptor = nil
+        return beginning
     }
 
     /// - Returns: How many bytes were read, 0 at the end or after an error, and `nil` if there are none yet.
-    private func readPiece() -> Int? {
+    private mutating func readPiece(_ descriptor: FileDescriptor) -> Int? {
         withUnsafeTemporaryAllocation(byteCount: 64 << 10, alignment: 1) { piece in
             let count = read(descriptor.rawValue, piece.baseAddress, piece.count)
             guard count > 0 else { return count < 0 && (errno == EAGAIN || errno == EINTR) ? nil : 0 }
-            state.withLock { state in
-                state.beginning += piece.prefix(min(count, maximumBytes - state.beginning.count))
-            }
+            beginning += piece.prefix(min(count, maximumBytes - beginning.count))
             return count
         }
     }

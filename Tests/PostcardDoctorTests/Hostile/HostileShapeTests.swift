@@ -5,7 +5,7 @@ import Testing
 /// Whoever is sent a bad request may be sent one that was made to keep the reader busy.
 @Suite(.timeLimit(.minutes(10))) struct HostileShapeTests {
     /// Longer than a block, so that what is kept between two of them is read too.
-    private static let sizes = [150_000, 300_000, 600_000]
+    private static let sizes = [75_000, 150_000, 300_000]
     /// Each reader looks at a byte a few times: to find delimiters, lines, fields and problems.
     private static let stepsPerByte = 60
 
@@ -19,8 +19,8 @@ import Testing
             #expect(count <= Self.stepsPerByte * size, "\(steps)")
         }
         for (before, after) in zip(steps, steps.dropFirst()) {
-            // What does not depend on the size is in both.
-            #expect(Double(after) <= 2.2 * Double(before) + 100_000, "\(steps)")
+            // A few hundred kilobytes may be read twice: a delimiter that does not end, until it is too long.
+            #expect(Double(after) <= 2.2 * Double(before) + 500_000, "\(steps)")
         }
     }
     #endif
