@@ -17,10 +17,11 @@ STAGE := @Scripts/stage
 .PHONY: set-up set-up-tests build-tests lint format reference
 .NOTPARALLEL:
 
-# A program of its own: TLS, HTTP/2, the queue and the page would take twice as long to compile.
+# A program of its own: TLS, HTTP/2, the queue and the page would take twice as long to compile. What debuggers and
+# editors read would take half a minute more.
 demo: set-up
 	@echo "Compiling Postcard and the libraries that it uses: about three minutes on two cores, the first time." >&2
-	swift run --traits Server postcard-demo
+	swift run --disable-index-store -debug-info-format none --traits Server postcard-demo
 
 # What a contributor runs before each commit: the formatting, and all tests of behavior.
 test: set-up-tests
