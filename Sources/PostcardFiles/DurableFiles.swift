@@ -29,6 +29,11 @@ package struct FileError: Error, Sendable, CustomStringConvertible {
     /// Whether the disk is full.
     package var isFull: Bool { errno == .noSpace || errno == .diskQuotaExceeded }
 
+    /// Whether something else is in the place of the file: a link, a directory or a named pipe.
+    package var isReplaced: Bool {
+        errno == .tooManySymbolicLinkLevels || errno == .notDirectory || errno == .invalidArgument && reason != nil
+    }
+
     package var description: String { "Could not \(action) \(path): \(reason ?? "\(errno)")" }
 }
 

@@ -225,7 +225,8 @@ public struct Receiver: Sendable {
         let started = Date()
         routes.addReading("/status") { _, _ in
             try await ReceiverStatus(
-                started: started, uploads: meter.current, freeBytes: try? store.freeBytes()
+                started: started, uploads: meter.current, freeBytes: try? store.freeBytes(),
+                damagedUploads: store.damagedCount
             ).response
         }
     }
@@ -255,6 +256,8 @@ struct ReceiverStatus: Encodable {
     let uploads: UploadMeter.Counts
     /// How many bytes are free on the directory's disk; `nil` if that cannot be read.
     let freeBytes: Int64?
+    /// How many uploads are set aside because they are damaged, also before the start.
+    let damagedUploads: Int
 
     var response: Response {
         get throws {

@@ -17,15 +17,20 @@ final class LocalFile: StoredFile {
     /// Opens a regular file. Blocks, but not for long: see ``DurableFiles/openRegularFile(_:_:)``.
     ///
     /// - Returns: `nil` if there is no file at the path.
+    /// - Throws: Also if the file has a second name, because it may be a file from elsewhere.
     init?(_ path: FilePath) throws(FileError) {
         self.path = path
         guard let descriptor = try DurableFiles.openRegularFile(path, .readOnly) else { return nil }
         self.descriptor = descriptor
         do {
-            size = try descriptor.stat().size
+            let status = try descriptor.stat()
+            guard status.linkCount <= 1 else {
+                throw FileError("read", path, Errno.tooManyLinks, reason: "it has a second name elsewhere")
+            }
+            size = status.size
         } catch {
             try? descriptor.close()
-            throw FileError("look at", path, error)
+            throw error as? FileError ?? FileError("look at", path, error)
         }
     }
 
@@ -58,11 +63,16 @@ final class LocalFile: StoredFile {
     }
 
     /// The whole content. Blocks.
-    func data() throws(FileError) -> Data {
+    ///
+    /// - Parameter maximumBytes: A larger file is damaged: its size does not make it real.
+    func data(maximumBytes: Int64) throws -> Data {
+        guard size <= maximumBytes else {
+            throw StoreDamage("The file has \(size) bytes, more than \(maximumBytes).")
+        }
         var data = Data(capacity: Int(size))
         while true {
             let piece = try bytes(at: Int64(data.count), count: Self.pieceBytes)
-            guard piece.readableBytes > 0 else { return data }
+            guard piece.readableBytes > 0, data.count < maximumBytes else { return data }
             data.append(contentsOf: piece.readableBytesView)
         }
     }

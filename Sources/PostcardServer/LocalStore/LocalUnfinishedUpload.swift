@@ -133,7 +133,12 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
     }
 
     public func response() async throws -> FinalResponse {
-        try await onFileThread { [directory] in try directory.response() }
+        do {
+            return try await onFileThread { [directory] in try directory.response() }
+        } catch let error as UploadStoreError where error.code == .damaged {
+            await uploads.setAside(self, error.underlying ?? error)
+            throw error
+        }
     }
 
     public func discard() async throws { try await uploads.remove(self) }

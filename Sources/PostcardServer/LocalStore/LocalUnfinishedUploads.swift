@@ -19,6 +19,7 @@ final class LocalUnfinishedUploads: Sendable {
     }
 
     private let directory: StoreDirectory
+    private let damaged: DamagedUploads
     private let logger: Logger
     private let table: Mutex<Table>
 
@@ -26,15 +27,17 @@ final class LocalUnfinishedUploads: Sendable {
     private static let sweepInterval: TimeInterval = 60
 
     /// Loads the uploads on the disk, and removes those whose address no client knows. The call blocks.
-    init(directory: StoreDirectory, logger: Logger, now: Date = Date()) throws {
+    init(directory: StoreDirectory, damaged: DamagedUploads, logger: Logger, now: Date = Date()) throws {
         self.directory = directory
+        self.damaged = damaged
         self.logger = logger
         table = Mutex(Table())
         var table = Table()
         var finished: [(id: ResumptionID, created: Date)] = []
         for name in try Self.names(in: directory.unfinished) {
             let folder = UnfinishedDirectory(path: directory.unfinished.appending(name))
-            guard let id = ResumptionID(name), let (facts, progress) = try Self.load(folder, id, logger, now) else {
+            guard let id = ResumptionID(name), let (facts, progress) = Self.load(folder, id, damaged, logger, now)
+            else {
                 continue
             }
             table.uploads[id] = LocalUnfinishedUpload(id, in: folder, facts, progress, self)
@@ -54,18 +57,27 @@ final class LocalUnfinishedUploads: Sendable {
 
     /// - Returns: `nil` if there is nothing to resume.
     private static func load(
-        _ folder: UnfinishedDirectory, _ id: ResumptionID, _ logger: Logger, _ now: Date
-    ) throws -> (facts: UnfinishedDirectory.Facts, progress: UnfinishedUploadProgress)? {
+        _ folder: UnfinishedDirectory, _ id: ResumptionID, _ damaged: DamagedUploads, _ logger: Logger, _ now: Date
+    ) -> (facts: UnfinishedDirectory.Facts, progress: UnfinishedUploadProgress)? {
         do {
             if let loaded = try folder.load(), loaded.facts.expires > now { return loaded }
+        } catch  where StoreDamage.isCause(of: error) {
+            damaged.setAside(folder.path, id.loggedText, error)
+            return nil
         } catch {
             // The disk may be readable again at the next start.
             logger.error(
                 "Could not read an upload", metadata: ["upload": "\(id.loggedText)", "error": "\(error)"])
             return nil
         }
-        // Without a sync: what a power cut brings back is removed at the next start.
-        try FileManager.default.removeItem(atPath: folder.path.string)
+        do {
+            // Without a sync: what a power cut brings back is removed at the next start.
+            try FileManager.default.removeItem(atPath: folder.path.string)
+        } catch {
+            logger.warning(
+                "Could not remove an upload; the next start will",
+                metadata: ["upload": "\(id.loggedText)", "error": "\(error)"])
+        }
         return nil
     }
 
@@ -157,6 +169,18 @@ final class LocalUnfinishedUploads: Sendable {
         table.withLock { table in
             table.uploads[upload.id] = nil
             if case .finished = progress { table.finished.removeAll { $0 == upload.id } }
+        }
+    }
+
+    /// Gives up an upload whose files are damaged.
+    func setAside(_ upload: LocalUnfinishedUpload, _ error: any Error) async {
+        upload.becomeGone()
+        table.withLock { table in
+            table.uploads[upload.id] = nil
+            table.finished.removeAll { $0 == upload.id }
+        }
+        try? await onFileThread { [damaged] in
+            damaged.setAside(upload.directory.path, upload.id.loggedText, error)
         }
     }
 

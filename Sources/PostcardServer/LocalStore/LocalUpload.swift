@@ -119,25 +119,26 @@ public final class LocalUpload: PendingUpload {
 
     public func commit(fields: [UploadRecord.Field]) async throws -> CommittedUpload {
         try await finishWriting()
-        guard let key else { return CommittedUpload(try await makeRecord(fields)) }
+        guard let key else { return CommittedUpload(try await makeRecord(fields).record) }
         while true {
             switch await store.keys.claim(key) {
             case .granted:
                 return CommittedUpload(try await makeRecord(fields, under: key))
-            case .taken(let id):
-                if let first = try await store.record(id) {
-                    return CommittedUpload(try await repetition(of: first, with: fields), isRepetition: true)
+            case .taken(let first):
+                if let received = try await store.received(first.id) {
+                    let record = try await repetition(of: first, received, with: fields)
+                    return CommittedUpload(record, isRepetition: true)
                 }
                 // It is being deleted.
-                store.keys.forget(id, under: key.digest)
+                store.keys.forget(first.id, under: key.digest)
             }
         }
     }
 
     private func makeRecord(_ fields: [UploadRecord.Field], under key: UploadKey) async throws -> UploadRecord {
         do {
-            let record = try await makeRecord(fields)
-            store.keys.settle(key, with: record.id)
+            let (record, digest) = try await makeRecord(fields)
+            store.keys.settle(key, with: digest.map { KeyedRecord(id: record.id, digest: $0) })
             return record
         } catch {
             // Before the key is free for another upload.
@@ -147,32 +148,37 @@ public final class LocalUpload: PendingUpload {
         }
     }
 
-    private func makeRecord(_ fields: [UploadRecord.Field]) async throws -> UploadRecord {
+    /// - Returns: The record, and its digest if it has a key.
+    private func makeRecord(_ fields: [UploadRecord.Field]) async throws -> (record: UploadRecord, digest: String?) {
         let rest = takeSteps()
         return try await onFileThread { [folder, identifiers = store.identifiers, index = store.index, files] in
             try folder.use { folder in
                 try folder.perform(rest)
                 let (id, received) = identifiers.next()
                 let record = Self.record(id, received, fields, files, folder.contents)
-                try folder.commit(record)
+                let digest = try folder.commit(record)
                 index.insert(id)
-                return record
+                return (record, digest)
             }
         }
     }
 
-    /// Returns the record that the key already has, if this upload is the same.
-    private func repetition(of first: UploadRecord, with fields: [UploadRecord.Field]) async throws -> UploadRecord {
+    /// Returns the record that the key already has, if this upload is the same. The stored record is not read, so that
+    /// a repetition costs what it sends.
+    private func repetition(
+        of first: KeyedRecord, _ received: Date, with fields: [UploadRecord.Field]
+    ) async throws -> UploadRecord {
         let rest = takeSteps()
-        let repeated = try await onFileThread { [folder, files] in
+        let (repeated, isSame) = try await onFileThread { [folder, files] in
             try folder.use { folder in
                 try folder.perform(rest)
-                return Self.record(first.id, first.received, fields, files, folder.contents)
+                let record = Self.record(first.id, received, fields, files, folder.contents)
+                return (record, record.digest == first.digest)
             }
         }
         await discard()
-        guard repeated == first else { throw UploadStoreError.keyReused }
-        return first
+        guard isSame else { throw UploadStoreError.keyReused }
+        return repeated
     }
 
     private static func record(

@@ -17,8 +17,13 @@ public import Foundation
 ///
 /// Each record has a folder, named after its identifier, with `record.json` and the files `0`, `1` and so on. An empty
 /// file is not written. A record that was made under an ``UploadKey`` also has an empty file, named `key-` and the
-/// key's digest. An upload that is being received is in `.incoming` until all files and the record are on the disk.
+/// digests of the key and of the record; a large one also has `record.offsets`, which says where in it the files are
+/// described. An upload that is being received is in `.incoming` until all files and the record are on the disk.
 /// Then a single rename makes it appear. Unfinished uploads are in `.unfinished`.
+///
+/// What is read is checked as if a stranger had written it. A record or an unfinished upload that is not as it was
+/// written is moved to `.damaged`, with its files, and logged once. Nothing in that folder is served or removed; once
+/// repaired, an upload can be moved back while the store is closed.
 ///
 /// The identifiers and keys of all records are in memory, so a listing does not read the directory. You can remove
 /// folders by hand while the store is open; their records are no longer listed. Folders that are added by hand are
@@ -37,6 +42,9 @@ public final class LocalUploadStore: ResumableUploadStore {
     /// How many uploads with files are in progress. They share the memory for bytes that wait to be written.
     let uploadCount = Atomic<Int>(0)
     private let folderCount = Atomic<Int>(0)
+    /// What a start could not remove must not have the name of an upload.
+    private let folderPrefix = String(UInt64.random(in: 0 ... .max), radix: 36)
+    private let damaged: DamagedUploads
     let unfinished: LocalUnfinishedUploads
 
     /// Opens a directory, or makes it, and removes what a crash left incomplete. The call blocks.
@@ -65,13 +73,14 @@ public final class LocalUploadStore: ResumableUploadStore {
             lock = try FileLock(file, directory.lock)
             // Without a sync: what a power cut brings back is removed at the next start.
             for name in try FileManager.default.contentsOfDirectory(atPath: directory.incoming.string) {
-                try FileManager.default.removeItem(atPath: directory.incoming.appending(name).string)
+                Self.remove(directory.incoming.appending(name), logger)
             }
             let known = try directory.identifiers()
-            identifiers = UploadIDSource(after: known.max())
+            identifiers = UploadIDSource(after: known)
             index = RecordIndex(known)
             keys = KeyIndex(Self.keys(of: known, directory, logger))
-            unfinished = try LocalUnfinishedUploads(directory: directory, logger: logger)
+            damaged = DamagedUploads(directory: directory, logger: logger)
+            unfinished = try LocalUnfinishedUploads(directory: directory, damaged: damaged, logger: logger)
         } catch let error as FileError where error.errno == .wouldBlock {
             throw .inUse(path)
         } catch {
@@ -91,12 +100,14 @@ public final class LocalUploadStore: ResumableUploadStore {
         unfinished.close()
     }
 
-    private static func keys(of ids: [UploadID], _ directory: StoreDirectory, _ logger: Logger) -> [String: UploadID] {
-        var keys: [String: UploadID] = [:]
+    private static func keys(
+        of ids: [UploadID], _ directory: StoreDirectory, _ logger: Logger
+    ) -> [String: KeyedRecord] {
+        var keys: [String: KeyedRecord] = [:]
         for id in ids {
             do throws(UploadStoreError) {
-                guard let key = try StoreDirectory.key(ofRecordIn: directory.folder(of: id)) else { continue }
-                keys[key] = id
+                guard let (key, digest) = try StoreDirectory.key(ofRecordIn: directory.folder(of: id)) else { continue }
+                keys[key] = KeyedRecord(id: id, digest: digest)
             } catch {
                 // A damaged record must not keep the store from receiving.
                 logger.error("Could not read a record's key", metadata: ["upload": "\(id)", "error": "\(error)"])
@@ -106,7 +117,7 @@ public final class LocalUploadStore: ResumableUploadStore {
     }
 
     /// A name in `.incoming`. Names need not survive a restart, which empties that directory.
-    func nextFolderName() -> String { String(folderCount.add(1, ordering: .relaxed).newValue) }
+    func nextFolderName() -> String { "\(folderPrefix)-\(folderCount.add(1, ordering: .relaxed).newValue)" }
 
     /// For small forms, room is checked when they are written.
     private static let smallBytes: Int64 = 1 << 20
@@ -156,32 +167,49 @@ public final class LocalUploadStore: ResumableUploadStore {
         }
     }
 
+    /// When a record was made.
+    func received(_ id: UploadID) async throws -> Date? {
+        try await reading(id) { try $0.received() }
+    }
+
     public func describedFile(_ index: Int, of id: UploadID) async throws -> UploadRecord.File? {
         try await reading(id) { try $0.describedFile(index) }
     }
 
-    /// Reads a record's file. If it was removed by hand, removes it from the listing.
+    /// Reads a record's file. If it was removed by hand or is damaged, removes it from the listing.
     private func reading<Value: Sendable>(
         _ id: UploadID, _ body: @escaping @Sendable (StoredRecord) throws -> Value?
     ) async throws -> Value? {
-        try await onFileThread { [directory, index] in
-            if let value = try directory.record(id, body) { return value }
+        try await onFileThread { [directory, index, keys, damaged] in
+            do throws(UploadStoreError) {
+                if let value = try directory.record(id, body) { return value }
+            } catch {
+                if error.code == .damaged {
+                    index.remove(id)
+                    keys.forget(id)
+                    damaged.setAside(directory.folder(of: id), "\(id)", error)
+                }
+                throw error
+            }
             if try DurableFiles.isMissing(directory.folder(of: id)) { index.remove(id) }
             return nil
         }
     }
 
     public func openFile(_ index: Int, of id: UploadID) async throws -> (any StoredFile)? {
-        try await onFileThread { [directory] in
-            if let file = try LocalFile(directory.file(index, of: id)) { return file }
-            guard let described = try directory.record(id, { try $0.describedFile(index) }) else { return nil }
-            // An empty file is not written.
-            guard described.size == 0 else {
-                throw UploadStoreError(.unavailable, "File \(index) of upload \(id) is gone from its folder.")
-            }
-            return EmptyFile()
+        if let file = try await onFileThread({ [directory] in try LocalFile(directory.file(index, of: id)) }) {
+            return file
         }
+        guard let described = try await describedFile(index, of: id) else { return nil }
+        // An empty file is not written.
+        guard described.size == 0 else {
+            throw UploadStoreError(.unavailable, "File \(index) of upload \(id) is gone from its folder.")
+        }
+        return EmptyFile()
     }
+
+    /// How many uploads are in `.damaged`.
+    package var damagedCount: Int { damaged.count }
 
     /// Checks that an upload could begin. Throws ``UploadStoreError`` if it could not.
     package func checkReadiness() async throws {
@@ -199,8 +227,8 @@ public final class LocalUploadStore: ResumableUploadStore {
     }
 
     public func delete(_ id: UploadID) async throws -> Bool {
+        let doomed = directory.incoming.appending(nextFolderName())
         let isDeleted = try await onFileThread { [directory, logger, keys, names, index] in
-            let doomed = directory.incoming.appending(id.text)
             do throws(FileError) {
                 // The rename deletes: a crash after it leaves files for the next start to remove, never half a record.
                 try directory.moveToIncoming(directory.folder(of: id), as: doomed)
@@ -212,7 +240,7 @@ public final class LocalUploadStore: ResumableUploadStore {
             // Removed even if the next steps fail, because otherwise it would stay until the next start.
             defer { Self.remove(doomed, logger) }
             do {
-                if let key = try StoreDirectory.key(ofRecordIn: doomed) { keys.forget(id, under: key) }
+                if let (key, _) = try StoreDirectory.key(ofRecordIn: doomed) { keys.forget(id, under: key) }
             } catch {
                 // The record is no longer listed in this case too.
                 try names.synchronize()

@@ -46,10 +46,17 @@ final class RecordIndex: Sendable {
     }
 }
 
+/// A record that was made under a key, and what a repetition of it is compared with.
+struct KeyedRecord: Sendable {
+    let id: UploadID
+    /// The SHA-256 of the record's JSON, in lower-case hexadecimal.
+    let digest: String
+}
+
 /// The records of keys, and the keys that an upload is making a record of.
 final class KeyIndex: Sendable {
     private enum Entry {
-        case record(UploadID)
+        case record(KeyedRecord)
         /// One upload makes the record, and the others wait for it, in order.
         case claimed(waiting: [CheckedContinuation<Claim, Never>])
     }
@@ -58,21 +65,20 @@ final class KeyIndex: Sendable {
         /// The caller makes the record, and calls ``KeyIndex/settle(_:with:)`` whether or not it succeeds.
         case granted
         /// The key has a record.
-        case taken(UploadID)
+        case taken(KeyedRecord)
     }
 
     private let entries: Mutex<[String: Entry]>
 
     /// - Parameter records: The records by the digests of their keys.
-    init(_ records: [String: UploadID]) {
+    init(_ records: [String: KeyedRecord]) {
         entries = Mutex(records.mapValues { .record($0) })
     }
 
     /// The record of a key.
-    func record(under key: UploadKey) -> UploadID? {
+    func record(under key: UploadKey) -> KeyedRecord? {
         entries.withLock { entries in
-            guard case .record(let id)? = entries[key.digest] else { return nil }
-            return id
+            if case .record(let record)? = entries[key.digest] { record } else { nil }
         }
     }
 
@@ -84,8 +90,8 @@ final class KeyIndex: Sendable {
                 case nil:
                     entries[key.digest] = .claimed(waiting: [])
                     return .granted
-                case .record(let id):
-                    return .taken(id)
+                case .record(let record):
+                    return .taken(record)
                 case .claimed(let waiting):
                     entries[key.digest] = .claimed(waiting: waiting + [continuation])
                     return nil
@@ -97,14 +103,14 @@ final class KeyIndex: Sendable {
 
     /// Ends a claim.
     ///
-    /// - Parameter id: The record; `nil` if the upload failed. The claim then passes to the one that has waited
+    /// - Parameter record: The record; `nil` if the upload failed. The claim then passes to the one that has waited
     ///   longest.
-    func settle(_ key: UploadKey, with id: UploadID?) {
+    func settle(_ key: UploadKey, with record: KeyedRecord?) {
         let (resumed, claim): ([CheckedContinuation<Claim, Never>], Claim) = entries.withLock { entries in
             guard case .claimed(var waiting)? = entries[key.digest] else { return ([], .granted) }
-            if let id {
-                entries[key.digest] = .record(id)
-                return (waiting, .taken(id))
+            if let record {
+                entries[key.digest] = .record(record)
+                return (waiting, .taken(record))
             }
             guard !waiting.isEmpty else {
                 entries[key.digest] = nil
@@ -120,7 +126,15 @@ final class KeyIndex: Sendable {
     /// Removes a deleted record.
     func forget(_ id: UploadID, under digest: String) {
         entries.withLock { entries in
-            if case .record(id)? = entries[digest] { entries[digest] = nil }
+            if case .record(let record)? = entries[digest], record.id == id { entries[digest] = nil }
+        }
+    }
+
+    /// Removes a record whose key is not known, because it is damaged. Looks at all.
+    func forget(_ id: UploadID) {
+        entries.withLock { entries in
+            let key = entries.first { if case .record(let record) = $0.value { record.id == id } else { false } }?.key
+            if let key { entries[key] = nil }
         }
     }
 }

@@ -34,6 +34,9 @@ struct StoreDirectory: Sendable {
     /// Unfinished uploads.
     var unfinished: FilePath { path.appending(".unfinished") }
 
+    /// Uploads that are not as they were written, for someone to look at. Nothing in it is served or removed.
+    var damaged: FilePath { path.appending(".damaged") }
+
     var lock: FilePath { path.appending(".lock") }
 
     func folder(of id: UploadID) -> FilePath { path.appending(id.text) }
@@ -44,16 +47,21 @@ struct StoreDirectory: Sendable {
 
     static func name(ofFile index: Int) -> String { String(index) }
 
-    /// The name of the empty file that names the key of a record.
-    static func name(of key: UploadKey) -> String { keyPrefix + key.digest }
+    /// The name of the empty file that names the key of a record, and the digest of the record.
+    static func name(of key: UploadKey, recordDigest: String) -> String { keyPrefix + key.digest + "-" + recordDigest }
 
     private static let keyPrefix = "key-"
 
-    /// The digest of the key of the record in a folder.
-    static func key(ofRecordIn folder: FilePath) throws(UploadStoreError) -> String? {
+    /// The digests of the key of the record in a folder, and of the record. Names that are not so made do not count.
+    static func key(ofRecordIn folder: FilePath) throws(UploadStoreError) -> (key: String, record: String)? {
         do {
-            return try FileManager.default.contentsOfDirectory(atPath: folder.string)
-                .first { $0.hasPrefix(keyPrefix) }.map { String($0.dropFirst(keyPrefix.count)) }
+            for name in try FileManager.default.contentsOfDirectory(atPath: folder.string)
+            where name.hasPrefix(keyPrefix) {
+                let digests = name.dropFirst(keyPrefix.count).split(separator: "-", omittingEmptySubsequences: false)
+                guard digests.count == 2, digests.allSatisfy({ UploadKey.isDigest($0) }) else { continue }
+                return (String(digests[0]), String(digests[1]))
+            }
+            return nil
         } catch {
             throw .unreadable("list", folder, error)
         }
@@ -71,17 +79,41 @@ struct StoreDirectory: Sendable {
     /// Reads a record's file.
     ///
     /// - Returns: `nil` if there is no such record, or if `body` returns it.
+    /// - Throws: ``UploadStoreError``, with the code ``UploadStoreError/Code/damaged`` if the record is.
     func record<Value>(
         _ id: UploadID, _ body: (StoredRecord) throws -> Value?
     ) throws(UploadStoreError) -> Value? {
         let path = folder(of: id).appending(Self.recordName)
         do {
             return try LocalFile(path).flatMap { file in try body(StoredRecord(id: id, file: file)) }
+        } catch  where StoreDamage.isCause(of: error) {
+            throw .damaged(path, error)
         } catch let error as FileError {
             throw UploadStoreError(error)
         } catch {
             throw .unreadable("read", path, error)
         }
+    }
+
+    /// Moves a folder to ``damaged``.
+    ///
+    /// - Returns: `false` if it is gone.
+    func setAside(_ folder: FilePath) throws(FileError) -> Bool {
+        guard let name = folder.lastComponent else { return false }
+        do throws(FileError) {
+            try DurableFiles.makeDirectory(damaged)
+        } catch  where error.errno == .fileExists {}
+        do throws(FileError) {
+            try DurableFiles.move(folder, to: damaged.appending(name))
+        } catch  where error.errno == .noSuchFileOrDirectory {
+            return false
+        } catch  where [.directoryNotEmpty, .fileExists, .notDirectory].contains(error.errno) {
+            // What is there was set aside before, and restored from a copy.
+            try DurableFiles.move(folder, to: damaged.appending("\(name)-\(UInt64.random(in: 0 ... .max))"))
+        }
+        try DurableFiles.synchronizeDirectory(damaged)
+        try DurableFiles.synchronizeDirectory(folder.removingLastComponent())
+        return true
     }
 
     /// Makes a folder in ``incoming``, and ``incoming`` itself if it was removed.

@@ -1,5 +1,6 @@
 import NIOCore
 import PostcardFiles
+import SystemPackage
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -8,21 +9,30 @@ import Foundation
 #endif
 
 /// The file with a record's JSON. A record can have tens of megabytes, and a request needs a few of its bytes, or all
-/// of them as they are, so only small records are decoded. Every call blocks, and throws if the file is damaged.
+/// of them as they are, so only small records are decoded. Every call blocks, and throws ``StoreDamage`` or
+/// `DecodingError` if the file is damaged.
+///
+/// Beside a large record is a file that says where its descriptions of files are.
 struct StoredRecord {
     let id: UploadID
     let file: LocalFile
 
-    /// The file is not as it was written.
-    struct Damage: Error, CustomStringConvertible {
-        let description = "The file is not a record, or not all of one."
-    }
+    private static let damage = StoreDamage("The file is not a record, or not all of one.")
 
     /// Records up to this size are decoded whole.
     private static let smallBytes: Int64 = 64 << 10
+    /// No record is as large: the form's text would not have fit into memory either.
+    private static let maximumBytes: Int64 = 1 << 30
+    /// No description of a file is as large, because no header of a part is.
+    private static let maximumFileBytes: Int64 = 4 << 20
 
     /// Decodes the record.
-    func record() throws -> UploadRecord { try UploadRecord(json: file.data()) }
+    func record() throws -> UploadRecord {
+        let record = try UploadRecord(json: file.data(maximumBytes: Self.maximumBytes))
+        guard record.id == id else { throw StoreDamage("The record is that of another upload, \(record.id).") }
+        for (index, file) in record.files.enumerated() { try check(file, at: index) }
+        return record
+    }
 
     /// Checks that the file is a whole record: a small one by decoding it, a larger one by its beginning and its end.
     func check() throws {
@@ -30,107 +40,74 @@ struct StoredRecord {
             _ = try record()
             return
         }
-        let beginning = Array(#"{"fields":["#.utf8)
-        let ending = UploadRecord.ending(of: id) + UploadRecord.exampleTime + #""}"#
-        let last = try file.bytes(at: file.size - Int64(ending.utf8.count), count: ending.utf8.count)
-        let text = String(buffer: last)
-        guard try file.bytes(at: 0, count: beginning.count).readableBytesView.elementsEqual(beginning),
-            text.hasPrefix(UploadRecord.ending(of: id)), text.hasSuffix(#""}"#)
-        else { throw Damage() }
+        guard try file.bytes(at: 0, count: Self.beginning.count).readableBytesView.elementsEqual(Self.beginning) else {
+            throw Self.damage
+        }
+        _ = try received()
+    }
+
+    private static let beginning = Array(UploadRecord.beginning.utf8)
+
+    /// When the upload was complete, which is at the end of the file.
+    func received() throws -> Date {
+        let beginning = UploadRecord.ending(of: id)
+        let ending = #""}"#
+        let count = beginning.utf8.count + UploadRecord.exampleTime.utf8.count + ending.utf8.count
+        guard file.size >= count else { throw Self.damage }
+        let text = String(buffer: try file.bytes(at: file.size - Int64(count), count: count))
+        guard text.hasPrefix(beginning), text.hasSuffix(ending),
+            let time = try? Date(String(text.dropFirst(beginning.count).dropLast(ending.count)), strategy: .iso8601)
+        else { throw Self.damage }
+        return time
     }
 
     /// The description of a file; `nil` if the record has no such file.
     func describedFile(_ index: Int) throws -> UploadRecord.File? {
-        // Counting down from a negative number could overflow.
         guard index >= 0 else { return nil }
         guard file.size > Self.smallBytes else {
             let files = try record().files
             return files.indices.contains(index) ? files[index] : nil
         }
-        var search = FileSearch(index: index)
-        var offset: Int64 = 0
-        while offset < file.size {
-            let piece = try file.bytes(at: offset, count: LocalFile.pieceBytes)
-            guard piece.readableBytes > 0 else { break }
-            offset += Int64(piece.readableBytes)
-            switch piece.withUnsafeReadableBytes({ search.read($0) }) {
-            case .found(let json): return try JSONDecoder().decode(UploadRecord.File.self, from: json)
-            case .missing: return nil
-            case .reading: continue
-            }
-        }
-        throw Damage()
-    }
-}
-
-/// Finds the JSON of one file in a record's, as ``UploadRecord/json()`` writes it.
-private struct FileSearch {
-    enum Result {
-        case reading
-        case found(Data)
-        case missing
+        guard let range = try range(ofFile: index) else { return nil }
+        let json = try file.bytes(at: range.lowerBound, count: range.count)
+        let described = try JSONDecoder().decode(UploadRecord.File.self, from: Data(json.readableBytesView))
+        try check(described, at: index)
+        return described
     }
 
-    private enum State {
-        case inFields
-        case betweenFiles
-        /// In a file's object, which holds no other object.
-        case inFile
-        case inString(isEscaped: Bool)
+    private func check(_ file: UploadRecord.File, at index: Int) throws {
+        guard file.size >= 0, file.url == UploadRecord.url(ofFile: index, of: id),
+            UploadKey.isDigest(file.sha256)
+        else { throw StoreDamage("The description of file \(index) is not as it was written.") }
     }
 
-    private let marker = Array(UploadRecord.beginningOfFiles.utf8)
-    private var state = State.inFields
-    /// How many bytes of the marker were read last.
-    private var matched = 0
-    private var remaining: Int
-    private var json = Data()
+    // MARK: - Where descriptions of files are
 
-    init(index: Int) {
-        remaining = index
-    }
+    static let offsetsName = "record.offsets"
 
-    mutating func read(_ bytes: UnsafeRawBufferPointer) -> Result {
-        var rest = bytes[...]
-        if case .inFields = state { rest = bytes[skipFields(bytes)...] }
-        for byte in rest {
-            if remaining == 0 { json.append(byte) }
-            switch (state, byte) {
-            case (.betweenFiles, UInt8(ascii: "{")):
-                state = .inFile
-                if remaining == 0 { json = Data([byte]) }
-            case (.betweenFiles, UInt8(ascii: "]")):
-                return .missing
-            case (.inFile, UInt8(ascii: "\"")), (.inString(true), _):
-                state = .inString(isEscaped: false)
-            case (.inFile, UInt8(ascii: "}")):
-                if remaining == 0 { return .found(json) }
-                remaining -= 1
-                state = .betweenFiles
-            case (.inString(false), UInt8(ascii: "\\")):
-                state = .inString(isEscaped: true)
-            case (.inString(false), UInt8(ascii: "\"")):
-                state = .inFile
-            default: break
-            }
-        }
-        return .reading
-    }
-
-    /// Looks for the list of files: the marker's first byte is not in it again.
+    /// The bytes of the file beside a record: the offsets that ``UploadRecord/writeJSON(_:)`` returns, eight bytes each,
+    /// the highest first.
     ///
-    /// - Returns: Where the list begins; the end of the bytes if it does not.
-    private mutating func skipFields(_ bytes: UnsafeRawBufferPointer) -> Int {
-        var index = 0
-        while index < bytes.count, matched < marker.count {
-            let byte = bytes[index]
-            // Almost all bytes are the text's.
-            if matched > 0 || byte == 0x5D {
-                matched = byte == marker[matched] ? matched + 1 : byte == marker[0] ? 1 : 0
-            }
-            index += 1
+    /// - Returns: `nil` if there is none, because the record is decoded whole.
+    static func offsetsFile(_ offsets: [Int64], recordBytes: Int64) -> [UInt8]? {
+        guard recordBytes > smallBytes else { return nil }
+        return offsets.flatMap { offset in withUnsafeBytes(of: offset.bigEndian) { Array($0) } }
+    }
+
+    /// Where the description of a file is; `nil` if there is none.
+    private func range(ofFile index: Int) throws -> Range<Int64>? {
+        let path = file.path.removingLastComponent().appending(Self.offsetsName)
+        guard let file = try LocalFile(path) else { throw StoreDamage("The file \(Self.offsetsName) is missing.") }
+        let width = Int64(MemoryLayout<Int64>.size)
+        guard file.size >= width, file.size % width == 0 else {
+            throw StoreDamage("The file \(Self.offsetsName) has \(file.size) bytes.")
         }
-        if matched == marker.count { state = .betweenFiles }
-        return index
+        guard Int64(index) < file.size / width - 1 else { return nil }
+        var bytes = try file.bytes(at: Int64(index) * width, count: 2 * Int(width))
+        guard let start = bytes.readInteger(as: Int64.self), let next = bytes.readInteger(as: Int64.self),
+            start > 0, start < next, next <= self.file.size, next - start <= Self.maximumFileBytes
+        else { throw StoreDamage("The file \(Self.offsetsName) has wrong offsets for file \(index).") }
+        // Without the comma or bracket behind the object.
+        return start..<next - 1
     }
 }

@@ -10,8 +10,8 @@ import Foundation
 /// The directory of an unfinished upload: `upload.json` with its facts, `body` with its bytes, and `answer.json` with
 /// the response that replaces them. Every call blocks.
 ///
-/// A client learns the address of an upload once `upload.json` is on the disk, so a directory without a readable one
-/// can be removed. Bytes are appended to `body` in order, so it is always a beginning of the form, even if the server
+/// A client learns the address of an upload once `upload.json` is on the disk, so a directory without one can be
+/// removed. That file and `answer.json` appear whole, by a rename. Bytes are appended to `body` in order, so it is always a beginning of the form, even if the server
 /// was killed. A power cut may leave zeros in place of bytes that were not synced: after one, only the bytes promised
 /// to the client count.
 struct UnfinishedDirectory: Sendable {
@@ -29,6 +29,15 @@ struct UnfinishedDirectory: Sendable {
         var promised: Int64? = 0
         /// The start of the system after which the other bytes were written.
         var systemStart = SystemStart.current
+
+        /// Checks that an upload can have these facts: others may have changed them.
+        func check() throws(StoreDamage) {
+            // The year 9999: what is counted from a later time may not fit into a number.
+            let times = Date(timeIntervalSince1970: 0)...Date(timeIntervalSince1970: 253_402_300_799)
+            guard times.contains(created), times.contains(expires), length ?? 0 >= 0, promised ?? 0 >= 0,
+                UploadKey.isDigest(keyDigest)
+            else { throw StoreDamage("upload.json says what cannot be true of an upload.") }
+        }
     }
 
     let path: FilePath
@@ -41,9 +50,8 @@ struct UnfinishedDirectory: Sendable {
     func make(_ facts: Facts) throws(FileError) {
         try DurableFiles.makeDirectory(path)
         do throws(FileError) {
-            try write(facts, to: factsPath)
             _ = try DurableFile(body)
-            try DurableFiles.synchronizeDirectory(path)
+            try replace(factsPath, with: facts)
             try DurableFiles.synchronizeDirectory(path.removingLastComponent())
         } catch {
             // Without a sync: no client knows the address of a directory that a power cut brings back, and it expires.
@@ -54,22 +62,20 @@ struct UnfinishedDirectory: Sendable {
 
     /// Reads the upload when the store is opened.
     ///
-    /// - Returns: `nil` if the server was killed before a client learned the address.
+    /// - Returns: `nil` if the server was killed before a client learned the address, or while it removed the upload.
+    /// - Throws: What ``StoreDamage/isCause(of:)`` knows, if the files are damaged, and `FileError` if they cannot be
+    ///   read.
     func load() throws -> (facts: Facts, progress: UnfinishedUploadProgress)? {
-        do {
-            return try loadWhole()
-        } catch is DecodingError, Errno.noSuchFileOrDirectory {
-            return nil
-        }
-    }
-
-    private func loadWhole() throws -> (facts: Facts, progress: UnfinishedUploadProgress) {
-        var facts = try read(Facts.self, from: factsPath)
-        if let response = try? read(FinalResponse.self, from: responsePath) {
+        guard var facts = try read(Facts.self, from: factsPath) else { return nil }
+        try facts.check()
+        if let response = try read(FinalResponse.self, from: responsePath) {
             try? FileManager.default.removeItem(atPath: body.string)
             return (facts, .finished(length: response.length, record: response.record))
         }
-        guard let file = try LocalFile(body) else { throw Errno.noSuchFileOrDirectory }
+        guard let file = try LocalFile(body) else { return nil }
+        guard file.size <= facts.length ?? Self.maximumBytes else {
+            throw StoreDamage("The file body has \(file.size) bytes, more than the form.")
+        }
         var size = file.size
         if let promised = facts.promised, facts.systemStart == nil || facts.systemStart != SystemStart.current {
             size = min(size, promised)
@@ -95,7 +101,10 @@ struct UnfinishedDirectory: Sendable {
 
     func response() throws(UploadStoreError) -> FinalResponse {
         do {
-            return try read(FinalResponse.self, from: responsePath)
+            if let response = try read(FinalResponse.self, from: responsePath) { return response }
+            throw FileError("open", responsePath, Errno.noSuchFileOrDirectory)
+        } catch  where StoreDamage.isCause(of: error) {
+            throw .damaged(responsePath, error)
         } catch {
             throw .unreadable("read", responsePath, error)
         }
@@ -133,10 +142,17 @@ struct UnfinishedDirectory: Sendable {
         }
     }
 
-    private func read<Value: Decodable>(_ type: Value.Type, from path: FilePath) throws -> Value {
-        guard let file = try LocalFile(path) else { throw Errno.noSuchFileOrDirectory }
-        return try JSONDecoder().decode(type, from: file.data())
+    /// - Returns: `nil` if there is no such file.
+    private func read<Value: Decodable>(_ type: Value.Type, from path: FilePath) throws -> Value? {
+        try LocalFile(path).map { file in
+            try JSONDecoder().decode(type, from: file.data(maximumBytes: Self.maximumJSONBytes))
+        }
     }
+
+    /// Facts and responses are made of header fields, and are smaller.
+    private static let maximumJSONBytes: Int64 = 1 << 20
+    /// No disk holds a larger body: a petabyte.
+    private static let maximumBytes: Int64 = 1 << 50
 }
 
 /// Identifies the last start of the operating system.

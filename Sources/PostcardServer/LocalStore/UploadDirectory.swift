@@ -125,24 +125,42 @@ struct UploadDirectory: ~Copyable {
     }
 
     /// Makes the directory a record. The order makes it atomic: content, names, and only then the record's name.
-    mutating func commit(_ record: UploadRecord) throws {
+    ///
+    /// - Returns: The digest of the record, if it has a key.
+    mutating func commit(_ record: UploadRecord) throws -> String? {
         let recordPath = path.appending(StoreDirectory.recordName)
         guard isKept else { throw UploadStoreError.deletedMeanwhile }
         try make()
+        let digest = try write(record, to: recordPath)
         // The key is a name in the directory, so it becomes durable with the record.
-        if let key { _ = try DurableFile(path.appending(StoreDirectory.name(of: key))) }
-        try write(record, to: recordPath)
+        if let key, let digest {
+            _ = try DurableFile(path.appending(StoreDirectory.name(of: key, recordDigest: digest)))
+        }
         try synchronizeFiles()
         try DurableFiles.synchronizeDirectory(path)
         try DurableFiles.move(path, to: directory.folder(of: record.id))
         place = .record(record.id)
         try names.synchronize()
+        return digest
     }
 
-    private mutating func write(_ record: UploadRecord, to path: FilePath) throws(FileError) {
+    /// - Returns: The digest of the record, if it has a key.
+    private mutating func write(_ record: UploadRecord, to path: FilePath) throws(FileError) -> String? {
         let file = try DurableFile(path)
-        try record.writeJSON { bytes throws(FileError) in try file.write(bytes.span.bytes) }
+        var hash = SHA256()
+        var count: Int64 = 0
+        let offsets = try record.writeJSON { [hasKey = key != nil] bytes throws(FileError) in
+            if hasKey { hash.update(data: bytes) }
+            count += Int64(bytes.count)
+            try file.write(bytes.span.bytes)
+        }
         synchronizeLater(file)
+        if let offsets = StoredRecord.offsetsFile(offsets, recordBytes: count) {
+            let file = try DurableFile(self.path.appending(StoredRecord.offsetsName))
+            try file.write(offsets.span.bytes)
+            synchronizeLater(file)
+        }
+        return key == nil ? nil : hash.finalize().hexadecimal
     }
 
     mutating func remove() {

@@ -14,6 +14,15 @@ public struct UploadKey: Sendable, Hashable {
         self.digest = digest
     }
 
+    /// Whether a text can be a digest.
+    static func isDigest(_ text: some StringProtocol) -> Bool {
+        text.utf8.count == 64
+            && text.utf8.allSatisfy {
+                (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0)
+                    || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0)
+            }
+    }
+
     /// Makes a key from the text that a client sends.
     ///
     /// - Parameters:

@@ -170,6 +170,26 @@ public struct FinalResponse: Sendable, Hashable, Codable {
         self.record = record
     }
 
+    /// Reads a response that a store has kept.
+    ///
+    /// - Throws: `DecodingError`, also if the values are not those of a final response.
+    public init(from decoder: any Decoder) throws {
+        let values = try decoder.container(keyedBy: CodingKeys.self)
+        status = try values.decode(Int.self, forKey: .status)
+        fields = try values.decode([Field].self, forKey: .fields)
+        body = try values.decodeIfPresent(String.self, forKey: .body)
+        length = try values.decode(Int64.self, forKey: .length)
+        record = try values.decodeIfPresent(UploadID.self, forKey: .record)
+        guard (200...599).contains(status) else {
+            throw DecodingError.dataCorruptedError(
+                forKey: .status, in: values, debugDescription: "\(status) is no status of a final response.")
+        }
+        guard length >= 0 else {
+            throw DecodingError.dataCorruptedError(
+                forKey: .length, in: values, debugDescription: "A length is not negative.")
+        }
+    }
+
     /// The response to a form that became a record.
     init(_ response: Response, showing record: UploadID, length: Int64) {
         self.init(status: response.status, fields: response.headers, body: nil, length: length, record: record)

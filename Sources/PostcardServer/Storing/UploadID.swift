@@ -75,9 +75,13 @@ public struct UploadID: Sendable, Hashable, Comparable, Codable, CustomStringCon
 final class UploadIDSource: Sendable {
     private let last: Atomic<Int64>
 
-    /// - Parameter newest: The newest identifier that is already in use.
-    init(after newest: UploadID?) {
-        last = Atomic(newest?.milliseconds ?? 0)
+    /// No clock of a store shows a later time, the end of the year 9999. There is room for many identifiers after it.
+    private static let latestMilliseconds: Int64 = 253_402_300_799_999
+
+    /// - Parameter known: The identifiers that are already in use. Those of an impossible time, which someone has put
+    ///   there, do not count: identifiers after them would not fit, and begin anew.
+    init(after known: [UploadID]) {
+        last = Atomic(known.lazy.map(\.milliseconds).filter { $0 <= Self.latestMilliseconds }.max() ?? 0)
     }
 
     func next() -> (id: UploadID, time: Date) {

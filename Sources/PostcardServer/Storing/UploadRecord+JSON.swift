@@ -1,3 +1,6 @@
+import Crypto
+import PostcardForm
+
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
 #else
@@ -14,15 +17,26 @@ extension UploadRecord {
 
     /// Writes the record's JSON piece by piece, so that it is never in memory whole: with control characters alone it
     /// has six times the bytes of the form's text.
-    func writeJSON<Failure: Error>(_ write: @escaping ([UInt8]) throws(Failure) -> Void) throws(Failure) {
+    ///
+    /// - Returns: Where the objects of the files begin, and last where the one after them would.
+    func writeJSON<Failure: Error>(_ write: @escaping ([UInt8]) throws(Failure) -> Void) throws(Failure) -> [Int64] {
         var text = JSONText(passing: write)
-        try self.write(to: &text)
+        let offsets = try self.write(to: &text)
         try text.finish()
+        return offsets
     }
 
-    private func write<Failure>(to text: inout JSONText<Failure>) throws(Failure) {
+    /// The SHA-256 of the JSON, in lower-case hexadecimal.
+    var digest: String {
+        var hash = SHA256()
+        _ = writeJSON { hash.update(data: $0) }
+        return hash.finalize().hexadecimal
+    }
+
+    @discardableResult
+    private func write<Failure>(to text: inout JSONText<Failure>) throws(Failure) -> [Int64] {
         // Without JSONEncoder, which would take longer for a small record than parsing the form does.
-        try text.append(#"{"fields":["#)
+        try text.append(Self.beginning)
         var separator = ""
         for field in fields {
             try text.append(separator)
@@ -31,10 +45,12 @@ extension UploadRecord {
             try text.append("}")
             separator = ","
         }
-        try text.append(Self.beginningOfFiles)
+        try text.append(#"],"files":["#)
+        var offsets: [Int64] = []
         separator = ""
         for file in files {
             try text.append(separator)
+            offsets.append(text.count)
             try text.append(#"{"contentType":"#, string: file.contentType)
             try text.append(#","filename":"#, string: file.filename)
             try text.append(#","name":"#, string: file.name)
@@ -43,14 +59,15 @@ extension UploadRecord {
             try text.append("}")
             separator = ","
         }
+        offsets.append(text.count + 1)
         try text.append(Self.ending(of: id))
         try text.append(received.formatted(.iso8601))
         try text.append(#""}"#)
+        return offsets
     }
 
-    /// What is between the fields and the files. No string holds these bytes, because in a string a quotation mark
-    /// follows a backslash.
-    static let beginningOfFiles = #"],"files":["#
+    /// What is before the fields.
+    static let beginning = #"{"fields":["#
 
     /// What is behind the files, up to the time.
     static func ending(of id: UploadID) -> String { #"],"id":"\#(id)","received":""# }
@@ -69,6 +86,7 @@ extension UploadRecord {
 /// JSON as it is being written (RFC 8259), passed on in pieces or gathered.
 private struct JSONText<Failure: Error> {
     private(set) var bytes: [UInt8] = []
+    private var passedCount: Int64 = 0
     private let pass: (([UInt8]) throws(Failure) -> Void)?
 
     /// Long enough to be worth a write.
@@ -77,6 +95,9 @@ private struct JSONText<Failure: Error> {
     init(passing pass: @escaping ([UInt8]) throws(Failure) -> Void) {
         self.pass = pass
     }
+
+    /// How many bytes there are, with those that were passed on.
+    var count: Int64 { passedCount + Int64(bytes.count) }
 
     mutating func append(_ text: String) throws(Failure) {
         bytes.append(contentsOf: text.utf8)
@@ -105,6 +126,7 @@ private struct JSONText<Failure: Error> {
     private mutating func passLong() throws(Failure) {
         guard let pass, bytes.count >= Self.pieceBytes else { return }
         try pass(bytes)
+        passedCount += Int64(bytes.count)
         bytes.removeAll(keepingCapacity: true)
     }
 

@@ -9,6 +9,8 @@ public struct UploadStoreError: Error, Sendable, CustomStringConvertible {
         case full
         /// The store failed for another reason, which may pass. The response is a 503.
         case unavailable
+        /// A stored upload is not as it was written. The response is a 503, and the upload is not served again.
+        case damaged
         /// The upload's key belongs to a record of another content. The response is a 422.
         case keyReused = "idempotency-key-reused"
         /// Another store has the directory open.
@@ -51,6 +53,13 @@ extension UploadStoreError {
     /// A file or directory of the store could not be read, for a reason that may not be the system's.
     static func unreadable(_ action: String, _ path: FilePath, _ error: any Error) -> UploadStoreError {
         UploadStoreError(.unavailable, "Could not \(action) \(path): \(error)", underlying: error)
+    }
+
+    /// What was read is not what the store wrote.
+    static func damaged(_ path: FilePath, _ error: any Error) -> UploadStoreError {
+        UploadStoreError(
+            .damaged, "\(path) is not as it was written: \(error)",
+            underlying: error)
     }
 
     /// The upload has the key of a record with other fields or files.

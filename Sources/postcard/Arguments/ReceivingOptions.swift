@@ -87,8 +87,9 @@ struct ReceivingOptions: ParsableArguments {
             throw ValidationError("--client-share must be a percentage, more than 0 and at most 100.")
         }
         for (name, seconds) in [("grace", grace), ("idle-timeout", idleTimeout), ("screen-timeout", screenTimeout)] {
-            if let seconds, !(seconds > 0 && seconds <= 86400) {
-                throw ValidationError("--\(name) must be more than 0 and at most 86400 seconds.")
+            // Timers count milliseconds.
+            if let seconds, !(seconds >= 0.001 && seconds <= 86400) {
+                throw ValidationError("--\(name) must be from 0.001 to 86400 seconds.")
             }
         }
     }

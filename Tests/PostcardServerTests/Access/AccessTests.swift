@@ -77,6 +77,7 @@ struct AccessTests {
             }
             let uploads: Uploads
             let freeBytes: Int64
+            let damagedUploads: Int
         }
         try await withReceiver { receiver in
             let file = Form.fileHeader + "content" + Form.end
@@ -92,6 +93,7 @@ struct AccessTests {
             #expect(status.uploads.refusals == ["truncated": 1, "not-form-data": 1])
             #expect(status.uploads.bodyBytes == Int64(file.utf8.count + Form.fileHeader.utf8.count))
             #expect(status.freeBytes > 0)
+            #expect(status.damagedUploads == 0)
         }
     }
 }

@@ -31,9 +31,9 @@ import Testing
     static let syncs: [(name: String, path: String)] = [
         ("the store's name", ""),
         ("the names of records", "r"),
-        ("the names in a record", "r/.incoming/[0-9]+"),
-        ("a file", "r/.incoming/[0-9]+/[0-9]+"),
-        ("a record", "r/.incoming/[0-9]+/record.json"),
+        ("the names in a record", "r/.incoming/[0-9a-z]+-[0-9]+"),
+        ("a file", "r/.incoming/[0-9a-z]+-[0-9]+/[0-9]+"),
+        ("a record", "r/.incoming/[0-9a-z]+-[0-9]+/record.json"),
         ("the names of unfinished uploads", "r/.unfinished"),
         ("the names in an unfinished upload", "r/.unfinished/[a-z0-9]+"),
         ("an unfinished upload's facts", "r/.unfinished/[a-z0-9]+/upload.json(.new)?"),
@@ -198,7 +198,7 @@ private struct ReceiverRecording: Sendable {
                 guard isLeft(id, entries) else { continue }
                 if !listed.contains(id) { broken.append("The upload \(id) is gone.") }
                 guard case .record = promise, let key = forms[id]?.key else { continue }
-                if store.keys.record(under: UploadKey(key, scope: ""))?.text != id {
+                if store.keys.record(under: UploadKey(key, scope: ""))?.id.text != id {
                     broken.append("The key of the upload \(id) is gone.")
                 }
             case .deleted(let name):

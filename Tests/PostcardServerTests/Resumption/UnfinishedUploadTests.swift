@@ -56,7 +56,8 @@ struct UnfinishedUploadTests {
                 atPath: folder.path.removingLastComponent().string, withIntermediateDirectories: true)
             try folder.make(
                 UnfinishedDirectory.Facts(
-                    contentType: "multipart/form-data; boundary=b", keyDigest: "a", created: Date(),
+                    contentType: "multipart/form-data; boundary=b", keyDigest: String(repeating: "a", count: 64),
+                    created: Date(),
                     expires: .distantFuture, length: nil, promised: promised, systemStart: start))
             let body = URL(filePath: folder.body.string)
             try Data("0123456789".utf8).write(to: body)

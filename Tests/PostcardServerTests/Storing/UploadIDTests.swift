@@ -27,8 +27,17 @@ struct UploadIDTests {
     func setBack() {
         var generator = SystemRandomNumberGenerator()
         let newest = UploadID(milliseconds: 1000, using: &generator)
-        let source = UploadIDSource(after: newest)
+        let source = UploadIDSource(after: [newest])
         let ids = [source.next(now: 5), source.next(now: 5), source.next(now: 2000)]
         #expect(ids.map(\.milliseconds) == [1001, 1002, 2000])
+    }
+
+    @Test func `an identifier of an impossible time, which someone put there, does not change the order`() throws {
+        let planted = try #require(UploadID("zzzzzzzzzz0000000000000000"))
+        let newest = try #require(UploadID("0000000zz00000000000000000"))
+        let source = UploadIDSource(after: [planted, newest])
+        let ids = (0..<3).map { _ in source.next(now: 5) }
+        #expect(ids == ids.sorted())
+        #expect(ids.allSatisfy { newest < $0 && $0 < planted })
     }
 }
