@@ -218,6 +218,10 @@ async def refused(browser, url, pictures):
     await page.click(".requests summary")
     await page.expect("document.querySelector('.problem h4')?.textContent.startsWith('missing-name')", "The problem is shown")
     text = await page.run("document.querySelector('.requests').innerText")
+    expect("안녕" not in text and "Values that may be secret are hidden" in text, f"Values are hidden: {text}")
+    await page.click("[data-action=show-values]")
+    await page.expect("document.querySelector('.requests').innerText.includes('안녕')", "They are shown to who asks")
+    text = await page.run("document.querySelector('.requests').innerText")
     for words in ("POST /uploads", "byte ", "Write Content-Disposition: form-data; name=", 'name="message"', "안녕"):
         expect(words in text, f"{words!r} is shown: {text}")
     expect("not-to-be-shown" not in text, "A token is not shown")

@@ -15,7 +15,8 @@ struct Diagnosis {
     /// How many bytes of the body are shown before and after a problem's byte.
     private static let reach = 96
 
-    init(of request: RecordedRequest) {
+    /// - Parameter shown: The bytes to show, if they are not those of the request.
+    init(of request: RecordedRequest, showing shown: RecordedBody) {
         let found = Self.explanation(of: request)
         // Bytes that were not read are not missing.
         let codes: Set<FormProblem.Code> =
@@ -27,13 +28,13 @@ struct Diagnosis {
             groups = FindingGroup.groups(
                 of: request.notes.warnings.map { Finding($0) }, counts: Dictionary(uniqueKeysWithValues: counts))
         }
-        problems = groups.map { Self.problem($0, in: request) }
+        problems = groups.map { Self.problem($0, in: shown) }
         guard case .refused(let refusal) = request.outcome else { return }
         let isFound = found?.problems.contains { finding in
             !codes.contains(finding.code) && finding.code.rawValue == refusal.code
                 && finding.offset == refusal.offset ?? finding.offset
         }
-        if isFound != true { problems.insert(Self.problem(refusal, in: request), at: 0) }
+        if isFound != true { problems.insert(Self.problem(refusal, in: shown), at: 0) }
     }
 
     /// The explanation of a refused form.
@@ -47,13 +48,13 @@ struct Diagnosis {
         return examination.finish()
     }
 
-    private static func problem(_ group: FindingGroup, in request: RecordedRequest) -> RequestDescription.Problem {
+    private static func problem(_ group: FindingGroup, in body: RecordedBody) -> RequestDescription.Problem {
         let finding = group.finding
         return RequestDescription.Problem(
             code: finding.code.rawValue, severity: finding.severity.rawValue, place: finding.place.rawValue,
             offset: finding.offset, length: finding.length, part: finding.partIndex, message: finding.message,
             fix: finding.fix, reason: finding.reason, swift: finding.swift,
-            around: finding.place == .body ? around(finding.offset, in: request) : nil,
+            around: finding.place == .body ? around(finding.offset, in: body) : nil,
             count: 1 + group.repetitions.count, also: places(group.repetitions),
             consequences: group.consequences.map { first, places in
                 RequestDescription.Consequence(
@@ -65,18 +66,18 @@ struct Diagnosis {
         places.first.map { RequestDescription.Place(offset: $0.offset, part: $0.partIndex) }
     }
 
-    private static func problem(_ refusal: UploadProblem, in request: RecordedRequest) -> RequestDescription.Problem {
+    private static func problem(_ refusal: UploadProblem, in body: RecordedBody) -> RequestDescription.Problem {
         let code = FormProblem.Code(rawValue: refusal.code)
         return RequestDescription.Problem(
             code: refusal.code, severity: (code?.severity ?? .error).rawValue, place: Finding.Place.body.rawValue,
             offset: refusal.offset, length: 0, part: refusal.partIndex, message: refusal.detail, fix: refusal.fix,
             reason: code?.cause, swift: code?.swift,
-            around: refusal.offset.flatMap { around($0, in: request) }, count: 1, also: [], consequences: [],
+            around: refusal.offset.flatMap { around($0, in: body) }, count: 1, also: [], consequences: [],
             otherConsequences: 0)
     }
 
-    private static func around(_ offset: Int64, in request: RecordedRequest) -> RequestDescription.Bytes? {
-        request.notes.body.bytes(around: offset, reach: reach).map {
+    private static func around(_ offset: Int64, in body: RecordedBody) -> RequestDescription.Bytes? {
+        body.bytes(around: offset, reach: reach).map {
             RequestDescription.Bytes(offset: $0.offset, base64: Data($0.bytes))
         }
     }

@@ -22,7 +22,7 @@ extension RecordedBody {
     }
 
     /// The first line that begins like a delimiter, without padding.
-    private static func delimiter(in bytes: [UInt8]) -> [UInt8]? {
+    static func delimiter(in bytes: [UInt8]) -> [UInt8]? {
         var position = 0
         while position < bytes.count {
             let (line, next) = SecretScan.line(of: bytes, at: position)
@@ -44,26 +44,36 @@ struct SecretScan {
     }
 
     let delimiter: [UInt8]?
+    /// Whether every content and value is overwritten that is not known to be harmless.
+    let erasesAll: Bool
     private(set) var hasErased = false
 
-    init(delimiter: [UInt8]?) {
+    init(delimiter: [UInt8]?, erasesAll: Bool = false) {
         self.delimiter = delimiter
+        self.erasesAll = erasesAll
     }
 
     mutating func erase(in bytes: inout [UInt8], beginsInSecret: Bool) {
         // The first delimiter may be missing, so lines that look like a header are one.
-        var place = beginsInSecret ? Place.content(from: 0, isSecret: true) : .header(isSecret: false)
+        var place = beginsInSecret ? Place.content(from: 0, isSecret: true) : .header(isSecret: erasesAll)
         var (position, previous) = (0, 0..<0)
         while position < bytes.count {
             let (line, next) = Self.line(of: bytes, at: position)
             let isDelimiter = delimiter.map { bytes[line].starts(with: $0) } ?? false
+            if erasesAll, isDelimiter, let delimiter {
+                let behind = line.dropFirst(delimiter.count)
+                if let word = behind.first(where: { bytes[$0].isOfWord }) {
+                    overwrite(word..<line.upperBound, of: &bytes)
+                }
+            }
             switch place {
             case .content(let start, let isSecret) where isDelimiter || beginsPart(line, after: previous, in: bytes):
                 let end = isDelimiter ? line.lowerBound : previous.lowerBound
                 eraseContent(start..<max(start, end), of: &bytes, isSecret: isSecret)
-                place = .header(isSecret: isDelimiter ? false : readHeader(line, of: &bytes, isSecret: false))
+                place = .header(
+                    isSecret: isDelimiter ? erasesAll : readHeader(line, of: &bytes, isSecret: erasesAll))
             case .content: break
-            case .header where isDelimiter: place = .header(isSecret: false)
+            case .header where isDelimiter: place = .header(isSecret: erasesAll)
             case .header(let isSecret) where line.isEmpty: place = .content(from: next, isSecret: isSecret)
             case .header(let isSecret): place = .header(isSecret: readHeader(line, of: &bytes, isSecret: isSecret))
             }
@@ -84,6 +94,13 @@ struct SecretScan {
     private mutating func readHeader(_ line: Range<Int>, of bytes: inout [UInt8], isSecret: Bool) -> Bool {
         let colon = bytes[line].firstIndex(of: UInt8(ascii: ":"))
         let field = String(decoding: bytes[line.lowerBound..<(colon ?? line.upperBound)], as: UTF8.self)
+        if erasesAll {
+            // A line without a colon may be content, because the blank line before it is missing.
+            if !Secrets.isHarmless(field) {
+                overwrite((colon.map { $0 + 1 } ?? line.lowerBound)..<line.upperBound, of: &bytes)
+            }
+            return true
+        }
         let isNamedSecret = Self.namesSecret(bytes[line])
         if let colon, Secrets.isSecret(field) {
             overwrite((colon + 1)..<line.upperBound, of: &bytes)

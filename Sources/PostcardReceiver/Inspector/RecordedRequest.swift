@@ -122,13 +122,13 @@ struct RecordedPart: Sendable {
     /// Whether its name is that of a secret.
     let isSecret: Bool
     /// The header fields in their order, secrets masked.
-    let fields: [(name: String, value: String)]
+    var fields: [(name: String, value: String)]
     /// Where the header begins, and where the content, counted from the start of the body.
     let headerOffset: Int64
     let offset: Int64
     var size: Int64 = 0
     /// The value of a short text field that is not a secret.
-    private(set) var text: String?
+    var text: String?
 
     init(_ header: PartHeader, isSecret: Bool, contentOffset: Int64) {
         name = header.name

@@ -17,6 +17,8 @@ struct RequestDescription: Encodable {
     let problems: [Problem]
     let body: Body
     let curl: Curl
+    /// Whether values are left out that may not be harmless.
+    let valuesHidden: Bool
 
     struct Part: Encodable {
         let name: String
@@ -91,8 +93,11 @@ struct RequestDescription: Encodable {
         let exact: Bool
     }
 
-    init(_ request: RecordedRequest) {
-        summary = RequestSummary(request)
+    /// - Parameter showsValues: Whether values are shown that may not be harmless.
+    init(_ recorded: RecordedRequest, showsValues: Bool) {
+        let request = showsValues ? recorded : recorded.hidingValues
+        valuesHidden = !showsValues
+        summary = RequestSummary(recorded)
         headers = request.fields.map { [$0.name, $0.value] }
         let notes = request.notes
         parts = notes.parts.map { part in
@@ -101,7 +106,7 @@ struct RequestDescription: Encodable {
                 headers: part.fields.map { [$0.name, $0.value] }, headerOffset: part.headerOffset,
                 offset: part.offset, size: part.size, text: part.text)
         }
-        problems = Diagnosis(of: request).problems
+        problems = Diagnosis(of: recorded, showing: request.notes.body).problems
         let kept = notes.body
         body = Body(
             length: kept.length, complete: kept.isComplete,
@@ -112,7 +117,7 @@ struct RequestDescription: Encodable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case headers, parts, problems, body, curl
+        case headers, parts, problems, body, curl, valuesHidden
     }
 
     func encode(to encoder: any Encoder) throws {
@@ -123,6 +128,7 @@ struct RequestDescription: Encodable {
         try container.encode(problems, forKey: .problems)
         try container.encode(body, forKey: .body)
         try container.encode(curl, forKey: .curl)
+        try container.encode(valuesHidden, forKey: .valuesHidden)
     }
 }
 
@@ -133,8 +139,8 @@ extension CurlCommand {
     /// The command that repeats a request: with its bytes if they are few and known, or else with the form's parts.
     init(_ request: RecordedRequest) {
         self.init(url: "\(request.scheme)://\(request.host)\(request.path)", method: request.method)
-        fields = request.fields.filter { !Secrets.isSecret($0.name) }
-        secretFields = request.fields.map(\.name).filter(Secrets.isSecret)
+        fields = request.fields.filter { !Self.isMasked($0) }
+        secretFields = request.fields.filter(Self.isMasked).map(\.name)
         let notes = request.notes
         if let bytes = notes.body.bytes, !bytes.isEmpty, notes.body.isComplete, !notes.body.hidesSecrets,
             bytes.count <= Self.maximumExactBytes
@@ -155,6 +161,12 @@ extension CurlCommand {
             let isEmpty = notes.body.isComplete && notes.body.length == 0
             content = isEmpty || request.method == "GET" || request.method == "HEAD" ? .none : .unknown
         }
+    }
+}
+
+extension CurlCommand {
+    private static func isMasked(_ field: (name: String, value: String)) -> Bool {
+        field.value == Secrets.mask || Secrets.isSecret(field.name)
     }
 }
 
@@ -179,7 +191,8 @@ struct RequestSummary: Encodable, Sendable {
         id = String(request.id)
         received = request.received
         method = request.method
-        path = request.path
+        // The list has no other values.
+        path = Secrets.hidingValues(ofPath: request.path)
         status = request.status
         if case .refused(let problem) = request.outcome { code = problem.code } else { code = nil }
         upload = request.upload?.text
@@ -195,6 +208,7 @@ struct RequestSummary: Encodable, Sendable {
 /// | --- | --- |
 /// | `GET /requests` | `{"requests":[entry…]}`, newest first |
 /// | `GET /requests/ID` | the entry with header fields, parts, problems, the recorded bytes and a line for curl |
+/// | `GET /requests/ID?values=shown` | the same, with values that may not be harmless |
 struct RequestReading: Sendable {
     let inspector: RequestInspector
     let budget: ResponseBudget
@@ -207,11 +221,11 @@ struct RequestReading: Sendable {
         try respond(with: Listing(requests: inspector.requests.map(RequestSummary.init)))
     }
 
-    func request(id: String?) throws -> Response {
+    func request(id: String?, showsValues: Bool) throws -> Response {
         guard let request = id.flatMap({ Int($0) }).flatMap(inspector.request) else {
             throw UploadProblem.requestNotFound
         }
-        return try respond(with: RequestDescription(request))
+        return try respond(with: RequestDescription(request, showsValues: showsValues))
     }
 
     private func respond(with value: some Encodable) throws -> Response {

@@ -30,8 +30,8 @@ final class RequestRecorder: FormObserver {
 
     /// What was recorded.
     struct Notes {
-        let body: RecordedBody
-        let parts: [RecordedPart]
+        var body: RecordedBody
+        var parts: [RecordedPart]
         let partCount: Int
         /// The first warnings of each kind.
         let warnings: [FormProblem]

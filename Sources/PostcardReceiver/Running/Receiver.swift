@@ -204,7 +204,10 @@ public struct Receiver: Sendable {
         if canRead, let inspector {
             let reading = RequestReading(inspector: inspector, budget: budget)
             routes.addReading("/requests") { _, _ in try reading.list() }
-            routes.addReading("/requests/{id}") { _, context in try reading.request(id: context.parameters.get("id")) }
+            routes.addReading("/requests/{id}") { request, context in
+                try reading.request(
+                    id: context.parameters.get("id"), showsValues: request.uri.queryParameters["values"] == "shown")
+            }
         }
     }
 

@@ -13,8 +13,11 @@ struct RequestInspectorTests {
         return try #require(object["requests"] as? [[String: Any]])
     }
 
-    private func request(_ id: String, _ receiver: RunningReceiver) async throws -> [String: Any] {
-        let response = try await receiver.curl("\(receiver.url)/requests/\(id)").output
+    private func request(
+        _ id: String, _ receiver: RunningReceiver, showsValues: Bool = true
+    ) async throws -> [String: Any] {
+        let query = showsValues ? "?values=shown" : ""
+        let response = try await receiver.curl("\(receiver.url)/requests/\(id)\(query)").output
         return try #require(try JSONSerialization.jsonObject(with: response) as? [String: Any])
     }
 
@@ -257,6 +260,46 @@ struct RequestInspectorTests {
                 let data = try #require(Data(base64Encoded: text))
                 #expect(!String(decoding: data, as: UTF8.self).contains("s3cret"))
             }
+        }
+    }
+
+    @Test func `values that may not be harmless are shown to who asks for them, and names, sizes and places always`()
+        async throws
+    {
+        try await withReceiver { receiver in
+            let body =
+                "--b\r\nContent-Disposition: form-data; name=\"contraseña\"\r\nX-Note: hidden\r\n\r\nhidden\r\n"
+                + "--b\r\nContent-Disposition: form-data; filename=\"x\"\r\n\r\nhidden\r\n--b--hidden\r\n"
+            let fields = ["X-Client-Cert: hidden", "User-Agent: a"]
+            _ = try await receiver.exchange(
+                Form.request(body: body, fields: fields, to: "/uploads?a=hidden&b%3dhidden"))
+            let text = try await receiver.curl("\(receiver.url)/requests/1").text
+            let listing = try await receiver.curl("\(receiver.url)/requests").text
+            #expect(!text.contains("hidden") || text.contains("valuesHidden\":true"))
+            #expect(!listing.contains("hidden"))
+            let described = try await request("1", receiver, showsValues: false)
+            #expect(described["path"] as? String == "/uploads?a=***&b***")
+            let headers = try #require(described["headers"] as? [[String]])
+            #expect(headers.contains(["User-Agent", "a"]) && headers.contains(["X-Client-Cert", "***"]))
+            let part = try #require((described["parts"] as? [[String: Any]])?.first)
+            #expect(part["name"] as? String == "contraseña" && part["size"] as? Int == 6)
+            #expect(part["text"] as? String == "***")
+            let kept = try #require((described["body"] as? [String: Any])?["first"] as? [String: Any])
+            let bytes = String(decoding: Data(base64Encoded: kept["base64"] as? String ?? "") ?? Data(), as: UTF8.self)
+            #expect(bytes == body.replacing(" hidden", with: "*******").replacing("hidden", with: "******"))
+            let shown = try await request("1", receiver)
+            #expect((shown["headers"] as? [[String]])?.contains(["X-Client-Cert", "hidden"]) == true)
+            #expect(shown["valuesHidden"] as? Bool == false)
+        }
+    }
+
+    @Test func `of a body that is no form, punctuation alone is shown to who does not ask`() async throws {
+        try await withReceiver { receiver in
+            let body = #"{"clave": "oculto"}"#
+            _ = try await receiver.exchange(Form.request(body: body, contentType: "Content-Type: application/json"))
+            let described = try await request("1", receiver, showsValues: false)
+            let kept = (described["body"] as? [String: Any])?["first"] as? [String: Any]
+            #expect(Data(base64Encoded: kept?["base64"] as? String ?? "") == Data(#"{"*****": "******"}"#.utf8))
         }
     }
 

@@ -65,20 +65,28 @@ export class Requests {
       if (!details.open || details.querySelector(".inside")) return;
       const inside = element("div", { class: "inside" }, words("loading"));
       details.append(inside);
-      try {
-        inside.replaceChildren(...description(await askForJSON(`/requests/${entry.id}`)));
-      } catch (error) {
-        inside.replaceChildren(words("failed", { reason: error.message }));
-      }
+      await describe(entry, inside);
     });
     return element("li", { "data-id": entry.id, "data-upload": entry.upload ?? "" }, details);
   }
 }
 
+/** Values that may be secret are only shown to who asks for them. */
+async function describe({ id }, place, query = "") {
+  try {
+    const request = await askForJSON(`/requests/${id}${query}`);
+    place.replaceChildren(...description(request, () => describe({ id }, place, "?values=shown")));
+  } catch (error) {
+    place.replaceChildren(words("failed", { reason: error.message }));
+  }
+}
+
 const kind = (status) => (!status || status >= 500 ? "bad" : status >= 400 ? "refused" : "good");
 
-function description(request) {
+function description(request, showValues) {
   return [
+    request.valuesHidden ? element("p", { class: "note" }, words("valuesHidden"), " ",
+      element("button", { class: "quiet", "data-action": "show-values", onclick: showValues }, words("showValues"))) : null,
     request.problems.length ? section("problems", request.problems.map(problem)) : null,
     section("head", fieldList(request.headers)),
     request.parts.length ? section("parts", element("ol", { class: "parts" }, request.parts.map(part)),
