@@ -87,7 +87,7 @@ struct Explain: AsyncParsableCommand {
             if json {
                 let encoder = JSONEncoder()
                 encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-                try Terminal.write(try encoder.encode(report) + Data("\n".utf8))
+                try Terminal.write(json: try encoder.encode(report))
             } else {
                 for line in report.screen(columns: Terminal.outputColumns, style: .standardOutput) {
                     try Terminal.writeLine(line)

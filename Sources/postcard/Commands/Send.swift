@@ -160,10 +160,9 @@ struct Send: AsyncParsableCommand {
     }
 
     private func write(_ response: UploadResponse, attempts: Int, since start: ContinuousClock.Instant) throws {
-        guard json else { return try Terminal.write(response.body) }
+        guard json else { return try Terminal.write(foreign: response.body) }
         let seconds = (ContinuousClock.now - start) / .seconds(1)
-        try Terminal.write(ResponseReport(response, attempts: attempts, seconds: seconds).json())
-        try Terminal.writeLine("")
+        try Terminal.write(json: ResponseReport(response, attempts: attempts, seconds: seconds).json())
     }
 }
 
@@ -178,12 +177,31 @@ struct DryRun {
         let layout = try form.layout()
         let request = try UploadRequest(
             url: url, method: method, headerFields: headerFields, body: UploadBody(layout), maximumResponseBytes: 0)
-        Terminal.saySequence(Self.head(of: request))
+        let head = Self.head(of: request)
+        if Terminal.isInteractive {
+            Terminal.say(head.replacing("\r\n", with: "\n"))
+        } else {
+            Terminal.saySequence(head)
+        }
+        if Terminal.isOutputInteractive { return try await show(layout) }
         do {
             try await layout.write(to: .standardOutput)
         } catch let error as Errno {
             throw CommandFailure.output(error)
         }
+    }
+
+    /// Shows a short text on a terminal. Anything else is for a file or a pipe.
+    private func show(_ layout: FormLayout) async throws {
+        let longest: Int64 = 64 << 10
+        if let length = layout.contentLength, length <= longest {
+            let body = try await layout.data()
+            if String(validating: body, as: UTF8.self) != nil, !body.contains(0) {
+                return try Terminal.write(foreign: body)
+            }
+        }
+        let size = layout.contentLength.map { "The body of \($0) bytes" } ?? "The body"
+        Terminal.say("\(size) is not for a terminal. To write it to a file, add: > body")
     }
 
     private static func head(of request: UploadRequest) -> String {

@@ -42,6 +42,33 @@ enum Terminal {
         }
     }
 
+    /// Writes a text that comes from elsewhere: to a file or a pipe as it is, and to a terminal so that it is shown and
+    /// not executed.
+    static func write(foreign bytes: some Sequence<UInt8>) throws {
+        guard isOutputInteractive else { return try write(bytes) }
+        let text = String(decoding: Array(bytes), as: UTF8.self).replacing("\r\n", with: "\n")
+        try write(
+            text.split(separator: "\t", omittingEmptySubsequences: false).map { printable(String($0)) }
+                .joined(separator: "\t").utf8)
+        // The prompt comes after it.
+        if let last = text.last, last != "\n" { try writeLine("") }
+    }
+
+    /// Writes JSON and a line break. What would steer a terminal is escaped, which means the same in JSON.
+    static func write(json: Data) throws {
+        var text = String.UnicodeScalarView()
+        for scalar in String(decoding: json, as: UTF8.self).unicodeScalars {
+            if isSteering(scalar) {
+                for unit in UTF16.encode(scalar).map(Array.init) ?? [] {
+                    text += "\\u\(String(0x10000 + Int(unit), radix: 16).dropFirst())".unicodeScalars
+                }
+            } else {
+                text.append(scalar)
+            }
+        }
+        try writeLine(String(text))
+    }
+
     /// Writes a line of a result.
     static func writeLine(_ text: String) throws {
         try write((text + "\n").utf8)

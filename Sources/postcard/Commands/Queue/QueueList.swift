@@ -19,8 +19,7 @@ struct QueueList: AsyncParsableCommand {
             if json {
                 let encoder = JSONEncoder()
                 encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-                try Terminal.write(try encoder.encode(uploads.map(QueuedUploadReport.init)))
-                try Terminal.writeLine("")
+                try Terminal.write(json: try encoder.encode(uploads.map(QueuedUploadReport.init)))
             } else {
                 for upload in uploads { try Terminal.writeLine(Self.line(for: upload)) }
                 if try queue.isPaused { Terminal.say("The queue is paused. To resume it, run: postcard queue resume") }

@@ -1,0 +1,53 @@
+import Foundation
+import PostcardTestSupport
+import Testing
+
+@Suite(.timeLimit(.minutes(10)))
+struct TerminalTests {
+    /// What clears the screen, sets the title, rings, and turns the reading direction round.
+    private static let steering = "\u{1B}[2J\u{1B}]0;title\u{7}\u{9B}31m\u{202E}\u{8}"
+
+    private static func onTerminal(_ arguments: [String]) async throws -> Program.Ending {
+        let script = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .appending(path: "Senders/on-terminal")
+        return try await Program.run("python3", [script.path, Program.url.path] + arguments)
+    }
+
+    @Test(arguments: [[], ["--json"], ["--dry-run"]])
+    func `what a server or a name sends to a terminal is shown, and not executed`(options: [String]) async throws {
+        let server = try await ReceivingServer()
+        let folder = try TemporaryFolder()
+        let file = try folder.file("a\u{9B}31m\u{202E}\u{7}", "content".utf8)
+        let ending = try await Self.onTerminal(
+            ["send", server.uploads.absoluteString, "-F", "\(Self.steering)=\(Self.steering)", "-F", "f=@\(file.path)"]
+                + options)
+        #expect(ending.status == 0, "\(ending.text)")
+        #expect(ending.text.contains("31m"))
+        for sequence in ["\u{1B}[2J", "\u{1B}]", "\u{7}", "\u{9B}", "\u{202E}", "\u{8}"] {
+            #expect(!ending.text.unicodeScalars.contains(sequence.unicodeScalars), "\(ending.text.debugDescription)")
+        }
+    }
+
+    @Test func `the body of a picture is not written to a terminal`() async throws {
+        let folder = try TemporaryFolder()
+        let file = try folder.file("a.bin", [0, 1, 0xFF])
+        let ending = try await Self.onTerminal(
+            ["send", "http://127.0.0.1:1/", "-F", "f=@\(file.path)", "--dry-run"])
+        #expect(ending.status == 0)
+        #expect(ending.text.contains("is not for a terminal. To write it to a file, add: > body"))
+        #expect(!ending.output.contains(0))
+    }
+
+    @Test func `what is written to a pipe stays as it is, in JSON apart from how characters are escaped`() async throws
+    {
+        let server = try await ReceivingServer()
+        let value = "\u{9B}31m\u{202E}\t안녕 👩‍👩‍👧"
+        let plain = try await Program.run(["send", server.uploads.absoluteString, "-F", "a=\(value)"])
+        #expect(plain.text.contains("\u{202E}"))
+        let report = try await Program.run(["send", server.uploads.absoluteString, "-F", "a=\(value)", "--json"])
+        #expect(report.text.contains("\\u202e") && report.text.contains("\\u009b31m") && report.text.contains("안녕"))
+        let object = try #require(try JSONSerialization.jsonObject(with: report.output) as? [String: Any])
+        let fields = (object["body"] as? [String: Any])?["fields"] as? [[String: String]]
+        #expect(fields?.first?["value"] == value)
+    }
+}
