@@ -18,12 +18,20 @@ package struct Demonstration {
     package let directory: String
     /// Called with each line of the result.
     package let report: (String) throws -> Void
+    /// What carries the form.
+    package let transport: any UploadTransport
     /// Called with the progress of the upload; `nil` if it is not shown.
     package var progress: (@Sendable (UploadProgress) -> Void)?
 
     /// Makes a demonstration that reports to a closure.
-    package init(directory: String, report: @escaping (String) throws -> Void) {
+    ///
+    /// The form is sent with URLSession unless a transport is given. URLSession needs libcurl on Linux.
+    package init(
+        directory: String, transport: any UploadTransport = URLSessionTransport(),
+        report: @escaping (String) throws -> Void
+    ) {
         self.directory = directory
+        self.transport = transport
         self.report = report
     }
 
@@ -76,7 +84,7 @@ package struct Demonstration {
         form.append("초코", named: "name")
         form.append("Greetings from Jeju", named: "message")
         form.append(filesAt: pictures, named: "picture")
-        let response = try await UploadClient().upload(form, to: url, progress: progress)
+        let response = try await UploadClient(transport: transport).upload(form, to: url, progress: progress)
         try compare(try UploadRecord(json: response.body), with: pictures)
     }
 

@@ -1,4 +1,5 @@
 import ArgumentParser
+import PostcardAsyncHTTP
 import PostcardDemo
 
 struct Demo: AsyncParsableCommand {
@@ -11,7 +12,9 @@ struct Demo: AsyncParsableCommand {
 
     func run() async throws {
         try await CommandFailure.reporting {
-            var demonstration = Demonstration(directory: directory) { try Terminal.writeLine($0) }
+            var demonstration = Demonstration(directory: directory, transport: AsyncHTTPTransport()) {
+                try Terminal.writeLine($0)
+            }
             let screen = Terminal.isInteractive ? ProgressScreen() : nil
             demonstration.progress = screen.map { $0.show }
             do {
