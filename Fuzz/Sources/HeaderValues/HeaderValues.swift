@@ -31,17 +31,19 @@ private func checkContentType(_ value: String) {
     }
 }
 
-/// A header that is accepted has a field's name and a filename without a path. The error of a refused one has an offset
-/// inside the header.
+/// A header that is accepted has a field's name and a filename without a path. A backslash in it was escaped. The error
+/// of a refused one has an offset inside the header.
 private func checkHeader(_ lines: [UInt8]) {
     let head = Array("--XX\r\n".utf8)
+    let backslash = UInt8(ascii: "\\")
+    let isEscaped = zip(lines, lines.dropFirst()).contains { $0 == backslash && $1 == backslash }
     let body = head + lines + Array("\r\n\r\ncontent\r\n--XX--".utf8)
     let readings = Reading.all(of: [body[...]], boundary: "XX", limits: FormLimits())
     for reading in readings {
         switch reading {
         case .part(let name, let filename, _, let offset, let warnings):
             if name.isEmpty { finding("an empty name was taken") }
-            if let filename, filename.contains(where: { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\") }) {
+            if let filename, filename.contains(UInt8(ascii: "/")) || filename.contains(backslash) && !isEscaped {
                 finding("a path was taken for a filename: \(String(decoding: filename, as: UTF8.self))")
             }
             if let filename, filename.contains(0) { finding("a filename with a NUL was taken") }
