@@ -186,6 +186,8 @@ final class URLSessionUpload: Sendable {
         state.closeBody?()
         if let cause = state.cause ?? state.reader.flatMap(readFailure) {
             continuation?.resume(throwing: cause)
+        } else if let reason = response?.framingProblem {
+            continuation?.resume(throwing: UploadError.connectionLost(to: request.url, reason))
         } else if let response, error != nil, response.statusCode >= 400 {
             // A refusal counts even if its body was cut off when the server closed the connection on the request.
             continuation?.resume(returning: UploadResponse(response, body: state.received))
@@ -224,6 +226,22 @@ extension UploadResponse {
     init(_ response: HTTPURLResponse, body: Data) {
         let code = min(max(response.statusCode, 0), 999)
         self.init(status: HTTPResponse.Status(code: code), headerFields: HTTPFields(response), body: body)
+    }
+}
+
+extension HTTPURLResponse {
+    /// Why it is not certain where the response ends; `nil` if it is (RFC 9112, section 6.3).
+    ///
+    /// URLSession on Linux takes one of two lengths. The bytes that it leaves could be those of another response.
+    fileprivate var framingProblem: String? {
+        let fields = HTTPFields(self)
+        guard let length = fields[.contentLength] else { return nil }
+        if !length.utf8.allSatisfy({ (0x30...0x39).contains($0) }) || Int64(length) == nil {
+            return "the response is not valid HTTP: its Content-Length is \(length.debugDescription)"
+        }
+        // URLSession on Apple's systems may add a Transfer-Encoding of "Identity".
+        guard let coding = fields[.transferEncoding], coding.lowercased() != "identity" else { return nil }
+        return "the response is not valid HTTP: it has both a Content-Length and a Transfer-Encoding"
     }
 }
 

@@ -98,6 +98,29 @@ import Testing
         }
     }
 
+    @Test(
+        arguments: Carrier.allCases,
+        [
+            "Content-Length: 3\r\nContent-Length: 5", "Content-Length: 5\r\nContent-Length: 3", "Content-Length: 5, 6",
+            "Content-Length: -5", "Content-Length: +5", "Content-Length: 99999999999999999999",
+            "Content-Length: 5\r\nTransfer-Encoding: chunked",
+        ])
+    func `a response with a length that is none, or with two, loses the connection`(
+        carrier: Carrier, fields: String
+    ) async throws {
+        try await RawServer.run { connection in
+            _ = try await connection.readRequest()
+            let isChunked = fields.contains("chunked")
+            try await connection.write(
+                "HTTP/1.1 201 Created\r\n\(fields)\r\n\r\n" + (isChunked ? "3\r\nabc\r\n0\r\n\r\n" : "abcde"))
+        } while: { server in
+            let error = try await #require(throws: UploadError.self) {
+                try await UploadClient(transport: carrier.transport()).upload(MultipartForm(), to: server.url)
+            }
+            #expect(error.code == .connectionLost)
+        }
+    }
+
     @Test(arguments: Carrier.allCases, ["000", "001", "099"])
     func `a status that is none loses the connection`(carrier: Carrier, status: String) async throws {
         try await RawServer.run { connection in
