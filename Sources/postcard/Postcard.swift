@@ -14,7 +14,21 @@ struct Postcard: AsyncParsableCommand {
         subcommands: [Send.self, Queue.self, Serve.self, Explain.self, Demo.self])
 
     static func main() async {
-        await main(JoinedOptions.parted(CommandLine.arguments.dropFirst()))
+        do {
+            var command = try parseAsRoot(JoinedOptions.parted(CommandLine.arguments.dropFirst()))
+            if var command = command as? any AsyncParsableCommand {
+                try await command.run()
+            } else {
+                try command.run()
+            }
+        } catch {
+            let status = exitCode(for: error)
+            let message = fullMessage(for: error)
+            // The parser prints help itself. Its errors repeat arguments, among them names of files that a shell put in.
+            guard status != .success, !message.isEmpty else { exit(withError: error) }
+            Terminal.say(message)
+            exit(withError: status)
+        }
     }
 }
 

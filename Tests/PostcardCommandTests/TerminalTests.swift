@@ -22,6 +22,17 @@ struct TerminalTests {
             ["send", server.uploads.absoluteString, "-F", "\(Self.steering)=\(Self.steering)", "-F", "f=@\(file.path)"]
                 + options)
         #expect(ending.status == 0, "\(ending.text)")
+        Self.checkIsShown(ending)
+    }
+
+    @Test(arguments: [["send", "http://127.0.0.1:1", "--timeout="], ["serve", "--port="], [""]])
+    func `an argument that is wrong is shown, and not executed`(arguments: [String]) async throws {
+        let ending = try await Self.onTerminal(arguments.dropLast() + [(arguments.last ?? "") + Self.steering])
+        #expect(ending.status == 64, "\(ending.text)")
+        Self.checkIsShown(ending)
+    }
+
+    private static func checkIsShown(_ ending: Program.Ending) {
         #expect(ending.text.contains("31m"))
         for sequence in ["\u{1B}[2J", "\u{1B}]", "\u{7}", "\u{9B}", "\u{202E}", "\u{8}"] {
             #expect(!ending.text.unicodeScalars.contains(sequence.unicodeScalars), "\(ending.text.debugDescription)")

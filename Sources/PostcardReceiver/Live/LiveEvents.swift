@@ -29,7 +29,7 @@ final class LiveEvents: Sendable {
     private let state = Mutex(State())
 
     /// How many listeners there may be by default. Each may have ``maximumWaitingBytes`` in memory.
-    static let maximumListeners = 64
+    static let maximumListeners = 128
 
     /// - Parameter shares: What all clients hold.
     init(shares: ShareAccount, maximumWaitingEvents: Int = 256, maximumWaitingBytes: Int = 1 << 20) {

@@ -11,10 +11,12 @@ import Foundation
 /// The unfinished uploads of a store, each with its share, and which of them give way.
 ///
 /// If there is no room for another upload, one that is worth little makes room: of the address that has most, unless the
-/// same address has as many. For bytes, only uploads of the same address make room: those
-/// that are worth little have few, and a request could announce more than all of them have. An upload is worth keeping for as long as its bytes take at
-/// 500 bytes per second, counted from its creation, and while a request uses it. So a phone that was offline for an hour
-/// finds its two megabytes, and a client that creates uploads of a few bytes keeps no room from others.
+/// same address has as many. For bytes, only uploads of the same address make room: those that are worth little have
+/// few, and a request could announce more than all of them have.
+///
+/// An upload is worth keeping for as long as its bytes take at 500 bytes per second, counted from its creation, and while
+/// a request uses it. So a phone that was offline for an hour finds its two megabytes, and a client that creates uploads
+/// of a few bytes keeps no room from others.
 final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
     private struct Entry {
         let upload: Store.Unfinished

@@ -33,8 +33,8 @@ public struct UploadOptions: Sendable {
 
     /// How many bytes of all responses may be in memory at once: files, records and lists that are read from the store
     /// and not yet sent. A client waits for its next piece while others use all of them, or while the responses to its
-    /// address use its share. The response to a received form does not wait. Defaults to 16 MiB.
-    public var maximumHeldResponseBytes = 16 << 20
+    /// address use its share. The response to a received form does not wait. Defaults to 8 MiB.
+    public var maximumHeldResponseBytes = 8 << 20
 
     /// Checks every file after it was received and before the form becomes a record, for example with a virus scanner.
     /// A form is refused with 422 if one of its files is, and with 503 if the check throws. The files of a form are
@@ -57,9 +57,10 @@ public struct UploadOptions: Sendable {
     /// its connections.
     public var maximumConcurrentUploads = 2000
 
-    /// How many requests may be in progress at once, forms and all others. Defaults to 3,000. In an app of your own,
+    /// How many requests may be in progress at once, forms and all others. Defaults to 2,500: that many whose clients
+    /// do not read their responses take about 180 MiB, because each has its task and its buffers. In an app of your own,
     /// only the responses that are read from the store count.
-    public var maximumConcurrentRequests = 3000
+    public var maximumConcurrentRequests = 2500
 
     /// The share of what is free that the clients of one address can have: of ``maximumConcurrentUploads``,
     /// ``maximumConcurrentRequests``, ``maximumHeldBytes``, ``maximumHeldResponseBytes``,

@@ -128,9 +128,11 @@ struct SharePool<Owner: Sendable>: Sendable {
         free -= amount
     }
 
-    /// Takes room for an item that is there already, even if there is none.
+    /// Takes room for an item that is there already, even if there is none. The items may be as large as a disk says,
+    /// so the sum counts only as far as it is a number.
     mutating func restore(_ amount: Int, for peer: PeerAddress?, by owner: Owner, at now: Instant) -> Grant {
-        let grant = Grant(number: nextNumber(), amount: amount)
+        let held = total - free
+        let grant = Grant(number: nextNumber(), amount: min(amount, .max - held))
         add(grant, peer, owner, now)
         return grant
     }

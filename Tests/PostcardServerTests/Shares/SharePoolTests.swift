@@ -97,6 +97,14 @@ struct SharePoolTests {
         #expect(pool.free == 0)
     }
 
+    @Test func `whatever sizes a disk says, the sum can be counted`() throws {
+        var pool = Pool(total: .max, share: 0.25)
+        let grants = (0..<5).map { _ in pool.restore(.max, for: nil, by: 0, at: Self.now) }
+        #expect(pool.free <= 0)
+        for grant in grants { pool.giveBack(grant.number) }
+        #expect(pool.isEmpty)
+    }
+
     @Test func `an item of variable size leaves some for those after it`() throws {
         var pool = Pool(total: 16 << 20, share: 0.25, unit: 4096)
         var sizes: [Int] = []
