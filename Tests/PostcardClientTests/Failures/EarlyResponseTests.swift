@@ -20,17 +20,21 @@ import FoundationNetworking
         return form
     }
 
-    /// A server that answers a form when it has its head, and does not mind what follows.
+    /// A server that answers a form when it has its head, and reads nothing more until the work is done: what its
+    /// system's buffers take is less than a form, whatever the machine's speed.
     private static func hasty<Result: Sendable>(
         _ status: String, _ fields: [String: String] = [:], body: String = "",
         while work: @escaping @Sendable (RawServer) async throws -> Result
     ) async throws -> Result {
-        try await RawServer.run { connection in
+        let done = Gate()
+        return try await RawServer.run { connection in
             _ = try await connection.readHead()
             try await connection.respond(status, fields, body: body)
+            await done.wait()
             _ = try await connection.readToEnd()
         } while: {
-            try await work($0)
+            defer { done.open() }
+            return try await work($0)
         }
     }
 

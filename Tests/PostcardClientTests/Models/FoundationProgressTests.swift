@@ -56,11 +56,15 @@ import Testing
         form.append(fileAt: try folder.sparseFile("large.bin", size: 64 << 20), named: "file")
         form.append(SendingTests.stream(of: 3, length: nil), named: "log", filename: "log.txt")
         let sent = form
+        let ended = Gate()
         try await RawServer.run { connection in
             _ = try await connection.readHead()
             try await connection.respond("201 Created", ["Connection": "close"])
+            // Nothing is read before the client has the response: a system's buffers do not hold 64 MiB.
+            await ended.wait()
             _ = try await connection.readToEnd()
         } while: { server in
+            defer { ended.open() }
             let progress = Progress(totalUnitCount: 1)
             var client = UploadClient(transport: carrier.transport())
             client.responses.acceptsEarly = true

@@ -228,11 +228,14 @@ import Testing
             (try record.json, nil), (try altered.json, .altered), ("{}", .decoding),
         ]
         for (body, code) in outcomes {
+            let ended = Gate()
             try await RawServer.run { connection in
                 _ = try await connection.readHead()
                 try await connection.respond("201 Created", ["Connection": "close"], body: body)
+                await ended.wait()
                 _ = try await connection.readToEnd()
             } while: { server in
+                defer { ended.open() }
                 var client = Self.client(carrier)
                 client.responses.acceptsEarly = true
                 do {
@@ -273,11 +276,14 @@ import Testing
         }
         form.append(FormStream(chunks), named: "log", filename: "log.txt")
         let sent = form
+        let ended = Gate()
         try await RawServer.run { connection in
             _ = try await connection.readHead()
             try await connection.respond("201 Created", ["Connection": "close"], body: "{}")
+            await ended.wait()
             _ = try await connection.readToEnd()
         } while: { server in
+            defer { ended.open() }
             var client = Self.client(.asyncHTTP)
             client.responses.acceptsEarly = true
             let verifying = client
