@@ -135,17 +135,22 @@ public struct UploadClient: Sendable {
     ///   - resource: Where the server keeps what an earlier process has sent of the same body, if it does.
     ///   - save: Saves where the server keeps it, before any of the body is sent there; `nil` when it is no longer
     ///     there. An error that it throws fails the upload.
+    ///   - delivery: What servers may have of the body from earlier attempts. Defaults to nothing.
+    ///   - elapsed: How long ago the first attempt began. Defaults to zero.
     ///   - progress: Called with the progress.
     @discardableResult
     package func upload(
         _ layout: FormLayout, to url: URL, method: HTTPRequest.Method, headerFields: HTTPFields,
         resuming resource: URL?, savingResource save: @escaping @Sendable (URL?) throws -> Void,
+        after delivery: Delivery = .neverArrived, elapsed: Duration = .zero,
         progress: @escaping @Sendable (UploadProgress) -> Void
     ) async throws -> UploadResponse {
         try await perform(progress: progress) {
             var job = UploadJob(.layout(layout), url: url, method: method, headerFields: headerFields)
             job.resource = resource
             job.saveResource = save
+            job.delivery = delivery
+            job.elapsed = elapsed
             return job
         }
     }

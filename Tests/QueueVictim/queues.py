@@ -1,4 +1,4 @@
-"""Queues of versions 1 to 5, and odd values for them."""
+"""Queues of versions 1 to 6, and odd values for them."""
 
 import contextlib
 import os
@@ -34,10 +34,10 @@ COPIES = "0F0E0D0C-0B0A-4900-8000-000000000001"
 
 
 def make(path, postcard, port):
-    """Makes queues of all versions. The program itself makes those of version 5."""
+    """Makes queues of all versions. The program itself makes those of version 6."""
     os.makedirs(path)
     address = f"http://127.0.0.1:{port}/uploads"
-    for name in ("5", "5-wal"):
+    for name in ("6", "6-wal"):
         for number in range(4):
             options = ["--group", "g"] if number == 3 else ["-H", "X-Tag: 1"]
             subprocess.run(
@@ -50,17 +50,19 @@ def make(path, postcard, port):
             UPDATE upload SET state = 'failed', schedule = NULL, reason = 'why', attempts = 1 WHERE id = 3;
             INSERT INTO delivery VALUES (3, 1);
         """)
-        if name == "5":
+        if name == "6":
             database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         else:
             # Copied while it is open, so that the latest changes are only in the log.
-            shutil.copytree(f"{path}/5-wal", f"{path}/5-live")
+            shutil.copytree(f"{path}/6-wal", f"{path}/6-live")
         database.close()
-    shutil.rmtree(f"{path}/5-wal")
-    shutil.copytree(f"{path}/5", f"{path}/4")
-    database = sqlite3.connect(f"{path}/4/queue.sqlite")
-    database.executescript("DROP TABLE delivery; PRAGMA user_version = 4; PRAGMA wal_checkpoint(TRUNCATE);")
-    database.close()
+    shutil.rmtree(f"{path}/6-wal")
+    added_since_5 = "ALTER TABLE upload DROP COLUMN conflicts; ALTER TABLE upload DROP COLUMN started;"
+    for version, added in ((5, added_since_5), (4, f"{added_since_5} DROP TABLE delivery;")):
+        shutil.copytree(f"{path}/6", f"{path}/{version}")
+        database = sqlite3.connect(f"{path}/{version}/queue.sqlite")
+        database.executescript(f"{added} PRAGMA user_version = {version}; PRAGMA wal_checkpoint(TRUNCATE);")
+        database.close()
     for version in (1, 2, 3):
         folder = f"{path}/{version}"
         os.makedirs(f"{folder}/files/{COPIES}")
@@ -94,7 +96,7 @@ def make(path, postcard, port):
         if version != 2:
             database.execute("PRAGMA journal_mode = WAL")
         database.close()
-    return [f"{path}/{name}" for name in ("5", "5", "5", "5-live", "4", "1", "2", "3")]
+    return [f"{path}/{name}" for name in ("6", "6", "6", "6-live", "5", "4", "1", "2", "3")]
 
 
 class Queue:

@@ -42,6 +42,7 @@ private final class FuzzedQueue: Sendable {
         "upload.uuid", "upload.url", "upload.method", "upload.state", "upload.schedule", "upload.due", "upload.session",
         "upload.priority", "upload.networks", "upload.sequence", "upload.notBefore", "upload.sent", "upload.total",
         "upload.attempts", "upload.failures", "upload.reason", "upload.resource", "upload.enqueued",
+        "upload.started", "upload.conflicts",
         "request.idempotencyKey", "request.headerFields", "request.contentType", "request.parts", "response.status",
         "response.contentType", "response.body", "delivery.attempt",
     ]

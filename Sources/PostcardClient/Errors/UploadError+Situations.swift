@@ -110,12 +110,25 @@ extension UploadError {
         UploadError(.brokenRule, "\(problem.message) \(problem.fix)", underlyingError: problem)
     }
 
+    /// The server refused a request. If the request had the form, see ``refusedForm(_:by:)``.
     package static func refused(_ response: UploadResponse, by url: URL) -> UploadError {
         var message = "\(url.address) responded with \(response.statusText)"
         if let reason = response.reason {
             message += ": \(reason)"
         }
         return UploadError(.refused, message, response: response)
+    }
+
+    /// The server refused the form, or does not know what became of it.
+    package static func refusedForm(_ response: UploadResponse, by url: URL) -> UploadError {
+        var error = refused(response, by: url)
+        error.delivery = response.delivery
+        return error
+    }
+
+    /// The body of a queued upload cannot be read: nothing was sent.
+    package static func unreadableBody(_ reason: String, underlyingError: any Error) -> UploadError {
+        UploadError(.form, reason, underlyingError: underlyingError)
     }
 
     /// The server responded with success before the whole form was sent.

@@ -101,6 +101,9 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
     /// Whether it comes from another origin than the caller's, after a redirect.
     var hasLeftOrigin = false
 
+    /// Whether an interceptor has decided that the form is not sent again.
+    var isFinal = false
+
     init(
         _ code: Code, _ message: String, response: UploadResponse? = nil, phase: Phase? = nil,
         underlyingError: (any Error)? = nil
@@ -122,7 +125,7 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
     public var description: String { message }
 
     /// The same error with another sentence in its message.
-    func adding(_ sentence: String) -> UploadError {
+    package func adding(_ sentence: String) -> UploadError {
         var error = self
         error.message += message.last == "." ? " \(sentence)" : ". \(sentence)"
         return error
@@ -151,12 +154,6 @@ extension UploadError {
         case responseLost = "response-lost"
         /// A server has accepted the form, and something failed after that. It must not be sent again.
         case accepted
-    }
-
-    /// Whether the server is still processing the same form, whose first response was lost
-    /// (draft-ietf-httpapi-idempotency-key-header).
-    var isStillInProgress: Bool {
-        delivery == .responseLost && response?.status.code == 409
     }
 }
 

@@ -24,7 +24,7 @@ public struct UploadResponse: Sendable {
     public package(set) var bytesSent: Int64 = 0
 
     /// Whether it was received before the whole form was handed to the connection: the server cannot have all of it.
-    public internal(set) var isEarly = false
+    public package(set) var isEarly = false
 
     /// Makes a response; for transports.
     public init(status: HTTPResponse.Status, headerFields: HTTPFields, body: Data) {

@@ -118,6 +118,6 @@ final class ResumptionOffers: Sendable {
     }
 
     private static func key(_ url: URL) -> String {
-        "\(url.scheme?.lowercased() ?? "")://\(url.address.lowercased())\(url.path(percentEncoded: true))"
+        url.origin + url.path(percentEncoded: true)
     }
 }

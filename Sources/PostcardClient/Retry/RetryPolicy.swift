@@ -7,8 +7,12 @@ import HTTPTypes
 /// ```
 ///
 /// Only failures that may pass are tried again: a connection that failed, broke or timed out, and the statuses listed
-/// here. All attempts have the same `Idempotency-Key`, by which a server can tell that they are one upload. If the
-/// server does not honor it, a retry after a lost response may store the form twice.
+/// here. A server that responds with 409 (Conflict) to a form that may have arrived may still be processing it
+/// (draft-ietf-httpapi-idempotency-key-header), and is also asked again. All attempts have the same `Idempotency-Key`,
+/// by which a server can tell that they are one upload. If the server does not honor it, a retry after a lost response
+/// may store the form twice.
+///
+/// Uploads in this process and in a queue follow the same rules.
 public struct RetryPolicy: Sendable, Hashable {
     /// The maximum number of attempts, including the first. 1 means that nothing is tried again.
     public var maximumAttempts: Int
@@ -33,12 +37,17 @@ public struct RetryPolicy: Sendable, Hashable {
     public var maximumRetryAfter: Duration
 
     /// How long after the start of the upload another attempt may start. Defaults to `nil`, no limit. A running attempt
-    /// is not cancelled: ``UploadTimeouts/total`` does that.
+    /// is not cancelled: ``UploadTimeouts/total`` does that. A queue counts from the first attempt since the upload was
+    /// enqueued or retried by hand, across processes.
     public var deadline: Duration?
 
     /// How often interceptors may have one upload tried again, in addition to the attempts of the policy. Defaults
     /// to 5. Of a ``ResumptionPolicy``'s retries it is not used: that of the client is.
     public var maximumInterceptorRetries = 5
+
+    /// How many responses in a row may say 409 (Conflict), without a `Retry-After`, to a form that may have arrived
+    /// before the upload fails. Defaults to 10. After that, the conflict is likely to last.
+    public var maximumConflicts = 10
 
     /// Makes a policy. The defaults wait 0.25 to 0.5 seconds, then 0.5 to 1, and so on up to half a minute.
     ///
@@ -74,7 +83,7 @@ public struct RetryPolicy: Sendable, Hashable {
     var isOn: Bool { maximumAttempts > 1 }
 
     /// Whether a failure may pass.
-    package func mayPass(_ error: UploadError) -> Bool {
+    func mayPass(_ error: UploadError) -> Bool {
         switch error.code {
         case .connectionFailed, .connectionLost, .timedOut, .connectTimedOut: retriesConnectionFailures
         case .refused: error.response.map { statuses.contains($0.status.code) } ?? false
@@ -88,7 +97,7 @@ public struct RetryPolicy: Sendable, Hashable {
     ///   - attempt: The number of the failed attempt, from 1.
     ///   - retryAfter: The delay that the server asked for.
     ///   - generator: The source of chance.
-    package func delay(
+    func delay(
         after attempt: Int, retryAfter: Duration?, using generator: inout some RandomNumberGenerator
     ) -> Duration {
         if let retryAfter { return min(retryAfter, maximumRetryAfter) }

@@ -2,9 +2,9 @@ import HTTPTypes
 import PostcardForm
 
 #if canImport(FoundationEssentials)
-import FoundationEssentials
+package import FoundationEssentials
 #else
-import Foundation
+package import Foundation
 #endif
 
 /// Whether an upload follows redirects.
@@ -48,9 +48,7 @@ struct RedirectFollower: Sendable {
     ///   is not followed.
     mutating func follow(_ response: UploadResponse) throws(UploadError) {
         guard (300..<400).contains(response.status.code), let location = response.headerFields[.location] else {
-            var error = UploadError.refused(response, by: request.url)
-            error.delivery = response.delivery
-            throw error
+            throw UploadError.refusedForm(response, by: request.url)
         }
         func refused(_ reason: String) -> UploadError {
             .refused(response, by: request.url, redirectingTo: location, reason)
@@ -98,10 +96,11 @@ struct RedirectFollower: Sendable {
 }
 
 extension URL {
-    /// Whether scheme, host and port are another URL's (RFC 6454 §4).
-    func hasOrigin(of other: URL) -> Bool {
-        scheme?.lowercased() == other.scheme?.lowercased() && address.lowercased() == other.address.lowercased()
-    }
+    /// The scheme, host and port (RFC 6454 §4), such as `https://example.com:443`.
+    package var origin: String { "\(scheme?.lowercased() ?? "")://\(address.lowercased())" }
+
+    /// Whether both URLs have the same scheme, host and port.
+    package func hasOrigin(of other: URL) -> Bool { origin == other.origin }
 }
 
 extension HTTPFields {

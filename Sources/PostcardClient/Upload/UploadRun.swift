@@ -21,6 +21,10 @@ struct UploadJob: Sendable {
     var resource: URL?
     /// Saves the upload resource for a later process.
     var saveResource: (@Sendable (URL?) throws -> Void)?
+    /// What servers may have of the form from earlier processes.
+    var delivery = Delivery.neverArrived
+    /// How long the upload has taken before it was passed to this client.
+    var elapsed = Duration.zero
 
     enum Content: Sendable {
         case form(MultipartForm)
@@ -65,9 +69,10 @@ extension UploadClient {
         under key: IdempotencyKey? = nil, reportingTo events: UploadEventQueue?,
         _ job: @Sendable () throws -> UploadJob
     ) async throws -> UploadResponse {
-        let start = ContinuousClock.now
+        let now = ContinuousClock.now
         events?.put(.preparing)
         let job = try job()
+        let start = now - job.elapsed
         if case .form(let form) = job.content, form.needsPreparation {
             return try await PreparedUpload(self, form, job, under: key, since: start, reportingTo: events).response()
         }
@@ -187,7 +192,7 @@ final class UploadRun: Sendable {
             UploadTask.Rules(
                 url: request.url, retry: client.retry, hasInterceptors: !client.interceptors.isEmpty,
                 acceptsEarlyResponses: job.acceptsEarlyResponses ?? client.responses.acceptsEarly,
-                totalTimeout: client.timeouts.total),
+                totalTimeout: client.timeouts.total, delivery: job.delivery),
             resumption: client.resumption.map { Resumption($0, resource: job.resource, save: job.saveResource) })
         do {
             return try await response(&task)

@@ -51,6 +51,12 @@ struct UploadTask: Sendable {
         let acceptsEarlyResponses: Bool
         /// How long the upload may take as a whole; `nil` means no limit.
         let totalTimeout: Duration?
+        /// What servers may have of the form from earlier processes.
+        var delivery = Delivery.neverArrived
+
+        func schedule(_ policy: RetryPolicy) -> RetrySchedule {
+            RetrySchedule(policy, for: url, totalTimeout: totalTimeout)
+        }
     }
 
     private enum State {
@@ -58,29 +64,23 @@ struct UploadTask: Sendable {
         case adapting(attempt: Int)
         case sending(UploadAttempt)
         case deciding(Failure)
-        case waiting(nextAttempt: Int)
+        case waiting(nextAttempt: Int, RetrySchedule)
         case over
     }
 
-    /// A failed attempt, and the policy that decides on another.
+    /// A failed attempt, and the schedule that decides on another.
     private struct Failure {
-        let error: UploadError
         let attempt: UploadAttempt
-        let policy: RetryPolicy
-        /// How many failures the policy counts so far.
-        let count: Int
+        var reason: RetrySchedule.Failure
+        let schedule: RetrySchedule
+        /// The history, with the failures that the schedule counts.
+        let history: RetrySchedule.History
     }
 
     private let rules: Rules
     private var state = State.ready
     private var earlierErrors: [UploadError] = []
-    private var interceptorRetries = 0
-
-    /// Whether the response to a whole form was lost, and no server has said since that it does not have it.
-    private var mayHaveArrived = false
-
-    /// The upload resource that the first such form was sent to. No other can say that the server does not have it.
-    private var resourceOfLostForm: URL?
+    private var history: RetrySchedule.History
 
     /// The error of the last failed attempt.
     private(set) var lastError: UploadError?
@@ -91,13 +91,12 @@ struct UploadTask: Sendable {
     init(_ rules: Rules, resumption: Resumption?) {
         self.rules = rules
         self.resumption = resumption
+        history = RetrySchedule.History(after: rules.delivery)
     }
 
     /// Records what a resumable attempt has found out, before its response or failure is handled.
     mutating func note(_ resumption: Resumption) {
-        if resumption.isKnownIncomplete, let resource = resumption.resource, resource == resourceOfLostForm {
-            mayHaveArrived = false
-        }
+        if resumption.isKnownIncomplete, let resource = resumption.resource { history.ruleOut(resource) }
         self.resumption = resumption
     }
 
@@ -119,7 +118,8 @@ struct UploadTask: Sendable {
             state = .sending(attempt)
             // A server that has the form from an earlier attempt may know it by its key, and respond without reading
             // it.
-            return .send(attempt, acceptsEarlyResponses: rules.acceptsEarlyResponses || mayHaveArrived)
+            return .send(
+                attempt, acceptsEarlyResponses: rules.acceptsEarlyResponses || history.delivery.mayHaveArrived)
         case (.sending(let attempt), .responded(var response)):
             response.attempts = attempt.number
             state = .over
@@ -128,7 +128,8 @@ struct UploadTask: Sendable {
             return handle(error, of: attempt, elapsed: elapsed, using: &generator)
         case (.deciding(let failure), .decided(let decision)):
             return handle(decision, after: failure, elapsed: elapsed, using: &generator)
-        case (.waiting(let nextAttempt), .waited):
+        case (.waiting(let nextAttempt, let schedule), .waited):
+            if let error = schedule.expiry(after: lastError, startingAt: elapsed) { return fail(error) }
             return adapt(attempt: nextAttempt)
         default:
             return nil
@@ -148,75 +149,53 @@ extension UploadTask {
         _ error: UploadError, of attempt: UploadAttempt, elapsed: Duration,
         using generator: inout some RandomNumberGenerator
     ) -> Action {
-        var error = error
-        error.attempts = attempt.number
-        // No later failure says what became of an attempt whose response was lost.
-        if mayHaveArrived, error.delivery != .accepted { error.delivery = .responseLost }
-        if !mayHaveArrived, error.delivery == .responseLost { resourceOfLostForm = resumption?.resource }
-        mayHaveArrived = error.delivery == .responseLost
-        lastError = error
         let failure = failure(error, of: attempt)
-        guard error.delivery != .accepted, error.code != .deadlinePassed else { return fail(error) }
-        guard rules.hasInterceptors, !error.hasLeftOrigin else {
-            return handle(.passOn, after: failure, elapsed: elapsed, using: &generator)
-        }
+        let error = failure.reason.error
+        lastError = error
+        guard rules.hasInterceptors, !error.hasLeftOrigin, error.delivery != .accepted, error.code != .deadlinePassed
+        else { return handle(.passOn, after: failure, elapsed: elapsed, using: &generator) }
         state = .deciding(failure)
         return .decide(error, attempt)
     }
 
     /// Counts a failure by the policy that decides: that of the resumption, if the server is known to resume.
     private mutating func failure(_ error: UploadError, of attempt: UploadAttempt) -> Failure {
+        var reason = RetrySchedule.Failure(error)
+        reason.isReplayable = attempt.request.body?.isReplayable ?? true
+        history.add(reason, resource: resumption?.resource)
+        reason.error.attempts = attempt.number
+        reason.error.delivery = history.delivery.summary
         guard var resumption, resumption.isInProgress else {
-            return Failure(error: error, attempt: attempt, policy: rules.retry, count: attempt.number)
+            return Failure(
+                attempt: attempt, reason: reason, schedule: rules.schedule(rules.retry), history: history)
         }
         resumption.noteFailure()
         // The first failure since the upload has made progress.
-        if resumption.failures == 1 { interceptorRetries = 0 }
+        if resumption.failures == 1 { history.interceptorRetries = 0 }
         self.resumption = resumption
-        return Failure(error: error, attempt: attempt, policy: resumption.policy.retry, count: resumption.failures)
+        var policy = resumption.policy.retry
+        policy.maximumInterceptorRetries = rules.retry.maximumInterceptorRetries
+        var counted = history
+        counted.failures = resumption.failures
+        return Failure(attempt: attempt, reason: reason, schedule: rules.schedule(policy), history: counted)
     }
 
     private mutating func handle(
         _ decision: UploadDecision, after failure: Failure, elapsed: Duration,
         using generator: inout some RandomNumberGenerator
     ) -> Action {
-        let error = failure.error
-        let delay: Duration
-        switch decision {
-        case .giveUp:
+        var reason = failure.reason
+        reason.wish = decision
+        switch failure.schedule.next(after: reason, failure.history, elapsed: elapsed, using: &generator) {
+        case .retry(let delay):
+            if decision != .passOn { history.interceptorRetries += 1 }
+            earlierErrors.append(reason.error)
+            let nextAttempt = failure.attempt.number + 1
+            state = .waiting(nextAttempt: nextAttempt, failure.schedule)
+            return .wait(delay, after: reason.error, nextAttempt: nextAttempt)
+        case .fail(let error):
             return fail(error)
-        case .retry(let wait):
-            interceptorRetries += 1
-            let maximum = rules.retry.maximumInterceptorRetries
-            guard interceptorRetries <= maximum else {
-                return fail(
-                    error.adding("It was not tried again: interceptors have already requested \(maximum) retries."))
-            }
-            delay = wait
-        case .passOn:
-            let policy = failure.policy
-            guard failure.count < policy.maximumAttempts, policy.mayPass(error) || error.isStillInProgress else {
-                return fail(error)
-            }
-            delay = policy.delay(after: failure.count, retryAfter: error.response?.retryAfter(), using: &generator)
         }
-        guard failure.attempt.request.body?.isReplayable ?? true else {
-            return fail(
-                error.adding("It was not tried again, because the form has a stream that can be read only once."))
-        }
-        if let deadline = failure.policy.deadline, elapsed + delay > deadline {
-            return fail(
-                error.adding(
-                    "It was not tried again: the next attempt would start more than \(deadline.inSeconds) after the first."
-                ))
-        }
-        if let total = rules.totalTimeout, elapsed + delay >= total {
-            return fail(.deadlinePassed(rules.url, after: total, lastError: error))
-        }
-        earlierErrors.append(error)
-        let nextAttempt = failure.attempt.number + 1
-        state = .waiting(nextAttempt: nextAttempt)
-        return .wait(delay, after: error, nextAttempt: nextAttempt)
     }
 
     private mutating func fail(_ error: UploadError) -> Action {

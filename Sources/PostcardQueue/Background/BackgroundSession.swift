@@ -40,11 +40,11 @@ public struct BackgroundSession: Sendable {
     /// How long an attempt may be idle before the system retries it. Defaults to 60 seconds.
     public var idleTimeout = Duration.seconds(60)
 
-    /// How long the system tries to send an upload before it gives up. Defaults to 7 days.
+    /// How long the system tries to send an upload in one attempt before it gives up. Defaults to 7 days.
     public var totalTimeout = Duration.seconds(604_800)
 
-    /// Whether and when an upload is sent again after the server refused it or the system gave up. Defaults to 1,000
-    /// attempts, at most 30 minutes apart.
+    /// Whether and when an upload is sent again after the server refused it or the system gave up. Its deadline counts
+    /// from the first attempt. Defaults to 1,000 attempts, at most 30 minutes apart.
     public var retryPolicy = RetryPolicy(maximumAttempts: 1000, maximumDelay: .seconds(1800))
 
     /// How long an upload waits before it is sent again if the system no longer has it. Its end may still be reported.

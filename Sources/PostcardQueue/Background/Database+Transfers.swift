@@ -19,9 +19,10 @@ extension Database {
             try execute(
                 sql: """
                     UPDATE upload SET state = CASE WHEN due > ? THEN state ELSE 'sending' END, schedule = NULL,
-                        session = ?, attempts = \(Self.increment("attempts")), sent = 0, resource = NULL
+                        session = ?, attempts = \(Self.increment("attempts")), sent = 0, resource = NULL,
+                        started = coalesce(started, max(?, coalesce(notBefore, 0)))
                     WHERE id = ? AND schedule IN (0, 1)
-                    """, arguments: [now.timeIntervalSince1970, session, id])
+                    """, arguments: [now.timeIntervalSince1970, session, now.timeIntervalSince1970, id])
             // Another process may have claimed it since.
             guard changesCount == 1 else { return nil }
             try noteAttempt(of: id)
@@ -67,4 +68,30 @@ extension Database {
                 WHERE id = ? AND session IS NOT NULL AND state IN ('waiting', 'retrying')
                 """, arguments: [id])
     }
+
+    /// Records the outcome of a transfer that did not deliver the form, as far as is known.
+    func record(_ outcome: TransferOutcome, of row: UploadRow, for session: BackgroundSession, at now: Date) throws {
+        switch outcome {
+        case .accepted: break
+        case .interrupted:
+            try delayUpload(
+                row.upload.id, until: now.addingTimeInterval(session.lossDelay / .seconds(1)),
+                because:
+                    "The system cancelled the upload, for example because the app was quit. It will be sent again.",
+                isFailure: false, mayHaveArrived: true)
+        case .misdirected(let reason): try failUpload(row.upload.id, because: reason)
+        case .failed(let error):
+            // The system repeats a request whose connection broke and does not report it: without a response, the form
+            // may have arrived, even if the last failure was another one. A 409 may be about an earlier request.
+            try recordFailure(
+                RetrySchedule.Failure(error, at: now), of: row, by: session.schedule(for: row),
+                after: .responseLost(resource: nil), mayHaveArrived: error.response == nil || error.mayHaveArrived,
+                at: now)
+        }
+    }
+}
+
+extension BackgroundSession {
+    /// The system applies ``totalTimeout`` to each transfer.
+    func schedule(for row: UploadRow) -> RetrySchedule { RetrySchedule(retryPolicy, for: row.upload.url) }
 }

@@ -190,6 +190,9 @@ extension TransferLoop {
 
     private mutating func handOver(_ row: UploadRow) async throws {
         var hasBegun = false
+        if let reason = row.expiry(by: session.schedule(for: row), at: Date()) {
+            return try write { try $0.failUpload(row.upload.id, because: reason, mayHaveArrived: false) }
+        }
         do {
             let transfer = try await transfer(of: row)
             // A background session ends the app if the file is missing.
@@ -300,44 +303,18 @@ extension TransferLoop {
             store.progress.end(upload.id)
             if case .done = upload.state { return false }
             let outcome = TransferOutcome(
-                end, body: body, of: upload, mayBeRepetition: row.mayHaveArrived(before: transfer.attempt))
+                end, body: body, of: upload, after: row.delivery(before: transfer.attempt))
             if case .accepted(let response) = outcome {
                 // Even if the upload was cancelled or paused since, the server has it.
                 try db.finishUpload(upload.id, with: response)
                 return true
             }
             if row.transfer == transfer, row.session == session.identifier {
-                try record(outcome, of: row, in: db)
+                try db.record(outcome, of: row, for: session, at: Date())
             }
             return false
         }
         if isDone { store.directory.removeBody(transfer.upload) }
         store.notifyChange()
-    }
-
-    /// Records the outcome of a transfer that did not deliver the form, as far as is known.
-    private func record(_ outcome: TransferOutcome, of row: UploadRow, in db: Database) throws {
-        let now = Date()
-        switch outcome {
-        case .accepted: break
-        case .interrupted:
-            try db.delayUpload(
-                row.upload.id, until: now.addingTimeInterval(session.lossDelay / .seconds(1)),
-                because:
-                    "The system cancelled the upload, for example because the app was quit. It will be sent again.",
-                isFailure: false, mayHaveArrived: true)
-        case .misdirected(let reason): try db.failUpload(row.upload.id, because: reason)
-        case .failed(let error):
-            // The system repeats a request whose connection broke and does not report it: without a response, the form
-            // may have arrived, even if the last failure was another one.
-            let mayHaveArrived = error.response == nil || error.mayHaveArrived
-            let next = session.retryPolicy.nextAttempt(
-                after: error, failures: row.failures + 1, mayBeRepetition: true, now: now)
-            if let next {
-                try db.delayUpload(row.upload.id, until: next, because: error.message, mayHaveArrived: mayHaveArrived)
-            } else {
-                try db.failUpload(row.upload.id, because: "\(error)", mayHaveArrived: mayHaveArrived)
-            }
-        }
     }
 }

@@ -23,16 +23,15 @@ enum TransferOutcome {
     ///   - end: How the transfer ended.
     ///   - body: The beginning of the response's body.
     ///   - upload: The upload that was sent.
-    ///   - mayBeRepetition: Whether the server may have the form from an earlier transfer. If so, it may accept the
-    ///     form before it has read it again.
-    init(_ end: TransferEnd, body: Data, of upload: QueuedUpload, mayBeRepetition: Bool) {
+    ///   - delivery: What servers may have of the form from earlier transfers.
+    init(_ end: TransferEnd, body: Data, of upload: QueuedUpload, after delivery: Delivery) {
         switch end {
         case .cancelled:
             self = .interrupted
         case .failed(let error):
             self = .failed(error)
         case .response(let status, let headerFields, let url, let method, let bytesSent):
-            if let url, url.origin != upload.url.origin {
+            if let url, !url.hasOrigin(of: upload.url) {
                 self = .misdirected(
                     "The server at \(upload.url.origin) redirected the upload to \(url.origin). Enqueue the form with that "
                         + "address if it is the right one.")
@@ -45,7 +44,9 @@ enum TransferOutcome {
                 var response = UploadResponse(
                     status: HTTPResponse.Status(code: min(max(status, 0), 999)), headerFields: headerFields, body: body)
                 response.bytesSent = bytesSent ?? upload.totalBytes
-                self.init(response, to: upload, mayBeRepetition: mayBeRepetition)
+                // No server responds before it has read anything: if the system reports 0 bytes, it has lost the count.
+                response.isEarly = response.bytesSent > 0 && response.bytesSent < upload.totalBytes
+                self.init(response, to: upload, after: delivery)
             }
         }
     }
@@ -53,13 +54,12 @@ enum TransferOutcome {
 
 extension TransferOutcome {
     /// What a response to the form means.
-    private init(_ response: UploadResponse, to upload: QueuedUpload, mayBeRepetition: Bool) {
+    private init(_ response: UploadResponse, to upload: QueuedUpload, after delivery: Delivery) {
         guard response.status.kind == .successful else {
-            self = .failed(.refused(response, by: upload.url))
+            self = .failed(.refusedForm(response, by: upload.url))
             return
         }
-        // No server responds before it has read anything: if the system reports 0 bytes, it has lost the count.
-        if response.bytesSent > 0, response.bytesSent < upload.totalBytes, !mayBeRepetition {
+        if response.isEarly, !delivery.mayHaveArrived {
             self = .failed(.earlyResponse(response, by: upload.url, of: upload.totalBytes))
             return
         }
@@ -67,31 +67,5 @@ extension TransferOutcome {
             QueuedUpload.Response(
                 status: response.status.code, contentType: response.headerFields[.contentType],
                 body: response.body.prefix(QueuedUpload.Response.maximumBodyBytes)))
-    }
-}
-
-extension RetryPolicy {
-    /// When an upload is sent again after a failed attempt, or `nil` if it is not.
-    ///
-    /// - Parameters:
-    ///   - error: Why the attempt failed.
-    ///   - failures: The number of failed attempts, including this one.
-    ///   - mayBeRepetition: Whether the server may have the form from an earlier request. If it is still processing
-    ///     that one, it responds with 409 (draft-ietf-httpapi-idempotency-key-header), which justifies a few more
-    ///     attempts.
-    func nextAttempt(after error: UploadError, failures: Int, mayBeRepetition: Bool, now: Date) -> Date? {
-        let isInProgress = mayBeRepetition && failures < 10 && error.response?.status == .conflict
-        guard failures < maximumAttempts, mayPass(error) || isInProgress else { return nil }
-        var generator = SystemRandomNumberGenerator()
-        let delay = delay(after: failures, retryAfter: error.response?.retryAfter(), using: &generator)
-        return now.addingTimeInterval(delay / .seconds(1))
-    }
-}
-
-extension URL {
-    /// The scheme, host and port (RFC 6454 §4), such as `https://example.com:443`.
-    fileprivate var origin: String {
-        let scheme = scheme?.lowercased() ?? ""
-        return "\(scheme)://\(host()?.lowercased() ?? ""):\(port ?? (scheme == "https" ? 443 : 80))"
     }
 }

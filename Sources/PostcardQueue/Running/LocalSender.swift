@@ -25,6 +25,8 @@ struct LocalSender {
         self.options = options
         self.time = time
         var client = client
+        // Delays must outlive the process: the queue keeps them.
+        client.retry = options.retryPolicy
         client.retry.maximumAttempts = 1
         client.resumption = options.resumption
         self.client = client
@@ -178,14 +180,23 @@ struct QueueAttempt: Sendable {
 
     private var id: QueuedUpload.ID { row.upload.id }
 
-    /// Whether the server may have the form from an earlier attempt.
-    private var mayBeRepetition: Bool { row.mayHaveArrived(before: row.upload.attempts) }
+    private var schedule: RetrySchedule {
+        RetrySchedule(retryPolicy, for: row.upload.url, totalTimeout: client.timeouts.total)
+    }
 
     /// Sends the upload, unless the stream ends first.
     ///
     /// - Throws: ``UploadQueueError``. The upload's own errors are recorded and not thrown.
     func run(until cancellation: AsyncStream<Never>) async throws {
         defer { store.progress.end(id) }
+        if let reason = row.expiry(by: schedule, at: time.date()) {
+            try await writeWhenPossible { db in
+                if try db.sendingUploads().contains(id) {
+                    try db.failUpload(id, because: reason, mayHaveArrived: false)
+                }
+            }
+            return
+        }
         do {
             try await finish(with: try await response(until: cancellation))
         } catch let error as UploadQueueError {
@@ -233,13 +244,12 @@ struct QueueAttempt: Sendable {
         let database = store.database
         var client = client
         client.network.allowed = upload.conditions.networks
-        if mayBeRepetition { client.responses.acceptsEarly = true }
         return try await client.upload(
             try row.layout(in: store.directory), to: upload.url, method: upload.method,
             headerFields: row.headerFields, resuming: row.resource,
             savingResource: { resource in
                 try database.writeWithoutSync { try $0.noteResource(resource, of: upload.id) }
-            }
+            }, after: row.delivery(before: upload.attempts), elapsed: row.elapsed(at: time.date())
         ) { progress in
             store.progress.note(upload.id, bytesSent: progress.bytesSent)
             store.updates.notify()
@@ -258,33 +268,37 @@ struct QueueAttempt: Sendable {
     /// Records a failure: the upload is sent again later, or has failed.
     private func record(_ error: any Error) async throws {
         let now = time.date()
-        let next: Date?
-        var reason = "\(error)"
-        // An error of the body's file occurs before anything is sent.
-        var mayHaveArrived = !(error is FileError)
+        try await writeWhenPossible { db in
+            if try db.sendingUploads().contains(id) { try db.record(error, of: row, by: schedule, at: now) }
+        }
+    }
+}
+
+extension Database {
+    /// How long to wait before a body is read again that could not be read, for example because the phone was locked.
+    private static let bodyPause = Duration.seconds(60)
+
+    /// Records why an attempt of this process failed.
+    func record(_ error: any Error, of row: UploadRow, by schedule: RetrySchedule, at now: Date) throws {
+        let failure: RetrySchedule.Failure
         switch error {
         case let error as UploadError:
-            reason = error.message
-            mayHaveArrived = error.mayHaveArrived
-            next = retryPolicy.nextAttempt(
-                after: error, failures: row.failures + 1, mayBeRepetition: mayBeRepetition, now: now)
+            failure = RetrySchedule.Failure(error, at: now)
         case let error as FileError where error.mayPass:
-            // The body is still there.
-            next = row.failures + 1 < retryPolicy.maximumAttempts ? now.addingTimeInterval(60) : nil
+            failure = RetrySchedule.Failure(
+                .unreadableBody("\(error)", underlyingError: error), at: now, pause: Self.bodyPause)
         case let error as FileError:
-            reason = "The form is no longer in the queue's directory. Enqueue it again. \(error)"
-            next = nil
+            failure = RetrySchedule.Failure(
+                .unreadableBody(
+                    "The form is no longer in the queue's directory. Enqueue it again. \(error)",
+                    underlyingError: error), at: now)
         default:
-            next = nil
+            // An error of an interceptor: nothing says what became of the form.
+            return try failUpload(row.upload.id, because: "\(error)")
         }
-        try await writeWhenPossible { db in
-            guard try db.sendingUploads().contains(id) else { return }
-            if let next {
-                try db.delayUpload(id, until: next, because: reason, mayHaveArrived: mayHaveArrived)
-            } else {
-                try db.failUpload(id, because: reason, mayHaveArrived: mayHaveArrived)
-            }
-        }
+        try recordFailure(
+            failure, of: row, by: schedule, after: row.delivery(before: row.upload.attempts),
+            mayHaveArrived: failure.error.mayHaveArrived, at: now)
     }
 }
 

@@ -6,7 +6,8 @@ public struct QueueOptions: Sendable {
     public var concurrency: Int
 
     /// Whether, when and how often a failed upload is sent again. Used instead of the client's policy, because the
-    /// delays must outlive the process. Defaults to 1,000 attempts, at most 30 minutes apart.
+    /// delays must outlive the process. Its deadline counts from the first attempt, also while no process is running.
+    /// Defaults to 1,000 attempts, at most 30 minutes apart.
     public var retryPolicy: RetryPolicy
 
     /// Whether and how an interrupted upload resumes, in this process or a later one. Used instead of the client's

@@ -64,8 +64,9 @@ extension UploadQueue {
     /// being sent go back into the queue. Uploads that ``run(endsWhenEmpty:)`` has handed to the system stay with it.
     ///
     /// - Parameters:
-    ///   - client: The client, with its transport, timeouts, rules and interceptors. Its retry policy and its
-    ///     resumption policy are not used.
+    ///   - client: The client, with its transport, timeouts, rules and interceptors. Its total timeout counts from the
+    ///     upload's first attempt, also while no process is running. Its retry policy and its resumption policy are not
+    ///     used.
     ///   - options: How the uploads are sent, such as how many at a time.
     /// - Throws: ``UploadQueueError`` with code ``UploadQueueError/Code/inUse`` if another process sends from the
     ///   queue, and with other codes if the database fails; `CancellationError` if the task is cancelled.

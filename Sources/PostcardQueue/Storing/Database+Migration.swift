@@ -11,15 +11,22 @@ import Foundation
 #endif
 
 extension Database {
-    /// Brings the tables of versions 1 to 4 to the current version.
+    /// Brings the tables of versions 1 to 5 to the current version.
     ///
-    /// Version 4 only lacks a table. The earlier versions get new tables, and their rows are copied.
+    /// Version 4 lacks a table, and both it and version 5 lack columns. The earlier versions get new tables, and their
+    /// rows are copied.
     ///
     /// Versions 1 to 3 stored a form as JSON. Its files were copies in a directory per upload, or paths of files
     /// elsewhere. Copies become part of the body that is sent. Paths are not followed: with them, someone who can write
     /// to the database could have any file sent. An upload with a path fails, and its reason names the file.
     func migrateFromVersion(_ found: Int, _ directory: QueueDirectory) throws {
-        if found == 4 { try QueueDatabase.makeDeliveryTable(in: self) } else { try replaceTables(directory) }
+        if found == 5 { return try QueueDatabase.addRetryColumns(in: self) }
+        if found == 4 {
+            try QueueDatabase.makeDeliveryTable(in: self)
+            try QueueDatabase.addRetryColumns(in: self)
+        } else {
+            try replaceTables(directory)
+        }
         // Older versions did not note which attempts may have delivered the form. Failed uploads are left out: a server
         // that never read the form may have accepted it.
         try execute(

@@ -1,4 +1,5 @@
 import GRDB
+import PostcardClient
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -35,6 +36,32 @@ extension Database {
         try execute(
             sql: "DELETE FROM delivery WHERE id = ? AND attempt = (SELECT attempts FROM upload WHERE id = delivery.id)",
             arguments: [id])
+    }
+
+    /// Records that an attempt failed. The schedule decides whether and when the form is sent again.
+    ///
+    /// - Parameters:
+    ///   - failure: Why it failed.
+    ///   - row: The upload, as it was when the attempt began.
+    ///   - delivery: What servers may have of the form from earlier requests.
+    ///   - mayHaveArrived: Whether the attempt may have delivered the form.
+    func recordFailure(
+        _ failure: RetrySchedule.Failure, of row: UploadRow, by schedule: RetrySchedule, after delivery: Delivery,
+        mayHaveArrived: Bool, at now: Date
+    ) throws {
+        let id = row.upload.id
+        var history = row.history(after: delivery)
+        history.add(failure)
+        var generator = SystemRandomNumberGenerator()
+        switch schedule.next(after: failure, history, elapsed: row.elapsed(at: now), using: &generator) {
+        case .retry(let delay):
+            try delayUpload(
+                id, until: now.addingTimeInterval(delay / .seconds(1)), because: failure.error.message,
+                mayHaveArrived: mayHaveArrived)
+            try execute(sql: "UPDATE upload SET conflicts = ? WHERE id = ?", arguments: [history.conflicts, id])
+        case .fail(let error):
+            try failUpload(id, because: error.message, mayHaveArrived: mayHaveArrived)
+        }
     }
 
     /// Delays an upload after an attempt.
@@ -108,7 +135,8 @@ extension Database {
     func retryUpload(_ id: QueuedUpload.ID) throws {
         try execute(
             sql: """
-                UPDATE upload SET state = 'waiting', session = NULL, failures = 0, reason = NULL,
+                UPDATE upload SET state = 'waiting', session = NULL, failures = 0, conflicts = 0, started = NULL,
+                    reason = NULL,
                     due = CASE WHEN state = 'paused' THEN coalesce(notBefore, 0) ELSE 0 END,
                     sent = CASE WHEN state IN ('retrying', 'paused') THEN sent ELSE 0 END,
                     resource = CASE WHEN state IN ('retrying', 'paused') THEN resource END,

@@ -152,9 +152,9 @@ extension Database {
             try execute(
                 sql: """
                     UPDATE upload SET state = 'sending', schedule = NULL, session = NULL, attempts = \(Self.increment("attempts")),
-                        sent = CASE WHEN resource IS NULL THEN 0 ELSE sent END
+                        started = coalesce(started, ?), sent = CASE WHEN resource IS NULL THEN 0 ELSE sent END
                     WHERE id = ? AND schedule = 0
-                    """, arguments: [id])
+                    """, arguments: [now.timeIntervalSince1970, id])
             guard changesCount == 1 else {
                 // The index would return it again and again.
                 throw DatabaseError(resultCode: .SQLITE_CORRUPT, message: "an index does not match its table")

@@ -9,7 +9,7 @@ struct QueueDatabase: Sendable {
     private let pool: DatabasePool
 
     /// The version of the tables that this code makes.
-    static let version = 5
+    static let version = 6
 
     /// The application identifier in the file's header: "Post".
     private static let application: Int32 = 0x506F_7374
@@ -196,6 +196,7 @@ struct QueueDatabase: Sendable {
                 INSERT INTO queue VALUES (0);
                 """)
         if version > 4 { try makeDeliveryTable(in: db) }
+        if version > 5 { try addRetryColumns(in: db) }
     }
 
     /// Makes the table that version 5 added. It has a row for each upload whose form may have arrived: the first
@@ -207,6 +208,16 @@ struct QueueDatabase: Sendable {
                     id INTEGER PRIMARY KEY REFERENCES upload (id) ON DELETE CASCADE,
                     attempt INTEGER NOT NULL
                 );
+                """)
+    }
+
+    /// Adds the columns that version 6 added: when the first attempt began since the upload was enqueued or retried by
+    /// hand, and how many conflicts in a row there were, as `RetrySchedule` counts them.
+    static func addRetryColumns(in db: Database) throws {
+        try db.execute(
+            sql: """
+                ALTER TABLE upload ADD COLUMN started REAL;
+                ALTER TABLE upload ADD COLUMN conflicts INTEGER NOT NULL DEFAULT 0;
                 """)
     }
 }

@@ -23,7 +23,13 @@ struct UploadRow: Sendable {
     /// The upload resource, if the server resumes the upload.
     let resource: URL?
     /// The number of attempts that failed since the upload was enqueued or retried by hand.
-    let failures: Int
+    private let failures: Int
+    /// The number of conflicts in a row at the end of them.
+    private let conflicts: Int
+    /// When the first attempt since then began.
+    private let started: Date?
+    /// Why the latest attempt failed.
+    let reason: String?
     /// The identifier of the background session that has the upload, if one has it.
     let session: String?
     /// The first attempt that may have delivered the form, or `nil` if none can have.
@@ -48,14 +54,37 @@ struct UploadRow: Sendable {
         contentType = try row.decode(String.self, forColumn: "contentType")
         resource = try row.decode(String?.self, forColumn: "resource").flatMap { URL(string: $0) }
         failures = try row.count("failures")
+        conflicts = try row.count("conflicts")
+        started = try row.date("started")
+        reason = try row.decode(String?.self, forColumn: "reason")
         session = try row.decode(String?.self, forColumn: "session")
         possibleDelivery = try row.decode(Int64?.self, forColumn: "attempt")
     }
 
-    /// Whether an earlier attempt may have delivered the form. A server that knows its `Idempotency-Key` may then
-    /// accept the form before it has read it again.
-    func mayHaveArrived(before attempt: Int) -> Bool {
-        possibleDelivery.map { $0 < attempt } ?? false
+    /// What servers may have of the form from the attempts before one.
+    func delivery(before attempt: Int) -> Delivery {
+        possibleDelivery.map { $0 < attempt } ?? false ? .responseLost(resource: nil) : .neverArrived
+    }
+
+    /// The failed attempts, as the retry schedule counts them.
+    func history(after delivery: Delivery) -> RetrySchedule.History {
+        RetrySchedule.History(failures: failures, conflicts: conflicts, after: delivery)
+    }
+
+    /// Longer than any upload takes, in seconds, and small enough for every calculation.
+    private static let longestTime = 1e9
+
+    /// How long ago the first attempt began, since the upload was enqueued or retried by hand.
+    func elapsed(at now: Date) -> Duration {
+        started.map { .seconds(min(max(0, now.timeIntervalSince($0)), Self.longestTime)) } ?? .zero
+    }
+
+    /// Returns why it is too late to send the form again, or `nil` if an attempt may begin.
+    func expiry(by schedule: RetrySchedule, at now: Date) -> String? {
+        guard upload.attempts > 1 else { return nil }
+        return schedule.expiry(after: nil, startingAt: elapsed(at: now)).map { error in
+            (reason.map { error.adding("The last attempt failed: \($0)") } ?? error).message
+        }
     }
 
     /// A header field as JSON.

@@ -11,9 +11,13 @@ import Testing
         let event: Event
         let action: String
 
-        init(_ event: Event, _ action: String) {
+        /// How long the upload has taken when it happens.
+        let elapsed: Duration
+
+        init(_ event: Event, _ action: String, elapsed: Duration = .zero) {
             self.event = event
             self.action = action
+            self.elapsed = elapsed
         }
     }
 
@@ -29,6 +33,8 @@ import Testing
         var attempts = 1
         var interceptorRetries: Int?
         var totalTimeout: Duration?
+        var deadline: Duration?
+        var delivery = Delivery.neverArrived
         var isReplayable = true
         let steps: [Step]
     }
@@ -99,6 +105,26 @@ import Testing
             testDescription: "an attempt after the total timeout is not waited for", attempts: 3,
             totalTimeout: .seconds(1), steps: begin + [Step(.refused(503, .refused), "fail deadline-passed")]),
         Sequence(
+            testDescription: "the device slept until after the deadline", attempts: 3, deadline: .seconds(60),
+            steps: begin + [
+                Step(.refused(503, .refused), "wait 1 second"), Step(.waited, "fail refused", elapsed: .seconds(61)),
+            ]),
+        Sequence(
+            testDescription: "the device slept until after the total timeout", attempts: 3, totalTimeout: .seconds(60),
+            steps: begin + [
+                Step(.refused(503, .refused), "wait 1 second"),
+                Step(.waited, "fail deadline-passed", elapsed: .seconds(60)),
+            ]),
+        Sequence(
+            testDescription: "an earlier process may have delivered the form", attempts: 3,
+            delivery: .responseLost(resource: nil),
+            steps: [
+                Step(.started, "adapt 1"), Step(.adapted, "send 1, accepting early responses"),
+                Step(.refused(409, .refused), "wait 1 second"), Step(.waited, "adapt 2"),
+                Step(.adapted, "send 2, accepting early responses"),
+                Step(.refused(422, .refused), "fail refused, response-lost"),
+            ]),
+        Sequence(
             testDescription: "an event that does not fit the state leads to nothing",
             steps: [Step(.adapted, "nothing"), Step(.started, "adapt 1"), Step(.waited, "nothing")]),
     ]
@@ -115,14 +141,15 @@ import Testing
             maximumResponseBytes: 1)
         var retry = RetryPolicy(maximumAttempts: sequence.attempts, firstDelay: .seconds(1), jitter: 0)
         retry.maximumInterceptorRetries = sequence.interceptorRetries ?? 0
+        retry.deadline = sequence.deadline
         var task = UploadTask(
             UploadTask.Rules(
                 url: url, retry: retry, hasInterceptors: sequence.interceptorRetries != nil,
-                acceptsEarlyResponses: false, totalTimeout: sequence.totalTimeout),
+                acceptsEarlyResponses: false, totalTimeout: sequence.totalTimeout, delivery: sequence.delivery),
             resumption: nil)
         var generator = SystemRandomNumberGenerator()
         for step in sequence.steps {
-            let action = task.handle(Self.event(step.event, request), elapsed: .zero, using: &generator)
+            let action = task.handle(Self.event(step.event, request), elapsed: step.elapsed, using: &generator)
             #expect(Self.describe(action) == step.action)
         }
     }

@@ -235,6 +235,20 @@ import Testing
         #expect(try await app.daemon.status()[.handedOver] == 2)
     }
 
+    @Test func `no attempt begins after the deadline`() async throws {
+        var app = try await app()
+        app.retryPolicy.deadline = .seconds(1800)
+        let queue = try app.queue()
+        let id = try await queue.enqueue(
+            SimulatedApp.form("form"), to: try #require(URL(string: "http://127.0.0.1:1/")))
+        try queue.failAnHourAgo(id, because: "There was no network.")
+        try await queue.run(endsWhenEmpty: true)
+        let reason = try #require(try queue.upload(id)?.state.failure)
+        #expect(
+            reason.contains("1800 seconds after the first") && reason.hasSuffix("There was no network."), "\(reason)")
+        #expect(try await app.daemon.status()[.handedOver] == 0)
+    }
+
     @Test func `a missing transfer daemon is reported`() async throws {
         let service = DaemonTransferService(socket: folder.url.appending(path: "nothing").path)
         let error = await #expect(throws: DaemonFailure.self) { try await service.connect { _ in } }

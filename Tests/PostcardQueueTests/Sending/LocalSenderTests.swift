@@ -183,6 +183,54 @@ import Testing
         #expect(try await server.end().records.count == 1)
     }
 
+    @Test func `no attempt begins after the deadline, although no process was running before it`() async throws {
+        let folder = try TemporaryFolder()
+        let queue = try UploadQueue(directory: folder.url)
+        let server = try await ReceivingServer()
+        let id = try await queue.enqueue(QueuedForms.form("late"), to: server.uploads)
+        try queue.failAnHourAgo(id, because: "There was no network.")
+        var options = QueueOptions.draining
+        options.retryPolicy.deadline = .seconds(1800)
+        try await queue.run(Self.client, options: options)
+        let reason = try #require(try queue.upload(id)?.state.failure)
+        #expect(
+            reason.contains("1800 seconds after the first") && reason.hasSuffix("There was no network."), "\(reason)")
+        // By hand it starts over.
+        try queue.retry(id)
+        try await queue.run(Self.client, options: options)
+        #expect(try queue.upload(id)?.state.isDone == true)
+        #expect(try await server.end().records.count == 1)
+    }
+
+    @Test func `the client's total timeout counts from the first attempt, also of an earlier process`() async throws {
+        let folder = try TemporaryFolder()
+        let queue = try UploadQueue(directory: folder.url)
+        let server = try await ReceivingServer()
+        let id = try await queue.enqueue(QueuedForms.form("late"), to: server.uploads)
+        try queue.failAnHourAgo(id, because: "There was no network.")
+        var client = Self.client
+        client.timeouts.total = .seconds(1800)
+        try await queue.run(client, options: QueueOptions.draining)
+        let reason = try #require(try queue.upload(id)?.state.failure)
+        #expect(reason.contains("cannot finish within 1800 seconds"), "\(reason)")
+        #expect(try await server.end().records.isEmpty)
+    }
+
+    @Test func `an interceptor that gives up ends the upload`() async throws {
+        struct Strict: UploadInterceptor {
+            func decide(after error: UploadError, of attempt: UploadAttempt) async throws -> UploadDecision { .giveUp }
+        }
+        let folder = try TemporaryFolder()
+        let queue = try UploadQueue(directory: folder.url)
+        let closed = try #require(URL(string: "http://127.0.0.1:1/uploads"))
+        let id = try await queue.enqueue(QueuedForms.form("unreached"), to: closed)
+        var client = Self.client
+        client.interceptors = [Strict()]
+        try await queue.run(client, options: QueueOptions.draining)
+        let upload = try #require(try queue.upload(id))
+        #expect(upload.state.failure?.contains("127.0.0.1:1") == true && upload.attempts == 1, "\(upload.state)")
+    }
+
     @Test func `a failed upload holds back its group until it is cancelled`() async throws {
         let folder = try TemporaryFolder()
         let queue = try UploadQueue(directory: folder.url)

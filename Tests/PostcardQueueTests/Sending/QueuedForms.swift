@@ -1,6 +1,7 @@
 import PostcardClient
 import PostcardForm
-import PostcardQueue
+
+@testable import PostcardQueue
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -24,6 +25,18 @@ extension QueueOptions {
         QueueOptions(
             retryPolicy: RetryPolicy(maximumAttempts: 5, firstDelay: .milliseconds(1), maximumDelay: .milliseconds(5)),
             endsWhenEmpty: true)
+    }
+}
+
+extension UploadQueue {
+    /// Records an attempt of an hour ago that failed.
+    func failAnHourAgo(_ id: QueuedUpload.ID, because reason: String) throws {
+        try store.database.write { db in
+            _ = try db.claimUpload(allowedBy: [0], excluding: [], at: Date(timeIntervalSinceNow: -3600))
+            try db.noteAttempt(of: id)
+            try db.delayUpload(
+                id, until: Date(timeIntervalSinceNow: -3500), because: reason, mayHaveArrived: false)
+        }
     }
 }
 

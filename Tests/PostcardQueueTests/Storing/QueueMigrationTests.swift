@@ -140,7 +140,11 @@ import Testing
                     sql: "UPDATE upload SET state = ?, attempts = 3, schedule = NULL WHERE id = ?",
                     arguments: [state, index + 1])
             }
-            try db.execute(sql: "DROP TABLE delivery; PRAGMA user_version = 4")
+            try db.execute(
+                sql: """
+                    DROP TABLE delivery; ALTER TABLE upload DROP COLUMN conflicts;
+                    ALTER TABLE upload DROP COLUMN started; PRAGMA user_version = 4
+                    """)
         }
         let uploads = try UploadQueue(directory: directory).uploads()
         #expect(uploads.map(\.state.name) == states + ["waiting"])
@@ -148,6 +152,25 @@ import Testing
             try String.fetchAll(db, sql: "SELECT id || ': ' || attempt FROM delivery ORDER BY id")
         }
         #expect(noted == ["1: 1", "2: 1", "3: 1"])
+    }
+
+    @Test func `a queue of version 5 is migrated, and its uploads are sent`() async throws {
+        let server = try await ReceivingServer()
+        do {
+            try await UploadQueue(directory: directory).enqueue(QueuedForms.form("초코"), to: server.uploads)
+        }
+        try await DatabaseQueue(path: directory.appending(path: "queue.sqlite").path).write { db in
+            try db.execute(
+                sql: """
+                    ALTER TABLE upload DROP COLUMN conflicts; ALTER TABLE upload DROP COLUMN started;
+                    PRAGMA user_version = 5
+                    """)
+        }
+        let queue = try UploadQueue(directory: directory)
+        try await queue.run(
+            UploadClient(transport: AsyncHTTPTransport()), options: QueueOptions(endsWhenEmpty: true))
+        #expect(try queue.uploads().map(\.state.name) == ["done"])
+        #expect(try await server.end().records.count == 1)
     }
 
     @Test(arguments: [

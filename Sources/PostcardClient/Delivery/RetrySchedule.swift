@@ -1,0 +1,159 @@
+import HTTPTypes
+
+#if canImport(FoundationEssentials)
+package import FoundationEssentials
+#else
+package import Foundation
+#endif
+
+/// Decides whether and when a failed upload is sent again, for uploads in this process and for those of a queue.
+///
+/// The time and the source of chance are parameters, so that years of retries can be tested at once.
+package struct RetrySchedule: Sendable {
+    private let policy: RetryPolicy
+    /// The URL of the upload, for messages.
+    private let url: URL
+    /// How long the upload may take as a whole; `nil` means no limit.
+    private let totalTimeout: Duration?
+
+    package init(_ policy: RetryPolicy, for url: URL, totalTimeout: Duration? = nil) {
+        self.policy = policy
+        self.url = url
+        self.totalTimeout = totalTimeout
+    }
+
+    /// The attempts so far, including the latest failure.
+    package struct History: Sendable, Hashable {
+        /// The number of failures that count against ``RetryPolicy/maximumAttempts``.
+        package var failures: Int
+        /// The number of conflicts in a row: see ``RetryPolicy/maximumConflicts``.
+        package private(set) var conflicts: Int
+        /// What servers may have of the form.
+        package private(set) var delivery: Delivery
+        /// The number of retries that interceptors have requested and got.
+        var interceptorRetries = 0
+
+        package init(failures: Int = 0, conflicts: Int = 0, after delivery: Delivery = .neverArrived) {
+            self.failures = failures
+            self.conflicts = conflicts
+            self.delivery = delivery
+        }
+
+        /// Adds a failure.
+        ///
+        /// - Parameters:
+        ///   - failure: The failure.
+        ///   - resource: The upload resource that the attempt sent the form to, if there was one.
+        package mutating func add(_ failure: Failure, resource: URL? = nil) {
+            failures += 1
+            delivery.add(failure.error.delivery, resource: resource)
+            conflicts = isInProgress(failure) && failure.retryAfter == nil ? conflicts + 1 : 0
+        }
+
+        /// Records that an upload resource does not have the whole form.
+        mutating func ruleOut(_ resource: URL) {
+            delivery.ruleOut(resource)
+        }
+
+        /// Whether the server may still be processing the same form, whose first response was lost
+        /// (draft-ietf-httpapi-idempotency-key-header).
+        fileprivate func isInProgress(_ failure: Failure) -> Bool {
+            delivery.mayHaveArrived && failure.error.response?.status.code == 409
+        }
+    }
+
+    /// A failed attempt.
+    package struct Failure: Sendable {
+        package var error: UploadError
+        /// What an interceptor wants.
+        var wish = UploadDecision.passOn
+        /// Whether the form can be sent again: it has no stream that can be read only once.
+        var isReplayable = true
+        /// The delay that the server asked for.
+        fileprivate let retryAfter: Duration?
+        /// The delay after a failure of this device that passes by itself, such as a locked phone; `nil` for others.
+        fileprivate let pause: Duration?
+
+        /// - Parameters:
+        ///   - error: The error of the attempt.
+        ///   - now: The time by this device's clock, for a `Retry-After` that is a date. Defaults to the current time.
+        ///   - pause: The delay after a failure of this device that passes by itself. Defaults to `nil`.
+        package init(_ error: UploadError, at now: Date = Date(), pause: Duration? = nil) {
+            self.error = error
+            retryAfter = error.response?.retryAfter(now: now)
+            self.pause = pause
+        }
+    }
+
+    /// What to do after a failure.
+    package enum Decision: Sendable {
+        /// The form is sent again after a delay.
+        case retry(after: Duration)
+        /// The upload has failed.
+        case fail(UploadError)
+    }
+
+    /// Decides whether and when a form is sent again.
+    ///
+    /// - Parameters:
+    ///   - failure: The latest failure.
+    ///   - history: The attempts so far, to which the failure was added.
+    ///   - elapsed: How long the upload has taken so far.
+    ///   - generator: The source of chance for delays.
+    package func next(
+        after failure: Failure, _ history: History, elapsed: Duration, using generator: inout some RandomNumberGenerator
+    ) -> Decision {
+        var error = failure.error
+        guard history.delivery != .accepted, error.code != .deadlinePassed, !error.isFinal else { return .fail(error) }
+        // If the interceptor's wish cannot be granted, no other schedule tries it.
+        error.isFinal = failure.wish != .passOn
+        let delay: Duration
+        switch failure.wish {
+        case .giveUp:
+            return .fail(error)
+        case .retry(let wait):
+            let maximum = policy.maximumInterceptorRetries
+            guard history.interceptorRetries < maximum else {
+                return .fail(
+                    error.adding("It was not tried again: interceptors have already requested \(maximum) retries."))
+            }
+            delay = wait
+        case .passOn:
+            guard history.failures < policy.maximumAttempts, mayPass(failure, history) else { return .fail(error) }
+            delay =
+                failure.pause
+                ?? policy.delay(after: history.failures, retryAfter: failure.retryAfter, using: &generator)
+        }
+        guard failure.isReplayable else {
+            return .fail(
+                error.adding("It was not tried again, because the form has a stream that can be read only once."))
+        }
+        return expiry(after: error, startingAt: elapsed + delay).map(Decision.fail) ?? .retry(after: delay)
+    }
+
+    /// Returns why it is too late for another attempt, or `nil` if one may start. When the device slept, or no process
+    /// was running, an attempt may come too late that was in time when it was decided on.
+    ///
+    /// - Parameters:
+    ///   - error: The error of the latest attempt, if it is known.
+    ///   - elapsed: How long the upload has taken when the attempt starts.
+    package func expiry(after error: UploadError?, startingAt elapsed: Duration) -> UploadError? {
+        if let deadline = policy.deadline, elapsed > deadline {
+            let reason =
+                "It was not tried again: the next attempt would start more than \(deadline.inSeconds) after the first."
+            return (error ?? .deadlinePassed(url, after: deadline, lastError: nil)).adding(reason)
+        }
+        if let totalTimeout, elapsed >= totalTimeout {
+            return .deadlinePassed(url, after: totalTimeout, lastError: error)
+        }
+        return nil
+    }
+
+    /// Whether a failure may pass by itself.
+    private func mayPass(_ failure: Failure, _ history: History) -> Bool {
+        if failure.pause != nil || policy.mayPass(failure.error) { return true }
+        guard history.isInProgress(failure) else { return false }
+        // Without a time, it may be a conflict that lasts: the server has the form, and does not know its key.
+        return failure.retryAfter != nil || history.conflicts < policy.maximumConflicts
+    }
+}
