@@ -5,7 +5,8 @@ import NIOHTTPTypes
 
 /// Ends connections so that every response reaches its client, and detects clients that send or read nothing.
 ///
-/// It is between the HTTP codec and Hummingbird's own handlers, for a connection of HTTP/1.1 or one stream of HTTP/2.
+/// The handler is between the HTTP codec and Hummingbird's own handlers, for a connection of HTTP/1.1 or one stream of
+/// HTTP/2.
 /// ``ConnectionState`` decides what to do.
 final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPRequestPart
@@ -158,7 +159,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         if fail(interruption, original: original, context: context) == .pass { refusal = early }
     }
 
-    /// Whether the server has waited this long without receiving anything.
+    /// Whether the server has been waiting for bytes for at least this long.
     func isQuiet(for time: Duration) -> Bool {
         pausedSince == nil && quietSince.duration(to: .now) >= time
     }

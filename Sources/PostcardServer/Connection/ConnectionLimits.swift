@@ -55,7 +55,7 @@ package enum OpenFiles {
 
 /// Accepts connections within the shares of their addresses, and as many as there are descriptors.
 ///
-/// It is the first handler of the listening channel. Connections beyond an address's share are closed. While all
+/// The gate is the first handler of the listening channel. Connections beyond an address's share are closed. While all
 /// connections are used up, others wait in the system's queue.
 package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandler, Sendable {
     package typealias InboundIn = any Channel
@@ -81,7 +81,7 @@ package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandle
     private let logger: Logger
     private let count: NIOLoopBoundBox<Count>
 
-    /// How long to wait if the system cannot accept a connection. NIO would retry immediately. Also how often an old
+    /// The delay after the system could not accept a connection. NIO would retry immediately. Also how often an old
     /// connection makes room for those that wait.
     private static let pause = TimeAmount.milliseconds(100)
 

@@ -37,7 +37,8 @@ public struct ConnectionOptions: Sendable, Hashable {
 }
 
 extension ConnectionOptions {
-    /// What the slowest allowed client reads in half of the idle timeout, so that its reading shows in time.
+    /// The number of bytes that the slowest allowed client reads in half of the idle timeout. Responses are written in
+    /// slices of this size, so that the reading of a slow client shows before the timeout.
     var sliceBytes: Int {
         let bytes = Double(minimumBytesPerSecond) * (idleTimeout / .seconds(1)) / 2
         return Int(min(max(bytes, 1024), 16_384))

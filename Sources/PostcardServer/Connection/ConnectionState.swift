@@ -33,7 +33,7 @@ struct ConnectionState {
     }
 
     private var phase = Phase.serving(Exchange())
-    /// Whether the client may send more. It can stop in any phase, but this only matters at the end.
+    /// Whether the client may send more bytes. A client can stop in any phase, but that only matters at the end.
     private var isInputOpen = true
     private let maximumDrainBytes: Int64
 
@@ -81,7 +81,7 @@ struct ConnectionState {
         return .close
     }
 
-    /// Whether bytes received are dropped, so that this handler has to read on by itself.
+    /// Whether received bytes are dropped. No later handler asks for them, so this handler has to read on by itself.
     var isDropping: Bool {
         switch phase {
         case .serving(let exchange): exchange.input == .malformed
@@ -158,7 +158,7 @@ struct ConnectionState {
         }
     }
 
-    /// Whether the parts of a response's body are written.
+    /// Whether the parts of a response's body are still written to the connection.
     var isWriting: Bool {
         switch phase {
         case .serving, .lastResponse: true
@@ -185,7 +185,7 @@ struct ConnectionState {
         phase = .closed
     }
 
-    /// What it means if the client sends nothing now.
+    /// The meaning of a client's silence in the current phase.
     enum Silence: Equatable {
         /// The client waits for a response, or nothing more is read from it.
         case expected

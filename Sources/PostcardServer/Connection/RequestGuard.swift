@@ -3,14 +3,14 @@ import NIOHTTP1
 
 /// Refuses invalid requests that NIO's decoder accepts, and fits each response to its request's method and version.
 ///
-/// It is directly behind the decoder, because later handlers no longer see requests as they were sent.
+/// The guard is directly behind the decoder, because later handlers no longer see requests as they were sent.
 final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
     typealias OutboundIn = HTTPServerResponsePart
     typealias OutboundOut = HTTPServerResponsePart
 
-    /// What the response needs to know about its request.
+    /// The facts about a request that its response depends on.
     private struct Asked {
         var isHead = false
         var isOld = false
@@ -20,11 +20,11 @@ final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
     private var awaitingResponse = CircularBuffer<Asked>()
     /// The request whose response is being written.
     private var current = Asked()
-    /// What the decoder does after the request that is being read.
+    /// How the decoder treats the bytes after the request that is being read.
     private var upgrade = Upgrade.none
     private var isAtEndOfUpgrade = false
 
-    /// Whether the decoder has stopped after a request for another protocol, since the last call.
+    /// Whether the decoder has stopped, since the last call of this function, after a request for another protocol.
     func takeEndOfUpgrade() -> Bool {
         defer { isAtEndOfUpgrade = false }
         return isAtEndOfUpgrade
@@ -104,9 +104,9 @@ final class RequestGuard: ChannelDuplexHandler, RemovableChannelHandler {
 /// How the decoder treats a request that may ask for another protocol on its connection (RFC 9110 §7.8).
 private enum Upgrade {
     case none
-    /// It reads nothing after the request.
+    /// The decoder reads nothing after the request.
     case stopsDecoder
-    /// It may or may not keep reading. The connection has to end with the response.
+    /// The decoder may or may not keep reading. The connection has to end with the response.
     case unclear
 
     init(of head: HTTPRequestHead) {
@@ -126,7 +126,7 @@ private enum Upgrade {
         self = isPlain && hasName && names.contains("upgrade") ? .stopsDecoder : .unclear
     }
 
-    /// Whether a byte of `Connection` can only be read one way, so that all parsers agree on its options.
+    /// Whether all parsers read a byte of the `Connection` field in the same way, and so agree on the field's options.
     private static func isPlain(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true

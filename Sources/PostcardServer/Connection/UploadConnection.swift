@@ -11,7 +11,8 @@ package struct UploadConnection: Sendable {
 
     package let channel: any Channel
 
-    /// Whether it is one stream of an HTTP/2 connection. The parent of a whole connection is the listening channel.
+    /// Whether the channel is one stream of an HTTP/2 connection. The parent of a whole connection is the listening
+    /// channel.
     package var isStream: Bool { channel.parent?.parent != nil }
 
     /// The client that the request counts for, or `nil` if clients cannot be told apart.
@@ -41,7 +42,7 @@ package struct UploadConnection: Sendable {
         }
     }
 
-    /// How long a stream may keep the refusal of its request.
+    /// How long a stream may leave the refusal of its request unread.
     private static let patience = TimeAmount.milliseconds(500)
 
     /// Closes a stream whose client opens no window for the refusal of its request: such streams must not add up.

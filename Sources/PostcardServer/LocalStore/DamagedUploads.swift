@@ -9,7 +9,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What is on the disk is not as it was written.
+/// An error in stored data: the bytes on the disk are not those that were written.
 struct StoreDamage: Error, CustomStringConvertible {
     let description: String
 

@@ -14,9 +14,9 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
     private struct State {
         var facts: UnfinishedDirectory.Facts
         var progress: UnfinishedUploadProgress
-        /// Whether all bytes are on the disk.
+        /// Whether all bytes of the upload are on the disk.
         var isSynchronized = false
-        /// Whether the disk failed to store some of them, which the system reports once.
+        /// Whether the disk failed to store some bytes of the upload. The system reports that only once.
         var hasLostBytes = false
     }
 

@@ -13,7 +13,7 @@ import Foundation
 final class LocalUnfinishedUploads: Sendable {
     private struct Table {
         var uploads: [ResumptionID: LocalUnfinishedUpload] = [:]
-        /// Those with a response, oldest first.
+        /// The uploads that have a response, oldest first.
         var finished: [ResumptionID] = []
         var nextSweep = Date.distantPast
     }
@@ -93,7 +93,7 @@ final class LocalUnfinishedUploads: Sendable {
         return nil
     }
 
-    /// Those without a response.
+    /// The uploads that have no response yet.
     var unfinished: [LocalUnfinishedUpload] {
         table.withLock { table in
             table.uploads.values.filter { upload in

@@ -33,7 +33,7 @@ public final class LocalUpload: PendingUpload {
     /// Large enough to make the change of threads cheap, small enough for many uploads at once.
     private static let maximumBatchBytes = 256 << 10
     private static let minimumBatchBytes = 16 << 10
-    /// How many bytes all uploads together gather, unless there are very many.
+    /// The number of bytes that all uploads together gather before writing. Very many uploads may gather more.
     private static let sharedBytes = 8 << 20
 
     /// Each file waits for the disk, so that a form of many files would keep a thread from others.
@@ -234,7 +234,7 @@ extension ByteBuffer {
     /// pieces are collected up to this size.
     private static let smallBytes = 4 << 10
 
-    /// Whether the buffer should be copied to be kept.
+    /// Whether the buffer is so small that keeping it needs a copy: it would hold a much larger block of memory.
     private var isSmall: Bool { readableBytes < Self.smallBytes }
 
     /// The same bytes, for keeping longer than until the next ones are read.

@@ -42,7 +42,8 @@ public final class LocalUploadStore: ResumableUploadStore {
     /// How many uploads with files are in progress. They share the memory for bytes that wait to be written.
     let uploadCount = Atomic<Int>(0)
     private let folderCount = Atomic<Int>(0)
-    /// What a start could not remove must not have the name of an upload.
+    /// The beginning of the names of folders for uploads in progress. It differs at each start, because a folder that
+    /// an earlier start could not remove must not get a new upload.
     private let folderPrefix = String(UInt64.random(in: 0 ... .max), radix: 36)
     private let damaged: DamagedUploads
     let unfinished: LocalUnfinishedUploads
@@ -167,7 +168,7 @@ public final class LocalUploadStore: ResumableUploadStore {
         }
     }
 
-    /// When a record was made.
+    /// The time at which an upload's record was made.
     func received(_ id: UploadID) async throws -> Date? {
         try await reading(id) { try $0.received() }
     }

@@ -34,7 +34,7 @@ final class RecordIndex: Sendable {
         }
     }
 
-    /// How many identifiers are older.
+    /// The number of identifiers that are older than this one.
     private static func position(of id: UploadID, in sorted: [UploadID]) -> Int {
         if let newest = sorted.last, newest < id { return sorted.count }
         var (lower, upper) = (0, sorted.count)

@@ -48,7 +48,7 @@ struct StoredRecord {
 
     private static let beginning = Array(UploadRecord.beginning.utf8)
 
-    /// When the upload was complete, which is at the end of the file.
+    /// The time at which the upload was complete, read from the end of the file.
     func received() throws -> Date {
         let beginning = UploadRecord.ending(of: id)
         let ending = #""}"#
@@ -94,7 +94,7 @@ struct StoredRecord {
         return offsets.flatMap { offset in withUnsafeBytes(of: offset.bigEndian) { Array($0) } }
     }
 
-    /// Where the description of a file is; `nil` if there is none.
+    /// The range of a file's description in the record; `nil` if the record has no such file.
     private func range(ofFile index: Int) throws -> Range<Int64>? {
         let path = file.path.removingLastComponent().appending(Self.offsetsName)
         guard let file = try LocalFile(path) else { throw StoreDamage("The file \(Self.offsetsName) is missing.") }

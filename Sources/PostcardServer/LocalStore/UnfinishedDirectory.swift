@@ -15,7 +15,7 @@ import Foundation
 /// was killed. A power cut may leave zeros in place of bytes that were not synced: after one, only the bytes promised
 /// to the client count.
 struct UnfinishedDirectory: Sendable {
-    /// What is known of an upload from its creation on.
+    /// The facts about an upload that are known when it is created.
     struct Facts: Sendable, Codable {
         /// The Content-Type of the form, with its boundary.
         let contentType: String

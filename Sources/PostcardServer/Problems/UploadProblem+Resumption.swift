@@ -3,7 +3,7 @@ import PostcardForm
 import PostcardResumption
 
 extension UploadProblem {
-    /// What the refusal of an unfinished upload adds to an ordinary one.
+    /// The members that the refusal of a resumable request adds to those of an ordinary refusal.
     struct Resumption: Sendable, Hashable {
         /// The registered type, in place of the server's own.
         var type: ResumptionProblemType?

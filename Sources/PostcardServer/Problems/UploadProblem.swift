@@ -45,12 +45,12 @@ public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible 
         get { facts.challenge }
         set { facts.challenge = newValue }
     }
-    /// Whether the request was refused because clients hold too much, and not for what it is.
+    /// Whether the request was refused because clients hold too much, and not because of its own content.
     package internal(set) var isOfShare: Bool {
         get { facts.isOfShare }
         set { facts.isOfShare = newValue }
     }
-    /// What the refusal of an unfinished upload adds.
+    /// The members that the refusal of a resumable request adds.
     var resumption: Resumption {
         get { facts.resumption }
         set { facts.resumption = newValue }

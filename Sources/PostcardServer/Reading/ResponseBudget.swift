@@ -19,12 +19,12 @@ package struct ResponseBudget: Sendable {
         leastPieceBytes = min(Self.minimumPieceBytes, max(shares.limits[.responseBytes] / 16, 1))
     }
 
-    /// What happens to a response if there is no room for it.
+    /// What the budget does with a response that it has no room for.
     enum Priority {
-        /// It waits.
+        /// The response waits until there is room.
         case ordinary
-        /// It is sent in the smallest pieces, which do not count: its client has sent a form, and should not wait for
-        /// clients that do not read. A small record is in memory without being counted, too.
+        /// The response is sent in the smallest pieces, which do not count: its client has sent a form, and should not
+        /// wait for clients that do not read. A small record is in memory without being counted, too.
         case immediate
     }
 

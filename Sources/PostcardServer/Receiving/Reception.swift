@@ -14,7 +14,7 @@ struct Reception<Store: UploadStore>: Sendable {
     let store: Store
     let options: UploadOptions
     let meter: UploadMeter
-    /// What all clients hold.
+    /// The account of what each client holds.
     let shares: ShareAccount
     let budget: ResponseBudget
 

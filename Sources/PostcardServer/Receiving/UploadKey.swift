@@ -14,7 +14,7 @@ public struct UploadKey: Sendable, Hashable {
         self.digest = digest
     }
 
-    /// Whether a text can be a digest.
+    /// Whether a text has the form of a digest: 64 hexadecimal digits.
     static func isDigest(_ text: some StringProtocol) -> Bool {
         text.utf8.count == 64
             && text.utf8.allSatisfy {

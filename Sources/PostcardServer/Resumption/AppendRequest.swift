@@ -2,19 +2,19 @@ import HTTPTypes
 import Hummingbird
 import PostcardResumption
 
-/// What a request says about the unfinished upload that it creates or appends to.
+/// The header fields of a request that creates an unfinished upload or appends to one.
 struct AppendRequest {
     let version: ResumptionVersion
-    /// Whether its bytes are the upload's last.
+    /// Whether the bytes of the request are the upload's last.
     let isComplete: Bool
-    /// Where its bytes begin in the upload.
+    /// The offset in the upload at which the bytes of the request begin.
     let offset: Int64
-    /// How many bytes it has.
+    /// The length of the request's body, in bytes; `nil` if the request does not say.
     let contentLength: Int64?
-    /// How many bytes the upload will have.
+    /// The length of the whole upload, in bytes; `nil` if the request does not say.
     private let uploadLength: Int64?
 
-    /// Whether a request that posts a form wants to be able to resume it, or is only its beginning.
+    /// Whether a request that posts a form asks for a resumable upload, or has only the beginning of the form.
     static func isAsked(by request: Request) -> Bool {
         request.headers.contains(.uploadComplete) || request.headers.contains(.uploadIncomplete)
     }

@@ -43,13 +43,13 @@ public protocol UnfinishedUpload: Sendable {
     associatedtype Appender: UploadAppender
 
     var id: ResumptionID { get }
-    /// What is known about the form.
+    /// The facts about the form that are known so far.
     var form: UnfinishedForm { get }
     /// When the upload is discarded, finished or not.
     var expires: Date { get }
     /// Lets one request at a time change the upload.
     var lock: UploadLock { get }
-    /// How much of the upload there is, whether or not it would survive a power cut.
+    /// How far the upload is, including bytes that would not survive a power cut.
     var progress: UnfinishedUploadProgress { get }
 
     /// Makes all bytes durable and returns the progress. The client does not send these bytes again.
@@ -86,7 +86,7 @@ public protocol UploadAppender {
     mutating func finish() async throws
 }
 
-/// How much of an unfinished upload there is.
+/// How far an unfinished upload is.
 public enum UnfinishedUploadProgress: Sendable, Hashable {
     /// Bytes are missing, or the form could not be committed yet.
     case unfinished(offset: Int64)

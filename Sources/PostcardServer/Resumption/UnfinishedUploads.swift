@@ -24,7 +24,7 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
         let created: Date
         let place: ShareAccount.Hold
         let bytes: ShareAccount.Hold
-        /// How many bytes are held.
+        /// The number of bytes that are held for the upload.
         var held: Int64 = 0
         /// The length that a request has said.
         var announced: Int64 = 0

@@ -2,7 +2,8 @@ package import Logging
 package import NIOCore
 import Synchronization
 
-/// What all clients of a server hold of its shared resources: ``SharePool`` decides, for one resource each.
+/// The account of what each client of a server holds of its shared resources. For each resource, a ``SharePool``
+/// decides.
 package final class ShareAccount: Sendable {
     private typealias Pool = SharePool<(any Channel)?>
 
@@ -30,7 +31,7 @@ package final class ShareAccount: Sendable {
     package let limits: ShareLimits
     private let state: Mutex<State>
     private let logger: Logger?
-    /// How long a client keeps what it has, at least, while newcomers have no room.
+    /// The minimum time that a client keeps what it holds while newcomers have no room.
     private let patience: Duration
 
     private static let lineInterval = Duration.seconds(60)

@@ -2,7 +2,7 @@ import NIOCore
 
 /// A limited resource, such as connections or bytes of memory, divided among the addresses that use it.
 ///
-/// It is a pure value: ``ShareAccount`` has the lock, and its callers the clock.
+/// The pool is a pure value: ``ShareAccount`` has the lock, and its callers have the clock.
 ///
 /// - An address may hold a share of what is free, by default a quarter, so what is left shrinks with each greedy address
 ///   and is never used up by a few of them: four addresses hold two thirds of it, and sixteen 99 percent. An address
@@ -16,13 +16,13 @@ struct SharePool<Owner: Sendable>: Sendable {
 
     /// Why an address does not get more.
     enum Refusal: Error, Hashable {
-        /// It has as much as it may hold now: this much.
+        /// The address already holds the maximum that it may hold now.
         case ofAddress(limit: Int)
         /// The other addresses hold too much.
         case ofAll
     }
 
-    /// What an address gets.
+    /// An amount that an address was granted.
     struct Grant: Hashable {
         /// Identifies the item.
         let number: Int
@@ -48,21 +48,21 @@ struct SharePool<Owner: Sendable>: Sendable {
         var items = 0
         /// The numbers of its waiting requests in order, and of some that have left.
         var queue = CircularBuffer<Int>()
-        /// How many of them are still waiting.
+        /// The number of requests in the queue that are still waiting.
         var waiting = 0
-        /// Whether it is in `turns`.
+        /// Whether the address is in `turns`.
         var hasTurn = false
 
         var isIdle: Bool { items == 0 && waiting == 0 && !hasTurn }
     }
 
     let total: Int
-    /// What is kept for addresses that hold little.
+    /// The amount that is kept for addresses that hold little.
     let reserve: Int
-    /// How much of the reserve one address may use.
+    /// The amount of the reserve that one address may use.
     let firstAmount: Int
     private let share: Double
-    /// What no address holds. Negative if ``restore(_:for:by:at:)`` has exceeded the total.
+    /// The amount that no address holds. Negative if ``restore(_:for:by:at:)`` has exceeded the total.
     private(set) var free: Int
     /// By address. `nil` is for clients that cannot be told apart, which are not limited.
     private var holders: [PeerAddress?: Holder] = [:]
@@ -70,7 +70,8 @@ struct SharePool<Owner: Sendable>: Sendable {
     private var waiters: [Int: Waiter] = [:]
     /// The addresses whose requests wait, each once.
     private var turns = CircularBuffer<PeerAddress?>()
-    /// Whether the first of them waits for what others hold, so that nothing is granted before it.
+    /// Whether the first address in `turns` waits for what others hold, so that no other address is granted anything
+    /// before it.
     private var isBlocked = false
     private var lastNumber = 0
 
@@ -145,7 +146,7 @@ struct SharePool<Owner: Sendable>: Sendable {
         forgetIfIdle(item.peer)
     }
 
-    /// How much of an amount an address gets.
+    /// The part of a requested amount that an address is granted.
     private func grant(_ amounts: ClosedRange<Int>, to peer: PeerAddress?, isNewItem: Bool) throws(Refusal) -> Int {
         let held = held(by: peer)
         let items = (holders[peer]?.items ?? 0) + (isNewItem ? 1 : 0)
@@ -161,7 +162,8 @@ struct SharePool<Owner: Sendable>: Sendable {
         return min(amounts.upperBound, max(min(rest, free) / Self.pieces, amounts.lowerBound))
     }
 
-    /// How much of what is open to an address it may hold, in this many items; `nil` if it is not limited.
+    /// The amount that an address may hold in this many items, out of what is open to it; `nil` if the address is not
+    /// limited.
     private func limit(of peer: PeerAddress?, open: Int, items: Int) -> Int? {
         guard peer != nil, share < 1 else { return nil }
         let part = items > 1 ? share : max(share, Self.shareOfOnlyItem)

@@ -1,6 +1,6 @@
 import HTTPTypes
 
-/// What clients share, and how each of it is named in refusals.
+/// The resources that clients share, and their names in refusals.
 package enum SharedResource: Int, CaseIterable, Sendable {
     /// Open connections. Clients without a share of them get no response: the connection is closed.
     case connections
@@ -23,7 +23,7 @@ package enum SharedResource: Int, CaseIterable, Sendable {
     case screenings
 }
 
-/// How much there is of what clients share.
+/// The total of each resource that clients share.
 package struct ShareLimits: Sendable {
     private var totals: [Int]
     /// The share of what is free that one address may hold, from 0 to 1.

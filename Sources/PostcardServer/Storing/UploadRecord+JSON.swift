@@ -66,10 +66,10 @@ extension UploadRecord {
         return offsets
     }
 
-    /// What is before the fields.
+    /// The text before the fields.
     static let beginning = #"{"fields":["#
 
-    /// What is behind the files, up to the time.
+    /// The text behind the files, up to the time.
     static func ending(of id: UploadID) -> String { #"],"id":"\#(id)","received":""# }
 
     /// A time, to know how long all of them are.
@@ -96,7 +96,7 @@ private struct JSONText<Failure: Error> {
         self.pass = pass
     }
 
-    /// How many bytes there are, with those that were passed on.
+    /// The number of bytes written, including those that were passed on already.
     var count: Int64 { passedCount + Int64(bytes.count) }
 
     mutating func append(_ text: String) throws(Failure) {
