@@ -78,7 +78,7 @@ public struct AsyncHTTPTransport: UploadTransport {
     /// The HTTP client, shut down when the last copy of the transport is gone.
     private final class Connections: Sendable {
         let client: HTTPClient
-        /// Where the handlers of connections find the bodies.
+        /// The bodies in progress, among which the handlers of connections find theirs.
         let bodies: OutgoingBodies
 
         /// How many requests are in progress, and the event loop of the last.

@@ -100,7 +100,7 @@ extension UploadError {
 }
 
 extension IOError {
-    /// Whether it can only happen while connecting, when nothing was sent.
+    /// Whether the error can only happen while connecting, when nothing was sent.
     fileprivate var isAboutConnecting: Bool {
         [ECONNREFUSED, EHOSTUNREACH, ENETUNREACH, EHOSTDOWN, ENETDOWN, EADDRNOTAVAIL].contains(errnoCode)
     }

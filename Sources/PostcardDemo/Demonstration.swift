@@ -14,7 +14,7 @@ import SystemPackage
 /// The receiver is a Hummingbird application with upload routes, and no more: this is what `make demo` compiles first
 /// of all.
 package struct Demonstration {
-    /// Where the form is kept.
+    /// The directory in which the receiver keeps the form.
     package let directory: String
     /// Called with each line of the result.
     package let report: (String) throws -> Void

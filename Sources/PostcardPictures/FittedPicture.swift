@@ -19,7 +19,7 @@ public struct FittedPicture: Sendable {
     /// The quality of the JPEG, from 50 to 82; `nil` for an original.
     public let quality: Int?
 
-    /// What it is by its bytes; `nil` for an original of an unknown type.
+    /// The picture's media type, as its bytes show it; `nil` for an original of an unknown type.
     public let contentType: MediaType?
 
     /// Whether this is the picture that was passed, byte for byte.

@@ -32,7 +32,7 @@ public struct PictureFitting: FormPreparation {
     /// Whether the caller has set the edge. Without, a photo that the server accepts keeps its size.
     private var hasEdge = true
 
-    /// One for all forms: photos are prepared one at a time, so that many need no more memory than one.
+    /// The fitter of all forms: photos are prepared one at a time, so that many need no more memory than one.
     private static let fitter = PictureFitter()
 
     /// Each photo fits its own limit.

@@ -7,7 +7,7 @@ struct BodyBlock: Sendable {
     let bytes: ByteBuffer
     /// The offset after its last byte.
     let end: Int64
-    /// Whether it is known to be the last.
+    /// Whether the block is known to be the last.
     let isLast: Bool
 }
 

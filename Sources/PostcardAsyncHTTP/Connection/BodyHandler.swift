@@ -43,7 +43,7 @@ final class BodyHandler: ChannelDuplexHandler {
         var bytesSent: Int64 = 0
         var bytesInFlight = 0
         var isEnded = false
-        /// Whether it is being written at the moment; the socket may accept bytes meanwhile.
+        /// Whether the body is being written at the moment. The socket may accept bytes meanwhile.
         var isWriting = false
 
         init(_ body: OutgoingBody) {

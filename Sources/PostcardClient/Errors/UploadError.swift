@@ -98,7 +98,7 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
     /// Whether the form may have arrived, and with it whether it is safe to send it again.
     public internal(set) var delivery: Delivery
 
-    /// Whether it comes from another origin than the caller's, after a redirect.
+    /// Whether the error comes from another origin than the caller's, after a redirect.
     var hasLeftOrigin = false
 
     /// Whether an interceptor has decided that the form is not sent again.

@@ -34,7 +34,7 @@ public final class UploadItem: Identifiable {
 
     /// The state of an upload.
     public enum State: Sendable {
-        /// It has not started, or waits for others to end.
+        /// The upload has not started, or waits for others to end.
         case waiting
         /// The form's files are checked.
         case preparing
@@ -48,9 +48,9 @@ public final class UploadItem: Identifiable {
         case retrying(UploadRetry)
         /// The server has accepted the form.
         case done(UploadResponse)
-        /// It failed.
+        /// The upload failed.
         case failed(any Error)
-        /// It was cancelled.
+        /// The upload was cancelled.
         case cancelled
     }
 

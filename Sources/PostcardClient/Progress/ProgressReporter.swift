@@ -15,7 +15,7 @@ final class ProgressReporter: Sendable {
         var attempt = 0
         /// The whole body of the attempt.
         var body: UploadBody?
-        /// Where the content of each part is; `nil` if that is found out while the body is read.
+        /// The range of each part's content in the body; `nil` if the ranges become known while the body is read.
         var contentRanges: [Range<Int64>]?
         /// The most bytes of the body sent in the attempt: a redirect that sends the form again moves nothing back.
         var bytesSent: Int64 = -1

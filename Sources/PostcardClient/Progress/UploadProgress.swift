@@ -23,7 +23,7 @@ public struct UploadProgress: Sendable {
 
     private let layouts: [PartLayout]
 
-    /// Where the content of each part is in the body, as far as that is known by now.
+    /// The range of each part's content in the body, as far as the ranges are known by now.
     let contentRanges: [Range<Int64>]
 
     /// How far one part is.

@@ -23,7 +23,8 @@ public struct UploadResponse: Sendable {
     /// The number of the form's bytes handed to the connection when the response was complete.
     public package(set) var bytesSent: Int64 = 0
 
-    /// Whether it was received before the whole form was handed to the connection: the server cannot have all of it.
+    /// Whether the response was received before the whole form was handed to the connection: the server cannot have all
+    /// of the form.
     public package(set) var isEarly = false
 
     /// Makes a response; for transports.

@@ -80,7 +80,7 @@ public final class UploadBody: Sendable {
     /// The number of bytes, if it is known by now: that of a stream is known once it was read to its end.
     var knownLength: Int64? { contentLength ?? findings?.length }
 
-    /// Where the content of each part is in the whole form, as far as that is known by now.
+    /// The range of each part's content in the whole form, as far as the ranges are known by now.
     var contentRanges: [Range<Int64>] { layout.contentRanges ?? findings?.contentRanges ?? [] }
 }
 

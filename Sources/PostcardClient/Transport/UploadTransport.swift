@@ -15,7 +15,7 @@ public import HTTPTypes
 public protocol UploadTransport: Sendable {
     /// The header fields that ``UploadClient`` adds to each upload that has none of the same name. Defaults to none.
     ///
-    /// They belong to the upload from then on: a redirect to another origin does not get credentials among them.
+    /// The fields belong to the upload from then on: a redirect to another origin does not get credentials among them.
     var defaultHeaderFields: HTTPFields { get }
 
     /// Sends a request and returns the response, with any status.

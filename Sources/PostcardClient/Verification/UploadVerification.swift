@@ -141,10 +141,10 @@ public struct SentPart: Sendable, Hashable {
     /// The SHA-256 of its content, in lower-case hexadecimal.
     public let sha256: String
 
-    /// Whether it is known to be text in UTF-8: a text without a type of its own.
+    /// Whether the part is known to be text in UTF-8: a text without a type of its own.
     let isText: Bool
 
-    /// Whether it is a file rather than a text field.
+    /// Whether the part is a file rather than a text field.
     public var isFile: Bool { filename != nil }
 }
 

@@ -5,7 +5,7 @@ import PostcardForm
 struct ContentChecks {
     let header: HeaderReading
     let content: PartContent
-    /// Where the content begins.
+    /// The offset of the content, counted from the start of the body.
     let offset: Int64
     let partIndex: Int
     /// Whether the body ended inside the content.
@@ -118,7 +118,7 @@ extension ContentChecks {
             "The Content-Type is \(announced ?? "") and the content is text.")
     }
 
-    /// One container, and brands that overlap.
+    /// Whether two types share one container and have brands that overlap.
     private static func areAlike(_ one: MediaType, _ other: MediaType) -> Bool {
         let family: Set<MediaType> = [.heic, .heif, .avif]
         return family.contains(one) && family.contains(other)

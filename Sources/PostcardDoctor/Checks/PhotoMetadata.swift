@@ -5,7 +5,7 @@ import PostcardForm
 struct PhotoMetadata: Sendable {
     /// The beginning of the EXIF's TIFF structure; empty if there is none.
     private(set) var exif: [UInt8] = []
-    /// Where it begins, counted from the photo's start.
+    /// The offset of the TIFF structure, counted from the photo's start.
     private(set) var offset: Int64 = 0
 
     private var state = State.taking(.signature, size: 12)
@@ -13,7 +13,7 @@ struct PhotoMetadata: Sendable {
     private var taken: [UInt8] = []
     private var container = Container.jpeg
     private var position: Int64 = 0
-    /// Where the unit ends that the piece belongs to.
+    /// The end offset of the segment, chunk or box that contains this piece.
     private var unitEnd: Int64 = 0
 
     /// As much as a JPEG's segment holds.
@@ -52,7 +52,7 @@ struct PhotoMetadata: Sendable {
             }
         }
 
-        /// Where the first unit begins.
+        /// The number of bytes before the first segment, chunk or box.
         var signatureBytes: Int {
             switch self {
             case .jpeg: 2

@@ -2,8 +2,8 @@ import PostcardForm
 
 /// Finds where a picture's format ends, however the bytes are cut into chunks.
 struct PictureEnd: Sendable {
-    /// Where the format ends, counted from the picture's start; `nil` before that, and if the format's end cannot be
-    /// determined.
+    /// The offset at which the format says that the picture ends, counted from the picture's start; `nil` before that
+    /// offset is reached, and if the format's end cannot be determined.
     private(set) var end: Int64?
 
     private(set) var format: Format?

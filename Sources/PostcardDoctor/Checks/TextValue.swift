@@ -119,7 +119,7 @@ enum Mojibake {
         return meant
     }
 
-    /// Where Windows-1252 differs from Latin-1, from 0x80 on.
+    /// The bytes from 0x80 on that Windows-1252 reads differently from Latin-1, by their character.
     private static let windows1252: [Unicode.Scalar: UInt8] = {
         let upper: [Unicode.Scalar?] = [
             "€", nil, "‚", "ƒ", "„", "…", "†", "‡", "ˆ", "‰", "Š", "‹", "Œ", nil, "Ž", nil,

@@ -48,7 +48,7 @@ public struct Explanation: Sendable {
         public let filename: String?
         /// The media type, as written in the part's header.
         public let contentType: String?
-        /// Where the content begins, counted from the start of the body.
+        /// The offset of the content's first byte, counted from the start of the body.
         public let offset: Int64
         /// The number of bytes of the content.
         public let size: Int64

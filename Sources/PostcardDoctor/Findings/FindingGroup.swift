@@ -5,7 +5,7 @@ package struct FindingGroup: Sendable {
     /// The finding that is shown in full.
     package let finding: Finding
 
-    /// Where the same is found again.
+    /// The places at which the same problem is found again.
     package let repetitions: Places
 
     /// What only follows from it: of each kind the first, and the places of all.

@@ -93,7 +93,7 @@ extension Finding {
         if consequences.count < Self.maximumConsequences { consequences.append(consequence) }
     }
 
-    /// Whether it is about how the body was sent, which may be the cause of what is wrong in it.
+    /// Whether the finding is about how the body was sent, which may be the cause of what is wrong in the body.
     fileprivate var isAboutFraming: Bool {
         code == .contentLengthMismatch || code == .malformedChunk
     }

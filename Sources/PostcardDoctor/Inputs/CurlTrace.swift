@@ -34,7 +34,7 @@ struct CurlTrace: Sendable {
         var count = 0
     }
 
-    /// Which request's bytes are returned.
+    /// The progress of choosing the request whose bytes are returned.
     private enum Choice {
         case searching
         /// The head of a request that may have no body, and whether data or a response followed it.
@@ -54,7 +54,7 @@ struct CurlTrace: Sendable {
     /// Whether bytes are lost: every dot may be another byte.
     var isLossy: Bool { notation == .characters }
 
-    /// Whether an input that begins so is a trace.
+    /// Whether these first bytes are those of a `curl --trace` file.
     static func isTrace(_ start: some Collection<UInt8>) -> Bool {
         Title(start.prefix { $0 != UInt8(ascii: "\n") }) != nil
     }

@@ -120,7 +120,7 @@ extension HTTPArchive {
     /// What an archive contains of a request.
     struct Recording {
         let bytes: [UInt8]
-        /// What it lacks, in a sentence.
+        /// What the recorded request lacks, in a sentence.
         let remark: String?
         /// The message if it contains nothing of the body.
         let missingBody: String?

@@ -8,8 +8,8 @@ import PostcardForm
 /// let explanation = try examination.finish()
 /// ```
 ///
-/// It reads raw HTTP/1.1 requests, the output of `curl --trace` and `curl --trace-ascii`, and HAR 1.2 files. For
-/// anything else the explanation says what it is.
+/// Reads raw HTTP/1.1 requests, the output of `curl --trace` and `curl --trace-ascii`, and HAR 1.2 files. For anything
+/// else the explanation says what it is.
 public struct InputExamination: Sendable {
     /// The formats of a recorded request.
     public enum Format: String, Sendable, Hashable {

@@ -158,9 +158,10 @@ enum DelimiterLine {
     case delimiter(Delimiter)
 
     struct Delimiter {
-        /// Where the content before it ends.
+        /// The end of the content before the delimiter.
         let contentEnd: Int
-        /// Where the next header begins, or the bytes after the close delimiter's line.
+        /// The index after the delimiter's line, at which the next header begins, or the bytes after the close
+        /// delimiter.
         let next: Int
         let isClose: Bool
         var findings: [Finding] = []

@@ -78,7 +78,7 @@ struct DispositionReading {
         return Parameter(name: name, value: value, isQuoted: true, fault: fault)
     }
 
-    /// Where the value ends: at a semicolon that another parameter follows, or at the end.
+    /// The end of the value: a semicolon that another parameter follows, or the end of the bytes.
     private static func valueEnd(in bytes: [UInt8], from start: Int, end: Int) -> Int {
         let isQuoted = start < end && bytes[start] == .quote
         var index = isQuoted ? start + 1 : start

@@ -4,7 +4,7 @@ import PostcardForm
 struct HeaderLines {
     /// The lines without their line breaks, as indices of the buffer.
     private(set) var lines: [Range<Int>] = []
-    /// Where the content begins.
+    /// The index at which the content begins.
     private(set) var contentStart = 0
     private(set) var end = End.blankLine
     private(set) var findings: [Finding] = []

@@ -18,7 +18,7 @@ struct HeaderReading {
     struct Located {
         let offset: Int64
         let bytes: [UInt8]
-        /// Whether they are unchanged, so that offsets within them are exact.
+        /// Whether the bytes are unchanged, so that offsets within them are exact.
         var isExact = true
 
         /// A media type without its parameters.
@@ -186,7 +186,7 @@ struct HeaderFixer {
         return true
     }
 
-    /// Where the colon of a well-known field is missing.
+    /// The index at which the colon of a well-known field is missing; `nil` if the line begins with no such field.
     private func missingColon(from start: Int, to end: Int) -> Int? {
         let name = text.bytes[start..<end].map(\.asciiLowercased)
         let isKnown = ["content-disposition", "content-type"].contains { name.elementsEqual($0.utf8) }

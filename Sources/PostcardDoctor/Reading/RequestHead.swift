@@ -18,7 +18,7 @@ struct RequestHead: Sendable {
     private(set) var fields: [Field] = []
     private(set) var findings: [Finding] = []
 
-    /// Where the blank line begins, and where another field may be inserted.
+    /// The index at which the blank line begins, and at which another field may be inserted.
     private(set) var end = 0
 
     /// The number of the head's bytes, including the blank line.

@@ -3,7 +3,7 @@ import Synchronization
 
 /// How many bytes the readers look at, for the tests: the count may grow only as the input does.
 ///
-/// It does not depend on the machine's speed, as a time would. A release build has no counter.
+/// The count does not depend on the machine's speed, as a time would. A release build has no counter.
 package final class StepCount: Sendable {
     private let count = Atomic<Int>(0)
 

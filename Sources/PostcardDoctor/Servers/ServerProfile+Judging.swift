@@ -103,7 +103,7 @@ struct FormMeasures {
     let partCount: Int
     let parts: [Explanation.Part]
 
-    /// Where the form exceeds a limit; `nil` if it does not.
+    /// The place at which the form exceeds a limit; `nil` if it does not.
     func excess(over limit: ServerProfile.Limit) -> Place? {
         guard amount(limit.measure) > limit.maximum else { return nil }
         return switch limit.measure {

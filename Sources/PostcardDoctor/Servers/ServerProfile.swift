@@ -20,7 +20,7 @@ public struct ServerProfile: Sendable, Hashable {
 
     /// A limit of a server.
     public struct Limit: Sendable, Hashable {
-        /// What it counts: bytes or items.
+        /// What a limit counts: bytes or items.
         public enum Measure: String, Sendable, Hashable {
             case bodyBytes, fileBytes, fieldBytes, fileCount, fieldCount, partCount
             /// The values and names of all text fields, and two bytes more for each: as a URL-encoded form has them.

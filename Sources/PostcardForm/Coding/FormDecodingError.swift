@@ -54,7 +54,7 @@ public struct FormDecodingError: Error, Sendable, CustomStringConvertible, Custo
     /// The index of the part that could not be read, from 0; `nil` if there is none.
     public let partIndex: Int?
 
-    /// Where the header of that part begins, counted from the start of the body.
+    /// The offset of that part's header, counted from the start of the body; `nil` if there is no such part.
     public let offset: Int64?
 
     /// What is wrong, in a sentence, without the value.
@@ -174,7 +174,7 @@ extension FormDecodingError {
 }
 
 extension DecodingError {
-    /// Where it happened; `nil` for a kind of error that is not known here.
+    /// The context in which the error happened; `nil` for a kind of error that is not known here.
     fileprivate var context: Context? {
         switch self {
         case .typeMismatch(_, let context), .valueNotFound(_, let context), .keyNotFound(_, let context),

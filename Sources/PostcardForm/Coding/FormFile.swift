@@ -26,10 +26,10 @@ public struct FormFile: Sendable, Hashable {
     /// any.
     public var contentType: MediaType?
 
-    /// Where the bytes are.
+    /// The file's bytes, in memory or on disk.
     public var content: Content
 
-    /// Where the bytes of a file are.
+    /// The bytes of a file, in memory or on disk.
     public enum Content: Sendable, Hashable {
         /// In memory.
         case bytes(Data)

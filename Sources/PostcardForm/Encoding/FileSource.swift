@@ -16,7 +16,7 @@ struct FileSource: Sendable {
     /// A file that stays open, for one that may only be reached once.
     private let held: OpenFile?
 
-    /// Where the bytes begin in the file.
+    /// The offset in the file at which the bytes begin.
     let start: Int64
 
     /// The number of bytes.

@@ -43,8 +43,8 @@ public struct FormLayout: Sendable {
         let length: Int64?
         let source: Source
 
-        /// Where its bytes come from. `framing` is the form's delimiters and headers; all others are the content of the
-        /// part with that index.
+        /// The source of a segment's bytes. `framing` is the form's delimiters and headers; all others are the content
+        /// of the part with that index.
         enum Source: Sendable {
             case framing(Data)
             case memory(Data, partIndex: Int)
@@ -102,10 +102,10 @@ extension FormLayout {
     /// The offset of its first byte in the whole body: 0 except for a ``slice(_:contentType:)``.
     package var start: Int64 { range?.lowerBound ?? 0 }
 
-    /// Whether it is a slice of the body.
+    /// Whether the layout is a slice of the body.
     package var isSlice: Bool { range != nil }
 
-    /// Whether its last byte is that of the whole body.
+    /// Whether the layout's last byte is that of the whole body.
     package var reachesEnd: Bool { range.map { $0.upperBound == wholeLength } ?? true }
 
     /// The length of the whole body; `nil` if it has a stream of unknown length.
@@ -113,7 +113,7 @@ extension FormLayout {
         segments.last.flatMap { last in last.offset.flatMap { $0 + (last.length ?? 0) } }
     }
 
-    /// Where the content of each part is in the whole body; `nil` if it has a stream of unknown length.
+    /// The range of each part's content in the whole body; `nil` if the body has a stream of unknown length.
     package var contentRanges: [Range<Int64>]? {
         var ranges: [Range<Int64>] = []
         for segment in segments where segment.partIndex != nil {
@@ -216,7 +216,7 @@ extension FormLayout {
         private let lineBreaks: LineBreaks
         var segments: [Segment] = []
         var parts: [PartLayout] = []
-        /// Where the next segment begins.
+        /// The offset at which the next segment begins; `nil` after a stream of unknown length.
         var offset: Int64? = 0
 
         init(boundary: Boundary, lineBreaks: LineBreaks) {

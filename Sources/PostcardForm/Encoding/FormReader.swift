@@ -20,7 +20,7 @@ public final class FormReader {
     /// The offset of the next byte, counted from the start of the body.
     public var position: Int64 { place - start }
 
-    /// Where the content of each part begun so far is in the body; the last range may still grow.
+    /// The range in the body of the content of each part that was begun so far. The last range may still grow.
     ///
     /// A reader that began at an offset includes the parts before it.
     public var contentRanges: [Range<Int64>] {
@@ -31,9 +31,9 @@ public final class FormReader {
     private var place: Int64
     private var ranges: [Range<Int64>] = []
 
-    /// Where the layout's body begins in the whole one.
+    /// The offset in the whole body at which the layout's body begins.
     private let start: Int64
-    /// Where it ends, unless that is where the whole one does.
+    /// The offset after the last byte to read, or `nil` to read to the end of the whole body.
     private let end: Int64?
 
     private let segments: [FormLayout.Segment]

@@ -28,7 +28,7 @@ package struct TIFFBlock {
         return isLittleEndian ? bytes : bytes.reversed()
     }
 
-    /// Where the entry with a tag begins in a directory.
+    /// The offset of the entry with a tag in a directory; `nil` if the directory has none.
     func entry(tag: Int64, in directory: Int64) -> Int64? {
         guard let count = number(at: directory, bytes: 2) else { return nil }
         return (0..<count).lazy.map { directory + 2 + 12 * $0 }.first { number(at: $0, bytes: 2) == tag }
@@ -136,7 +136,7 @@ extension EXIFRewriter {
     private struct Entry {
         let tag: Int64
         let bytes: ArraySlice<UInt8>
-        /// Where its value is: in the entry itself if it is short.
+        /// The range of the entry's value. A short value is in the entry itself.
         let value: Range<Int64>
         let type: Int64
         let count: Int64

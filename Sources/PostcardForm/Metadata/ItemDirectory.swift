@@ -2,7 +2,7 @@
 package struct ItemDirectory {
     /// Bytes in the file or in the directory's own data.
     struct Location {
-        /// Where its extents count from.
+        /// The place from which the offsets of an item's extents count.
         enum Origin: Int64 {
             case file, itemData, item
         }
@@ -243,7 +243,7 @@ extension MetadataScan {
         }
     }
 
-    /// Where an item is in the file.
+    /// The ranges of an item's extents in the file.
     private mutating func extents(
         of item: Int64, _ directory: ItemDirectory, _ box: Box, _ file: Range<Int64>, _ data: [Range<Int64>],
         depth: Int = 0

@@ -146,7 +146,7 @@ public struct MetadataError: Error, Sendable, CustomStringConvertible {
     /// What kind of error it is.
     public let code: Code
 
-    /// Where it was found, in bytes from the start of the file.
+    /// The offset at which the error was found, in bytes from the start of the file.
     public let offset: Int64
 
     /// The error of reading the file, if that failed.

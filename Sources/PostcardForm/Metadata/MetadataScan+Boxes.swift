@@ -11,7 +11,7 @@ extension MetadataScan {
 
     /// What a file of boxes says, put together.
     private struct BoxFile {
-        /// Where pixels, sound and the metadata of pictures are.
+        /// The ranges of the boxes that hold pixels, sound and the metadata of pictures.
         var data: [Range<Int64>] = []
         var hasFragments = false
         /// The directories of pictures.
@@ -307,7 +307,7 @@ extension MetadataScan {
         return SensitiveName.matches(try bytes(at: chunk.lowerBound, upTo: count)[...])
     }
 
-    /// Where the chunks of a track are (ISO/IEC 14496-12 §8.7).
+    /// The ranges of a track's chunks in the file (ISO/IEC 14496-12 §8.7).
     private mutating func chunks(of tables: [Box], at place: Int64) throws(MetadataError) -> [Range<Int64>] {
         let fault = MetadataError(at: place, "a track of metadata cannot be located")
         func box(_ types: String...) -> Box? { tables.first { types.contains($0.type) } }

@@ -239,7 +239,7 @@ extension MetadataScan {
         return end
     }
 
-    /// Where data ends whose pieces have a byte for their length each, the last of which is zero.
+    /// The end offset of data in sub-blocks: each begins with a byte for its length, and the last has the length zero.
     private mutating func end(ofPiecesAt start: Int64) throws(MetadataError) -> Int64 {
         var offset = start
         var size = 256

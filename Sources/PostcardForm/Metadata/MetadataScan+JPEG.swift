@@ -227,7 +227,7 @@ extension MetadataScan {
 
     // MARK: - Behind the picture
 
-    /// Where the pictures of a file are, the first of which is that with the directory.
+    /// The ranges of a file's pictures. The first picture is the one with the directory.
     private mutating func pictures(
         listedIn directory: Range<Int64>, from start: Int64
     ) throws(MetadataError) -> [Range<Int64>] {

@@ -200,7 +200,7 @@ extension MetadataScan {
         }
     }
 
-    /// Where two blocks differ; places close to each other are one.
+    /// The ranges in which two blocks differ. Ranges close to each other become one.
     private static func differences(_ old: [UInt8], _ new: [UInt8], in range: Range<Int>) -> [Range<Int>] {
         var runs: [Range<Int>] = []
         old.withUnsafeBufferPointer { old in
@@ -230,7 +230,7 @@ extension MetadataScan {
 
 /// What is wrong with a piece of metadata in memory.
 struct BlockFault: Error {
-    /// Where, counted from the start of the piece.
+    /// The index of the fault, counted from the start of the piece.
     let index: Int
     let reason: String
 

@@ -28,7 +28,7 @@ public struct FormPart: Sendable {
     /// Receivers ignore them (RFC 7578 §4.8), so there is rarely a reason for one.
     public var headerFields: HTTPFields
 
-    /// Where the bytes come from.
+    /// The source of the part's bytes.
     public var content: Content
 
     /// What is removed from the content while it is sent, if that is a file or bytes in memory. Defaults to
@@ -40,7 +40,7 @@ public struct FormPart: Sendable {
     /// does it for all other uses, and ``MultipartForm/layout()`` throws until then.
     public var preparation: (any FormPreparation)?
 
-    /// Where the bytes of a part come from.
+    /// A source of a part's bytes.
     public enum Content: Sendable {
         /// A text, sent unchanged in UTF-8.
         case text(String)

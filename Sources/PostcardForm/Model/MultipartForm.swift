@@ -111,7 +111,7 @@ public struct MultipartForm: Sendable {
 
 /// What happens to line breaks in a form's texts and names.
 public enum LineBreaks: Sendable, Hashable {
-    /// They are sent unchanged.
+    /// Line breaks are sent unchanged.
     case asGiven
     /// A lone CR and a lone LF become CRLF, as browsers send what was typed into a `textarea` (HTML, "constructing
     /// the entry list" and "multipart/form-data encoding algorithm"). Filenames and files stay as they are.

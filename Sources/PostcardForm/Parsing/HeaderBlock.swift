@@ -3,7 +3,7 @@
 /// A line ends only in CRLF. If one parser accepts CR or LF alone and another does not, a header means two things, and
 /// filters can be bypassed.
 struct HeaderBlock: Sendable {
-    /// Where the header begins, counted from the start of the body.
+    /// The offset of the header's first byte, counted from the start of the body.
     let offset: Int64
 
     /// The lines, each with its CRLF; at the end the blank line too.
@@ -91,7 +91,7 @@ struct HeaderField: Sendable {
     /// The value without the blanks around it.
     let value: Range<Int>
 
-    /// Where the field begins in the header.
+    /// The index in the header at which the field begins.
     var start: Int { name.lowerBound }
 
     /// The field that begins at an index of a complete header whose lines are not folded; `nil` at the blank line.

@@ -58,7 +58,7 @@ struct HeaderParameters {
         }
     }
 
-    /// Where a value breaks the grammar, and how.
+    /// The index at which a value breaks the grammar, and the reason.
     struct Fault: Error {
         let index: Int
         let reason: String

@@ -3,7 +3,7 @@ public struct PartHeader: Sendable {
     /// The part's place in the form, from 0.
     public let index: Int
 
-    /// Where the header begins, counted from the start of the body.
+    /// The offset of the header's first byte, counted from the start of the body.
     public let offset: Int64
 
     /// The name of the form's field, as its sender meant it: `%22`, `%0D` and `%0A` undone as WHATWG's parser

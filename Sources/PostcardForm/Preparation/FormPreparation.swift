@@ -33,7 +33,7 @@ public struct FormPreparationContext: Sendable {
     /// The number of bytes of the body without the contents of the parts to prepare: delimiters, headers and all other
     /// parts. `nil` if there is a stream of unknown length.
     ///
-    /// It includes 128 bytes for each part to prepare, because its filename and type may get longer.
+    /// The number includes 128 bytes for each part to prepare, because its filename and type may get longer.
     public let otherBytes: Int64?
 
     /// The maximum number of bytes that the contents of the parts to prepare may have together, by the server's limits
@@ -43,7 +43,7 @@ public struct FormPreparationContext: Sendable {
     /// The limits of the server, as far as they are known.
     public let limits: FormSizeLimits
 
-    /// Where new files go. It is removed when the upload is over.
+    /// The folder for new files. The folder is removed when the upload is over.
     public let folder: URL
 
     /// Makes a context, for tests of a preparation.

@@ -62,7 +62,7 @@ public struct FormPartContent<Body: AsyncSequence>: AsyncSequence where Body.Ele
     /// The part's header.
     public let header: PartHeader
 
-    /// Where the content begins, counted from the start of the body.
+    /// The offset of the content's first byte, counted from the start of the body.
     public let offset: Int64
 
     fileprivate let reader: FormPartReader<Body>

@@ -48,7 +48,7 @@ public struct ReceivedForm: Sendable {
         }
     }
 
-    /// Where the content of a part is.
+    /// The content of a part, in memory or in a file.
     public enum Content: Sendable, Hashable {
         /// Bytes in memory.
         case bytes(Data)

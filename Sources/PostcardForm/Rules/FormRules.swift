@@ -49,10 +49,10 @@ public struct FormRules: Sendable, Hashable {
 
     /// Whether parts with other names are allowed.
     public enum OtherParts: String, Sendable, Hashable, Codable, CaseIterable {
-        /// They break the rules. This is the default.
+        /// Other parts break the rules. This is the default.
         case refused
-        /// They have no rule except the one for all files together. A file's name in the rules is still refused for a
-        /// text, and the other way round.
+        /// Other parts have no rule except the one for all files together. A file's name in the rules is still refused
+        /// for a text, and the other way round.
         case allowed
     }
 

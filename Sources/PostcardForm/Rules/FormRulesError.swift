@@ -31,7 +31,7 @@ public struct FormRulesError: Error, Sendable, CustomStringConvertible {
     /// What kind of error it is.
     public let code: Code
 
-    /// Where in the rules, from the outside in: `["files", "petImage", "types"]`.
+    /// The place in the rules, from the outside in: `["files", "petImage", "types"]`.
     public let path: [String]
 
     /// What is wrong, in a sentence.

@@ -18,11 +18,11 @@ struct PictureHead: Equatable {
 
 /// What is done with a picture.
 enum PicturePlan: Equatable {
-    /// It is sent as it is.
+    /// The picture is sent as it is.
     case original
-    /// It is encoded as decided by a search.
+    /// The picture is encoded as a search decides.
     case encode(PictureFit)
-    /// It cannot be made to fit.
+    /// The picture cannot be made to fit.
     case refuse(PictureFitError.Code)
 
     /// - Parameters:
@@ -48,8 +48,8 @@ enum PicturePlan: Equatable {
         }
     }
 
-    /// So few bytes that a JPEG need not get smaller when it is scaled. Without them, one with little more than headers
-    /// could not be scaled at all: a new one may have longer headers.
+    /// The size up to which a JPEG need not get smaller when it is scaled, in bytes. Without this exception, a JPEG
+    /// with little more than headers could not be scaled at all: a new one may have longer headers.
     private static let fewBytes: Int64 = 4096
 
     /// The longest edge that libjpeg decodes and encodes. A row of more would also take much memory.
@@ -84,7 +84,7 @@ enum PictureOrientation: Int, CaseIterable {
         swapsEdges ? PictureSize(width: stored.height, height: stored.width) : stored
     }
 
-    /// Where a stored pixel goes.
+    /// The place of a stored pixel in the upright picture.
     ///
     /// - Parameter stored: The size of the stored pixels.
     /// - Returns: The place of the first stored pixel in the upright picture, counted in pixels, and the steps to the

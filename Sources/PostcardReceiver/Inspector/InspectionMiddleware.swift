@@ -97,7 +97,7 @@ struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
 }
 
 extension UploadProblem {
-    /// Whether it is about the form, and not about the client or its connection.
+    /// Whether the problem is about the form, and not about the client or its connection.
     fileprivate var isOfTheForm: Bool { [400, 404, 405, 415, 422].contains(status.code) }
 }
 

@@ -119,7 +119,7 @@ struct RecordedPart: Sendable {
     let name: String
     let filename: String?
     let contentType: String?
-    /// Whether its name is that of a secret.
+    /// Whether the part's name is that of a secret.
     let isSecret: Bool
     /// The header fields in their order, secrets masked.
     var fields: [(name: String, value: String)]

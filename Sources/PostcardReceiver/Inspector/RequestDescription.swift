@@ -89,7 +89,7 @@ struct RequestDescription: Encodable {
 
     struct Curl: Encodable {
         let line: String
-        /// Whether it sends exactly the same bytes.
+        /// Whether the line sends exactly the same bytes.
         let exact: Bool
     }
 

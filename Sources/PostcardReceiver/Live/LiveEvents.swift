@@ -22,7 +22,7 @@ final class LiveEvents: Sendable {
     private let shares: ShareAccount
     /// A listener that is further behind is disconnected, and reads the lists again when it reconnects.
     private let maximumWaitingEvents: Int
-    /// So is one for which more bytes wait.
+    /// The maximum number of bytes that may wait for a listener, which is disconnected if more do.
     private let maximumWaitingBytes: Int
     /// Events wait in memory. A longer one also disconnects the listeners.
     private static let maximumEventBytes = 256 << 10

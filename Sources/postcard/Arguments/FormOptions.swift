@@ -208,8 +208,8 @@ extension FormArgument {
 }
 
 extension FormPart {
-    /// Whether its content is a file that is a picture by its first bytes. A file that cannot be read is reported when
-    /// the form is laid out.
+    /// Whether the part's content is a file that is a picture by its first bytes. A file that cannot be read is
+    /// reported when the form is laid out.
     fileprivate var isPictureFile: Bool {
         guard case .file(let url) = content,
             // Without nonBlocking the open of a named pipe would wait for a writer.

@@ -182,7 +182,7 @@ struct VisibleBytes {
         /// The index of its first byte.
         let index: Int
         let columns: Int
-        /// Whether it is a sign for other bytes.
+        /// Whether the text is a sign that stands for other bytes.
         let isSign: Bool
     }
 

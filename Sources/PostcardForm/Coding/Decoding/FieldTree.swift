@@ -155,7 +155,7 @@ struct FieldTree {
 }
 
 extension ReceivedForm.Part {
-    /// Whether it is what a browser sends for a file input in which no file was chosen.
+    /// Whether the part is what a browser sends for a file input in which no file was chosen.
     fileprivate var isUnchosenFile: Bool {
         guard header.filename == "", case .bytes(let bytes) = content else { return false }
         return bytes.isEmpty

@@ -63,7 +63,7 @@ struct FieldWriter {
 }
 
 extension EncodedValue {
-    /// Whether it is one part.
+    /// Whether the value is sent as one part.
     fileprivate var isSingle: Bool {
         switch content {
         case .text, .file: true
@@ -71,7 +71,7 @@ extension EncodedValue {
         }
     }
 
-    /// Whether it would send nothing, so the next elements would get its index.
+    /// Whether the value would send nothing, so that the next element of a list would get its index.
     fileprivate var isMissing: Bool {
         switch content {
         case .nothing: true
