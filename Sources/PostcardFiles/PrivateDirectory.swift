@@ -110,12 +110,11 @@ package final class PrivateDirectory: Sendable {
 
     /// Removes a file or a link. One that is gone already is as good.
     package func remove(_ name: FilePath.Component) throws(FileError) {
-        try unlink(name, flags: 0)
-    }
-
-    /// Removes an empty directory. One that is gone already is as good.
-    package func removeDirectory(_ name: FilePath.Component) throws(FileError) {
-        try unlink(name, flags: AT_REMOVEDIR)
+        guard name.withPlatformString({ unlinkat(descriptor.rawValue, $0, 0) }) == 0 else {
+            let error = DurableFiles.lastError
+            if error == .noSuchFileOrDirectory { return }
+            throw FileError("remove", path.appending(name), error)
+        }
     }
 
     /// What a name in the directory is, without following links; `nil` if there is none.
@@ -207,13 +206,5 @@ package final class PrivateDirectory: Sendable {
         #else
         1
         #endif
-    }
-
-    private func unlink(_ name: FilePath.Component, flags: Int32) throws(FileError) {
-        guard name.withPlatformString({ unlinkat(descriptor.rawValue, $0, flags) }) == 0 else {
-            let error = DurableFiles.lastError
-            if error == .noSuchFileOrDirectory { return }
-            throw FileError("remove", path.appending(name), error)
-        }
     }
 }

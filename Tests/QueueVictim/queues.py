@@ -1,4 +1,4 @@
-"""Queues of versions 1 to 6, and odd values for them."""
+"""Queues that the program made, and odd values for them."""
 
 import contextlib
 import os
@@ -8,36 +8,14 @@ import stat
 import subprocess
 import uuid
 
-OLD_TABLES = """
-    CREATE TABLE upload (
-        id INTEGER PRIMARY KEY AUTOINCREMENT, url TEXT NOT NULL, method TEXT NOT NULL, state TEXT NOT NULL,
-        schedule INTEGER, due REAL NOT NULL DEFAULT 0, priority INTEGER NOT NULL, unmetered INTEGER NOT NULL,
-        sequence TEXT, notBefore REAL, sent INTEGER NOT NULL DEFAULT 0, total INTEGER NOT NULL,
-        attempts INTEGER NOT NULL DEFAULT 0, failures INTEGER NOT NULL DEFAULT 0, reason TEXT, enqueued REAL NOT NULL
-    );
-    CREATE INDEX upload_ready ON upload (unmetered, priority DESC, id) WHERE schedule = 0;
-    CREATE INDEX upload_due ON upload (due) WHERE schedule = 1;
-    CREATE INDEX upload_sequence ON upload (sequence, id) WHERE sequence IS NOT NULL;
-    CREATE INDEX upload_sending ON upload (id) WHERE state = 'sending';
-    CREATE TABLE request (
-        id INTEGER PRIMARY KEY REFERENCES upload (id) ON DELETE CASCADE, idempotencyKey TEXT NOT NULL,
-        headerFields BLOB NOT NULL, form BLOB NOT NULL, folder TEXT
-    );
-    CREATE TABLE response (
-        id INTEGER PRIMARY KEY REFERENCES upload (id) ON DELETE CASCADE, status INTEGER NOT NULL, contentType TEXT,
-        body BLOB NOT NULL
-    );
-    PRAGMA application_id = 0x506F7374;
-"""
 COMPANIONS = ["queue.sqlite-wal", "queue.sqlite-shm", "queue.sqlite-journal"]
-COPIES = "0F0E0D0C-0B0A-4900-8000-000000000001"
 
 
 def make(path, postcard, port):
-    """Makes queues of all versions. The program itself makes those of version 6."""
+    """Makes queues with uploads in all states, one of them with its latest changes in the log."""
     os.makedirs(path)
     address = f"http://127.0.0.1:{port}/uploads"
-    for name in ("6", "6-wal"):
+    for name in ("plain", "wal"):
         for number in range(4):
             options = ["--group", "g"] if number == 3 else ["-H", "X-Tag: 1"]
             subprocess.run(
@@ -50,53 +28,14 @@ def make(path, postcard, port):
             UPDATE upload SET state = 'failed', schedule = NULL, reason = 'why', attempts = 1 WHERE id = 3;
             INSERT INTO delivery VALUES (3, 1);
         """)
-        if name == "6":
+        if name == "plain":
             database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         else:
             # Copied while it is open, so that the latest changes are only in the log.
-            shutil.copytree(f"{path}/6-wal", f"{path}/6-live")
+            shutil.copytree(f"{path}/wal", f"{path}/live")
         database.close()
-    shutil.rmtree(f"{path}/6-wal")
-    added_since_5 = "ALTER TABLE upload DROP COLUMN conflicts; ALTER TABLE upload DROP COLUMN started;"
-    for version, added in ((5, added_since_5), (4, f"{added_since_5} DROP TABLE delivery;")):
-        shutil.copytree(f"{path}/6", f"{path}/{version}")
-        database = sqlite3.connect(f"{path}/{version}/queue.sqlite")
-        database.executescript(f"{added} PRAGMA user_version = {version}; PRAGMA wal_checkpoint(TRUNCATE);")
-        database.close()
-    for version in (1, 2, 3):
-        folder = f"{path}/{version}"
-        os.makedirs(f"{folder}/files/{COPIES}")
-        for name in "01":
-            with open(f"{folder}/files/{COPIES}/{name}", "w") as file:
-                file.write("a photo")
-        database = sqlite3.connect(f"{folder}/queue.sqlite")
-        database.executescript(OLD_TABLES)
-        if version > 1:
-            database.execute("ALTER TABLE upload ADD COLUMN resource TEXT")
-        if version > 2:
-            database.executescript(
-                "CREATE TABLE handover (identity TEXT PRIMARY KEY, id INTEGER NOT NULL, isCurrent INTEGER NOT NULL);"
-                "CREATE INDEX handover_id ON handover (id);")
-        for number, (state, image) in enumerate([
-            ("waiting", '{"copy":{"name":"1"}}'), ("sending", '{"copy":{"name":"0"}}'), ("done", "{}"),
-            ("failed", '{"file":{"path":"/etc/passwd"}}'), ("waiting", '{"bytes":{"_0":"aGVsbG8="}}'),
-        ]):
-            database.execute(
-                "INSERT INTO upload (url, method, state, schedule, priority, unmetered, total, enqueued) "
-                "VALUES (?, 'POST', ?, ?, 0, 0, 300, 1000)", (address, state, 0 if state == "waiting" else None))
-            form = f"""{{"boundary":"boundary7","normalizesLineBreaks":false,"parts":[
-                {{"name":"name","headerFields":[],"content":{{"text":{{"_0":"초코"}}}}}},
-                {{"name":"image","filename":"a.jpg","contentType":"image/jpeg","headerFields":[],
-                "content":{image}}}]}}"""
-            database.execute("INSERT INTO request VALUES (?, '\"key\"', ?, ?, ?)", (
-                number + 1, b'[{"name":"X-Tag","value":"1"}]', form.encode(), COPIES))
-        database.execute("INSERT INTO response VALUES (3, 201, 'text/plain', x'6f6b')")
-        database.execute(f"PRAGMA user_version = {version}")
-        database.commit()
-        if version != 2:
-            database.execute("PRAGMA journal_mode = WAL")
-        database.close()
-    return [f"{path}/{name}" for name in ("6", "6", "6", "6-live", "5", "4", "1", "2", "3")]
+    shutil.rmtree(f"{path}/wal")
+    return [f"{path}/{name}" for name in ("plain", "plain", "plain", "live")]
 
 
 class Queue:
@@ -176,5 +115,5 @@ def odd_value(queue):
         b'[{"name":"X","value":"\\ud800"}]', b'[{"name":"' + b"x" * 100_000 + b'","value":"y"}]', b"\xef\xbb\xbf[]",
         '"' + "\\u0000" * 100 + '"', other, other.lower(), "{" + other + "}", other.encode(), other + "/../../canary",
         "multipart/form-data; boundary=" + "b" * 200, bytes(chance.getrandbits(8) for _ in range(40)),
-        "\ud7ff\U0010ffff", COPIES, f"../files/{COPIES}", "1" + "\u0301", "\u0661",
+        "\ud7ff\U0010ffff", "1" + "\u0301", "\u0661",
     ])

@@ -55,14 +55,6 @@ extension FormLayout {
         while try await reader.prepare() { _ = try reader.write(to: descriptor, through: &buffer) }
         return (reader.position, reader.contentRanges)
     }
-
-    /// Writes a body without streams, which needs no waiting, and returns where the content of each part is in it.
-    package func writeBodyWithoutStreams(to descriptor: FileDescriptor) throws -> [Range<Int64>] {
-        let reader = try reader()
-        var buffer = [UInt8](repeating: 0, count: 256 << 10)
-        while try reader.write(to: descriptor, through: &buffer) > 0 {}
-        return reader.contentRanges
-    }
 }
 
 extension FormReader {

@@ -23,7 +23,7 @@ struct URLSessionTransferService: TransferService {
         var transfers: [Transfer.ID: Bool] = [:]
         for task in await SystemSession.of(settings).session.allTasks {
             guard let id = task.transfer else {
-                // Made by an older version, which described its tasks differently. The upload is sent again.
+                // Its description names no upload, so no upload can end with it.
                 task.cancel()
                 continue
             }

@@ -9,7 +9,7 @@ struct QueueDatabase: Sendable {
     private let pool: DatabasePool
 
     /// The version of the tables that this code makes.
-    static let version = 6
+    static let version = 1
 
     /// The application identifier in the file's header: "Post".
     private static let application: Int32 = 0x506F_7374
@@ -46,16 +46,13 @@ struct QueueDatabase: Sendable {
             try pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
             try pool.read { try $0.checkContent(directory) }
             try pool.write { db in
-                let found = try db.checkVersion(directory)
-                if found == 0 { try Self.makeTables(in: db) }
-                if (1..<Self.version).contains(found) { try db.migrateFromVersion(found, directory) }
-                if found < Self.version {
-                    try db.execute(
-                        sql: """
-                            PRAGMA application_id = \(Self.application);
-                            PRAGMA user_version = \(Self.version);
-                            """)
-                }
+                guard try db.checkVersion(directory) == 0 else { return }
+                try Self.makeTables(in: db)
+                try db.execute(
+                    sql: """
+                        PRAGMA application_id = \(Self.application);
+                        PRAGMA user_version = \(Self.version);
+                        """)
             }
         } catch {
             throw Self.error(error, at: path)
@@ -149,8 +146,10 @@ struct QueueDatabase: Sendable {
     /// Makes the tables and indexes. ``Database/checkContent(_:)`` compares them with those of a database that is
     /// opened, so changing more than white space here needs a new version.
     ///
-    /// - Parameter version: The version of the tables, from 4. Defaults to the current version.
-    static func makeTables(in db: Database, version: Int = version) throws {
+    /// The column `started` says when the first attempt began since the upload was enqueued or retried by hand, and
+    /// `conflicts` how many conflicts in a row there were, as `RetrySchedule` counts them. The table `delivery` has a
+    /// row for each upload whose form may have arrived: the first attempt that may have delivered it.
+    static func makeTables(in db: Database) throws {
         try db.execute(
             sql: """
                 CREATE TABLE upload (
@@ -172,7 +171,9 @@ struct QueueDatabase: Sendable {
                     failures INTEGER NOT NULL DEFAULT 0,
                     reason TEXT,
                     resource TEXT,
-                    enqueued REAL NOT NULL
+                    enqueued REAL NOT NULL,
+                    started REAL,
+                    conflicts INTEGER NOT NULL DEFAULT 0
                 );
                 CREATE TABLE request (
                     id INTEGER PRIMARY KEY REFERENCES upload (id) ON DELETE CASCADE,
@@ -194,30 +195,10 @@ struct QueueDatabase: Sendable {
                 CREATE INDEX upload_session ON upload (session, id) WHERE session IS NOT NULL;
                 CREATE TABLE queue (isPaused INTEGER NOT NULL);
                 INSERT INTO queue VALUES (0);
-                """)
-        if version > 4 { try makeDeliveryTable(in: db) }
-        if version > 5 { try addRetryColumns(in: db) }
-    }
-
-    /// Makes the table that version 5 added. It has a row for each upload whose form may have arrived: the first
-    /// attempt that may have delivered it.
-    static func makeDeliveryTable(in db: Database) throws {
-        try db.execute(
-            sql: """
                 CREATE TABLE delivery (
                     id INTEGER PRIMARY KEY REFERENCES upload (id) ON DELETE CASCADE,
                     attempt INTEGER NOT NULL
                 );
-                """)
-    }
-
-    /// Adds the columns that version 6 added: when the first attempt began since the upload was enqueued or retried by
-    /// hand, and how many conflicts in a row there were, as `RetrySchedule` counts them.
-    static func addRetryColumns(in db: Database) throws {
-        try db.execute(
-            sql: """
-                ALTER TABLE upload ADD COLUMN started REAL;
-                ALTER TABLE upload ADD COLUMN conflicts INTEGER NOT NULL DEFAULT 0;
                 """)
     }
 }
@@ -240,20 +221,15 @@ extension Database {
     /// A trigger, a view, a generated column or an index on an expression would run as part of the queue's own
     /// statements. A cycle in the tree of pages, or an index with entries for missing rows, would be read without end.
     fileprivate func checkContent(_ directory: QueueDirectory) throws {
-        let found = try checkVersion(directory)
-        switch found {
-        case 0:
+        guard try checkVersion(directory) > 0 else {
             guard try schema().isEmpty else { throw damage("it is another program's database") }
             return
-        case 4...QueueDatabase.version:
-            let expected = try DatabaseQueue().write { db in
-                try QueueDatabase.makeTables(in: db, version: found)
-                return try db.schema()
-            }
-            guard try schema() == expected else { throw damage("its tables are not a queue's") }
-        default:
-            try checkTablesOfOlderVersions()
         }
+        let expected = try DatabaseQueue().write { db in
+            try QueueDatabase.makeTables(in: db)
+            return try db.schema()
+        }
+        guard try schema() == expected else { throw damage("its tables are not a queue's") }
         let pages = try Int64.fetchOne(self, sql: "PRAGMA page_count") ?? 0
         let pageBytes = try Int64.fetchOne(self, sql: "PRAGMA page_size") ?? 0
         let (bytes, isTooLarge) = pages.multipliedReportingOverflow(by: pageBytes)
@@ -272,23 +248,6 @@ extension Database {
                 try ["type", "name", "tbl_name", "sql"].map { try row.decode(String?.self, forColumn: $0) ?? "" }
                     .joined(separator: " ").split(whereSeparator: \.isWhitespace).joined(separator: " ")
             })
-    }
-
-    /// Versions 1 to 3 were changed with ALTER TABLE, so the text of their tables varies. They are only read from once,
-    /// so it is enough that the tables are plain tables.
-    private func checkTablesOfOlderVersions() throws {
-        let unknown = try String.fetchOne(
-            self,
-            sql: """
-                SELECT name FROM sqlite_master AS entry
-                WHERE name NOT LIKE 'sqlite_stat_' AND NOT (
-                    type = 'table' AND rootpage > 0
-                        AND name IN ('upload', 'request', 'response', 'handover', 'sqlite_sequence')
-                        AND NOT EXISTS (SELECT 1 FROM pragma_table_xinfo(entry.name) WHERE hidden <> 0)
-                    OR type = 'index' AND (sql IS NULL OR name IN (
-                        'upload_ready', 'upload_due', 'upload_sequence', 'upload_sending', 'handover_id')))
-                """)
-        if let unknown { throw damage("\(unknown.debugDescription) is not one of a queue's tables") }
     }
 
     private func damage(_ reason: String) -> DatabaseError {

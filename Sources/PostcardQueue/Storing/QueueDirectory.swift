@@ -178,16 +178,6 @@ final class QueueDirectory: Sendable {
             try? bodies.remove(name)
         }
     }
-
-    /// The directory in which versions 1 to 3 kept copies of files, in a directory per upload; `nil` if there is none.
-    func legacyFiles() throws(FileError) -> PrivateDirectory? {
-        if try root.status(of: "files") == nil { return nil }
-        return try root.existingDirectory("files")
-    }
-
-    func removeLegacyFiles() {
-        try? root.removeDirectory("files")
-    }
 }
 
 extension FileError {

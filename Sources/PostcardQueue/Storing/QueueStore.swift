@@ -21,7 +21,6 @@ struct QueueStore: Sendable {
         let path = url.appending(path: QueueDirectory.databaseName.string).path
         directory = try QueueDirectory(url) { file throws(UploadQueueError) in try QueueDatabase.check(file, at: path) }
         database = try QueueDatabase(directory)
-        directory.removeCopiesOfOlderVersions()
     }
 
     func notifyChange() {
