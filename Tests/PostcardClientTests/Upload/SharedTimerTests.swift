@@ -57,15 +57,20 @@ import Testing
 
     @Test func `a callback is called in time, although another adds a later one meanwhile`() async throws {
         let timer = SharedTimer()
-        let (calls, continuation) = AsyncStream.makeStream(of: Void.self)
-        _ = timer.add(at: .now.advanced(by: .milliseconds(50))) { _ in
+        let (calls, continuation) = AsyncStream.makeStream(of: ContinuousClock.Instant.self)
+        let due = ContinuousClock.now.advanced(by: .milliseconds(50))
+        let later = due.advanced(by: .seconds(3600))
+        _ = timer.add(at: due) { now in
+            continuation.yield(now)
             continuation.finish()
             return nil
         }
-        _ = timer.add(at: .now) { now in
-            _ = timer.add(at: now.advanced(by: .seconds(3600))) { _ in nil }
+        _ = timer.add(at: .now) { _ in
+            _ = timer.add(at: later) { _ in nil }
             return nil
         }
-        for await _ in calls {}
+        var times: [ContinuousClock.Instant] = []
+        for await time in calls { times.append(time) }
+        #expect(times.count == 1 && times.allSatisfy { due <= $0 && $0 < later }, "\(times)")
     }
 }
