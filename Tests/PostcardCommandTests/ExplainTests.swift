@@ -168,8 +168,8 @@ struct ExplainTests {
             let ending = try await Program.run(
                 ["explain", "--json", "--fix", output.path] + type, input: Data(row.body.utf8))
             let report = try ending.json()
-            #expect(report["mended"] as? [String] == row.fixed)
-            #expect(report["unmended"] as? [String] == row.left)
+            #expect(report["fixed"] as? [String] == row.fixed)
+            #expect(report["unfixed"] as? [String] == row.left)
         }
     }
 

@@ -20,9 +20,8 @@ struct ExplanationReport: Encodable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case format, remarks
-        case fixed = "mended"
-        case left = "unmended"
+        case format, remarks, fixed
+        case left = "unfixed"
     }
 
     func encode(to encoder: any Encoder) throws {
