@@ -62,24 +62,24 @@ public struct PictureFitError: Error, Sendable, CustomStringConvertible {
     public let advice: String
 
     /// The system's error, if there is one.
-    public let underlying: (any Error)?
+    public let underlyingError: (any Error)?
 
     public var description: String { "\(message) \(advice)" }
 
-    init(_ code: Code, _ message: String, advice: String, underlying: (any Error)? = nil) {
+    init(_ code: Code, _ message: String, advice: String, underlyingError: (any Error)? = nil) {
         self.code = code
         self.message = message
         self.advice = advice
-        self.underlying = underlying
+        self.underlyingError = underlyingError
     }
 }
 
 extension PictureFitError {
-    static func unreadable(_ reason: String, underlying: (any Error)? = nil) -> PictureFitError {
+    static func unreadable(_ reason: String, underlyingError: (any Error)? = nil) -> PictureFitError {
         PictureFitError(
             .unreadable, "The picture cannot be read: \(reason).",
             advice: "Check that the file exists and is complete.",
-            underlying: underlying)
+            underlyingError: underlyingError)
     }
 
     static func damaged(_ reason: String) -> PictureFitError {
@@ -137,10 +137,10 @@ extension PictureFitError {
             .notEncodable, "The picture cannot be encoded: \(reason).", advice: "Send the original as it is.")
     }
 
-    static func notWritable(_ folder: String, underlying: any Error) -> PictureFitError {
+    static func notWritable(_ folder: String, underlyingError: any Error) -> PictureFitError {
         PictureFitError(
-            .notWritable, "The smaller picture cannot be saved to \(folder): \(underlying).",
-            advice: "Free some space, or choose another folder.", underlying: underlying)
+            .notWritable, "The smaller picture cannot be saved to \(folder): \(underlyingError).",
+            advice: "Free some space, or choose another folder.", underlyingError: underlyingError)
     }
 
     static let builtWithoutPictures = PictureFitError(

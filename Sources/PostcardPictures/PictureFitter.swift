@@ -161,7 +161,7 @@ public struct PictureFitter: Sendable {
             }
             return file
         } catch {
-            throw PictureFitError.notWritable((folder ?? FormPart.temporaryFolder).path, underlying: error)
+            throw PictureFitError.notWritable((folder ?? FormPart.temporaryFolder).path, underlyingError: error)
         }
     }
 }

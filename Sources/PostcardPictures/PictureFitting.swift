@@ -199,7 +199,7 @@ extension PictureFitError {
     /// Adds the name of the file to the message.
     fileprivate func naming(_ part: FormPart) -> PictureFitError {
         guard let filename = part.filename, !message.contains(filename) else { return self }
-        return PictureFitError(code, "\(filename): \(message)", advice: advice, underlying: underlying)
+        return PictureFitError(code, "\(filename): \(message)", advice: advice, underlyingError: underlyingError)
     }
 
     fileprivate static let roomUnknown = PictureFitError(

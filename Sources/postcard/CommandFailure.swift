@@ -33,9 +33,7 @@ struct CommandFailure: Error, CustomStringConvertible {
             self.init(description: error.description, status: ExitStatus.status(of: error))
         case let error as FormError: self.init(description: error.description, status: ExitStatus.status(of: error))
         case let error as UploadQueueError:
-            self.init(
-                description: [error.message, error.advice].compactMap(\.self).joined(separator: " "),
-                status: ExitStatus.status(of: error))
+            self.init(description: error.description, status: ExitStatus.status(of: error))
         case let error as UploadStoreError: self.init(description: "\(error)", status: ExitStatus.unwritableOutput)
         case let error as ServerCertificateError:
             self.init(description: error.message, status: ExitStatus.unreadableInput)

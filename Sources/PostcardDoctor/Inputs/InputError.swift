@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 /// Why no request can be read from an input.
 public struct InputError: Error, Sendable, CustomStringConvertible {
     /// What kind of error it is; stable across versions.
@@ -46,6 +52,11 @@ public struct InputError: Error, Sendable, CustomStringConvertible {
     }
 
     public var description: String { "\(message) \(advice)" }
+}
+
+extension InputError: LocalizedError {
+    public var errorDescription: String? { message }
+    public var recoverySuggestion: String? { advice }
 }
 
 extension InputError {

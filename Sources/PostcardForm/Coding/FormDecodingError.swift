@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 /// Why a received form cannot be decoded: which field, why, and what to send instead.
 ///
 /// ```swift
@@ -115,6 +121,11 @@ public struct FormDecodingError: Error, Sendable, CustomStringConvertible, Custo
             code, at: path, part: nil, value: nil, message: "\(FieldDescription.of(path)) \(wrong)", advice: advice,
             underlyingError: underlyingError)
     }
+}
+
+extension FormDecodingError: LocalizedError {
+    public var errorDescription: String? { message }
+    public var recoverySuggestion: String? { advice }
 }
 
 extension FormDecodingError {

@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 /// Why a value cannot be encoded as a form.
 ///
 /// ```swift
@@ -74,6 +80,11 @@ public struct FormEncodingError: Error, Sendable, CustomStringConvertible, Custo
     public var debugDescription: String {
         FieldDescription.debugDescription(description, value: value, underlyingError: underlyingError)
     }
+}
+
+extension FormEncodingError: LocalizedError {
+    public var errorDescription: String? { message }
+    public var recoverySuggestion: String? { advice }
 }
 
 extension FormEncodingError {

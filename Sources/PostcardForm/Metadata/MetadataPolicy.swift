@@ -172,3 +172,8 @@ public struct MetadataError: Error, Sendable, CustomStringConvertible {
 
     public var description: String { "\(message) \(advice)" }
 }
+
+extension MetadataError: LocalizedError {
+    public var errorDescription: String? { message }
+    public var recoverySuggestion: String? { advice }
+}

@@ -51,7 +51,7 @@ final class PictureBytes {
             // Without nonBlocking the open of a named pipe would wait for a writer.
             opened = try FileDescriptor.open(FilePath(path), .readOnly, options: [.nonBlocking, .closeOnExec])
         } catch {
-            throw .unreadable("\(path): \(error)", underlying: error)
+            throw .unreadable("\(path): \(error)", underlyingError: error)
         }
         descriptor = opened
         do {
@@ -63,7 +63,7 @@ final class PictureBytes {
         } catch {
             // `count` is not set, so there is no object, and deinit does not close it a second time.
             try? opened.close()
-            throw .unreadable("\(path): \(error)", underlying: error)
+            throw .unreadable("\(path): \(error)", underlyingError: error)
         }
     }
 
@@ -89,7 +89,7 @@ final class PictureBytes {
                 window.removeLast(window.count - read)
             } catch {
                 window = []
-                throw .unreadable("\(error)", underlying: error)
+                throw .unreadable("\(error)", underlyingError: error)
             }
         }
         let start = Int(clamping: offset - windowStart)

@@ -69,7 +69,7 @@ public struct UploadQueueError: Error, Sendable, CustomStringConvertible {
         self.underlyingError = underlyingError
     }
 
-    public var description: String { message }
+    public var description: String { advice.map { "\(message) \($0)" } ?? message }
 
     /// Whether the same call may succeed later: the disk was full, the device locked, or the database busy.
     var mayPass: Bool { [.full, .locked, .failed].contains(code) }

@@ -108,8 +108,8 @@ private struct FormCollector {
         guard let files else {
             throw UploadStoreError(
                 .unavailable,
-                "A file of the form does not fit into memory, and this server would not remove it from the disk. "
-                    + "Run the application with server: .uploads().")
+                "A file of the form does not fit into memory, and this server would not remove it from the disk.",
+                advice: "Run the application with server: .uploads().")
         }
         return try await onFileThread { try files.make() }
     }

@@ -136,7 +136,7 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
         do {
             return try await onFileThread { [directory] in try directory.response() }
         } catch let error as UploadStoreError where error.code == .damaged {
-            await uploads.setAside(self, error.underlying ?? error)
+            await uploads.setAside(self, error.underlyingError ?? error)
             throw error
         }
     }

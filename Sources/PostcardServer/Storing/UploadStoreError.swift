@@ -1,41 +1,75 @@
 import PostcardFiles
 import SystemPackage
 
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 /// Why an operation of a store failed.
 public struct UploadStoreError: Error, Sendable, CustomStringConvertible {
     /// The kind of error; stable across versions.
-    public enum Code: String, Sendable, Hashable {
+    public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
+        /// The name of the code, such as `in-use`.
+        public let rawValue: String
+
+        /// Makes a code from its name. The name need not be a known one.
+        public init(rawValue: String) {
+            self.rawValue = rawValue
+        }
+
         /// There is no room left. The response is a 503 that says so.
-        case full
+        public static let full = Code(rawValue: "full")
         /// The store failed for another reason, which may pass. The response is a 503.
-        case unavailable
+        public static let unavailable = Code(rawValue: "unavailable")
         /// A stored upload is not as it was written. The response is a 503, and the upload is not served again.
-        case damaged
+        public static let damaged = Code(rawValue: "damaged")
         /// The upload's key belongs to a record of another content. The response is a 422.
-        case keyReused = "idempotency-key-reused"
+        public static let keyReused = Code(rawValue: "idempotency-key-reused")
         /// Another store has the directory open.
-        case inUse = "in-use"
+        public static let inUse = Code(rawValue: "in-use")
         /// The directory cannot be created or written to.
-        case unusableDirectory = "unusable-directory"
+        public static let unusableDirectory = Code(rawValue: "unusable-directory")
+
+        public var description: String { rawValue }
     }
 
     /// The kind of error.
     public let code: Code
 
-    /// What happened, where, and what to do.
+    /// What happened, and where.
     public let message: String
 
+    /// What to do, or `nil` if nothing helps.
+    public let advice: String?
+
     /// The error of the operating system, if it is the cause.
-    public let underlying: (any Error)?
+    public let underlyingError: (any Error)?
 
     /// Makes an error, for your own store.
-    public init(_ code: Code, _ message: String, underlying: (any Error)? = nil) {
+    ///
+    /// - Parameters:
+    ///   - code: The kind of error.
+    ///   - message: What happened, and where.
+    ///   - advice: What to do. Defaults to `nil`.
+    ///   - underlyingError: The error that is the cause. Defaults to `nil`.
+    public init(_ code: Code, _ message: String, advice: String? = nil, underlyingError: (any Error)? = nil) {
         self.code = code
         self.message = message
-        self.underlying = underlying
+        self.advice = advice
+        self.underlyingError = underlyingError
     }
 
-    public var description: String { message }
+    public var description: String {
+        guard let advice else { return message }
+        return message.hasSuffix(".") ? "\(message) \(advice)" : "\(message). \(advice)"
+    }
+}
+
+extension UploadStoreError: LocalizedError {
+    public var errorDescription: String? { message }
+    public var recoverySuggestion: String? { advice }
 }
 
 extension UploadStoreError {
@@ -44,47 +78,49 @@ extension UploadStoreError {
         if error.isFull {
             self.init(
                 .full, "There is no room left to \(error.action) \(error.path): \(error.errno)",
-                underlying: error.errno)
+                advice: "Make room there.", underlyingError: error.errno)
         } else {
-            self.init(.unavailable, "\(error)", underlying: error.errno)
+            self.init(.unavailable, "\(error)", underlyingError: error.errno)
         }
     }
 
     /// A file or directory of the store could not be read, for a reason that may not be the system's.
     static func unreadable(_ action: String, _ path: FilePath, _ error: any Error) -> UploadStoreError {
-        UploadStoreError(.unavailable, "Could not \(action) \(path): \(error)", underlying: error)
+        UploadStoreError(.unavailable, "Could not \(action) \(path): \(error)", underlyingError: error)
     }
 
     /// What was read is not what the store wrote.
     static func damaged(_ path: FilePath, _ error: any Error) -> UploadStoreError {
-        UploadStoreError(
-            .damaged, "\(path) is not as it was written: \(error)",
-            underlying: error)
+        UploadStoreError(.damaged, "\(path) is not as it was written: \(error)", underlyingError: error)
     }
 
     /// The upload has the key of a record with other fields or files.
     public static let keyReused = UploadStoreError(
-        .keyReused, "The key of the upload belongs to a record of another content. Use a new key for each upload.")
+        .keyReused, "The key of the upload belongs to a record of another content.",
+        advice: "Use a new key for each upload.")
 
     /// The record that an upload repeats was deleted while the upload was received.
     static let deletedMeanwhile = UploadStoreError(
-        .unavailable, "The record of the upload's key was deleted while the upload was received again. Send it again.")
+        .unavailable, "The record of the upload's key was deleted while the upload was received again.",
+        advice: "Send it again.")
 
     /// The disk would have less free space than is reserved for others.
     static func reserved(_ free: Int64, _ directory: FilePath, keeping kept: Int64) -> UploadStoreError {
         UploadStoreError(
-            .full, "The disk of \(directory) has \(free) free bytes, and \(kept) must stay free. Make room there.")
+            .full, "The disk of \(directory) has \(free) free bytes, and \(kept) must stay free.",
+            advice: "Make room there.")
     }
 
     static func inUse(_ directory: FilePath) -> UploadStoreError {
         UploadStoreError(
-            .inUse, "Another receiver has the directory \(directory) open. End it, or use another directory.")
+            .inUse, "Another receiver has the directory \(directory) open.",
+            advice: "End it, or use another directory.")
     }
 
     static func unusable(_ directory: FilePath, _ error: any Error) -> UploadStoreError {
-        let cause = (error as? FileError)?.errno ?? (error as? UploadStoreError)?.underlying ?? error
+        let cause = (error as? FileError)?.errno ?? (error as? UploadStoreError)?.underlyingError ?? error
         return UploadStoreError(
             .unusableDirectory, "The directory \(directory) cannot be used to store uploads: \(cause)",
-            underlying: cause)
+            advice: "Check that this program can read and write it, or use another directory.", underlyingError: cause)
     }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import PostcardFiles
 import SystemPackage
 import Testing
@@ -21,7 +22,16 @@ struct StoreFileErrorTests {
         }
         #expect(error?.code == code)
         #expect(error?.message == message + "\(errno)")
-        #expect(error?.underlying as? Errno == errno)
+        #expect(error?.underlyingError as? Errno == errno)
+    }
+
+    @Test func `an error of a store says what happened and what to do, and its code is a stable word`() {
+        let error = UploadStoreError(.full, "There is no room left: No space", advice: "Make room.")
+        #expect("\(error)" == "There is no room left: No space. Make room.")
+        #expect(error.localizedDescription == "There is no room left: No space")
+        #expect(error.recoverySuggestion == "Make room.")
+        #expect("\(UploadStoreError(.damaged, "It is damaged."))" == "It is damaged.")
+        #expect("\(UploadStoreError.keyReused.code)" == "idempotency-key-reused")
     }
 
     @Test func `what fails otherwise stays what it is`() async throws {
