@@ -107,7 +107,7 @@ extension UploadError {
     }
 
     package static func brokenRule(_ problem: FormProblem) -> UploadError {
-        UploadError(.brokenRule, "\(problem.message) \(problem.fix)", underlyingError: problem)
+        UploadError(.brokenRule, "\(problem.message) \(problem.advice)", underlyingError: problem)
     }
 
     /// The server refused a request. If the request had the form, see ``refusedForm(_:by:)``.

@@ -81,7 +81,7 @@ public struct Finding: Sendable, Hashable {
         self.init(
             problem.code, in: place, at: offset ?? problem.offset, length: length,
             part: part ?? problem.partIndex,
-            problem.message, fix: problem.fix)
+            problem.message, fix: problem.advice)
     }
 }
 

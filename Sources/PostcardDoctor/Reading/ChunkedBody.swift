@@ -32,11 +32,11 @@ struct ChunkedBody: Sendable {
         case .failed:
             FormProblem(
                 .malformedChunk, at: length, "The body's chunks are malformed after its first \(length) bytes.",
-                fix: "Write each chunk's length in hexadecimal digits and CRLF, its bytes, and CRLF.")
+                advice: "Write each chunk's length in hexadecimal digits and CRLF, its bytes, and CRLF.")
         default:
             FormProblem(
                 .malformedChunk, at: length, "The body's last chunk is missing; \(length) bytes were received.",
-                fix: "End the body with a chunk of length 0.")
+                advice: "End the body with a chunk of length 0.")
         }
     }
 

@@ -264,7 +264,7 @@ struct HeaderText {
                 event = try parser.nextEvent(in: piece.span.bytes, at: &position)
             } catch {
                 throw FormProblem(
-                    error.code, at: error.offset - 5, part: error.partIndex, error.message, fix: error.fix,
+                    error.code, at: error.offset - 5, part: error.partIndex, error.message, advice: error.advice,
                     limit: error.limit)
             }
             if case .partBegan(let header)? = event { return header }

@@ -167,7 +167,7 @@ struct HeaderFixer {
                 findings.append(
                     Finding(
                         .malformedHeaderField, at: text.offset(of: blank), part: partIndex,
-                        "The header field \(text.text(start..<blank)) has no colon.", fix: problem.fix,
+                        "The header field \(text.text(start..<blank)) has no colon.", fix: problem.advice,
                         edits: [text.edit(blank..<blank, with: [.colon])]))
                 text.replace(blank..<blank, with: [.colon])
                 return true
@@ -221,15 +221,15 @@ struct HeaderFixer {
             case .unclosed:
                 return Finding(
                     .malformedParameter, at: place, length: faulty.value.count, part: partIndex,
-                    "The quoted value of \(faulty.name) is not closed.", fix: problem.fix, edits: edits)
+                    "The quoted value of \(faulty.name) is not closed.", fix: problem.advice, edits: edits)
             case .blanksAroundEquals:
                 return Finding(
                     .malformedParameter, at: place, length: faulty.value.count, part: partIndex,
-                    "There are blanks around the equals sign of \(faulty.name).", fix: problem.fix, edits: edits)
+                    "There are blanks around the equals sign of \(faulty.name).", fix: problem.advice, edits: edits)
             }
         }
         return Finding(
             problem.code, at: text.offset(of: Int(clamping: problem.offset)), part: partIndex, problem.message,
-            fix: problem.fix, edits: edits)
+            fix: problem.advice, edits: edits)
     }
 }

@@ -45,9 +45,9 @@ public struct FormLimits: Sendable, Hashable {
 extension FormLimits {
     private func exceeded(
         _ code: FormProblem.Code, _ limit: String, _ value: Int64, at offset: Int64, part partIndex: Int? = nil,
-        _ message: String, fix: String? = nil
+        _ message: String, advice: String? = nil
     ) -> FormProblem {
-        FormProblem(code, at: offset, part: partIndex, message, fix: fix, limit: .init(name: limit, value: value))
+        FormProblem(code, at: offset, part: partIndex, message, advice: advice, limit: .init(name: limit, value: value))
     }
 
     func bodyTooLarge(from start: Int64, part partIndex: Int?) -> FormProblem {
@@ -84,7 +84,7 @@ extension FormLimits {
         exceeded(
             .headerTooLarge, "maximumHeaderBytes", Int64(maximumHeaderBytes), at: offset, part: partIndex,
             "The delimiter is padded with more than \(maximumHeaderBytes) bytes.",
-            fix: "Write CRLF directly after the boundary.")
+            advice: "Write CRLF directly after the boundary.")
     }
 
     func tooManyHeaderFields(at offset: Int64, part partIndex: Int) -> FormProblem {

@@ -115,7 +115,7 @@ public struct FormParser: Sendable {
         do {
             content = try FormContentType(contentType, mediaType: "multipart/mixed")
         } catch {
-            throw FormProblem(error.code, at: part.offset, part: part.index, error.message, fix: error.fix)
+            throw FormProblem(error.code, at: part.offset, part: part.index, error.message, advice: error.advice)
         }
         self.init(boundary: content.boundary, checkedLimits: limits, start: start, fieldName: part.name)
     }

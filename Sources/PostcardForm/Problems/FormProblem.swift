@@ -38,21 +38,21 @@ public struct FormProblem: Error, Sendable, Hashable, CustomStringConvertible {
     public let message: String
 
     /// What to write instead, in a sentence.
-    public let fix: String
+    public let advice: String
 
     /// The limit that the form went over, for the codes that are about one.
     public let limit: Limit?
 
-    /// - Parameter fix: What to write instead. Defaults to what the code says.
+    /// - Parameter advice: What to write instead. Defaults to what the code says.
     package init(
-        _ code: Code, at offset: Int64, part partIndex: Int? = nil, _ message: String, fix: String? = nil,
+        _ code: Code, at offset: Int64, part partIndex: Int? = nil, _ message: String, advice: String? = nil,
         limit: Limit? = nil
     ) {
         self.code = code
         self.offset = offset
         self.partIndex = partIndex
         self.message = message
-        self.fix = fix ?? code.fix
+        self.advice = advice ?? code.fix
         self.limit = limit
     }
 
@@ -64,7 +64,7 @@ public struct FormProblem: Error, Sendable, Hashable, CustomStringConvertible {
 
     public var description: String {
         let place = partIndex.map { "part \($0), " } ?? ""
-        return "\(message) (\(code), \(place)byte \(offset)) \(fix)"
+        return "\(message) (\(code), \(place)byte \(offset)) \(advice)"
     }
 }
 
@@ -92,5 +92,5 @@ extension FormProblem {
 
 extension FormProblem: LocalizedError {
     public var errorDescription: String? { message }
-    public var recoverySuggestion: String? { fix }
+    public var recoverySuggestion: String? { advice }
 }

@@ -2,10 +2,10 @@
 
 extension FormProblem {
     private init(
-        _ code: Code, _ header: PartHeader, at offset: Int64? = nil, _ message: String, fix: String? = nil,
+        _ code: Code, _ header: PartHeader, at offset: Int64? = nil, _ message: String, advice: String? = nil,
         limit: Limit? = nil
     ) {
-        self.init(code, at: offset ?? header.offset, part: header.index, message, fix: fix, limit: limit)
+        self.init(code, at: offset ?? header.offset, part: header.index, message, advice: advice, limit: limit)
     }
 
     /// A name in a message. It comes from a stranger, and may be as long as a header.
@@ -47,14 +47,14 @@ extension FormProblem {
     static func tooManyFields(_ header: PartHeader, atMost: Int) -> FormProblem {
         FormProblem(
             .tooManyFields, header, "The field \(quoted(header.name)) was sent more than \(times(atMost)).",
-            fix: "Send it at most \(times(atMost)).",
+            advice: "Send it at most \(times(atMost)).",
             limit: Limit(name: "fields.\(header.name).atMost", value: Int64(atMost)))
     }
 
     static func tooManyFiles(_ header: PartHeader, atMost: Int) -> FormProblem {
         FormProblem(
             .tooManyFiles, header, "More than \(atMost) of the file \(quoted(header.name)) were sent.",
-            fix: "Send at most \(atMost).", limit: Limit(name: "files.\(header.name).atMost", value: Int64(atMost)))
+            advice: "Send at most \(atMost).", limit: Limit(name: "files.\(header.name).atMost", value: Int64(atMost)))
     }
 
     static func missingField(_ name: String, came: Int, atLeast: Int, at offset: Int64) -> FormProblem {
@@ -63,7 +63,7 @@ extension FormProblem {
             came == 0
                 ? "The field \(quoted(name)) is missing."
                 : "The field \(quoted(name)) was sent \(times(came)), but \(times(atLeast)) is the minimum.",
-            fix: "Send it at least \(times(atLeast)).")
+            advice: "Send it at least \(times(atLeast)).")
     }
 
     static func missingFile(_ name: String, came: Int, atLeast: Int, at offset: Int64) -> FormProblem {
@@ -72,7 +72,7 @@ extension FormProblem {
             came == 0
                 ? "The file \(quoted(name)) is missing."
                 : "The file \(quoted(name)) was sent \(times(came)), but \(times(atLeast)) is the minimum.",
-            fix: "Send at least \(atLeast), with filename in the Content-Disposition.")
+            advice: "Send at least \(atLeast), with filename in the Content-Disposition.")
     }
 }
 
@@ -82,7 +82,7 @@ extension FormProblem {
     static func fileTooLarge(_ header: PartHeader, _ maximum: Int64, at offset: Int64) -> FormProblem {
         FormProblem(
             .fileTooLarge, header, at: offset, "The file \(quoted(header.name)) has more than \(maximum) bytes.",
-            fix: "Send a smaller one.", limit: Limit(name: "files.\(header.name).maximumBytes", value: maximum))
+            advice: "Send a smaller one.", limit: Limit(name: "files.\(header.name).maximumBytes", value: maximum))
     }
 
     static func filesTooLarge(_ header: PartHeader, _ maximum: Int64, at offset: Int64) -> FormProblem {
@@ -101,7 +101,7 @@ extension FormProblem {
         let claim = header.contentType == nil ? "has no Content-Type" : "has a Content-Type that is not accepted"
         return FormProblem(
             .fileTypeNotAccepted, header, "The file \(quoted(header.name)) \(claim).",
-            fix: "Send one of \(list(types.map(\.value))), and name its type in the part's Content-Type.")
+            advice: "Send one of \(list(types.map(\.value))), and name its type in the part's Content-Type.")
     }
 
     static func fileContentNotAccepted(
@@ -111,7 +111,7 @@ extension FormProblem {
             .fileContentNotAccepted, header, at: offset,
             found.map { "The file \(quoted(header.name)) begins as \($0) does, which is not accepted." }
                 ?? "The file \(quoted(header.name)) does not begin as its Content-Type says.",
-            fix: "Send the file's own bytes, of one of \(list(types.map(\.value))).")
+            advice: "Send the file's own bytes, of one of \(list(types.map(\.value))).")
     }
 }
 
@@ -138,12 +138,12 @@ extension FormProblem {
     static func patternMismatch(_ header: PartHeader, _ pattern: TextPattern?, at offset: Int64) -> FormProblem {
         FormProblem(
             .patternMismatch, header, at: offset, "The field \(quoted(header.name)) does not match its pattern.",
-            fix: "Send a value that matches \(pattern?.source ?? "") as a whole.")
+            advice: "Send a value that matches \(pattern?.source ?? "") as a whole.")
     }
 
     static func valueNotAllowed(_ header: PartHeader, _ values: [String], at offset: Int64) -> FormProblem {
         FormProblem(
             .valueNotAllowed, header, at: offset, "The field \(quoted(header.name)) has none of the allowed values.",
-            fix: "Send one of \(list(values.map { quoted($0) })).")
+            advice: "Send one of \(list(values.map { quoted($0) })).")
     }
 }

@@ -64,7 +64,7 @@ extension RuleCheck {
         guard let found, content.offset == nil || framing.offset == nil else { return found }
         return FormProblem(
             found.code, at: framing.offset == nil ? 0 : found.offset, part: found.partIndex, found.message,
-            fix: found.fix, limit: found.limit)
+            advice: found.advice, limit: found.limit)
     }
 
     private mutating func problem(in content: FormLayout.Segment) throws(FormError) -> FormProblem? {

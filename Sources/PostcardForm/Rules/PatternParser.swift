@@ -25,11 +25,11 @@ struct PatternParser {
 
     mutating func parse() throws(PatternFault) -> PatternNode {
         guard scalars.count <= Self.maximumLength else {
-            throw PatternFault("it has more than \(Self.maximumLength) characters", fix: "Write a shorter one.")
+            throw PatternFault("it has more than \(Self.maximumLength) characters", advice: "Write a shorter one.")
         }
         let node = try choice()
         if index < scalars.count {
-            throw PatternFault("the ) at character \(index) closes nothing", fix: #"Write \) for the mark itself."#)
+            throw PatternFault("the ) at character \(index) closes nothing", advice: #"Write \) for the mark itself."#)
         }
         return node
     }
@@ -69,11 +69,11 @@ struct PatternParser {
         case "*", "+", "?", "{":
             throw PatternFault(
                 "there is nothing before the \(scalar) at character \(start) to repeat",
-                fix: #"Write \\#(scalar) for the mark itself."#)
+                advice: #"Write \\#(scalar) for the mark itself."#)
         case "^", "$":
             throw PatternFault(
                 "the \(scalar) at character \(start) is not at the pattern's own beginning or end",
-                fix: #"A pattern matches the whole value. Leave it out, or write \\#(scalar) for the mark itself."#)
+                advice: #"A pattern matches the whole value. Leave it out, or write \\#(scalar) for the mark itself."#)
         default:
             return .set(ScalarSet(scalar))
         }
@@ -83,16 +83,16 @@ struct PatternParser {
         if take("?"), !take(":") {
             throw PatternFault(
                 "the group at character \(start) is of a kind that needs going back over the text",
-                fix: "Use only (…) or (?:…), and check the rest in the program that receives the form.")
+                advice: "Use only (…) or (?:…), and check the rest in the program that receives the form.")
         }
         guard depth < Self.maximumDepth else {
-            throw PatternFault("its groups are nested more than \(Self.maximumDepth) deep", fix: "Write it flatter.")
+            throw PatternFault("its groups are nested more than \(Self.maximumDepth) deep", advice: "Write it flatter.")
         }
         depth += 1
         let node = try choice()
         depth -= 1
         guard take(")") else {
-            throw PatternFault("the ( at character \(start) is not closed", fix: #"Close it, or write \(."#)
+            throw PatternFault("the ( at character \(start) is not closed", advice: #"Close it, or write \(."#)
         }
         return node
     }
@@ -113,7 +113,7 @@ struct PatternParser {
         }
         if let mark = peek, ["*", "+", "?", "{"].contains(mark) {
             throw PatternFault(
-                "a quantifier follows a quantifier at character \(index)", fix: "Write one, or put a group around.")
+                "a quantifier follows a quantifier at character \(index)", advice: "Write one, or put a group around.")
         }
         return result
     }
@@ -121,7 +121,7 @@ struct PatternParser {
     private mutating func counted(_ node: PatternNode, from start: Int) throws(PatternFault) -> PatternNode {
         let fault = PatternFault(
             "the { at character \(start) begins no {2}, {2,} or {2,5} of at most \(Self.maximumRepetitions)",
-            fix: #"Write it so, or \{ for the mark itself."#)
+            advice: #"Write it so, or \{ for the mark itself."#)
         guard let least = number() else { throw fault }
         var most: Int? = least
         if take(",") { most = peek == "}" ? nil : number() ?? -1 }
@@ -162,12 +162,12 @@ extension PatternParser {
             guard let high = try setItem(into: &set), low <= high else {
                 throw PatternFault(
                     "the range at character \(itemStart) does not go from a character to a later one",
-                    fix: #"Write the lower one first, or \- for the mark itself."#)
+                    advice: #"Write the lower one first, or \- for the mark itself."#)
             }
             set.ranges.append(low...high)
         }
         guard take("]") else {
-            throw PatternFault("the [ at character \(start) is not closed", fix: #"Close it, or write \[."#)
+            throw PatternFault("the [ at character \(start) is not closed", advice: #"Close it, or write \[."#)
         }
         return set
     }
@@ -187,7 +187,7 @@ extension PatternParser {
         let start = index - 1
         let unknown = PatternFault(
             "the escape at character \(start) is not known here",
-            fix: #"Known are \d \w \s \D \W \S \p{…} \P{…} \t \n \r \u{…} and a backslash before a mark."#)
+            advice: #"Known are \d \w \s \D \W \S \p{…} \P{…} \t \n \r \u{…} and a backslash before a mark."#)
         guard let scalar = next() else { throw unknown }
         switch scalar {
         case "d": return .digits

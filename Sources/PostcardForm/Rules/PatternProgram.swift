@@ -73,7 +73,7 @@ struct PatternProgram: Sendable {
         guard instructions.count < TextPattern.maximumStates else {
             throw PatternFault(
                 "it has more than \(TextPattern.maximumStates) states",
-                fix: "Repeat less, and say how long the value may be by maximumCharacters.")
+                advice: "Repeat less, and say how long the value may be by maximumCharacters.")
         }
         instructions.append(instruction)
     }

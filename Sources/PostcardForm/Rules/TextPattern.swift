@@ -38,7 +38,7 @@ public struct TextPattern: Sendable {
         } catch {
             throw FormRulesError(
                 .invalidValue, "The pattern \(source.debugDescription) cannot be used: \(error.reason).",
-                advice: error.fix)
+                advice: error.advice)
         }
     }
 
@@ -67,10 +67,10 @@ extension TextPattern: Hashable, CustomStringConvertible {
 /// Why a text is not a valid pattern.
 struct PatternFault: Error {
     let reason: String
-    let fix: String
+    let advice: String
 
-    init(_ reason: String, fix: String) {
+    init(_ reason: String, advice: String) {
         self.reason = reason
-        self.fix = fix
+        self.advice = advice
     }
 }

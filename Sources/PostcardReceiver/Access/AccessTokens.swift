@@ -70,7 +70,7 @@ extension UploadProblem {
     private static func unauthorized(code: String, detail: String, challenge: String) -> UploadProblem {
         var problem = UploadProblem(
             status: 401, code: code, detail: detail,
-            fix: "Send Authorization: Bearer with a token from the operator of the receiver.")
+            advice: "Send Authorization: Bearer with a token from the operator of the receiver.")
         problem.challenge = challenge
         return problem
     }

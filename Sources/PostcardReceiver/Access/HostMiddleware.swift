@@ -76,11 +76,11 @@ extension UploadProblem {
     fileprivate static let hostNotAllowed = UploadProblem(
         status: .misdirectedRequest, code: "host-not-allowed",
         detail: "The receiver listens to this machine alone, and the request's Host is not a name of it.",
-        fix: "Use localhost or 127.0.0.1, or start the receiver with --allow-host and the name.")
+        advice: "Use localhost or 127.0.0.1, or start the receiver with --allow-host and the name.")
 
     fileprivate static let differentHosts = UploadProblem(
         status: 400, code: "malformed-request", detail: "The request has one name in :authority and another in host.",
-        fix: "Send :authority alone.")
+        advice: "Send :authority alone.")
 }
 
 /// Names and addresses by which a machine can only be reached from itself.

@@ -81,5 +81,5 @@ extension UploadProblem {
     fileprivate static let originNotAllowed = UploadProblem(
         status: 403, code: "origin-not-allowed",
         detail: "A page of another origin made the browser send the request.",
-        fix: "Start the receiver with tokens, or with --allow-origin and the origin, such as https://app.example.")
+        advice: "Start the receiver with tokens, or with --allow-origin and the origin, such as https://app.example.")
 }

@@ -70,7 +70,7 @@ struct Diagnosis {
         let code = FormProblem.Code(rawValue: refusal.code)
         return RequestDescription.Problem(
             code: refusal.code, severity: (code?.severity ?? .error).rawValue, place: Finding.Place.body.rawValue,
-            offset: refusal.offset, length: 0, part: refusal.partIndex, message: refusal.detail, fix: refusal.fix,
+            offset: refusal.offset, length: 0, part: refusal.partIndex, message: refusal.detail, fix: refusal.advice,
             reason: code?.cause, swift: code?.swift,
             around: refusal.offset.flatMap { around($0, in: body) }, count: 1, also: [], consequences: [],
             otherConsequences: 0)

@@ -239,5 +239,5 @@ struct RequestReading: Sendable {
 extension UploadProblem {
     fileprivate static let requestNotFound = UploadProblem(
         status: 404, code: "not-found", detail: "There is no such request, or it is no longer recorded.",
-        fix: "GET /requests lists the recorded requests.")
+        advice: "GET /requests lists the recorded requests.")
 }

@@ -3,15 +3,15 @@ import NIOHTTP1
 import PostcardForm
 
 extension UploadProblem {
-    private init(_ code: FormProblem.Code, detail: String, fix: String) {
-        self.init(status: HTTPResponse.Status(code: code.status), code: code.rawValue, detail: detail, fix: fix)
+    private init(_ code: FormProblem.Code, detail: String, advice: String) {
+        self.init(status: HTTPResponse.Status(code: code.status), code: code.rawValue, detail: detail, advice: advice)
     }
 
     static func bodyTooLarge(announced: String, limits: FormLimits) -> UploadProblem {
         var problem = UploadProblem(
             .bodyTooLarge,
             detail: "The body has \(announced) bytes, and \(limits.maximumBodyBytes) are allowed.",
-            fix: "Send fewer or smaller files, or several forms.")
+            advice: "Send fewer or smaller files, or several forms.")
         problem.offset = 0
         problem.limit = Limit(name: "maximumBodyBytes", value: limits.maximumBodyBytes)
         return problem
@@ -21,7 +21,7 @@ extension UploadProblem {
         var problem = UploadProblem(
             status: 413, code: "record-too-large",
             detail: "The text fields and all names have more than \(maximum) bytes together.",
-            fix: "Send long texts as files.")
+            advice: "Send long texts as files.")
         problem.partIndex = partIndex
         problem.limit = Limit(name: "maximumRecordBytes", value: Int64(maximum))
         return problem
@@ -29,16 +29,16 @@ extension UploadProblem {
 
     static let repeatedContentType = UploadProblem(
         .malformedContentType,
-        detail: "The request has more than one Content-Type.", fix: "Send one Content-Type.")
+        detail: "The request has more than one Content-Type.", advice: "Send one Content-Type.")
 
     static let encodedContent = UploadProblem(
         status: 415, code: "unsupported-content-encoding", detail: "The body has a Content-Encoding.",
-        fix: "Send the body as it is, without compressing it.")
+        advice: "Send the body as it is, without compressing it.")
 
     static func tooSlow(_ timeout: Duration) -> UploadProblem {
         var problem = UploadProblem(
             status: 408, code: "too-slow", detail: "No bytes of the body arrived for \(timeout).",
-            fix: "Send the form again.")
+            advice: "Send the form again.")
         problem.limit = Limit(name: "idleMilliseconds", value: Int64(timeout / .milliseconds(1)))
         return problem
     }
@@ -47,7 +47,7 @@ extension UploadProblem {
         var problem = UploadProblem(
             status: 408, code: "below-minimum-rate",
             detail: "The body arrived slower than \(minimum) bytes a second.",
-            fix: "Send the form again over a faster connection, or with smaller files.")
+            advice: "Send the form again over a faster connection, or with smaller files.")
         problem.limit = Limit(name: "minimumBytesPerSecond", value: Int64(minimum))
         return problem
     }
@@ -56,13 +56,13 @@ extension UploadProblem {
         UploadProblem(
             status: 422, code: "file-refused",
             detail: "The form's file \(index), counted from 0, is refused: \(reason)",
-            fix: "Send the form without this file.")
+            advice: "Send the form without this file.")
     }
 
     static let notScreened: UploadProblem = {
         var problem = UploadProblem(
             status: 503, code: "screening-failed", detail: "A file could not be screened.",
-            fix: "Send the form again later; the receiver's log says why.")
+            advice: "Send the form again later; the receiver's log says why.")
         problem.retryAfterSeconds = 30
         return problem
     }()
@@ -71,18 +71,18 @@ extension UploadProblem {
         var problem = UploadProblem(
             .truncated,
             detail: "The connection ended after \(offset) bytes of the body, before its announced end.",
-            fix: "Send the whole body, with its length as the Content-Length.")
+            advice: "Send the whole body, with its length as the Content-Length.")
         problem.offset = offset
         return problem
     }
 
     static let uploadNotFound = UploadProblem(
         status: 404, code: "not-found", detail: "There is no such upload.",
-        fix: "GET \(UploadRecord.readingPath) lists the uploads.")
+        advice: "GET \(UploadRecord.readingPath) lists the uploads.")
 
     static let fileNotFound = UploadProblem(
         status: 404, code: "not-found", detail: "The upload has no such file.",
-        fix: "Its record lists the files; they are counted from 0.")
+        advice: "Its record lists the files; they are counted from 0.")
 
     package static let pathNotFound = UploadProblem(
         status: 404, code: "not-found", detail: "There is nothing at this path.")
@@ -90,7 +90,7 @@ extension UploadProblem {
     static func methodNotAllowed(_ method: String, allowed: [String]) -> UploadProblem {
         var problem = UploadProblem(
             status: 405, code: "method-not-allowed", detail: "\(method) is not a method of this path.",
-            fix: "Use \(allowed.joined(separator: ", ")).")
+            advice: "Use \(allowed.joined(separator: ", ")).")
         problem.allowedMethods = allowed
         return problem
     }
@@ -98,21 +98,21 @@ extension UploadProblem {
     static func invalidQuery(_ name: String, expected: String) -> UploadProblem {
         UploadProblem(
             status: 400, code: "invalid-query", detail: "The query's \(name) is not \(expected).",
-            fix: "Give \(expected), or leave it out.")
+            advice: "Give \(expected), or leave it out.")
     }
 
     static func rangeNotSatisfiable(size: Int64) -> UploadProblem {
         UploadProblem(
             status: 416, code: "range-not-satisfiable",
             detail: "The file has \(size) bytes, none of them in the range.",
-            fix: "Ask for a range that begins before byte \(size).")
+            advice: "Ask for a range that begins before byte \(size).")
     }
 
     package static func store(_ error: any Error) -> UploadProblem {
         if let error = error as? UploadStoreError, error.code == .full {
             var problem = UploadProblem(
                 status: 503, code: "store-full", detail: "There is no room left to store the form.",
-                fix: "Make room on the receiver, then send the form again.")
+                advice: "Make room on the receiver, then send the form again.")
             problem.retryAfterSeconds = 60
             return problem
         }
@@ -127,7 +127,7 @@ extension UploadProblem {
     private static func storeUnavailable(detail: String) -> UploadProblem {
         var problem = UploadProblem(
             status: 503, code: "store-unavailable", detail: detail,
-            fix: "Send the request again later; the receiver's log says why.")
+            advice: "Send the request again later; the receiver's log says why.")
         problem.retryAfterSeconds = 10
         return problem
     }
@@ -137,47 +137,47 @@ extension UploadProblem {
 extension UploadProblem {
     static let malformedRequest = UploadProblem(
         status: 400, code: "malformed-request", detail: "This is not a valid HTTP request (RFC 9112).",
-        fix: "Look for a wrong Content-Length, a malformed chunk, or a malformed header field.")
+        advice: "Look for a wrong Content-Length, a malformed chunk, or a malformed header field.")
 
     static let unknownMethod = UploadProblem(
         status: 400, code: "malformed-request", detail: "The method in the request line is not an HTTP method.",
-        fix: "Begin the request with a method in capital letters, such as POST.")
+        advice: "Begin the request with a method in capital letters, such as POST.")
 
     static let headTooLarge = UploadProblem(
         status: 431, code: "request-head-too-large",
         detail: "The request's address or its header fields are too long, or there are too many fields.",
-        fix: "Send fewer and shorter header fields.")
+        advice: "Send fewer and shorter header fields.")
 
     package static let missingHost = UploadProblem(
         status: 400, code: "malformed-request", detail: "The request has no Host.",
-        fix: "Send a Host header field with the server's name.")
+        advice: "Send a Host header field with the server's name.")
 
     package static let severalHosts = UploadProblem(
         status: 400, code: "malformed-request", detail: "The request has several Hosts.",
-        fix: "Send one Host header field.")
+        advice: "Send one Host header field.")
 
     static let trailerFields = UploadProblem(
         status: 400, code: "malformed-request", detail: "Fields follow the body, where they have no effect.",
-        fix: "Send all header fields before the body.")
+        advice: "Send all header fields before the body.")
 
     static let unknownTransferEncoding = UploadProblem(
         status: 501, code: "unsupported-transfer-encoding",
         detail: "The body has a Transfer-Encoding other than chunked.",
-        fix: "Send the body as it is, with a Content-Length or in chunks.")
+        advice: "Send the body as it is, with a Content-Length or in chunks.")
 
     static let transferEncodingInOldRequest = UploadProblem(
         status: 400, code: "malformed-request", detail: "An HTTP/1.0 request has a Transfer-Encoding.",
-        fix: "Send the body with a Content-Length, or use HTTP/1.1.")
+        advice: "Send the body with a Content-Length, or use HTTP/1.1.")
 
     static let malformedKey = UploadProblem(
         status: 400, code: "malformed-idempotency-key",
         detail: "Idempotency-Key is empty, repeated or malformed.",
-        fix: "Send one key of 1 to 255 visible ASCII characters, such as \"8e03978e-40d5-43e8-bc93-6894a57f9324\".")
+        advice: "Send one key of 1 to 255 visible ASCII characters, such as \"8e03978e-40d5-43e8-bc93-6894a57f9324\".")
 
     static let keyReused = UploadProblem(
         status: 422, code: "idempotency-key-reused",
         detail: "The Idempotency-Key belongs to an upload with other fields or files.",
-        fix: "Use a new key for each upload, and the same key only to send the same form again.")
+        advice: "Use a new key for each upload, and the same key only to send the same form again.")
 
     /// The refusal for an error of the HTTP decoder.
     static func decoding(_ error: any Error) -> UploadProblem {

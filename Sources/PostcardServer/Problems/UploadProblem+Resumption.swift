@@ -14,9 +14,9 @@ extension UploadProblem {
     }
 
     private init(
-        _ type: ResumptionProblemType, status: HTTPResponse.Status, detail: String, fix: String
+        _ type: ResumptionProblemType, status: HTTPResponse.Status, detail: String, advice: String
     ) {
-        self.init(status: status, code: type.rawValue, detail: detail, fix: fix)
+        self.init(status: status, code: type.rawValue, detail: detail, advice: advice)
         resumption.type = type
     }
 
@@ -31,7 +31,7 @@ extension UploadProblem {
         var problem = UploadProblem(
             .mismatchingOffset, status: .conflict,
             detail: "The upload has \(expected) bytes, and the request's bytes begin at \(provided).",
-            fix: "Resume at byte \(expected).")
+            advice: "Resume at byte \(expected).")
         problem.resumption.expectedOffset = expected
         problem.resumption.providedOffset = provided
         problem.resumption.fields.uploadOffset = expected
@@ -43,20 +43,20 @@ extension UploadProblem {
         UploadProblem(
             version == .newest ? .inconsistentLength : .completed, status: .badRequest,
             detail: "The upload is complete and accepts no more bytes.",
-            fix: "Create another upload, or send an empty PATCH that completes this one to get its response again.")
+            advice: "Create another upload, or send an empty PATCH that completes this one to get its response again.")
     }
 
     static let inconsistentLength = UploadProblem(
         .inconsistentLength, status: .badRequest,
         detail: "The requests say different lengths of the upload, or it has more or fewer bytes.",
-        fix: "Send one length in Upload-Length, and that many bytes.")
+        advice: "Send one length in Upload-Length, and that many bytes.")
 
     static func uploadTooLarge(maximum: Int64) -> UploadProblem {
         let code = FormProblem.Code.bodyTooLarge
         var problem = UploadProblem(
             status: HTTPResponse.Status(code: code.status), code: code.rawValue,
             detail: "The upload has more than the \(maximum) bytes that are allowed.",
-            fix: "Send fewer or smaller files, or several forms.")
+            advice: "Send fewer or smaller files, or several forms.")
         problem.limit = Limit(name: "maximumBodyBytes", value: maximum)
         return problem
     }
@@ -64,32 +64,32 @@ extension UploadProblem {
     static let missingUploadOffset = UploadProblem(
         status: 400, code: "missing-upload-offset",
         detail: "The request has no Upload-Offset, several, or one that is not an integer.",
-        fix: "Send Upload-Offset with the offset in the response to HEAD.")
+        advice: "Send Upload-Offset with the offset in the response to HEAD.")
 
     static let missingUploadComplete = UploadProblem(
         status: 400, code: "missing-upload-complete",
         detail: "The request has no Upload-Complete, or one that is not a boolean.",
-        fix: "Send Upload-Complete: ?1 with the last bytes, and ?0 with others.")
+        advice: "Send Upload-Complete: ?1 with the last bytes, and ?0 with others.")
 
     static let notPartialUpload: UploadProblem = {
         let problem = UploadProblem(
             status: 415, code: "not-partial-upload",
             detail: "The body of an append must have the type \(PartialUpload.mediaType).",
-            fix: "Send Content-Type: \(PartialUpload.mediaType).")
+            advice: "Send Content-Type: \(PartialUpload.mediaType).")
         return problem.adding { $0[.acceptPatch] = PartialUpload.mediaType }
     }()
 
     static let unknownResumptionVersion = UploadProblem(
         status: 400, code: "unknown-resumption-version",
         detail: "The receiver does not support the request's Upload-Draft-Interop-Version.",
-        fix: "Send 3 to 8, or leave it out.")
+        advice: "Send 3 to 8, or leave it out.")
 
     static let unfinishedUploadNotFound = UploadProblem(
         status: 404, code: "upload-not-found",
-        detail: "There is no such unfinished upload. It was discarded or has expired.", fix: "Start over.")
+        detail: "There is no such unfinished upload. It was discarded or has expired.", advice: "Start over.")
 
     /// No client gets it, because the connection is closed.
     static let supersededAppend = UploadProblem(
         status: 409, code: "append-superseded", detail: "Another request for the same upload arrived.",
-        fix: "Send one request at a time to an upload.")
+        advice: "Send one request at a time to an upload.")
 }

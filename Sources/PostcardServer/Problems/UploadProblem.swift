@@ -2,6 +2,12 @@ public import HTTPTypes
 public import PostcardForm
 import PostcardResumption
 
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 /// Why a request is refused. Encoded as JSON it is the response (RFC 9457).
 public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible {
     /// The HTTP status of the response.
@@ -11,9 +17,9 @@ public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible 
     /// What is wrong with this request, in a sentence.
     public var detail: String { facts.detail }
     /// What to do instead, in a sentence.
-    public var fix: String? {
-        get { facts.fix }
-        set { facts.fix = newValue }
+    public var advice: String? {
+        get { facts.advice }
+        set { facts.advice = newValue }
     }
     /// The byte that is wrong, counted from the start of the body.
     public var offset: Int64? {
@@ -60,7 +66,7 @@ public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible 
         let status: HTTPResponse.Status
         let code: String
         let detail: String
-        var fix: String?
+        var advice: String?
         var offset: Int64?
         var partIndex: Int?
         var limit: Limit?
@@ -103,15 +109,15 @@ public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible 
     }
 
     /// Makes a problem, for your own refusals.
-    public init(status: HTTPResponse.Status, code: String, detail: String, fix: String? = nil) {
-        storage = .facts(Facts(status: status, code: code, detail: detail, fix: fix))
+    public init(status: HTTPResponse.Status, code: String, detail: String, advice: String? = nil) {
+        storage = .facts(Facts(status: status, code: code, detail: detail, advice: advice))
     }
 
     /// Describes a problem that the parser found.
     public init(_ problem: FormProblem) {
         self.init(
             status: HTTPResponse.Status(code: problem.status), code: problem.code.rawValue, detail: problem.message,
-            fix: problem.fix)
+            advice: problem.advice)
         offset = problem.offset
         partIndex = problem.partIndex
         limit = problem.limit.map { Limit(name: $0.name, value: $0.value) }
@@ -123,12 +129,21 @@ public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible 
         return words.prefix(1).uppercased() + words.dropFirst()
     }
 
-    public var description: String { "\(detail) (\(status.code) \(code))" }
+    public var description: String {
+        let problem = "\(detail) (\(status.code) \(code))"
+        return advice.map { "\(problem) \($0)" } ?? problem
+    }
+}
+
+extension UploadProblem: LocalizedError {
+    public var errorDescription: String? { detail }
+    public var recoverySuggestion: String? { advice }
 }
 
 extension UploadProblem: Encodable {
     private enum Key: String, CodingKey {
-        case type, title, status, detail, code, offset, part, fix, limit
+        case type, title, status, detail, code, offset, part, limit
+        case advice = "fix"
         case expectedOffset = "expected-offset"
         case providedOffset = "provided-offset"
     }
@@ -142,7 +157,7 @@ extension UploadProblem: Encodable {
         try container.encode(code, forKey: .code)
         try container.encodeIfPresent(offset, forKey: .offset)
         try container.encodeIfPresent(partIndex, forKey: .part)
-        try container.encodeIfPresent(fix, forKey: .fix)
+        try container.encodeIfPresent(advice, forKey: .advice)
         try container.encodeIfPresent(limit, forKey: .limit)
         try container.encodeIfPresent(resumption.expectedOffset, forKey: .expectedOffset)
         try container.encodeIfPresent(resumption.providedOffset, forKey: .providedOffset)
@@ -153,7 +168,7 @@ extension UploadProblem {
     /// Describes a problem that the decoder found.
     public init(_ error: FormDecodingError) {
         self.init(
-            status: .init(code: error.status), code: error.code.rawValue, detail: error.message, fix: error.advice)
+            status: .init(code: error.status), code: error.code.rawValue, detail: error.message, advice: error.advice)
         offset = error.offset
         partIndex = error.partIndex
     }

@@ -77,7 +77,7 @@ extension SharedResource {
         let limit: String
         /// The resource in a sentence, after a number.
         let noun: String
-        let fix: String
+        let advice: String
         var retryAfterSeconds = 5
     }
 
@@ -86,46 +86,46 @@ extension SharedResource {
         case .connections:
             Refusal(
                 code: "too-many-connections", limit: "maximumConnections", noun: "connections",
-                fix: "Close connections that you do not use.")
+                advice: "Close connections that you do not use.")
         case .requests:
             Refusal(
                 code: "too-many-requests", limit: "maximumConcurrentRequests", noun: "requests in progress",
-                fix: "Send fewer requests at once.")
+                advice: "Send fewer requests at once.")
         case .uploads:
             Refusal(
                 code: "too-many-uploads", limit: "maximumConcurrentUploads", noun: "forms at once",
-                fix: "Send fewer forms at once.")
+                advice: "Send fewer forms at once.")
         case .textBytes:
             Refusal(
                 code: "too-much-text", limit: "maximumHeldBytes", noun: "bytes of text in forms that are not complete",
-                fix: "Send fewer forms at once, with long texts as files.")
+                advice: "Send fewer forms at once, with long texts as files.")
         case .unfinishedUploads:
             Refusal(
                 code: "too-many-unfinished-uploads", limit: "maximumUnfinished", noun: "unfinished uploads",
-                fix: "Finish or discard an upload, or send the form in one request.", retryAfterSeconds: 60)
+                advice: "Finish or discard an upload, or send the form in one request.", retryAfterSeconds: 60)
         case .unfinishedBytes:
             Refusal(
                 code: "too-many-unfinished-uploads", limit: "maximumUnfinishedBytes",
                 noun: "bytes of unfinished uploads",
-                fix: "Finish or discard an upload, or send the form in one request.", retryAfterSeconds: 60)
+                advice: "Finish or discard an upload, or send the form in one request.", retryAfterSeconds: 60)
         case .responses:
             Refusal(
                 code: "too-many-answers", limit: "maximumConcurrentRequests", noun: "responses in progress",
-                fix: "Read the responses before you send more requests.")
+                advice: "Read the responses before you send more requests.")
         case .responseBytes:
             Refusal(
                 code: "too-many-answers", limit: "maximumHeldResponseBytes",
                 noun: "bytes of responses that are not read",
-                fix: "Read the responses before you send more requests.")
+                advice: "Read the responses before you send more requests.")
         case .listeners:
             Refusal(
                 code: "too-many-listeners", limit: "maximumListeners", noun: "listeners",
-                fix: "Close a page that shows this receiver, or request the list from time to time.",
+                advice: "Close a page that shows this receiver, or request the list from time to time.",
                 retryAfterSeconds: 30)
         case .screenings:
             Refusal(
                 code: "too-many-screenings", limit: "maximumConcurrentScreenings", noun: "files that are screened",
-                fix: "Send the form again in a moment.", retryAfterSeconds: 30)
+                advice: "Send the form again in a moment.", retryAfterSeconds: 30)
         }
     }
 
@@ -137,7 +137,7 @@ extension SharedResource {
         var problem = UploadProblem(
             status: .serviceUnavailable, code: refusal.code,
             detail: "All clients together may have \(total) \(refusal.noun), and there is no room for more.",
-            fix: "Send the request again in a moment.")
+            advice: "Send the request again in a moment.")
         problem.limit = UploadProblem.Limit(name: refusal.limit, value: Int64(total))
         problem.retryAfterSeconds = refusal.retryAfterSeconds
         problem.isOfShare = true
@@ -152,7 +152,7 @@ extension SharedResource {
         var problem = UploadProblem(
             status: .tooManyRequests, code: refusal.code + "-of-client",
             detail: "Your address may have \(limit) \(refusal.noun) now, and there is no room for more.",
-            fix: refusal.fix + " Behind a proxy, start the receiver with --client-share 100.")
+            advice: refusal.advice + " Behind a proxy, start the receiver with --client-share 100.")
         problem.limit = UploadProblem.Limit(name: refusal.limit + "OfClient", value: Int64(limit))
         problem.retryAfterSeconds = refusal.retryAfterSeconds
         problem.isOfShare = true
