@@ -39,6 +39,7 @@ let package = Package(
             dependencies: [
                 .product(name: "PostcardClient", package: "postcard"),
                 .product(name: "PostcardForm", package: "postcard"),
+                .product(name: "PostcardPictures", package: "postcard"),
                 .product(name: "PostcardQueue", package: "postcard"),
             ],
             path: "Sources")

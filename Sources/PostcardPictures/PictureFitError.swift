@@ -159,18 +159,8 @@ extension PictureFitError {
 
 extension PictureFitError: LocalizedError {
     /// What happened, in the user's language on Apple platforms; the same as ``message`` elsewhere.
-    public var errorDescription: String? { localized("PictureFitError.\(code)", else: message) }
+    public var errorDescription: String? { PictureTexts.text("PictureFitError.\(code)", else: message) }
 
     /// What would help, in the user's language on Apple platforms; the same as ``advice`` elsewhere.
-    public var recoverySuggestion: String? { localized("PictureFitError.\(code).advice", else: advice) }
-
-    private func localized(_ key: String, else text: String) -> String {
-        #if canImport(Darwin)
-        let found = Bundle.module.localizedString(forKey: key, value: nil, table: nil)
-        // A key that is not found is given back.
-        return found == key ? text : found
-        #else
-        return text
-        #endif
-    }
+    public var recoverySuggestion: String? { PictureTexts.text("PictureFitError.\(code).advice", else: advice) }
 }

@@ -208,9 +208,15 @@ import Testing
     @Test func `every code has a text and advice in English and Korean, and there are no others`() throws {
         let catalog = try StringCatalog(of: "PostcardPictures")
         #expect(catalog.keys.flatMap(catalog.mistakes) == [])
-        let codes = try StringCatalog.codes(in: "PostcardPictures/PictureFitError.swift")
-        #expect(codes.count >= 10)
-        #expect(codes.flatMap { ["PictureFitError.\($0)", "PictureFitError.\($0).advice"] }.sorted() == catalog.keys)
+        var keys: [String] = []
+        for (type, path, count) in [
+            ("PictureFitError", "PictureFitError.swift", 10), ("PictureError", "Picking/PictureError.swift", 4),
+        ] {
+            let codes = try StringCatalog.codes(in: "PostcardPictures/\(path)")
+            #expect(codes.count >= count)
+            keys += codes.flatMap { ["\(type).\($0)", "\(type).\($0).advice"] }
+        }
+        #expect(keys.sorted() == catalog.keys)
     }
 }
 

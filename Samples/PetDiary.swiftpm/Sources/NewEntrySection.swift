@@ -2,6 +2,7 @@ import Foundation
 import PhotosUI
 import PostcardClient
 import PostcardForm
+import PostcardPictures
 import PostcardQueue
 import SwiftUI
 

@@ -108,11 +108,3 @@ extension FormError {
         [.fileMissing, .fileNotRegular, .fileUnreadable, .fileChanged].contains(code)
     }
 }
-
-extension PictureError {
-    /// What happened, for the user.
-    var localizedMessage: LocalizedText { LocalizedText(key: "PictureError.\(code)") }
-
-    /// What to do, for the user.
-    var localizedAdvice: LocalizedText { LocalizedText(key: "PictureError.\(code).advice") }
-}

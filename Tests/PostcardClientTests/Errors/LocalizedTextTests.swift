@@ -22,16 +22,12 @@ import Testing
         #expect(catalog.keys.flatMap(catalog.mistakes) == [])
     }
 
-    @Test(arguments: [
-        ("UploadError", "PostcardClient/Errors/UploadError.swift", 13),
-        ("PictureError", "PostcardClient/Pictures/PictureError.swift", 4),
-    ])
-    func `every code has a text and advice`(type: String, path: String, count: Int) throws {
-        let codes = try StringCatalog.codes(in: path)
-        #expect(codes.count >= count)
+    @Test func `every code has a text and advice`() throws {
+        let codes = try StringCatalog.codes(in: "PostcardClient/Errors/UploadError.swift")
+        #expect(codes.count >= 13)
         for code in codes {
-            #expect(text("\(type).\(code)") != nil, "\(code)")
-            #expect(text("\(type).\(code).advice") != nil, "\(code)")
+            #expect(text("UploadError.\(code)") != nil, "\(code)")
+            #expect(text("UploadError.\(code).advice") != nil, "\(code)")
         }
     }
 
@@ -128,7 +124,6 @@ import Testing
         let error = error(.connectionLost)
         #expect(error.errorDescription == "in English")
         #expect(error.recoverySuggestion == error.advice)
-        #expect(PictureError.noFile(offered: []).errorDescription == PictureError.noFile(offered: []).message)
     }
     #endif
 }

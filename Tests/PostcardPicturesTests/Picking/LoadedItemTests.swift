@@ -3,7 +3,7 @@ import PostcardForm
 import PostcardTestSupport
 import Testing
 
-@testable import PostcardClient
+@testable import PostcardPictures
 
 @Suite struct LoadedItemTests {
     private static let heic = OfferedType("public.heic", .image, mimeType: "image/heic", fileExtension: "heic")

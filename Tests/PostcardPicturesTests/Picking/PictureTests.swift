@@ -2,7 +2,7 @@ import Foundation
 import PostcardForm
 import Testing
 
-@testable import PostcardClient
+@testable import PostcardPictures
 
 @Suite struct PictureTests {
     @Test(

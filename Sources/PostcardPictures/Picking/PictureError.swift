@@ -37,12 +37,12 @@ public struct PictureError: Error, Sendable, CustomStringConvertible {
     public let message: String
 
     /// What to do.
-    public let advice: String?
+    public let advice: String
 
     /// The system's error, if there is one.
     public let underlyingError: (any Error)?
 
-    public var description: String { advice.map { "\(message) \($0)" } ?? message }
+    public var description: String { "\(message) \(advice)" }
 
     private init(_ code: Code, _ message: String, advice: String, underlyingError: (any Error)? = nil) {
         self.code = code
@@ -81,8 +81,8 @@ public struct PictureError: Error, Sendable, CustomStringConvertible {
 
 extension PictureError: LocalizedError {
     /// What happened, in the user's language on Apple platforms; the same as ``message`` elsewhere.
-    public var errorDescription: String? { localizedMessage.localized ?? message }
+    public var errorDescription: String? { PictureTexts.text("PictureError.\(code)", else: message) }
 
     /// What to do, in the user's language on Apple platforms; the same as ``advice`` elsewhere.
-    public var recoverySuggestion: String? { localizedAdvice.localized ?? advice }
+    public var recoverySuggestion: String? { PictureTexts.text("PictureError.\(code).advice", else: advice) }
 }
