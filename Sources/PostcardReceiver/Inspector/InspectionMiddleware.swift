@@ -83,14 +83,14 @@ struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
         return Int(length).map { $0 <= inspector.options.maximumEndBytes } ?? false
     }
 
+    /// Whether the path of forms is also that of the records or of the page, which are read with GET and HEAD.
+    private var isReadingPath: Bool { [UploadRecord.readingPath, "/"].contains(uploadPath) }
+
     /// Forms that were posted to a wrong path are recorded too.
     private func isRecorded(_ request: Request) -> Bool {
         switch request.method {
         case .post, .put, .patch: true
-        // At the path of records or of the page, these requests have another purpose.
-        case .get,
-            .head where [UploadRecord.readingPath, "/"].contains(uploadPath):
-            false
+        case .get where isReadingPath, .head where isReadingPath: false
         default: request.uri.path == uploadPath
         }
     }

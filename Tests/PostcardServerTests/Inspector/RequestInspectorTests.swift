@@ -37,6 +37,21 @@ struct RequestInspectorTests {
         }
     }
 
+    @Test(arguments: [
+        (path: "/api/v1/images", methods: ["HEAD", "GET", "DELETE"]), (path: "/uploads", methods: ["DELETE"]),
+        (path: "/", methods: ["DELETE"]),
+    ])
+    func `requests without a form are recorded at the path of forms, except where records or the page are read`(
+        path: String, methods: [String]
+    ) async throws {
+        try await withReceiver({ $0.uploads.path = path }) { receiver in
+            for method in ["DELETE", "GET"] { _ = try await receiver.curl("-X", method, "\(receiver.url)\(path)") }
+            _ = try await receiver.curl("--head", "\(receiver.url)\(path)")
+            _ = try await receiver.curl("\(receiver.url)\(path)/other")
+            #expect(try await requests(receiver).map { $0["method"] as? String } == methods)
+        }
+    }
+
     @Test("A refused form is described: its parts, its problem, the bytes around it, and all that came")
     func refusal() async throws {
         try await withReceiver { receiver in
