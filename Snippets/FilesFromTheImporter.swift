@@ -3,6 +3,7 @@
 import Foundation
 import PostcardClient
 import PostcardForm
+import PostcardPictures
 
 #if canImport(SwiftUI) && !os(tvOS) && !os(watchOS)
 import SwiftUI
