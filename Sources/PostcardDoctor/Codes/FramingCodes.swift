@@ -9,7 +9,7 @@ extension FormProblem.Code {
         .leadingLineBreak, .preamble, .delimiterWithoutDashes, .missingLineBreakBeforeDelimiter,
         .missingLineBreakAfterDelimiter, .extraLineBreakBeforeDelimiter, .paddedDelimiter, .missingBlankLine,
         .extraBlankLine, .delimiterInContent, .missingCloseDelimiter, .wrongCloseDelimiter, .noFinalLineBreak,
-        .epilogue, .partsAfterCloseDelimiter,
+        .epilogue, .partsAfterCloseDelimiter, .notExamined,
     ]
 }
 
@@ -293,4 +293,12 @@ extension FormProblem.Code {
             + "silently loses the rest.",
         example: #"--XX--\r\n--XX\r\nContent-Disposition: …"#,
         fix: "Write two dashes after the last boundary only.")
+
+    /// The rest of the body is not examined, because there are so many delimiters and headers before it.
+    public static let notExamined = Self(
+        "not-examined", severity: .warning, .delimiters, "The rest is not examined",
+        cause: "The body has more delimiters and headers than any server accepts. What follows is checked only as a "
+            + "server does it: its problems are not listed, and nothing can be fixed.",
+        example: "30,000 lines of delimiters and headers",
+        fix: "Look for a loop that appends parts without end, or explain the first megabyte alone.")
 }

@@ -15,7 +15,7 @@ extension FormExamination {
             }
         case .epilogue(_, let start, let content):
             noteEpilogue(from: start, holding: content)
-        case .header, .opening, .lost:
+        case .header, .opening, .lost, .ended:
             break
         }
     }
@@ -212,7 +212,7 @@ extension FormExamination {
         switch phase {
         case .content(let format, _): partCount > 0 ? format : nil
         case .header(let format, _), .epilogue(let format, _, _): format
-        case .opening, .lost: nil
+        case .opening, .lost, .ended: nil
         }
     }
 

@@ -4,12 +4,17 @@ extension FormExamination {
     /// How much must be read ahead to recognize a delimiter: its line, and the header after it.
     private static let lookahead = HeaderLines.maximumBytes + 512
 
+    /// A header counts as a line for each of its lines, and for as many bytes.
+    private static let bytesOfLine = 128
+
     /// How much of a body is kept if there is no more.
     private static let keptBytes = 64 << 10
 
     /// Reads the buffer as far as possible.
     mutating func readBuffer() {
-        while step() {}
+        while step() {
+            if examinedLines > Self.maximumExaminedLines { endExamination() }
+        }
         // A small request is kept whole, so every finding can show its bytes.
         guard position >= Self.keptBytes else { return }
         let count = buffer.forget(before: position)
@@ -30,10 +35,21 @@ extension FormExamination {
         case .epilogue(let format, let start, let content):
             readEpilogue(format, start: start, holding: content)
             return false
-        case .lost:
+        case .lost, .ended:
             position = buffer.count
             return false
         }
+    }
+
+    /// Leaves the rest of the body to the parser.
+    private mutating func endExamination() {
+        let offset = buffer.offset(of: position)
+        add(
+            Finding(
+                .notExamined, at: offset,
+                "\(Self.maximumExaminedLines) lines of delimiters and headers were read before this byte."))
+        openPart = nil
+        phase = .ended
     }
 
     private mutating func readOpening() {
@@ -72,7 +88,10 @@ extension FormExamination {
         while from < searchEnd, let found = format.search.firstIndex(in: buffer.bytes, from: from, end: searchEnd) {
             let reader = DelimiterReader(buffer: buffer, format: format, partIndex: openPart?.index)
             let isAtStart = buffer.offset(of: found) == start || buffer.holdsByteOrderMark(before: found)
-            switch reader.line(at: found, isAtStart: isAtStart) {
+            let line = reader.line(at: found, isAtStart: isAtStart)
+            if case .content = line {} else { examinedLines += 1 }
+            if examinedLines > Self.maximumExaminedLines { return true }
+            switch line {
             case .content:
                 break
             case .lookalike:
@@ -210,6 +229,7 @@ extension FormExamination {
         let start = position
         position = lines.contentStart
         searched = position
+        examinedLines += lines.lines.count + (position - start) / Self.bytesOfLine
         for finding in lines.findings { add(finding) }
         if case .body = lines.end {
             // If the body ends inside a header there is no part, as the parser reports.
@@ -257,9 +277,7 @@ extension FormExamination {
         for finding in checks.findings { add(finding) }
         if !isCutOff { trailingLineBreaks.take(part, isPicture: checks.lineBreakBehindPicture != nil) }
         openPart = nil
-        let isDescribed = parts.count == part.index && parts.count < Self.maximumDescribedParts
-        guard isDescribed, describedHeaderBytes < Self.maximumDescribedHeaderBytes else { return }
-        describedHeaderBytes += part.header.fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
+        guard parts.count == part.index, parts.count < Self.maximumDescribedParts else { return }
         parts.append(
             Explanation.Part(
                 name: part.header.name, filename: part.header.filename, contentType: part.header.contentType,

@@ -10,7 +10,8 @@ import PostcardForm
 ///
 /// The receiver's parser reads the same body and decides what is refused. Meanwhile the examination reads the body as
 /// it was meant: with the delimiters and line breaks that it really has, continuing after every problem. No content is
-/// kept, so a body of any size needs 2 MiB of memory. The first 5,000 parts are described, up to 4 MiB of headers.
+/// kept, so a body of any size needs 2 MiB of memory. The first 5,000 parts are described. After
+/// 30,000 lines of delimiters and headers only the parser reads on: no one fixes a form line by line that is so long.
 public struct FormExamination: Sendable {
     var buffer = BodyBuffer()
     /// The index in the buffer up to which the body has been read.
@@ -21,8 +22,6 @@ public struct FormExamination: Sendable {
     var findings = FindingList()
     var parts: [Explanation.Part] = []
     var partCount = 0
-    /// How many bytes the headers of the described parts have.
-    var describedHeaderBytes = 0
     var openPart: OpenPart?
     /// The parts other than pictures that end in CRLF, as each but the last does if a form has one CRLF too many.
     var trailingLineBreaks = TrailingLineBreaks()
@@ -34,6 +33,8 @@ public struct FormExamination: Sendable {
     let contentType: (value: [UInt8], offset: Int64)?
     /// Whether the head says that the body is compressed.
     let isEncoded: Bool
+    /// How many lines of delimiters and headers were read closely. A long line counts as several.
+    var examinedLines = 0
     /// How many bytes were added since the buffer was last read.
     private var fresh = 0
 
@@ -49,6 +50,8 @@ public struct FormExamination: Sendable {
         case epilogue(DelimiterFormat, start: Int64, holding: EpilogueContent)
         /// Nothing looks like a delimiter.
         case lost
+        /// The rest is not read closely: there were too many delimiters and headers.
+        case ended
     }
 
     /// What was found after the close delimiter's line.
@@ -130,7 +133,7 @@ public struct FormExamination: Sendable {
     /// More than any known server's limit. Further parts are only counted.
     static let maximumDescribedParts = 5_000
 
-    static let maximumDescribedHeaderBytes = 4 << 20
+    static let maximumExaminedLines = 30_000
 
     var announcedBoundary: [UInt8]? { announced?.boundary }
 
@@ -180,7 +183,7 @@ public struct FormExamination: Sendable {
         explanation.bodySize = bodySize
         explanation.partCount = partCount
         explanation.edits = findings.edits
-        explanation.areEditsComplete = findings.areEditsComplete
+        explanation.areEditsComplete = findings.areEditsComplete && examinedLines <= Self.maximumExaminedLines
         explanation.fixedContentType = fixedContentType
         return explanation
     }

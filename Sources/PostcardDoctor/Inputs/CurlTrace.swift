@@ -207,22 +207,28 @@ private struct Title {
 
     /// `nil` for any other line.
     init?(_ line: some Collection<UInt8>) {
-        let text = String(decoding: line.prefix(100), as: UTF8.self)
-        guard let arrow = ["=> Send ", "<= Recv ", "== Info"].compactMap({ text.firstRange(of: $0) }).first else {
+        // --trace-time and --trace-ids add a time and numbers in front. Nothing else is allowed there.
+        let title = line.prefix(100).drop { Self.stamp.contains($0) }
+        guard title.first == UInt8(ascii: "=") || title.first == UInt8(ascii: "<") else { return nil }
+        if title.starts(with: "== Info".utf8) {
+            kind = .other
+        } else if title.starts(with: "<= Recv ".utf8) {
+            kind = title.dropFirst(8).starts(with: "header,".utf8) ? .received : .other
+        } else if title.starts(with: "=> Send ".utf8) {
+            let words = title.dropFirst(8).split(separator: UInt8(ascii: ","), maxSplits: 1)
+            let digits = words.dropFirst().first?.drop { $0 == UInt8(ascii: " ") }
+                .prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+            switch (words.first, digits.flatMap { Int(String(decoding: $0, as: UTF8.self)) }) {
+            case (let name?, let size?) where name.elementsEqual("header".utf8): kind = .sentHeader(size: size)
+            case (let name?, let size?) where name.elementsEqual("data".utf8): kind = .sentData(size: size)
+            default: kind = .other
+            }
+        } else {
             return nil
         }
-        // --trace-time and --trace-ids add a time and numbers in front. Nothing else is allowed there.
-        let allowed = "0123456789:.[]- "
-        guard text[..<arrow.lowerBound].allSatisfy({ allowed.contains($0) || $0 == "x" }) else { return nil }
-        let words = text[arrow.upperBound...].split(separator: ",", maxSplits: 1)
-        let size = words.count == 2 ? Int(words[1].drop { $0 == " " }.prefix { $0.isNumber }) : nil
-        switch (text[arrow], words.first, size) {
-        case ("=> Send ", "header", let size?): kind = .sentHeader(size: size)
-        case ("=> Send ", "data", let size?): kind = .sentData(size: size)
-        case ("<= Recv ", "header", _): kind = .received
-        default: kind = .other
-        }
     }
+
+    private static let stamp = Array("0123456789:.[]- x".utf8)
 }
 
 /// A line with data: its offset in the block, a colon and a blank, and the data.

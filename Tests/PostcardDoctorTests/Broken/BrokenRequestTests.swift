@@ -55,7 +55,7 @@ struct BrokenRequestTests {
         let found = Set(Self.all.map(\.code))
         // These need many parts, or are asked for by name.
         let elsewhere: Set<FormProblem.Code> = [
-            .tooManyParts, .refusedByServer, .malformedChunk, .bodyNotRecorded,
+            .tooManyParts, .notExamined, .refusedByServer, .malformedChunk, .bodyNotRecorded,
         ]
         #expect(Set(FormProblem.Code.explained).subtracting(found) == elsewhere)
     }
