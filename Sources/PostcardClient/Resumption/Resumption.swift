@@ -4,12 +4,12 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// What a resumable upload keeps from one attempt to the next.
+/// What a resumable upload keeps from one attempt to the next: how far it got, and how often it failed since.
 struct Resumption: Sendable {
     let policy: ResumptionPolicy
 
-    /// The upload resource: where the server keeps what it has of the form.
-    private(set) var resource: URL?
+    /// What is known of the server.
+    private(set) var server: Server
 
     /// The number of attempts in a row without progress.
     private(set) var failures = 0
@@ -17,77 +17,83 @@ struct Resumption: Sendable {
     /// The number of responses in a row that rejected what was sent.
     private(set) var rejections = 0
 
-    /// The most bytes that the upload resource can have; `nil` if an earlier process has sent some.
-    private(set) var maximumOffset: Int64?
-
-    /// How the server supports resumption, once that is known.
-    private(set) var offer: ResumptionOffer?
-
-    /// The request of the latest resumable attempt.
-    private(set) var request: UploadRequest?
-
-    /// Whether the server has said in the latest attempt that it does not have the whole form.
-    private(set) var isKnownIncomplete = false
-
     /// How many bytes the server had when the failures were last forgotten.
-    private var counted: Int64 = 0
+    private var countedBytes: Int64 = 0
 
-    /// Whether an earlier process has sent what the server has.
-    private var isInherited: Bool
+    /// What is known of the server.
+    enum Server: Sendable {
+        /// Nothing: it was not asked, or does not resume uploads.
+        case unknown
+        /// It resumes uploads, and has nothing of this one.
+        case offering(ResumptionOffer)
+        /// It keeps what it has of the form.
+        case keeping(Resource, ResumptionOffer?)
+    }
 
-    private let save: (@Sendable (URL?) throws -> Void)?
+    /// An upload resource: where the server keeps what it has of the form.
+    struct Resource: Sendable {
+        let url: URL
+        /// Where the bytes that it has are from.
+        fileprivate(set) var origin: Origin
+
+        /// Where the bytes of an upload resource are from.
+        enum Origin: Sendable, Equatable {
+            /// An earlier process. Whether the files are still the same was not checked.
+            case earlierProcess(isChecked: Bool)
+            /// This process, which has sent at most this many bytes.
+            case here(maximumOffset: Int64)
+        }
+    }
 
     /// - Parameters:
     ///   - policy: The client's policy.
     ///   - resource: The upload resource of an earlier process.
-    ///   - save: Saves the upload resource for a later process; `nil` once there is none.
-    init(_ policy: ResumptionPolicy, resource: URL?, save: (@Sendable (URL?) throws -> Void)?) {
+    init(_ policy: ResumptionPolicy, resource: URL? = nil) {
         self.policy = policy
-        self.resource = resource
-        isInherited = resource != nil
-        self.save = save
+        server =
+            resource.map { .keeping(Resource(url: $0, origin: .earlierProcess(isChecked: false)), nil) } ?? .unknown
+    }
+
+    var resource: Resource? { if case .keeping(let resource, _) = server { resource } else { nil } }
+
+    /// How the server resumes uploads, if that is known.
+    var offer: ResumptionOffer? {
+        switch server {
+        case .unknown: nil
+        case .offering(let offer): offer
+        case .keeping(_, let offer): offer
+        }
     }
 
     /// Whether the server can resume the upload.
-    var isInProgress: Bool { resource != nil || offer != nil }
+    var isInProgress: Bool { if case .unknown = server { false } else { true } }
 
-    /// Begins an attempt whose server supports resumption.
-    mutating func begin(_ request: UploadRequest, _ offer: ResumptionOffer) {
-        isKnownIncomplete = false
-        self.request = request
-        self.offer = offer
+    /// Begins an attempt with a server that resumes uploads.
+    mutating func begin(_ offer: ResumptionOffer) {
+        server = resource.map { .keeping($0, offer) } ?? .offering(offer)
     }
 
     /// Makes the upload an ordinary one.
-    mutating func end() throws {
-        offer = nil
-        try forget()
+    mutating func end() {
+        server = .unknown
     }
 
     /// Records that the server has made an upload resource.
-    mutating func create(_ resource: URL) throws {
-        self.resource = resource
-        maximumOffset = 0
-        try save?(resource)
+    mutating func create(_ resource: URL, _ offer: ResumptionOffer) {
+        server = .keeping(Resource(url: resource, origin: .here(maximumOffset: 0)), offer)
     }
 
     /// Forgets the upload resource: the server has lost it, or has finished with it.
-    mutating func forget() throws {
-        guard resource != nil else { return }
-        resource = nil
-        isInherited = false
-        try save?(nil)
+    mutating func forget() {
+        guard case .keeping(_, let offer) = server else { return }
+        server = offer.map(Server.offering) ?? .unknown
     }
 
-    /// Whether an earlier process has sent what the server has; `true` at most once.
-    mutating func takeIsInherited() -> Bool {
-        defer { isInherited = false }
-        return isInherited
-    }
-
-    /// Records that the server does not have the whole form.
-    mutating func noteIncomplete() {
-        isKnownIncomplete = true
+    /// Records that the files are those whose bytes the server has.
+    mutating func noteChecked() {
+        guard case .keeping(var resource, let offer) = server, case .earlierProcess = resource.origin else { return }
+        resource.origin = .earlierProcess(isChecked: true)
+        server = .keeping(resource, offer)
     }
 
     /// Records how many bytes of the form the server has.
@@ -95,15 +101,17 @@ struct Resumption: Sendable {
     /// Failures are forgotten for progress that is worth a request, so that a server whose offset grows by a byte with
     /// each attempt does not keep a client busy.
     mutating func advance(to offset: Int64, of length: Int64) {
-        guard offset - counted >= ResumptionOffer.worthwhileBytes(of: length) else { return }
-        counted = offset
+        guard offset - countedBytes >= ResumptionOffer.worthwhileBytes(of: length) else { return }
+        countedBytes = offset
         failures = 0
     }
 
     /// Records that bytes up to an offset were sent, and may have been accepted.
     mutating func noteSent(upTo offset: Int64) {
-        maximumOffset = maximumOffset.map { max($0, offset) }
         rejections = 0
+        guard case .keeping(var resource, let offer) = server, case .here(let maximum) = resource.origin else { return }
+        resource.origin = .here(maximumOffset: max(maximum, offset))
+        server = .keeping(resource, offer)
     }
 
     /// Records that the server has accepted nothing of what was sent.

@@ -86,6 +86,14 @@ struct ResumptionOffer: Sendable, Hashable {
     }
 }
 
+/// What is known of a server that may resume uploads.
+enum ResumptionSupport: Sendable, Hashable {
+    case unknown
+    /// It does not resume uploads.
+    case unsupported
+    case offered(ResumptionOffer)
+}
+
 /// What servers have offered, so that they are not asked before every form.
 final class ResumptionOffers: Sendable {
     /// How soon a change of the server is noticed.
@@ -94,26 +102,20 @@ final class ResumptionOffers: Sendable {
     /// Limits the memory; a server that is forgotten is asked again.
     private static let maximumCount = 1000
 
-    private struct Entry {
-        /// `nil` if the server does not support resumption.
-        let offer: ResumptionOffer?
-        let time: ContinuousClock.Instant
-    }
+    private let entries = Mutex<[String: (support: ResumptionSupport, time: ContinuousClock.Instant)]>([:])
 
-    private let entries = Mutex<[String: Entry]>([:])
-
-    /// What is known about an address; `nil` if it must be asked, and `.some(nil)` if it does not support resumption.
-    func known(for url: URL) -> ResumptionOffer?? {
+    /// What is known about an address.
+    func known(for url: URL) -> ResumptionSupport {
         entries.withLock { entries in
-            guard let entry = entries[Self.key(url)], .now - entry.time < Self.lifetime else { return nil }
-            return .some(entry.offer)
+            guard let entry = entries[Self.key(url)], .now - entry.time < Self.lifetime else { return .unknown }
+            return entry.support
         }
     }
 
-    func note(_ offer: ResumptionOffer?, for url: URL) {
+    func note(_ support: ResumptionSupport, for url: URL) {
         entries.withLock { entries in
             if entries.count >= Self.maximumCount { entries.removeAll() }
-            entries[Self.key(url)] = Entry(offer: offer, time: .now)
+            entries[Self.key(url)] = (support, .now)
         }
     }
 

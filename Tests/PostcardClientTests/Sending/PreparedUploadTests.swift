@@ -302,9 +302,13 @@ import Testing
         }
         let form = Self.form(Shrinking())
         let refusals = [Refusal(limit: "maximumBodyBytes", "900"), Refusal("401 Unauthorized", [:])]
+        let attempts = moment == "adapting" ? 1 : 2
+        func isExpected(_ error: UploadError?) -> Bool {
+            error?.attempts == attempts && error?.underlyingError is UploadError
+        }
         var total = Duration.seconds(1)
         var error: UploadError?
-        // A busy machine may need longer than that for the first two attempts.
+        // A busy machine may need longer than that for the attempts.
         repeat {
             error = try await Self.run(refusing: refusals) { [total] server -> UploadError? in
                 var client = UploadClient(transport: Carrier.asyncHTTP.transport())
@@ -314,7 +318,7 @@ import Testing
                 return await #expect(throws: UploadError.self) { try await uploading.upload(form, to: server.url) }
             }
             total *= 2
-        } while error?.attempts != 2 && total < .seconds(100)
-        #expect(error?.code == .deadlinePassed && error?.attempts == 2)
+        } while !isExpected(error) && total < .seconds(100)
+        #expect(error?.code == .deadlinePassed && isExpected(error))
     }
 }

@@ -299,7 +299,7 @@ private struct Run {
         case fail(UploadError)
     }
 
-    private var task: UploadTask
+    private var machine: DeliveryMachine
     private let request: UploadRequest
     private let url: URL
     private var generator = SystemRandomNumberGenerator()
@@ -312,16 +312,17 @@ private struct Run {
         request = try UploadRequest(
             url: url, method: .post, headerFields: [:], body: UploadBody(try MultipartForm().layout()),
             maximumResponseBytes: 1)
-        task = UploadTask(
-            UploadTask.Rules(
-                url: url, retry: policy, hasInterceptors: true, acceptsEarlyResponses: false,
-                totalTimeout: history.totalTimeout, delivery: delivery), resumption: nil)
-        begin(.started, elapsed: .zero)
+        machine = DeliveryMachine(
+            DeliveryMachine.Rules(
+                url: url, retry: policy, hasInterceptors: true, totalTimeout: history.totalTimeout,
+                delivery: delivery))
+        _ = machine.handle(.started, elapsed: .zero, using: &generator)
+        begin(.prepared(request), elapsed: .zero)
     }
 
-    private mutating func begin(_ event: UploadTask.Event, elapsed: Duration) {
-        _ = task.handle(event, elapsed: elapsed, using: &generator)
-        _ = task.handle(.adapted(request), elapsed: elapsed, using: &generator)
+    private mutating func begin(_ event: DeliveryMachine.Event, elapsed: Duration) {
+        _ = machine.handle(event, elapsed: elapsed, using: &generator)
+        _ = machine.handle(.adapted(request, .unsupported), elapsed: elapsed, using: &generator)
     }
 
     /// The next attempt begins.
@@ -330,15 +331,15 @@ private struct Run {
     }
 
     mutating func fail(_ step: RetryHistoryTests.Step, elapsed: Duration) -> Outcome {
-        var action = task.handle(.failed(step.failure.error(at: url)), elapsed: elapsed, using: &generator)
+        var action = machine.handle(.failed(step.failure.error(at: url)), elapsed: elapsed, using: &generator)
         if case .decide = action {
-            action = task.handle(.decided(step.wish), elapsed: elapsed, using: &generator)
+            action = machine.handle(.decided(step.wish), elapsed: elapsed, using: &generator)
         }
         switch action {
         case .wait(let delay, _, _): return .wait(delay)
         case .fail(let error): return .fail(error)
         default:
-            Issue.record("The task did not decide: \(String(describing: action))")
+            Issue.record("The machine did not decide: \(String(describing: action))")
             return .fail(.invalidURL(url, ""))
         }
     }

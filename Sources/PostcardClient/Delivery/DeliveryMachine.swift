@@ -1,0 +1,394 @@
+import HTTPTypes
+import PostcardForm
+import PostcardResumption
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Decides what an upload does next: a state machine without its own clock, network, files or random numbers.
+///
+/// Each event leads to one action, whose result is the next event:
+///
+/// | action | event |
+/// | --- | --- |
+/// | | `started` |
+/// | `prepare`: make the request of the form, with parts that fit | `prepared` |
+/// | `adapt`: call the interceptors | `adapted` |
+/// | `check`: check that the files are still the same | `checked` or `failed` |
+/// | `send`: send a request | `responded` or `failed` |
+/// | `verify`: compare the response with the form | `verified` or `failed` |
+/// | `decide`: ask the interceptors about a failure | `decided` |
+/// | `wait`: wait before the next attempt | `waited` |
+/// | `finish` or `fail`: the upload is over | |
+struct DeliveryMachine: Sendable {
+    /// What happened.
+    enum Event: Sendable {
+        case started
+        case prepared(UploadRequest)
+        /// - Parameter support: What is known from other uploads of the server that the request goes to.
+        case adapted(UploadRequest, ResumptionSupport)
+        case checked
+        /// - Parameter url: Where the response came from, which a redirect may have changed.
+        case responded(UploadResponse, from: URL)
+        case verified
+        case failed(UploadError)
+        case decided(UploadDecision)
+        case waited
+    }
+
+    /// What to do next.
+    enum Action: Sendable {
+        /// Make the request of the form.
+        ///
+        /// - Parameters:
+        ///   - limits: What its prepared parts must fit.
+        ///   - refusal: The refusal of a larger form, if there was one.
+        case prepare(within: FormSizeLimits, after: UploadError?)
+        /// Adapt the request of an attempt, as the interceptors want it.
+        case adapt(UploadRequest, attempt: Int)
+        /// Check that the files have not changed since earlier attempts.
+        ///
+        /// - Parameter readBytes: How many bytes of the form an earlier process has sent, which are read for their
+        ///   digests; `nil` if this process has read them.
+        case check(UploadRequest, readBytes: Int64?)
+        /// Send a request, and wait for the response.
+        ///
+        /// - Parameters:
+        ///   - accepting: The statuses of success; all others are redirects or refusals.
+        ///   - acceptsEarlyResponses: Whether a success counts if it comes before the whole request was sent.
+        ///   - isSecret: Whether the path of its URL gives access to the upload, and must not be logged.
+        case send(UploadRequest, accepting: Set<Int>, acceptsEarlyResponses: Bool, isSecret: Bool)
+        /// Compare the response with the form of the request.
+        case verify(UploadResponse, UploadRequest)
+        /// Ask the interceptors what to do after a failure.
+        case decide(UploadError, UploadAttempt)
+        /// Wait before the next attempt.
+        case wait(Duration, after: UploadError, nextAttempt: Int)
+        case finish(UploadResponse)
+        case fail(UploadError)
+    }
+
+    /// The settings that decide.
+    struct Rules: Sendable {
+        let url: URL
+        let retry: RetryPolicy
+        var hasInterceptors = false
+        var acceptedStatuses = Set(200..<300)
+        var acceptsEarlyResponses = false
+        /// Whether responses are compared with the form.
+        var verifies = false
+        /// How long the upload may take as a whole; `nil` means no limit.
+        var totalTimeout: Duration?
+        /// What servers may have of the form from earlier processes.
+        var delivery = Delivery.neverArrived
+        /// The limits that are known before anything is sent.
+        var limits = FormSizeLimits()
+        /// Whether a form that the server refuses as too large is prepared again for the limit that it reports.
+        var followsServerLimit = false
+
+        func schedule(_ policy: RetryPolicy) -> RetrySchedule {
+            RetrySchedule(policy, for: url, totalTimeout: totalTimeout)
+        }
+    }
+
+    private enum State {
+        case ready
+        case preparing
+        case adapting(attempt: Int)
+        case sending(UploadAttempt, ResumableUpload?)
+        case verifying(UploadAttempt, UploadResponse)
+        case deciding(Failure)
+        case waiting(nextAttempt: Int, RetrySchedule)
+        case over
+    }
+
+    /// A failed attempt, and the schedule that decides on another.
+    private struct Failure {
+        let attempt: UploadAttempt
+        var reason: RetrySchedule.Failure
+        let schedule: RetrySchedule
+        /// The history, with the failures that the schedule counts.
+        let history: RetrySchedule.History
+    }
+
+    /// A form that the server keeps refusing with ever smaller limits is not prepared more often.
+    static let maximumPreparations = 5
+
+    private let rules: Rules
+    private var state = State.ready
+    private var earlierErrors: [UploadError] = []
+    private var history: RetrySchedule.History
+    /// The form, before any interceptor has adapted its request.
+    private var request: UploadRequest?
+    /// What the form is prepared for.
+    private var limits: FormSizeLimits
+    private var preparations = 0
+    /// The request of the latest attempt.
+    private var adapted: UploadRequest?
+
+    /// The error of the last failed attempt.
+    private(set) var lastError: UploadError?
+
+    /// How far the resumption of the upload got, if the client resumes uploads.
+    private(set) var resumption: Resumption?
+
+    /// What the server has said about resumption in this attempt; `nil` if nothing that other uploads can rely on.
+    private(set) var support: ResumptionSupport?
+
+    init(_ rules: Rules, resumption: Resumption? = nil) {
+        self.rules = rules
+        self.resumption = resumption
+        limits = rules.limits
+        history = RetrySchedule.History(after: rules.delivery)
+    }
+
+    /// The request by which the server deletes what it has of a cancelled upload; `nil` if it is to keep it, or has
+    /// nothing.
+    var deletion: UploadRequest? {
+        guard let resumption, resumption.policy.deletesCancelledUploads, let resource = resumption.resource?.url,
+            let offer = resumption.offer, let adapted
+        else { return nil }
+        return try? UploadRequest(
+            url: resource, method: .delete, headerFields: adapted.resumptionFields(for: resource, offer.version),
+            body: nil, maximumResponseBytes: adapted.maximumResponseBytes)
+    }
+
+    /// Decides what to do after an event.
+    ///
+    /// - Parameters:
+    ///   - event: What happened.
+    ///   - elapsed: How long the upload has taken so far.
+    ///   - generator: The source of chance for delays.
+    /// - Returns: `nil` if the event does not fit the state, which no caller in this module causes.
+    mutating func handle(
+        _ event: Event, elapsed: Duration, using generator: inout some RandomNumberGenerator
+    ) -> Action? {
+        switch (state, event) {
+        case (.ready, .started):
+            return prepare(after: nil)
+        case (.preparing, .prepared(let request)):
+            self.request = request
+            return adapt(request, attempt: earlierErrors.count + 1)
+        case (.adapting(let number), .adapted(let request, let support)):
+            adapted = request
+            self.support = nil
+            let attempt = UploadAttempt(request: request, number: number, earlierErrors: earlierErrors)
+            return begin(attempt, support, elapsed: elapsed, using: &generator)
+        case (.sending(let attempt, let upload), _):
+            return handle(event, of: attempt, upload, elapsed: elapsed, using: &generator)
+        case (.verifying(let attempt, let response), .verified):
+            return finish(response, of: attempt)
+        case (.verifying(let attempt, _), .failed(let error)):
+            return handle(error, of: attempt, elapsed: elapsed, using: &generator)
+        case (.deciding(let failure), .decided(let decision)):
+            return handle(decision, after: failure, elapsed: elapsed, using: &generator)
+        case (.waiting(let nextAttempt, let schedule), .waited):
+            if let error = schedule.expiry(after: lastError, startingAt: elapsed) {
+                return fail(error, elapsed: elapsed)
+            }
+            return request.map { adapt($0, attempt: nextAttempt) }
+        default:
+            return nil
+        }
+    }
+
+    private mutating func prepare(after refusal: UploadError?) -> Action {
+        preparations += 1
+        state = .preparing
+        return .prepare(within: limits, after: refusal)
+    }
+
+    private mutating func adapt(_ request: UploadRequest, attempt: Int) -> Action {
+        state = .adapting(attempt: attempt)
+        return .adapt(request, attempt: attempt)
+    }
+
+    private mutating func finish(_ response: UploadResponse, of attempt: UploadAttempt) -> Action {
+        var response = response
+        response.attempts = attempt.number
+        state = .over
+        return .finish(response)
+    }
+}
+
+// MARK: - One attempt
+
+extension DeliveryMachine {
+    private mutating func begin(
+        _ attempt: UploadAttempt, _ support: ResumptionSupport, elapsed: Duration,
+        using generator: inout some RandomNumberGenerator
+    ) -> Action {
+        guard var resumption,
+            var upload = ResumableUpload(
+                attempt.request, resumption.policy, accepting: rules.acceptedStatuses)
+        else { return sendWhole(attempt) }
+        let action = upload.begin(&resumption, support)
+        return carryOut(action, of: attempt, upload, resumption, elapsed: elapsed, using: &generator)
+    }
+
+    private mutating func sendWhole(_ attempt: UploadAttempt) -> Action {
+        state = .sending(attempt, nil)
+        return send(attempt.request, accepting: rules.acceptedStatuses)
+    }
+
+    private func send(_ request: UploadRequest, accepting statuses: Set<Int>, isSecret: Bool = false) -> Action {
+        // A server that has the form from an earlier attempt may know it by its key, and respond without reading it.
+        .send(
+            request, accepting: statuses,
+            acceptsEarlyResponses: rules.acceptsEarlyResponses || history.delivery.mayHaveArrived, isSecret: isSecret)
+    }
+
+    /// Decides after an event of an attempt.
+    ///
+    /// - Parameter upload: How far the attempt got if it is resumable; `nil` for an ordinary one.
+    private mutating func handle(
+        _ event: Event, of attempt: UploadAttempt, _ upload: ResumableUpload?, elapsed: Duration,
+        using generator: inout some RandomNumberGenerator
+    ) -> Action? {
+        guard var upload, var resumption else {
+            switch event {
+            case .responded(let response, _): return verify(response, of: attempt)
+            case .failed(let error): return handle(error, of: attempt, elapsed: elapsed, using: &generator)
+            default: return nil
+            }
+        }
+        let action: ResumableUpload.Action?
+        switch event {
+        case .responded(let response, let url): action = upload.handle(response, from: url, &resumption)
+        case .checked: action = upload.handleChecked(&resumption)
+        case .failed(let error): action = upload.handle(error, &resumption)
+        default: action = nil
+        }
+        return action.map {
+            carryOut($0, of: attempt, upload, resumption, elapsed: elapsed, using: &generator)
+        }
+    }
+
+    private mutating func carryOut(
+        _ action: ResumableUpload.Action, of attempt: UploadAttempt, _ upload: ResumableUpload,
+        _ resumption: Resumption, elapsed: Duration, using generator: inout some RandomNumberGenerator
+    ) -> Action {
+        self.resumption = resumption
+        support = upload.support
+        if let resource = upload.incompleteResource { history.ruleOut(resource) }
+        state = .sending(attempt, upload)
+        switch action {
+        case .send(let request, let statuses):
+            return send(request, accepting: statuses, isSecret: request.url != attempt.request.url)
+        case .check(let readBytes): return .check(attempt.request, readBytes: readBytes)
+        case .sendWhole: return sendWhole(attempt)
+        case .finish(let response): return verify(response, of: attempt)
+        case .fail(let error): return handle(error, of: attempt, elapsed: elapsed, using: &generator)
+        }
+    }
+
+    private mutating func verify(_ response: UploadResponse, of attempt: UploadAttempt) -> Action {
+        guard rules.verifies else { return finish(response, of: attempt) }
+        state = .verifying(attempt, response)
+        return .verify(response, attempt.request)
+    }
+}
+
+// MARK: - After a failure
+
+extension DeliveryMachine {
+    private mutating func handle(
+        _ error: UploadError, of attempt: UploadAttempt, elapsed: Duration,
+        using generator: inout some RandomNumberGenerator
+    ) -> Action {
+        let failure = failure(error, of: attempt)
+        let error = failure.reason.error
+        lastError = error
+        guard rules.hasInterceptors, !error.hasLeftOrigin, error.delivery != .accepted, error.code != .deadlinePassed
+        else { return handle(.passOn, after: failure, elapsed: elapsed, using: &generator) }
+        state = .deciding(failure)
+        return .decide(error, attempt)
+    }
+
+    /// Counts a failure by the policy that decides: that of the resumption, if the server is known to resume.
+    private mutating func failure(_ error: UploadError, of attempt: UploadAttempt) -> Failure {
+        var reason = RetrySchedule.Failure(error)
+        reason.isReplayable = attempt.request.body?.isReplayable ?? true
+        history.add(reason, resource: resumption?.resource?.url)
+        reason.error.attempts = attempt.number
+        reason.error.delivery = history.delivery.summary
+        guard var resumption, resumption.isInProgress else {
+            return Failure(
+                attempt: attempt, reason: reason, schedule: rules.schedule(rules.retry), history: history)
+        }
+        resumption.noteFailure()
+        // The first failure since the upload has made progress.
+        if resumption.failures == 1 { history.interceptorRetries = 0 }
+        self.resumption = resumption
+        var policy = resumption.policy.retry
+        policy.maximumInterceptorRetries = rules.retry.maximumInterceptorRetries
+        var counted = history
+        counted.failures = resumption.failures
+        return Failure(attempt: attempt, reason: reason, schedule: rules.schedule(policy), history: counted)
+    }
+
+    private mutating func handle(
+        _ decision: UploadDecision, after failure: Failure, elapsed: Duration,
+        using generator: inout some RandomNumberGenerator
+    ) -> Action {
+        var reason = failure.reason
+        reason.wish = decision
+        earlierErrors.append(reason.error)
+        switch failure.schedule.next(after: reason, failure.history, elapsed: elapsed, using: &generator) {
+        case .retry(let delay):
+            if decision != .passOn { history.interceptorRetries += 1 }
+            let nextAttempt = failure.attempt.number + 1
+            state = .waiting(nextAttempt: nextAttempt, failure.schedule)
+            return .wait(delay, after: reason.error, nextAttempt: nextAttempt)
+        case .fail(let error):
+            return fail(error, elapsed: elapsed)
+        }
+    }
+
+    /// Prepares the form for the limit that a refusal reports, if there is still time, or fails.
+    private mutating func fail(_ error: UploadError, elapsed: Duration) -> Action {
+        guard rules.followsServerLimit, preparations < Self.maximumPreparations, error.code == .refused,
+            error.delivery == .refused, rules.schedule(rules.retry).expiry(after: error, startingAt: elapsed) == nil,
+            let layout = request?.body?.layout, layout.isReplayable,
+            let exceeded = error.limits(exceededBy: layout)
+        else {
+            state = .over
+            return .fail(error)
+        }
+        limits = limits.lowered(by: exceeded)
+        // Another form, which no server has.
+        history = RetrySchedule.History(after: .refused)
+        resumption = resumption.map { Resumption($0.policy) }
+        return prepare(after: error)
+    }
+}
+
+extension UploadError {
+    /// The limits that a refusal reports and that the form exceeds. A limit that the form keeps is not the reason.
+    ///
+    /// They are the `limit` of a problem with status 413, as Postcard's server writes it, and the `max-size` of
+    /// `Upload-Limit` (draft-ietf-httpbis-resumable-upload) with any status.
+    fileprivate func limits(exceededBy layout: FormLayout) -> FormSizeLimits? {
+        guard let response else { return nil }
+        var reported = FormSizeLimits(
+            maximumBodyBytes: response.headerFields.uploadLimits(in: .newest)?.maximumBytes)
+        if response.status == .contentTooLarge, let limit = problem?["limit"],
+            let value = limit["value"]?.number.flatMap({ Int64(exactly: $0.rounded(.down)) })
+        {
+            switch limit["name"]?.text {
+            case "maximumBodyBytes":
+                reported = reported.lowered(by: FormSizeLimits(maximumBodyBytes: value))
+            case "maximumFileBytes": reported.maximumFileBytes = value
+            case "maximumBytesOfAllFiles": reported.maximumBytesOfAllFiles = value
+            // A rule on the files of one field.
+            case let name? where name.hasPrefix("files.") && name.hasSuffix(".maximumBytes"):
+                reported.maximumBytesByName = [String(name.dropFirst(6).dropLast(13)): value]
+            default: break
+            }
+        }
+        return reported.exceeded(by: layout)
+    }
+}

@@ -1,0 +1,107 @@
+import Foundation
+import HTTPTypes
+import PostcardForm
+import PostcardResumption
+import Testing
+
+@testable import PostcardClient
+
+/// Feeds a machine with events, and describes its actions.
+struct Player {
+    private(set) var machine: DeliveryMachine
+    private let request: UploadRequest
+    private var attempt = 0
+    private var generator = SystemRandomNumberGenerator()
+
+    init(_ machine: DeliveryMachine, _ request: UploadRequest) {
+        self.machine = machine
+        self.request = request
+    }
+
+    /// Plays a resumable upload of 100 bytes.
+    init(resuming policy: ResumptionPolicy, _ resource: URL? = nil) throws {
+        let request = try Self.request()
+        self.init(
+            DeliveryMachine(
+                DeliveryMachine.Rules(url: request.url, retry: .never),
+                resumption: Resumption(policy, resource: resource)), request)
+    }
+
+    /// A request with a body of 100 bytes.
+    static func request() throws -> UploadRequest {
+        var form = MultipartForm(boundary: try Boundary("b"))
+        form.append(String(repeating: "a", count: 42), named: "a")
+        let layout = try form.layout()
+        #expect(layout.contentLength == 100)
+        return try UploadRequest(
+            url: try #require(URL(string: "http://example.org/")), method: .post, headerFields: [:],
+            body: UploadBody(layout), maximumResponseBytes: 1)
+    }
+
+    @discardableResult
+    mutating func play(_ event: DeliveryMachineTests.Event, elapsed: Duration = .zero) -> String {
+        let action = machine.handle(self.event(event), elapsed: elapsed, using: &generator)
+        if case .adapt(_, let number) = action { attempt = number }
+        return describe(action)
+    }
+
+    private func event(_ event: DeliveryMachineTests.Event) -> DeliveryMachine.Event {
+        switch event {
+        case .started: return .started
+        case .prepared: return .prepared(request)
+        case .adapted: return .adapted(request, .unknown)
+        case .checked: return .checked
+        case .waited: return .waited
+        case .succeeded: return .responded(Self.response(201), from: request.url)
+        case .answered(let status, let fields): return .responded(Self.response(status, fields), from: request.url)
+        case .decided(let decision): return .decided(decision)
+        case .refused(let status, let delivery): return .failed(Self.refusal(Self.response(status), delivery))
+        case .conflict(let offset): return .failed(Self.refusal(Self.response(409, [.uploadOffset: "\(offset)"])))
+        case .tooLarge(let limit):
+            let problem = #"{"limit": {"name": "maximumBodyBytes", "value": \#(limit)}}"#
+            return .failed(
+                Self.refusal(Self.response(413, [.contentType: "application/problem+json"], problem)))
+        case .failed(let code, let delivery):
+            var error = UploadError(code, "failed")
+            error.delivery = delivery
+            return .failed(error)
+        }
+    }
+
+    static func response(_ status: Int, _ fields: HTTPFields = [:], _ body: String = "") -> UploadResponse {
+        UploadResponse(status: .init(code: status), headerFields: fields, body: Data(body.utf8))
+    }
+
+    private static func refusal(
+        _ response: UploadResponse, _ delivery: UploadError.Delivery = .refused
+    ) -> UploadError {
+        var error = UploadError(.refused, "refused", response: response)
+        error.delivery = delivery
+        return error
+    }
+
+    private func describe(_ action: DeliveryMachine.Action?) -> String {
+        switch action {
+        case nil: "nothing"
+        case .prepare(let limits, _): "prepare" + (limits.maximumBodyBytes.map { " within \($0)" } ?? "")
+        case .adapt(_, let attempt): "adapt \(attempt)"
+        case .check(_, let bytes): "check" + (bytes.map { ", reading \($0)" } ?? "")
+        case .send(let request, _, let acceptsEarly, _): describe(request, acceptsEarly)
+        case .verify: "verify"
+        case .decide: "decide"
+        case .wait(let delay, _, _): "wait \(delay.inSeconds)"
+        case .finish(let response): "finish after \(response.attempts)"
+        case .fail(let error):
+            "fail \(error.code)\(error.delivery == .responseLost ? ", response-lost" : "")"
+        }
+    }
+
+    private func describe(_ request: UploadRequest, _ acceptsEarly: Bool) -> String {
+        let path = "\(request.method) \(request.url.path)"
+        guard let body = request.body else { return path }
+        guard request.method == .post, body.contentLength != 0 else {
+            return "\(path) \(body.layout.start)–\(body.layout.start + (body.contentLength ?? 0))"
+        }
+        return "send \(attempt)\(acceptsEarly ? ", accepting early responses" : "")"
+    }
+}
