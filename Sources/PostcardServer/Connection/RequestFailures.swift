@@ -1,4 +1,5 @@
 import NIOCore
+import NIOHTTP1
 
 /// A request that was refused while it was being parsed, before any handler saw it.
 package struct EarlyRefusal: Sendable {
@@ -13,6 +14,18 @@ package struct EarlyRefusal: Sendable {
 /// The problem for which ``RequestGuard`` refuses a request.
 struct RequestRefusal: Error {
     let problem: UploadProblem
+}
+
+extension UploadProblem {
+    /// The refusal for an error of the HTTP decoder.
+    static func decoding(_ error: any Error) -> UploadProblem {
+        switch error {
+        case let refusal as RequestRefusal: refusal.problem
+        case HTTPParserError.headerOverflow: .headTooLarge
+        case HTTPParserError.invalidMethod: .unknownMethod
+        default: .malformedRequest
+        }
+    }
 }
 
 /// Why a request's body broke off. The body throws it to its reader.

@@ -63,3 +63,11 @@ package struct UploadConnection: Sendable {
         try await channel.writeAndFlush(HTTPResponsePart.head(head))
     }
 }
+
+extension ShareAccount {
+    /// Takes part of a resource for the client of the current request.
+    package func take(_ amount: Int = 1, of resource: SharedResource) throws(UploadProblem) -> Hold {
+        let connection = UploadConnection.current
+        return try take(amount, of: resource, for: connection?.peer, on: connection?.channel)
+    }
+}

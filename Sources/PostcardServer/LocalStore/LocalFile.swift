@@ -87,15 +87,3 @@ struct EmptyFile: StoredFile {
 
     func read(at offset: Int64, count: Int) async throws -> ByteBuffer { ByteBuffer() }
 }
-
-/// Bytes in memory, read as a stored file is.
-struct BytesInMemory: StoredFile {
-    let bytes: ByteBuffer
-
-    var size: Int64 { Int64(bytes.readableBytes) }
-
-    func read(at offset: Int64, count: Int) async throws -> ByteBuffer {
-        let start = Int(min(max(offset, 0), size))
-        return bytes.getSlice(at: bytes.readerIndex + start, length: min(count, Int(size) - start)) ?? ByteBuffer()
-    }
-}

@@ -1,5 +1,4 @@
 import HTTPTypes
-import NIOHTTP1
 import PostcardForm
 
 extension UploadProblem {
@@ -178,14 +177,4 @@ extension UploadProblem {
         status: 422, code: "idempotency-key-reused",
         detail: "The Idempotency-Key belongs to an upload with other fields or files.",
         advice: "Use a new key for each upload, and the same key only to send the same form again.")
-
-    /// The refusal for an error of the HTTP decoder.
-    static func decoding(_ error: any Error) -> UploadProblem {
-        switch error {
-        case let refusal as RequestRefusal: refusal.problem
-        case HTTPParserError.headerOverflow: .headTooLarge
-        case HTTPParserError.invalidMethod: .unknownMethod
-        default: .malformedRequest
-        }
-    }
 }

@@ -12,7 +12,7 @@ package struct ResponseBudget: Sendable {
     private let leastPieceBytes: Int
 
     static let maximumPieceBytes = 64 << 10
-    static let minimumPieceBytes = 4 << 10
+    static let minimumPieceBytes = SharedResource.responseBytes.unit
 
     package init(_ shares: ShareAccount) {
         self.shares = shares

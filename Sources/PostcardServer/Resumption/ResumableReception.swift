@@ -29,22 +29,6 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
         case refusedForm(UploadProblem)
     }
 
-    /// Adds the routes of unfinished uploads. The route that creates them is that of forms.
-    func addRoutes<Context>(to routes: inout Routes<Context>) {
-        let path = reception.options.path
-        routes.add(RouterPath(path), .options) { request, _ in try offer(to: request) }
-        let upload = RouterPath(ResumptionPath.folder(below: path) + "/{id}")
-        routes.add(upload, .head) { request, context in
-            try await progress(request, id: context.parameters.get("id"), logger: context.logger)
-        }
-        routes.add(upload, .patch) { request, context in
-            try await append(request, id: context.parameters.get("id"), logger: context.logger)
-        }
-        routes.add(upload, .delete) { request, context in
-            try await cancel(request, id: context.parameters.get("id"), logger: context.logger)
-        }
-    }
-
     // MARK: - Requests
 
     /// Responds to OPTIONS: uploads can be resumed here, and how large they may be (§4.1.4 of the draft).

@@ -95,7 +95,7 @@ extension Routes {
         _ options: ResumptionOptions
     ) {
         let resumption = ResumableReception(uploads: uploads, reception: reception, options: options)
-        resumption.addRoutes(to: &self)
+        addUnfinishedUploads(of: resumption, below: reception.options.path)
         add(RouterPath(reception.options.path), .post) { request, context in
             if AppendRequest.isAsked(by: request),
                 let response = try await resumption.create(request, logger: context.logger)
@@ -103,6 +103,23 @@ extension Routes {
                 return response
             }
             return try await reception.response(to: request, logger: context.logger)
+        }
+    }
+
+    /// Adds the routes of unfinished uploads. The route that creates them is that of forms.
+    private mutating func addUnfinishedUploads(
+        of resumption: ResumableReception<some UploadStore, some ResumableUploadStore>, below path: String
+    ) {
+        add(RouterPath(path), .options) { request, _ in try resumption.offer(to: request) }
+        let upload = RouterPath(ResumptionPath.folder(below: path) + "/{id}")
+        add(upload, .head) { request, context in
+            try await resumption.progress(request, id: context.parameters.get("id"), logger: context.logger)
+        }
+        add(upload, .patch) { request, context in
+            try await resumption.append(request, id: context.parameters.get("id"), logger: context.logger)
+        }
+        add(upload, .delete) { request, context in
+            try await resumption.cancel(request, id: context.parameters.get("id"), logger: context.logger)
         }
     }
 }

@@ -109,12 +109,6 @@ package final class ShareAccount: Sendable {
         }
     }
 
-    /// Takes part of a resource for the client of the current request.
-    package func take(_ amount: Int = 1, of resource: SharedResource) throws(UploadProblem) -> Hold {
-        let connection = UploadConnection.current
-        return try take(amount, of: resource, for: connection?.peer, on: connection?.channel)
-    }
-
     /// Checks whether part of a resource could be taken.
     ///
     /// - Throws: ``UploadProblem`` if there is no room.

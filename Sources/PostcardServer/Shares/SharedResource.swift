@@ -21,6 +21,16 @@ package enum SharedResource: Int, CaseIterable, Sendable {
     case listeners
     /// Files that are being screened.
     case screenings
+
+    /// The smallest useful amount.
+    var unit: Int {
+        switch self {
+        // The smallest piece in which a stored file is read.
+        case .responseBytes: 4 << 10
+        case .textBytes, .unfinishedBytes: 64 << 10
+        case .connections, .requests, .uploads, .unfinishedUploads, .responses, .listeners, .screenings: 1
+        }
+    }
 }
 
 /// The total of each resource that clients share.
@@ -29,25 +39,12 @@ package struct ShareLimits: Sendable {
     /// The share of what is free that one address may hold, from 0 to 1.
     package var clientShare: Double
 
-    /// - Parameters:
-    ///   - options: The limits of the upload routes.
-    ///   - connections: The maximum number of connections.
-    package init(_ options: UploadOptions, connections: Int) {
-        clientShare = options.clientShare
+    /// Makes totals without limits.
+    ///
+    /// - Parameter clientShare: The share of what is free that one address may hold, from 0 to 1.
+    package init(clientShare: Double) {
+        self.clientShare = clientShare
         totals = Array(repeating: .max, count: SharedResource.allCases.count)
-        // An upload and a response have a file each.
-        let files = max(OpenFiles.forRequests(connections: connections) / 2, 1)
-        self[.connections] = connections
-        self[.requests] = options.maximumConcurrentRequests
-        self[.uploads] = min(options.maximumConcurrentUploads, files)
-        self[.textBytes] = options.maximumHeldBytes
-        self[.responses] = min(options.maximumConcurrentRequests, files)
-        self[.responseBytes] = options.maximumHeldResponseBytes
-        self[.screenings] = options.maximumConcurrentScreenings
-        if let resumption = options.resumption {
-            self[.unfinishedUploads] = resumption.maximumUnfinished
-            self[.unfinishedBytes] = Int(clamping: resumption.maximumUnfinishedBytes)
-        }
     }
 
     package subscript(resource: SharedResource) -> Int {
@@ -56,15 +53,9 @@ package struct ShareLimits: Sendable {
     }
 
     func pool<Owner>(of resource: SharedResource) -> SharePool<Owner> {
-        switch resource {
         // Every file waits for its turn, so one client may use all processors that no other needs.
-        case .screenings: SharePool(total: self[resource], share: 1)
-        case .responseBytes:
-            SharePool(total: self[resource], share: clientShare, unit: ResponseBudget.minimumPieceBytes)
-        case .textBytes, .unfinishedBytes: SharePool(total: self[resource], share: clientShare, unit: 64 << 10)
-        case .connections, .requests, .uploads, .unfinishedUploads, .responses, .listeners:
-            SharePool(total: self[resource], share: clientShare)
-        }
+        let share = resource == .screenings ? 1 : clientShare
+        return SharePool(total: self[resource], share: share, unit: resource.unit)
     }
 }
 

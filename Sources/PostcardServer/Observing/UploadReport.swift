@@ -1,4 +1,3 @@
-package import PostcardForm
 import Synchronization
 
 /// What the upload routes made of a request, for the middleware around them.
@@ -39,21 +38,4 @@ package final class UploadReport: Sendable {
     static func set(_ outcome: Outcome) {
         current?.latest.withLock { $0 = outcome }
     }
-}
-
-/// Watches the parts of a form while it is received.
-package protocol FormObserver: Sendable {
-    /// - Parameter offset: Where the part's content begins.
-    func partBegan(_ header: PartHeader, at offset: Int64)
-
-    /// - Parameter count: How many further bytes of the part's content were read.
-    func partRead(_ count: Int)
-
-    /// - Parameter text: The content of a text field; `nil` for a file.
-    func partEnded(text: [UInt8]?)
-}
-
-package enum FormObservation {
-    /// The observer of the form that the current request brings.
-    @TaskLocal package static var current: (any FormObserver)?
 }

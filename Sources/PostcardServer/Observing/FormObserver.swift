@@ -1,0 +1,18 @@
+package import PostcardForm
+
+/// Watches the parts of a form while it is received.
+package protocol FormObserver: Sendable {
+    /// - Parameter offset: Where the part's content begins.
+    func partBegan(_ header: PartHeader, at offset: Int64)
+
+    /// - Parameter count: How many further bytes of the part's content were read.
+    func partRead(_ count: Int)
+
+    /// - Parameter text: The content of a text field; `nil` for a file.
+    func partEnded(text: [UInt8]?)
+}
+
+package enum FormObservation {
+    /// The observer of the form that the current request brings.
+    @TaskLocal package static var current: (any FormObserver)?
+}
