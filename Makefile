@@ -23,9 +23,9 @@ demo: set-up
 	@echo "Compiling Postcard and the libraries that it uses: about three minutes on two cores, the first time." >&2
 	swift run --disable-index-store -debug-info-format none --traits Server postcard-demo
 
-# What a contributor runs before each commit: the formatting, and all tests of behavior.
+# What a contributor runs before each commit: the formatting and the folders, and all tests of behavior.
 test: set-up-tests
-	$(STAGE) 'formatting' $(MAKE) --no-print-directory lint
+	$(STAGE) 'formatting and folders' $(MAKE) --no-print-directory lint
 	$(STAGE) 'build' $(MAKE) --no-print-directory build-tests
 	$(STAGE) 'tests that send' Scripts/run-tests --filter "$(SENDING)" --skip "$(BUSY)"
 	$(STAGE) 'other tests' Scripts/run-tests --skip "$(SENDING)|$(BUSY)"
@@ -78,6 +78,7 @@ build-tests:
 
 lint:
 	swift format lint --strict --parallel --recursive $(SOURCES)
+	Scripts/check-folders
 
 format:
 	swift format --in-place --parallel --recursive $(SOURCES)

@@ -166,8 +166,8 @@ struct BodySource {
     /// Large enough that a file is read in few calls, small enough that some of them do not matter.
     static let blockSize = 256 << 10
 
-    /// One block is being filled, one waits to be taken, and ``BodyHandler`` writes the others.
-    private static let blockCount = 2 + BodyHandler.maximumBytesInFlight / blockSize
+    /// One block is being filled, one waits to be taken, and the connection's handler writes the others.
+    private static let blockCount = 2 + OutgoingBody.maximumBytesInFlight / blockSize
 
     private let body: UploadBody
     private let reader: UploadBodyReader

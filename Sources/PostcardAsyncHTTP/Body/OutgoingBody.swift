@@ -11,6 +11,9 @@ struct OutgoingBody: Sendable {
     let expectsContinue: Bool
     let report: @Sendable (TransportEvent) -> Void
 
+    /// The maximum number of bytes given to the connection and not yet in the socket.
+    static let maximumBytesInFlight = 512 << 10
+
     /// Sets the header fields that say how the body is framed (RFC 9112 §6).
     func frame(_ headers: inout HTTPHeaders) {
         if let length {

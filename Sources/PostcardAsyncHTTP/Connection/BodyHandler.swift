@@ -13,9 +13,6 @@ final class BodyHandler: ChannelDuplexHandler {
     typealias OutboundIn = HTTPClientRequestPart
     typealias OutboundOut = HTTPClientRequestPart
 
-    /// The maximum number of bytes given to the connection and not yet in the socket.
-    static let maximumBytesInFlight = 512 << 10
-
     /// The granularity of progress on a slow connection.
     private static let chunkSize = 64 << 10
 
@@ -137,7 +134,7 @@ extension BodyHandler {
         }
         transfer.isWriting = true
         defer { transfer.isWriting = false }
-        taking: while !transfer.isEnded, transfer.bytesInFlight < Self.maximumBytesInFlight {
+        taking: while !transfer.isEnded, transfer.bytesInFlight < OutgoingBody.maximumBytesInFlight {
             switch transfer.body.blocks.take(orCall: writeMore) {
             case .block(let block):
                 write(block, of: transfer, context: context)
@@ -155,7 +152,7 @@ extension BodyHandler {
         let bytesBefore = transfer.bytesInFlight
         context.flush()
         // If the socket accepted bytes at once, there is room for more, after other work of this event loop.
-        if !transfer.isEnded, bytesBefore >= Self.maximumBytesInFlight, transfer.bytesInFlight < bytesBefore {
+        if !transfer.isEnded, bytesBefore >= OutgoingBody.maximumBytesInFlight, transfer.bytesInFlight < bytesBefore {
             writeMore()
         }
     }

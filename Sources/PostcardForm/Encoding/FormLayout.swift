@@ -254,7 +254,7 @@ extension FormLayout {
             _ content: Content, behind head: EncodedPartHeader, _ layout: PartLayout
         ) throws(FormError) {
             if case .memory(let bytes, let partIndex) = content.source, holdsDelimiter(bytes) {
-                throw .boundaryInContent(boundary, partIndex: partIndex)
+                throw .boundaryInContent(boundary.value, partIndex: partIndex)
             }
             let bytes = head.bytes
             try append(.framing(bytes), length: Int64(bytes.count))

@@ -77,7 +77,7 @@ public struct FormError: Error, Sendable, CustomStringConvertible {
     /// The error of the operating system, if there is one.
     public let underlyingError: (any Error)?
 
-    private init(
+    init(
         _ code: Code, _ message: String, advice: String, path: String? = nil, partIndex: Int? = nil,
         underlyingError: (any Error)? = nil
     ) {
@@ -148,19 +148,6 @@ extension FormError {
             advice: "Lay the form out again.", path: path, partIndex: partIndex)
     }
 
-    static func metadata(_ error: MetadataError, path: String?, partIndex: Int) -> FormError {
-        FormError(
-            .metadataUnreadable, "The metadata of \(path ?? "part \(partIndex)") cannot be removed: \(error.reason).",
-            advice: error.advice, path: path, partIndex: partIndex, underlyingError: error)
-    }
-
-    static func metadataInStream(partIndex: Int) -> FormError {
-        FormError(
-            .metadataUnreadable,
-            "The metadata of part \(partIndex) cannot be removed: a stream cannot be read before it is sent.",
-            advice: "Write it to a file, or send it as it is.", partIndex: partIndex)
-    }
-
     static func streamTooLong(partIndex: Int) -> FormError {
         FormError(
             .streamLength, "The stream of part \(partIndex) announces more bytes than a body can have.",
@@ -204,7 +191,7 @@ extension FormError {
             advice: "Write it as type/subtype, such as image/jpeg.")
     }
 
-    static func boundaryInContent(_ boundary: Boundary, partIndex: Int) -> FormError {
+    static func boundaryInContent(_ boundary: String, partIndex: Int) -> FormError {
         FormError(
             .boundaryInContent, "The content of part \(partIndex) contains the delimiter of the boundary \(boundary).",
             advice: "Use another boundary.", partIndex: partIndex)

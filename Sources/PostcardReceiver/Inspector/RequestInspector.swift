@@ -10,13 +10,14 @@ final class RequestInspector: Sendable {
     }
 
     let options: InspectionOptions
-    private let live: LiveEvents
+    private let onRecorded: @Sendable (RequestSummary) -> Void
     private let state = Mutex(State())
     private let captures = Atomic<Int>(0)
 
-    init(options: InspectionOptions, live: LiveEvents) {
+    /// - Parameter onRecorded: Called with each request once it is recorded.
+    init(options: InspectionOptions, onRecorded: @escaping @Sendable (RequestSummary) -> Void) {
         self.options = options
-        self.live = live
+        self.onRecorded = onRecorded
     }
 
     /// How many bytes of each end of a body are recorded: fewer if many requests are in progress.
@@ -43,7 +44,7 @@ final class RequestInspector: Sendable {
             }
             return request
         }
-        live.publish(.request(RequestSummary(kept)))
+        onRecorded(RequestSummary(kept))
     }
 
     /// Removes the request of a deleted upload: nothing of it may be left.

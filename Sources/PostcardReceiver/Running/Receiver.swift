@@ -119,7 +119,9 @@ public struct Receiver: Sendable {
         limits[.listeners] = LiveEvents.maximumListeners
         let shares = ShareAccount(limits, logger: logger)
         let live = LiveEvents(shares: shares)
-        let inspector = inspection.map { RequestInspector(options: $0, live: live) }
+        let inspector = inspection.map { options in
+            RequestInspector(options: options) { live.publish(.request($0)) }
+        }
         router.add(middleware: RequestLog())
         // Before the others, because it records the requests that they refuse.
         if let inspector {
