@@ -95,3 +95,8 @@ extension BackgroundSession {
     /// The system applies ``totalTimeout`` to each transfer.
     func schedule(for row: UploadRow) -> RetrySchedule { RetrySchedule(retryPolicy, for: row.upload.url) }
 }
+
+extension UploadRow {
+    /// The identifier of the current attempt in a background session.
+    var transfer: Transfer.ID { Transfer.ID(upload: uuid, attempt: max(upload.attempts, 1)) }
+}

@@ -135,11 +135,11 @@ extension UploadQueueError {
             advice: "Move it away to start with an empty queue.", underlyingError: underlyingError)
     }
 
-    static func newer(_ path: String, version: Int) -> UploadQueueError {
+    static func newer(_ path: String, version: Int, than supported: Int) -> UploadQueueError {
         UploadQueueError(
             .newer,
             "The queue's database \(path) has version \(version), and this program supports versions up to "
-                + "\(QueueDatabase.version). It was not changed.",
+                + "\(supported). It was not changed.",
             advice: "Use the newer program.")
     }
 

@@ -140,7 +140,7 @@ struct QueueDatabase: Sendable {
         guard found >= 0, maker == application || (maker == 0 && found == 0) else {
             throw .damaged(path, "it is another program's database")
         }
-        guard found <= version else { throw .newer(path, version: Int(found)) }
+        guard found <= version else { throw .newer(path, version: Int(found), than: version) }
     }
 
     /// Makes the tables and indexes. ``Database/checkContent(_:)`` compares them with those of a database that is
@@ -210,7 +210,7 @@ extension Database {
     fileprivate func checkVersion(_ directory: QueueDirectory) throws -> Int {
         let found = try Int.fetchOne(self, sql: "PRAGMA user_version") ?? 0
         guard found <= QueueDatabase.version else {
-            throw UploadQueueError.newer(directory.databasePath, version: found)
+            throw UploadQueueError.newer(directory.databasePath, version: found, than: QueueDatabase.version)
         }
         guard found >= 0 else { throw damage("its version is \(found)") }
         return found

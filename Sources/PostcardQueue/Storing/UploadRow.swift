@@ -35,9 +35,6 @@ struct UploadRow: Sendable {
     /// The first attempt that may have delivered the form, or `nil` if none can have.
     private let possibleDelivery: Int64?
 
-    /// The identifier of the current attempt in a background session.
-    var transfer: Transfer.ID { Transfer.ID(upload: uuid, attempt: max(upload.attempts, 1)) }
-
     init(_ row: Row) throws {
         upload = try QueuedUpload(row)
         guard let uuid = UUID(bodyName: try row.decode(DatabaseValue.self, forColumn: "uuid")) else {
