@@ -78,7 +78,7 @@ public struct UploadClient: Sendable {
     ///   - form: The form. Its files are checked before anything is sent, and must not change until the upload is over.
     ///     Parts with a preparation are prepared first. If one follows the server's limit, and the server refuses the
     ///     form and reports a smaller limit, they are prepared for it and sent again, with the same
-    ///     `Idempotency-Key`.
+    ///     `Idempotency-Key`; up to four times, for servers that report one limit after the other.
     ///   - url: Where it is sent, `http` or `https`.
     ///   - method: The request's method. Defaults to POST.
     ///   - headerFields: Further header fields. `Content-Type`, `Content-Length` and `Transfer-Encoding` are ignored:
