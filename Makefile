@@ -3,7 +3,7 @@
 SOURCES := $(wildcard $(foreach folder,. Benchmarks Benchmarks/Pictures Benchmarks/Receiving Benchmarks/Sending Benchmarks/Waiting Fuzz,$(addprefix $(folder)/,Package.swift Sources Samples Snippets Tests)))
 
 # The tests that send run in a separate process, because a process may only open about a thousand descriptors.
-SENDING := PostcardClientTests|PostcardAsyncHTTPTests|PostcardQueueTests
+SENDING := PostcardClientTests|PostcardAsyncHTTPTests|PostcardEndToEndTests|PostcardQueueTests
 # These keep both processors busy for a long time, and would slow down the others.
 BUSY := MutatedQueueTests|PowerCutTests|TransferDaemonKillTests
 

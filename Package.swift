@@ -235,6 +235,10 @@ let package = Package(
             ],
             path: "Tests/Support", swiftSettings: settings),
         .target(
+            name: "PostcardSendingSupport",
+            dependencies: ["PostcardAsyncHTTP", "PostcardClient", "PostcardForm", "PostcardTestSupport"],
+            path: "Tests/SendingSupport", swiftSettings: settings),
+        .target(
             name: "PostcardTransferDaemon",
             dependencies: [
                 "PostcardClient", "PostcardQueue", "PostcardTestSupport",
@@ -288,9 +292,8 @@ let package = Package(
         .testTarget(
             name: "PostcardClientTests",
             dependencies: [
-                "PostcardAsyncHTTP", "PostcardClient", "PostcardForm", "PostcardResumption", "PostcardTestSupport",
-                "postcard",
-                .product(name: "AsyncHTTPClient", package: "async-http-client", condition: forAsyncHTTP),
+                "PostcardAsyncHTTP", "PostcardClient", "PostcardForm", "PostcardResumption", "PostcardSendingSupport",
+                "PostcardTestSupport",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
@@ -300,6 +303,17 @@ let package = Package(
                 .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras", condition: forAsyncHTTP),
                 .product(name: "NIOPosix", package: "swift-nio", condition: forAsyncHTTP),
                 .product(name: "NIOResumableUpload", package: "swift-nio-extras", condition: forAsyncHTTP),
+            ],
+            swiftSettings: settings),
+        // What the client's tests do without: the program, and with it all other modules.
+        .testTarget(
+            name: "PostcardEndToEndTests",
+            dependencies: [
+                "PostcardAsyncHTTP", "PostcardClient", "PostcardForm", "PostcardSendingSupport", "PostcardTestSupport",
+                "postcard",
+                .product(name: "AsyncHTTPClient", package: "async-http-client", condition: forAsyncHTTP),
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl", condition: forAsyncHTTP),
             ],
             swiftSettings: settings),

@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import PostcardClient
 import PostcardForm
+import PostcardSendingSupport
 import PostcardTestSupport
 import Synchronization
 import Testing

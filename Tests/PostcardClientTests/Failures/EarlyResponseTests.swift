@@ -3,6 +3,7 @@ import HTTPTypes
 import PostcardAsyncHTTP
 import PostcardClient
 import PostcardForm
+import PostcardSendingSupport
 import PostcardTestSupport
 import Testing
 

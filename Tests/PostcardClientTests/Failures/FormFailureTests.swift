@@ -3,6 +3,7 @@ import HTTPTypes
 import NIOCore
 import PostcardClient
 import PostcardForm
+import PostcardSendingSupport
 import PostcardTestSupport
 import Testing
 

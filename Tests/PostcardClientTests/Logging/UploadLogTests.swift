@@ -3,6 +3,7 @@ import HTTPTypes
 import Logging
 import PostcardClient
 import PostcardForm
+import PostcardSendingSupport
 import Synchronization
 import Testing
 

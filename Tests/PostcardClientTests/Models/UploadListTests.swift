@@ -3,6 +3,7 @@ import HTTPTypes
 import Observation
 import PostcardClient
 import PostcardForm
+import PostcardSendingSupport
 import PostcardTestSupport
 import Synchronization
 import Testing

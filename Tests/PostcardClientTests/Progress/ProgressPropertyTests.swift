@@ -1,6 +1,7 @@
 import Foundation
 import PostcardClient
 import PostcardForm
+import PostcardSendingSupport
 import PostcardTestSupport
 import Synchronization
 import Testing

@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import PostcardClient
 import PostcardForm
+import PostcardSendingSupport
 import Testing
 
 /// Responses of 1xx, of which any number may come before the one that counts (RFC 9110 §15.2).

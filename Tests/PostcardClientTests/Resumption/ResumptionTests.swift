@@ -4,6 +4,7 @@ import HTTPTypes
 import PostcardClient
 import PostcardForm
 import PostcardResumption
+import PostcardSendingSupport
 import PostcardTestSupport
 import Synchronization
 import Testing
@@ -134,7 +135,7 @@ import Testing
             }
             let methods = ["OPTIONS", "POST", "PATCH"] + (deletes ? ["DELETE"] : [])
             #expect(proxy.seen.map(\.method) == methods)
-            try FaultTests.expectNothingOpen(to: proxy, in: folder)
+            try proxy.expectNothingOpen(in: folder)
         }
     }
 

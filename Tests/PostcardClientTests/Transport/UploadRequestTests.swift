@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTypes
 import PostcardClient
+import PostcardSendingSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct UploadRequestTests {

@@ -1,6 +1,7 @@
 import Foundation
 import PostcardClient
 import PostcardForm
+import PostcardSendingSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct CancellationTests {

@@ -3,6 +3,7 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 import Synchronization
+package import Testing
 
 /// A proxy in front of a server that does to each request what a test says.
 ///
@@ -41,6 +42,18 @@ package struct FaultProxy: Sendable {
     /// Returns when this many bytes of bodies have arrived, or when the task is cancelled.
     package func waitForBody(of bytes: Int) async {
         for await count in requests.bodyCounts() where count >= bytes { return }
+    }
+
+    /// Looks for what an upload has left open.
+    ///
+    /// - Parameter folder: The folder of the form's files.
+    package func expectNothingOpen(
+        in folder: TemporaryFolder, sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        #if os(Linux)
+        #expect(try OpenDescriptors.sockets(connectedTo: port) == 0, sourceLocation: sourceLocation)
+        #expect(try OpenDescriptors.files(in: folder.url) == 0, sourceLocation: sourceLocation)
+        #endif
     }
 
     /// Where forms are posted.

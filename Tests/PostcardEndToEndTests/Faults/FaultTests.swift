@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import PostcardClient
 import PostcardForm
+import PostcardSendingSupport
 import PostcardTestSupport
 import Testing
 
@@ -120,7 +121,7 @@ import Testing
         #expect(proxy.seen.count == fault.requests)
         #expect(Set(proxy.seen.map { $0["Idempotency-Key"] }).count == 1)
         for await _ in gone {}
-        try Self.expectNothingOpen(to: proxy, in: folder)
+        try proxy.expectNothingOpen(in: folder)
         let remains = try await receiver.end()
         #expect(remains.exitStatus == 0)
         #expect(remains.records.count == fault.records)
@@ -154,13 +155,5 @@ import Testing
             guard error.code == .refused else { return (.failed(error.code), gone) }
             return (.refused(error.response?.status.code ?? 0), gone)
         }
-    }
-
-    /// Looks for what an upload has left open.
-    static func expectNothingOpen(to proxy: FaultProxy, in folder: TemporaryFolder) throws {
-        #if os(Linux)
-        #expect(try OpenDescriptors.sockets(connectedTo: proxy.port) == 0)
-        #expect(try OpenDescriptors.files(in: folder.url) == 0)
-        #endif
     }
 }

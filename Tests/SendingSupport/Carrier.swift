@@ -1,16 +1,16 @@
 import PostcardAsyncHTTP
-import PostcardClient
-import PostcardForm
-import Testing
+package import PostcardClient
+package import PostcardForm
+package import Testing
 
 /// The transports that every test of sending runs through.
-enum Carrier: CaseIterable, Sendable, CustomTestStringConvertible {
+package enum Carrier: CaseIterable, Sendable, CustomTestStringConvertible {
     case urlSession
     case asyncHTTP
 
-    var testDescription: String { "\(self)" }
+    package var testDescription: String { "\(self)" }
 
-    func transport() -> any UploadTransport {
+    package func transport() -> any UploadTransport {
         switch self {
         case .urlSession: URLSessionTransport()
         case .asyncHTTP: AsyncHTTPTransport()
@@ -18,7 +18,7 @@ enum Carrier: CaseIterable, Sendable, CustomTestStringConvertible {
     }
 
     /// Whether it names the length of a form that has this one.
-    func names(length: Int64) -> Bool {
+    package func names(length: Int64) -> Bool {
         #if os(Linux)
         self == .asyncHTTP || length <= 1 << 20
         #else
@@ -29,7 +29,7 @@ enum Carrier: CaseIterable, Sendable, CustomTestStringConvertible {
 
 extension FormLayout {
     /// The whole body.
-    func bytes() async throws -> [UInt8] {
+    package func bytes() async throws -> [UInt8] {
         let reader = try reader()
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 1 << 20)

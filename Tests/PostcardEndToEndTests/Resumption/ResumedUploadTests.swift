@@ -2,6 +2,7 @@ import Crypto
 import Foundation
 import PostcardClient
 import PostcardForm
+import PostcardSendingSupport
 import PostcardTestSupport
 import Testing
 

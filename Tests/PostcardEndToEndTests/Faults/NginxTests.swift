@@ -5,6 +5,7 @@ import NIOSSL
 import PostcardAsyncHTTP
 import PostcardClient
 import PostcardForm
+import PostcardSendingSupport
 import PostcardTestSupport
 import Testing
 

@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import PostcardClient
 import PostcardForm
+import PostcardSendingSupport
 import PostcardTestSupport
 import Synchronization
 import Testing
@@ -37,7 +38,7 @@ import Testing
         }
         #expect(proxy.seen.map(\.method) == ["POST", "POST"])
         #expect(proxy.seen.map(\.path) == ["/uploads", "/uploads?again"])
-        try FaultTests.expectNothingOpen(to: proxy, in: folder)
+        try proxy.expectNothingOpen(in: folder)
         #expect(try await receiver.end().records.count == 1)
     }
 
@@ -52,7 +53,7 @@ import Testing
             return proxy
         }
         #expect(proxy.seen.map(\.method) == ["POST", "GET"])
-        try FaultTests.expectNothingOpen(to: proxy, in: folder)
+        try proxy.expectNothingOpen(in: folder)
         #expect(try await receiver.end().isEmpty)
     }
 
@@ -71,7 +72,7 @@ import Testing
             return proxy
         }
         #expect(proxy.seen.count == 1)
-        try FaultTests.expectNothingOpen(to: proxy, in: folder)
+        try proxy.expectNothingOpen(in: folder)
         #expect(try await receiver.end().isEmpty)
     }
 
@@ -103,7 +104,7 @@ import Testing
         }
         #expect(refreshes.withLock { $0 } == 1)
         #expect(proxy.seen.count { $0["Authorization"] == "Bearer fresh" } == 20)
-        try FaultTests.expectNothingOpen(to: proxy, in: folder)
+        try proxy.expectNothingOpen(in: folder)
         #expect(try await receiver.end().records.count == 20)
     }
 }
