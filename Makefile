@@ -34,9 +34,9 @@ test: set-up-tests
 # What takes longer. Each stage can be run alone.
 check: check-api check-apple check-consumers check-kills check-fuzz
 
-# Whether the public declarations are those in API/.
+# Whether everything compiles, the snippets too, and the public declarations are those in API/.
 check-api: set-up-tests
-	$(STAGE) 'build' $(MAKE) --no-print-directory build-tests
+	$(STAGE) 'build of everything' swift build --build-tests
 	$(STAGE) 'public declarations' Scripts/check-api
 
 # Compiles for Apple's platforms, and tests that check with planted defects.
@@ -73,8 +73,9 @@ set-up:
 set-up-tests:
 	@Scripts/set-up test
 
+# The tests and the programs that they run.
 build-tests:
-	swift build --build-tests
+	swift build --product postcardPackageTests
 
 lint:
 	swift format lint --strict --parallel --recursive $(SOURCES)

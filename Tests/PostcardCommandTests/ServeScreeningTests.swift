@@ -14,7 +14,7 @@ struct ServeScreeningTests {
         case "$(head -c 6 "$1")" in
         refuse) echo "It has to be refused."; exit 1 ;;
         sleeps) exec sleep 600 ;;
-        floods) exec yes ;;
+        floods) yes | head -c 20000000; exec sleep 600 ;;
         leaves) sleep 600 & exit 0 ;;
         strays) setsid sleep 20 & exit 0 ;;
         esac

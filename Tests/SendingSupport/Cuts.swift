@@ -33,6 +33,8 @@ package final class Cuts: Sendable {
 package final class ProgressWitness: Sendable {
     private let state = Mutex((last: Int64(-1), hasFallen: false))
 
+    package init() {}
+
     package var last: Int64 { state.withLock { $0.last } }
     package var hasFallen: Bool { state.withLock { $0.hasFallen } }
 
