@@ -61,7 +61,7 @@ struct UnreadResponsesTests {
         what: String, count: Int
     ) async throws {
         let server = try await RunningServer([
-            "serve", "--port", "0", "--directory", folder.path + "/received", "--idle-timeout", "120",
+            "serve", "--port", "0", "--directory", folder.path + "/received", "--idle-timeout", "40",
         ])
         let url = try #require(URL(string: server.address))
         let isFile = what == "a file"
