@@ -48,7 +48,12 @@ struct BodyBuffer: Sendable {
     func holds(_ lowercase: String, at index: Int) -> Bool {
         guard index >= 0, index + lowercase.utf8.count <= count else { return false }
         countSteps(1)
-        return zip(bytes[index...], lowercase.utf8).allSatisfy { $0.asciiLowercased == $1 }
+        var place = index
+        for byte in lowercase.utf8 {
+            guard bytes[place].asciiLowercased == byte else { return false }
+            place += 1
+        }
+        return true
     }
 
     /// Whether the bytes at an index are exactly these.
