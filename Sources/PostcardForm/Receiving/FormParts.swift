@@ -19,8 +19,7 @@ public import Foundation
 /// form that turns out to be broken.
 public struct FormParts<Body: AsyncSequence>: AsyncSequence where Body.Element: FormChunk {
     private let body: Body
-    private let parser: FormParser
-    private let rules: FormRules?
+    private let parser: CheckedFormParser
 
     /// Makes the sequence; nothing is read before the loop begins.
     ///
@@ -35,12 +34,11 @@ public struct FormParts<Body: AsyncSequence>: AsyncSequence where Body.Element: 
         of body: Body, contentType: String, limits: FormLimits = FormLimits(), rules: FormRules? = nil
     ) throws(FormProblem) {
         self.body = body
-        self.rules = rules
-        parser = try FormParser(contentType: contentType, limits: limits)
+        parser = try CheckedFormParser(contentType: contentType, limits: limits, rules: rules)
     }
 
     public func makeAsyncIterator() -> Iterator {
-        Iterator(reader: FormPartReader(body.makeAsyncIterator(), parser, rules))
+        Iterator(reader: FormPartReader(body.makeAsyncIterator(), parser))
     }
 
     /// Returns one part after the other. It belongs to one task.
@@ -105,8 +103,7 @@ public struct FormPartContent<Body: AsyncSequence>: AsyncSequence where Body.Ele
 /// What a sequence of parts shares with its parts: how far the body has been read.
 final class FormPartReader<Body: AsyncSequence> where Body.Element: FormChunk {
     private var body: Body.AsyncIterator
-    private var parser: FormParser
-    private var checker: FormRuleChecker?
+    private var parser: CheckedFormParser
     private var chunk: Body.Element?
     private var position = 0
     private var place = Place.betweenParts
@@ -117,9 +114,8 @@ final class FormPartReader<Body: AsyncSequence> where Body.Element: FormChunk {
         case behindPart(Int)
     }
 
-    init(_ body: Body.AsyncIterator, _ parser: FormParser, _ rules: FormRules?) {
+    init(_ body: Body.AsyncIterator, _ parser: CheckedFormParser) {
         self.body = body
-        checker = rules.map(FormRuleChecker.init)
         self.parser = parser
     }
 
@@ -143,8 +139,7 @@ final class FormPartReader<Body: AsyncSequence> where Body.Element: FormChunk {
         default: throw FormError.partPassed(partIndex: index)
         }
         switch try await nextEvent() {
-        case .bytes(.chunk(let range)): return chunk?.piece(range)
-        case .bytes(.held(let range)): return Body.Element(keptBytes: parser.heldBytes[range])
+        case .bytes(let bytes): return chunk.map { parser.piece(bytes, of: $0) }
         case .partEnded, .partBegan, nil:
             place = .behindPart(index)
             return nil
@@ -165,9 +160,7 @@ final class FormPartReader<Body: AsyncSequence> where Body.Element: FormChunk {
         while true {
             if let chunk {
                 let event = try chunk.withBytes { bytes throws(FormProblem) in
-                    let event = try parser.nextEvent(in: bytes, at: &position)
-                    if let event { try checker?.check(event, in: bytes, readBy: parser) }
-                    return event
+                    try parser.nextEvent(in: bytes, at: &position)
                 }
                 if let event { return event }
             }
@@ -175,7 +168,6 @@ final class FormPartReader<Body: AsyncSequence> where Body.Element: FormChunk {
             position = 0
             guard chunk != nil else {
                 try parser.finish()
-                try checker?.formEnded(at: parser.offset)
                 return nil
             }
         }

@@ -70,7 +70,7 @@ public struct ReceivedForm: Sendable {
     ///   - limits: The limits to enforce.
     /// - Throws: ``FormProblem`` if the Content-Type is not that of a form, or the body is broken or exceeds a limit.
     public init(contentType: String, body: Data, limits: FormLimits = FormLimits()) throws(FormProblem) {
-        var parser = try FormParser(contentType: contentType, limits: limits)
+        var parser = try CheckedFormParser(contentType: contentType, limits: limits)
         try read(body, &parser, limits: limits)
     }
 
@@ -92,17 +92,15 @@ public struct ReceivedForm: Sendable {
         }
     }
 
-    private mutating func read(_ body: Data, _ parser: inout FormParser, limits: FormLimits) throws(FormProblem) {
+    private mutating func read(_ body: Data, _ parser: inout CheckedFormParser, limits: FormLimits) throws(FormProblem) {
         var part: (header: PartHeader, offset: Int64, content: Data)?
         var position = 0
         while let event = try parser.nextEvent(in: body.bytes, at: &position) {
             switch event {
             case .partBegan(let header):
                 part = (header, parser.offset, Data())
-            case .bytes(.chunk(let range)):
-                part?.content.append(body.piece(range))
-            case .bytes(.held(let range)):
-                part?.content.append(contentsOf: parser.heldBytes[range])
+            case .bytes(let bytes):
+                part?.content.append(parser.piece(bytes, of: body))
             case .partEnded:
                 if let part { try append(part.content, of: part.header, at: part.offset, limits: limits) }
                 part = nil
@@ -117,7 +115,8 @@ public struct ReceivedForm: Sendable {
     ) throws(FormProblem) {
         var limits = limits
         limits.maximumParts -= parts.count
-        if var parser = try FormParser(filesIn: header, at: offset, limits: limits) {
+        if let files = try FormParser(filesIn: header, at: offset, limits: limits) {
+            var parser = CheckedFormParser(files)
             try read(content, &parser, limits: limits)
         } else {
             append(Part(header: header, content: .bytes(content)))

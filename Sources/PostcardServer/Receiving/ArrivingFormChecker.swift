@@ -7,29 +7,20 @@ import Synchronization
 ///
 /// A class for the reason that ``IncomingForm`` is one. Only the request that holds the lock uses it.
 final class ArrivingFormChecker: Sendable {
-    private struct Reading {
-        var parser: FormParser
-        var rules: FormRuleChecker?
-        var offset: Int64 = 0
+    private let parser: Mutex<CheckedFormParser>
+
+    init(parser: CheckedFormParser) {
+        self.parser = Mutex(parser)
     }
 
-    private let reading: Mutex<Reading>
-
-    init(parser: FormParser, rules: FormRules?) {
-        reading = Mutex(Reading(parser: parser, rules: rules.map(FormRuleChecker.init)))
-    }
-
-    /// How many bytes of the form were checked.
-    var offset: Int64 { reading.withLock { $0.offset } }
+    /// The number of bytes of the form that were checked.
+    var offset: Int64 { parser.withLock { $0.offset } }
 
     /// Checks the next bytes. Throws ``FormProblem``.
     func check(_ bytes: ByteBuffer) throws {
-        try reading.withLock { reading in
+        try parser.withLock { parser in
             var position = 0
-            while let event = try reading.parser.nextEvent(in: bytes.readableBytesSpan, at: &position) {
-                try reading.rules?.check(event, in: bytes.readableBytesSpan, readBy: reading.parser)
-            }
-            reading.offset += Int64(bytes.readableBytes)
+            while try parser.nextEvent(in: bytes.readableBytesSpan, at: &position) != nil {}
         }
     }
 }

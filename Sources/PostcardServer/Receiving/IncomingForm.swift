@@ -20,7 +20,7 @@ final class IncomingForm {
         case endFile
     }
 
-    private var parser: FormParser
+    private var parser: CheckedFormParser
     private var part = Part.none
     private var partIndex = 0
     private var recordBytes = 0
@@ -28,15 +28,13 @@ final class IncomingForm {
     /// The bytes of text and names, once there are any.
     private var text: ShareAccount.Hold?
     private let maximumRecordBytes: Int
-    private var checker: FormRuleChecker?
     private let observer = FormObservation.current
     private(set) var fields: [UploadRecord.Field] = []
 
     /// - Parameter shares: Counts the bytes of text and names in memory.
-    init(parser: FormParser, rules: FormRules?, maximumRecordBytes: Int, shares: ShareAccount) {
+    init(parser: CheckedFormParser, maximumRecordBytes: Int, shares: ShareAccount) {
         self.shares = shares
         self.parser = parser
-        checker = rules.map(FormRuleChecker.init)
         self.maximumRecordBytes = maximumRecordBytes
     }
 
@@ -67,23 +65,16 @@ final class IncomingForm {
             }
             next = try await rest.next(isolation: #isolation)
         }
-        try finish()
+        try parser.finish()
     }
 
     /// Parses up to the next step. Returns `nil` at the end of the chunk.
     @inline(never)
     private func nextStep(in chunk: ByteBuffer, at position: inout Int) throws -> Step? {
         while let event = try parser.nextEvent(in: chunk.readableBytesSpan, at: &position) {
-            try checker?.check(event, in: chunk.readableBytesSpan, readBy: parser)
             if let step = try step(for: event, in: chunk) { return step }
         }
         return nil
-    }
-
-    @inline(never)
-    private func finish() throws {
-        try parser.finish()
-        try checker?.formEnded(at: parser.offset)
     }
 
     private func step(for event: FormEvent, in chunk: ByteBuffer) throws -> Step? {
@@ -128,19 +119,10 @@ final class IncomingForm {
             try hold(bytes.count)
             // Emptied first, because an array with two owners is copied when it grows.
             part = .none
-            switch bytes {
-            case .chunk(let range):
-                value.append(contentsOf: chunk.readableBytesView.dropFirst(range.lowerBound).prefix(range.count))
-            case .held(let range): value.append(contentsOf: parser.heldBytes[range])
-            }
+            value.append(contentsOf: parser.piece(bytes, of: chunk).readableBytesView)
             part = .field(name: name, value: value)
             return nil
-        case .file:
-            switch bytes {
-            case .chunk(let range):
-                return chunk.getSlice(at: chunk.readerIndex + range.lowerBound, length: range.count).map(Step.write)
-            case .held(let range): return .write(ByteBuffer(bytes: parser.heldBytes[range]))
-            }
+        case .file: return .write(parser.piece(bytes, of: chunk))
         }
     }
 

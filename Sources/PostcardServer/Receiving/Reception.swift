@@ -174,20 +174,19 @@ struct Reception<Store: UploadStore>: Sendable {
     @inline(never)
     private func form(for request: Request) throws -> IncomingForm {
         IncomingForm(
-            parser: try parser(for: request), rules: options.rules, maximumRecordBytes: options.maximumRecordBytes,
-            shares: shares)
+            parser: try parser(for: request), maximumRecordBytes: options.maximumRecordBytes, shares: shares)
     }
 
     /// Makes the checker of a form that arrives in several requests. Checks the head of the request.
     @inline(never)
     func checker(for request: Request) throws -> ArrivingFormChecker {
-        ArrivingFormChecker(parser: try parser(for: request), rules: options.rules)
+        ArrivingFormChecker(parser: try parser(for: request))
     }
 
-    private func parser(for request: Request) throws(UploadProblem) -> FormParser {
+    private func parser(for request: Request) throws(UploadProblem) -> CheckedFormParser {
         let contentType = try request.formContentType(limits: options.limits)
         do {
-            return try FormParser(contentType: contentType, limits: options.limits)
+            return try CheckedFormParser(contentType: contentType, limits: options.limits, rules: options.rules)
         } catch {
             throw UploadProblem(error)
         }
