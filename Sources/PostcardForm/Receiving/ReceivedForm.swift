@@ -70,8 +70,7 @@ public struct ReceivedForm: Sendable {
     ///   - limits: The limits to enforce.
     /// - Throws: ``FormProblem`` if the Content-Type is not that of a form, or the body is broken or exceeds a limit.
     public init(contentType: String, body: Data, limits: FormLimits = FormLimits()) throws(FormProblem) {
-        var parser = try CheckedFormParser(contentType: contentType, limits: limits)
-        try read(body, &parser, limits: limits)
+        try read(body, with: try FormParser(contentType: contentType, limits: limits), limits: limits)
     }
 
     /// Reads a form while its body is received, and holds it in memory. Files in a nested `multipart/mixed` become
@@ -92,7 +91,8 @@ public struct ReceivedForm: Sendable {
         }
     }
 
-    private mutating func read(_ body: Data, _ parser: inout CheckedFormParser, limits: FormLimits) throws(FormProblem) {
+    private mutating func read(_ body: Data, with parser: FormParser, limits: FormLimits) throws(FormProblem) {
+        var parser = CheckedFormParser(parser)
         var part: (header: PartHeader, offset: Int64, content: Data)?
         var position = 0
         while let event = try parser.nextEvent(in: body.bytes, at: &position) {
@@ -115,9 +115,8 @@ public struct ReceivedForm: Sendable {
     ) throws(FormProblem) {
         var limits = limits
         limits.maximumParts -= parts.count
-        if let files = try FormParser(filesIn: header, at: offset, limits: limits) {
-            var parser = CheckedFormParser(files)
-            try read(content, &parser, limits: limits)
+        if let parser = try FormParser(filesIn: header, at: offset, limits: limits) {
+            try read(content, with: parser, limits: limits)
         } else {
             append(Part(header: header, content: .bytes(content)))
         }

@@ -40,6 +40,7 @@ struct FormParserTests {
         ),
         (#"; name="a"; filename="b.jpg"; filename*=utf-8''%zz"#, "a", "b.jpg"),
         (#"; name="a"; size=3; filename="b.jpg""#, "a", "b.jpg"),
+        (#"; name="a"; creation-date="today""#, "a", nil),
     ]
 
     @Test("Names and filenames are what their sender meant", arguments: dispositions)
@@ -245,6 +246,7 @@ struct FormParserTests {
         ("multipart/form-data; boundary=X; Boundary=\"X\"", "X", nil),
         ("multipart/form-data; boundary=a@b", "a@b", nil),
         ("multipart/form-data; boundary=X; boundary*=utf-8''Y", nil, .duplicateBoundary),
+        ("multipart/form-data; reply-separator=Y; boundary=X", "X", nil),
         ("multipart/form-data; boundary=é", nil, .invalidBoundary),
         ("multipart/mixed; boundary=XX", nil, .notFormData),
         ("application/x-www-form-urlencoded", nil, .notFormData),
