@@ -86,6 +86,7 @@ struct NestedFilesTests {
         ("", nil, nil), ("Content-Type: text/plain; charset=ISO-8859-1\r\n", nil, "é"),
         ("Content-Type: text/plain; charset=\"utf-8\"\r\n", nil, nil), ("", "iso-8859-1", "é"),
         ("Content-Type: text/plain; charset=utf-8\r\n", "iso-8859-1", nil), ("", "x-unknown", nil),
+        ("Content-Type:\r\n", "iso-8859-1", "é"),
     ]
 
     @Test("A text is read in its part's charset, else in the form's, else in UTF-8", arguments: charsets)
