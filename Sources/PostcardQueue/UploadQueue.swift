@@ -39,6 +39,7 @@ public final class UploadQueue: Sendable {
     let store: QueueStore
     let session: BackgroundSession?
     let sender: BackgroundSender?
+    let time: QueueTime
     private let rules: FormRules?
 
     /// Opens a queue, and makes it if there is none.
@@ -66,14 +67,18 @@ public final class UploadQueue: Sendable {
     }
 
     /// Opens a queue whose uploads a transfer service sends.
+    ///
+    /// - Parameter time: The clocks by which uploads are due. Defaults to those of the system.
     package init(
-        directory: URL, session: BackgroundSession?, service: (any TransferService)?, rules: FormRules? = nil
+        directory: URL, session: BackgroundSession?, service: (any TransferService)?, rules: FormRules? = nil,
+        time: QueueTime = QueueTime()
     ) throws(UploadQueueError) {
         store = try QueueStore(directory)
         self.session = session
         self.rules = rules
+        self.time = time
         if let session, let service {
-            let sender = BackgroundSender(session, store, service)
+            let sender = BackgroundSender(session, store, service, time)
             try BackgroundSessionRegistry.shared.add(sender)
             self.sender = sender
         } else {
@@ -128,7 +133,7 @@ public final class UploadQueue: Sendable {
             uuid: uuid, url: url, method: method, headerFields: fields, contentType: layout.contentType,
             parts: body.parts, totalBytes: body.length, conditions: conditions)
         do {
-            let id = try store.database.write { try $0.insert(new, at: Date()) }
+            let id = try store.database.write { try $0.insert(new, at: time.date()) }
             store.notifyChange()
             return id
         } catch {

@@ -56,11 +56,11 @@ import PostcardTransferDaemon
         // Kills and force-quits also use up attempts.
         session.retryPolicy = RetryPolicy(
             maximumAttempts: 1000, firstDelay: .milliseconds(1), maximumDelay: .milliseconds(50))
-        session.lossDelay = .milliseconds(200)
         let service = DaemonTransferService(socket: plan.socket, isWakeUp: isBackground) {
             Self.fail("The transfer daemon has ended.", status: 69)
         }
-        return try UploadQueue(directory: URL(filePath: plan.directory), session: session, service: service)
+        return try UploadQueue(
+            directory: URL(filePath: plan.directory), session: session, service: service, time: FastTime.time)
     }
 
     /// Enqueues the forms that earlier processes have not.

@@ -37,7 +37,7 @@ package final class DaemonTransferService: TransferService {
         state.withLock { $0.connection }?.close()
     }
 
-    package func connect(_ report: @escaping @Sendable (TransferEvent) -> Void) async throws {
+    package func connect(_ report: @escaping @Sendable (AttemptEvent) -> Void) async throws {
         let number = state.withLock { state in
             state = State(number: state.number + 1, addresses: state.addresses)
             return state.number
@@ -53,12 +53,12 @@ package final class DaemonTransferService: TransferService {
         _ = try await connection.command(command)
     }
 
-    package func transfers() async throws -> [Transfer.ID: Bool] {
+    package func transfers() async throws -> [AttemptID: Bool] {
         let response = try await connection().command(DaemonCommand("transfers"))
         let (ended, reported) = (Set(response.ended ?? []), state.withLock { $0.reported })
-        var transfers: [Transfer.ID: Bool] = [:]
+        var transfers: [AttemptID: Bool] = [:]
         for name in response.transfers ?? [] where !reported.contains(name) {
-            if let id = Transfer.ID(name) { transfers[id] = ended.contains(name) }
+            if let id = AttemptID(name) { transfers[id] = ended.contains(name) }
         }
         return transfers
     }
@@ -72,7 +72,7 @@ package final class DaemonTransferService: TransferService {
         command.fields = transfer.headerFields.map { [$0.name.rawName, $0.value] }
         command.file = transfer.body.path
         command.length = transfer.length
-        command.delay = transfer.earliestBegin?.timeIntervalSinceNow
+        command.delay = transfer.earliestBegin.map(FastTime.seconds)
         command.networks = [
             "cellular": transfer.networks.cellular, "expensive": transfer.networks.expensive,
             "constrained": transfer.networks.constrained,
@@ -84,7 +84,7 @@ package final class DaemonTransferService: TransferService {
         _ = try await connection().command(command)
     }
 
-    package func cancel(_ id: Transfer.ID) async {
+    package func cancel(_ id: AttemptID) async {
         var command = DaemonCommand("cancel")
         command.id = id.description
         _ = try? await connection().command(command)
@@ -111,9 +111,9 @@ package final class DaemonTransferService: TransferService {
 
     // MARK: - Events
 
-    private func receive(_ message: DaemonMessage, _ report: (TransferEvent) -> Void) {
+    private func receive(_ message: DaemonMessage, _ report: (AttemptEvent) -> Void) {
         if message.event == "delivered-all" { return report(.deliveredAll) }
-        guard let name = message.id, let id = Transfer.ID(name) else { return }
+        guard let name = message.id, let id = AttemptID(name) else { return }
         switch message.event {
         case "sent": report(.sent(id, bytes: message.bytes ?? 0))
         case "received": report(.received(id, message.data ?? Data()))
@@ -131,7 +131,7 @@ package final class DaemonTransferService: TransferService {
         }
     }
 
-    private func end(_ message: DaemonMessage) -> TransferEnd {
+    private func end(_ message: DaemonMessage) -> AttemptEnd {
         switch message.end {
         case "response":
             let fields = (message.fields ?? []).compactMap { field in

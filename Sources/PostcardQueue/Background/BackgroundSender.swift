@@ -1,55 +1,60 @@
+import HTTPTypes
+import PostcardClient
+import PostcardFiles
 import Synchronization
+import SystemPackage
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
 
 /// Hands a queue's uploads to a transfer service, and settles how they end.
 ///
-/// Collects what is to be done: events of the service, changes of the queue, and wake-ups by the system. A single task
-/// does it, in a ``TransferLoop``.
+/// Collects what is to be done: events of the service, changes of the queue, and wake-ups by the system. A
+/// ``QueueMachine`` decides, and a single task carries out one thing after the other.
 final class BackgroundSender: Sendable {
     let session: BackgroundSession
     private let store: QueueStore
     private let service: any TransferService
+    private let time: QueueTime
     private let state = Mutex(State())
     private let signal = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
     /// What is to be done next.
-    struct Inbox {
-        var events: [TransferEvent] = []
+    private struct Inbox {
+        var events: [AttemptEvent] = []
         /// The system's completion handlers, to be called when all events are settled.
         var handlers: [@Sendable () -> Void] = []
         /// The callers of ``BackgroundSender/handOver()``.
         var waiters: [CheckedContinuation<Void, any Error>] = []
         /// Whether the queue may have changed.
         var hasChanges = false
-
-        /// Whether nothing is left to do but to note how far transfers are.
-        var hasOnlyProgress: Bool {
-            let hasOtherEvents = events.contains { if case .sent = $0 { false } else { true } }
-            return !hasOtherEvents && !hasChanges && handlers.isEmpty && waiters.isEmpty
-        }
     }
 
     private struct State {
         var inbox = Inbox()
+        /// The handlers of the inboxes that were taken.
+        var handlers: [@Sendable () -> Void] = []
         var failure: (any Error)?
         var isClosed = false
         var task: Task<Void, Never>?
     }
 
-    init(_ session: BackgroundSession, _ store: QueueStore, _ service: any TransferService) {
+    init(_ session: BackgroundSession, _ store: QueueStore, _ service: any TransferService, _ time: QueueTime) {
         self.session = session
         self.store = store
         self.service = service
+        self.time = time
     }
 
-    /// Starts the loop if it is not running. It runs until ``close()``.
+    /// Starts the task if it is not running. It runs until ``close()``.
     func start() {
         state.withLock { state in
             guard state.task == nil else { return }
             state.inbox.hasChanges = true
-            state.task = Task {
-                var loop = TransferLoop(session, store, service)
-                await loop.run(for: self)
-            }
+            state.task = Task { await run() }
         }
         signal.continuation.yield()
     }
@@ -60,21 +65,15 @@ final class BackgroundSender: Sendable {
         signal.continuation.finish()
     }
 
-    /// Waits until the loop has ended after ``close()``.
+    /// Waits until the task has ended after ``close()``.
     func closed() async {
         await state.withLock { $0.task }?.value
     }
 
     /// Notes that the queue may have changed: uploads that are due are handed over, and transfers that are no longer
     /// wanted are cancelled.
-    func notifyChange() {
+    func noteChange() {
         state.withLock { $0.inbox.hasChanges = true }
-        signal.continuation.yield()
-    }
-
-    /// Notes an event of the service.
-    func add(_ event: TransferEvent) {
-        state.withLock { $0.inbox.events.append(event) }
         signal.continuation.yield()
     }
 
@@ -99,89 +98,134 @@ final class BackgroundSender: Sendable {
         }
     }
 
-    /// Throws an error that the loop met since the last call, unless it may pass by itself, such as a full disk.
+    /// Throws an error that the task met since the last call, unless it may pass by itself, such as a full disk.
     func checkFailure() throws {
         let failure = state.withLock { $0.failure.take() }
         if let failure, (failure as? UploadQueueError)?.mayPass != true { throw failure }
     }
-}
 
-// MARK: - For the loop
-
-extension BackgroundSender {
-    /// One element whenever there is something to do. Several signals may become one.
-    var signals: AsyncStream<Void> { signal.stream }
+    private func run() async {
+        var run = QueueRun(
+            QueueMachine.Rules(session: session.identifier, retryPolicy: session.retryPolicy), store, time, self)
+        for await _ in signal.stream {
+            let inbox = takeInbox()
+            let news = QueueMachine.News(
+                events: inbox.events, hasHandlers: !inbox.handlers.isEmpty,
+                hasChanges: inbox.hasChanges || !inbox.waiters.isEmpty)
+            do {
+                _ = try await run.play(.woken(news))
+                for waiter in inbox.waiters { waiter.resume() }
+            } catch {
+                if inbox.waiters.isEmpty { state.withLock { $0.failure = error } }
+                for waiter in inbox.waiters { waiter.resume(throwing: error) }
+            }
+        }
+        state.withLock { $0.isClosed = true }
+        let rest = takeInbox()
+        for waiter in rest.waiters { waiter.resume(throwing: CancellationError()) }
+        _ = try? await run.play(.closed(rest.events))
+    }
 
     /// Returns what is to be done, and empties the inbox.
-    func takeInbox() -> Inbox {
+    private func takeInbox() -> Inbox {
         state.withLock { state in
             defer { state.inbox = Inbox() }
+            state.handlers += state.inbox.handlers
             return state.inbox
         }
     }
+}
 
-    /// Returns the events so far, and removes them from the inbox.
-    func takeEvents() -> [TransferEvent] {
+extension BackgroundSender: AttemptCarrier {
+    func connect() async throws {
+        // What a process that has ended was sending by itself.
+        if let lock = try? store.directory.lock() {
+            try store.database.write { try $0.recoverUploads() }
+            withExtendedLifetime(lock) {}
+        }
+        try await service.connect { [weak self] event in
+            guard let self else { return }
+            state.withLock { $0.inbox.events.append(event) }
+            signal.continuation.yield()
+        }
+    }
+
+    func attempts() async throws -> [AttemptID: Bool] { try await service.transfers() }
+
+    func takeEvents() -> [AttemptEvent] {
         state.withLock { state in
             defer { state.inbox.events = [] }
             return state.inbox.events
         }
     }
 
-    /// Keeps an error for ``checkFailure()``.
-    func fail(with error: any Error) {
-        state.withLock { $0.failure = error }
+    /// Also claims uploads whose time has not come: the system waits for it.
+    func claim(_ count: Int, excluding uploads: Set<QueuedUpload.ID>) throws -> (rows: [UploadRow], nextDue: Date?) {
+        while true {
+            // Read first: a write locks the database, and iOS ends an app that is suspended with a lock.
+            let ids = try store.database.read { try $0.transfersToClaim(excluding: uploads, limit: count) }
+            if ids.isEmpty { return ([], nil) }
+            let rows = try store.database.write {
+                try $0.claimTransfers(ids, for: session.identifier, at: time.date())
+            }
+            if !rows.isEmpty { return (rows, nil) }
+        }
     }
 
-    /// Refuses new handlers and waiters, and returns those that are left.
-    func end() -> Inbox {
-        state.withLock { $0.isClosed = true }
-        return takeInbox()
+    func begin(_ row: UploadRow) async -> QueueMachine.Refusal? {
+        var hasBegun = false
+        do {
+            let transfer = try await transfer(of: row)
+            // A background session ends the app if the file is missing.
+            try store.directory.openBody(row.uuid, length: row.upload.totalBytes).close()
+            hasBegun = true
+            try await service.begin(transfer)
+            return nil
+        } catch {
+            let outcome = AttemptOutcome(error) { .postponed("The upload could not be handed to the system: \($0)") }
+            return QueueMachine.Refusal(outcome: outcome, hasBegun: hasBegun)
+        }
     }
+
+    private func transfer(of row: UploadRow) async throws -> Transfer {
+        let upload = row.upload
+        var fields = row.headerFields
+        if let headerFields = session.headerFields {
+            let added: HTTPFields
+            do {
+                added = try await headerFields(upload)
+            } catch {
+                throw HeaderFieldsError(description: "its header fields could not be made: \(error)")
+            }
+            for name in Set(added.map(\.name)) { fields[fields: name] = added[fields: name] }
+        }
+        let request = try UploadRequest(
+            url: upload.url, method: upload.method, headerFields: fields, body: nil, maximumResponseBytes: 0)
+        fields = request.headerFields
+        fields[.contentType] = row.contentType
+        return Transfer(
+            id: row.attempt, url: request.url, method: upload.method, headerFields: fields,
+            body: store.directory.bodyURL(row.uuid), length: upload.totalBytes,
+            earliestBegin: row.earliestBegin.flatMap { $0 > time.date() ? $0 : nil },
+            networks: upload.conditions.networks)
+    }
+
+    func cancel(_ attempt: AttemptID) async { await service.cancel(attempt) }
+
+    func callHandlers() {
+        let due = state.withLock { state in
+            defer { state.handlers = [] }
+            return state.handlers
+        }
+        for handler in due { handler() }
+    }
+
+    func disconnect() async { await service.disconnect() }
+
+    func notifyChange() { store.notifyChange() }
 }
 
-/// The senders of this process by the identifiers of their sessions. The system may wake the app for a session before
-/// the app has made its queue.
-final class BackgroundSessionRegistry: Sendable {
-    static let shared = BackgroundSessionRegistry()
-
-    private struct Entry {
-        weak var sender: BackgroundSender?
-        /// The system's completion handlers that wait for the queue.
-        var handlers: [@Sendable () -> Void] = []
-    }
-
-    private let entries = Mutex<[String: Entry]>([:])
-
-    /// Adds the sender of a session, and passes it the wake-ups that waited for it.
-    ///
-    /// - Throws: ``UploadQueueError`` with code ``UploadQueueError/Code/inUse`` if the session has a sender.
-    func add(_ sender: BackgroundSender) throws(UploadQueueError) {
-        let identifier = sender.session.identifier
-        let handlers = try entries.withLock { entries throws(UploadQueueError) in
-            var entry = entries[identifier] ?? Entry()
-            if entry.sender != nil { throw UploadQueueError.sessionInUse(identifier) }
-            entry.sender = sender
-            defer { entry.handlers = []; entries[identifier] = entry }
-            return entry.handlers
-        }
-        for handler in handlers { sender.wakeUp(handler) }
-    }
-
-    /// Removes a sender that is closed.
-    func remove(_ sender: BackgroundSender) {
-        entries.withLock { entries in
-            if entries[sender.session.identifier]?.sender === sender { entries[sender.session.identifier] = nil }
-        }
-    }
-
-    /// Passes a wake-up to the session's sender, now or when there is one.
-    func wakeUp(_ identifier: String, _ handler: @escaping @Sendable () -> Void) {
-        let sender = entries.withLock { entries -> BackgroundSender? in
-            if let sender = entries[identifier]?.sender { return sender }
-            entries[identifier, default: Entry()].handlers.append(handler)
-            return nil
-        }
-        sender?.wakeUp(handler)
-    }
+/// An error of the app's closure ``BackgroundSession/headerFields``. The upload is handed over later.
+private struct HeaderFieldsError: Error, CustomStringConvertible {
+    let description: String
 }

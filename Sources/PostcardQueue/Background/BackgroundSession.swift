@@ -47,9 +47,6 @@ public struct BackgroundSession: Sendable {
     /// from the first attempt. Defaults to 1,000 attempts, at most 30 minutes apart.
     public var retryPolicy = RetryPolicy(maximumAttempts: 1000, maximumDelay: .seconds(1800))
 
-    /// How long an upload waits before it is sent again if the system no longer has it. Its end may still be reported.
-    package var lossDelay = Duration.seconds(5)
-
     /// Makes header fields when an upload is handed to the system, such as a fresh `Authorization`. The queue does not
     /// store them. If the closure throws, the upload is handed over later. Defaults to `nil`.
     public var headerFields: (@Sendable (QueuedUpload) async throws -> HTTPFields)?

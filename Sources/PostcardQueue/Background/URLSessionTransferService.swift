@@ -15,12 +15,12 @@ struct URLSessionTransferService: TransferService {
         self.settings = settings
     }
 
-    func connect(_ report: @escaping @Sendable (TransferEvent) -> Void) async throws {
+    func connect(_ report: @escaping @Sendable (AttemptEvent) -> Void) async throws {
         SystemSession.of(settings).attach(settings, report)
     }
 
-    func transfers() async throws -> [Transfer.ID: Bool] {
-        var transfers: [Transfer.ID: Bool] = [:]
+    func transfers() async throws -> [AttemptID: Bool] {
+        var transfers: [AttemptID: Bool] = [:]
         for task in await SystemSession.of(settings).session.allTasks {
             guard let id = task.transfer else {
                 // Its description names no upload, so no upload can end with it.
@@ -50,7 +50,7 @@ struct URLSessionTransferService: TransferService {
         task.resume()
     }
 
-    func cancel(_ id: Transfer.ID) async {
+    func cancel(_ id: AttemptID) async {
         for task in await SystemSession.of(settings).session.allTasks where task.transfer == id { task.cancel() }
     }
 
@@ -66,11 +66,11 @@ final class SystemSession: NSObject, URLSessionDataDelegate {
 
     private struct State {
         var session: URLSession?
-        var report: (@Sendable (TransferEvent) -> Void)?
+        var report: (@Sendable (AttemptEvent) -> Void)?
         var answerChallenge:
             (@Sendable (URLAuthenticationChallenge) async -> (URLSession.AuthChallengeDisposition, URLCredential?))?
         /// Events that arrived while no queue was connected.
-        var events: [TransferEvent] = []
+        var events: [AttemptEvent] = []
         /// The tasks whose servers the app rejected.
         var rejected: Set<Int> = []
     }
@@ -103,7 +103,7 @@ final class SystemSession: NSObject, URLSessionDataDelegate {
         }
     }
 
-    func attach(_ settings: BackgroundSession, _ report: @escaping @Sendable (TransferEvent) -> Void) {
+    func attach(_ settings: BackgroundSession, _ report: @escaping @Sendable (AttemptEvent) -> Void) {
         let missed = state.withLock { state in
             state.report = report
             state.answerChallenge = settings.answerChallenge
@@ -118,7 +118,7 @@ final class SystemSession: NSObject, URLSessionDataDelegate {
         state.withLock { $0.report = nil }
     }
 
-    private func report(_ event: TransferEvent) {
+    private func report(_ event: AttemptEvent) {
         let report = state.withLock { state in
             if state.report == nil { state.events.append(event) }
             return state.report
@@ -140,7 +140,7 @@ final class SystemSession: NSObject, URLSessionDataDelegate {
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         guard let id = task.transfer else { return }
         let isRejected = state.withLock { $0.rejected.remove(task.taskIdentifier) != nil }
-        report(.ended(id, TransferEnd(of: task, error, isRejected: isRejected)))
+        report(.ended(id, AttemptEnd(of: task, error, isRejected: isRejected)))
     }
 
     // The system also asks this method about the server's certificate, because there is no separate method of the
@@ -169,10 +169,10 @@ final class SystemSession: NSObject, URLSessionDataDelegate {
 }
 
 extension URLSessionTask {
-    fileprivate var transfer: Transfer.ID? { taskDescription.flatMap(Transfer.ID.init) }
+    fileprivate var transfer: AttemptID? { taskDescription.flatMap(AttemptID.init) }
 }
 
-extension TransferEnd {
+extension AttemptEnd {
     /// - Parameter isRejected: Whether the app rejected the server's certificate or its request for credentials.
     fileprivate init(of task: URLSessionTask, _ error: (any Error)?, isRejected: Bool) {
         let url = task.originalRequest?.url ?? URL(filePath: "/")

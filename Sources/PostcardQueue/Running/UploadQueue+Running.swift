@@ -27,10 +27,10 @@ extension UploadQueue {
         sender.start()
         try await withThrowingTaskGroup { group in
             defer { group.cancelAll() }
-            group.addTask { [changes = store.changes] in
+            group.addTask { [changes = store.changes, time] in
                 // Other processes, such as a share extension, may change the queue.
                 while true {
-                    try await Task.sleep(for: .seconds(1), clock: .continuous)
+                    try await time.sleep(time.instant() + .seconds(1))
                     changes.notify()
                 }
             }
@@ -41,7 +41,7 @@ extension UploadQueue {
                 if endsWhenEmpty, try !store.database.read({ try $0.hasOpenUploads(of: sender.session.identifier) }) {
                     return
                 }
-                sender.notifyChange()
+                sender.noteChange()
             }
         }
         try Task.checkCancellation()
@@ -71,10 +71,6 @@ extension UploadQueue {
     /// - Throws: ``UploadQueueError`` with code ``UploadQueueError/Code/inUse`` if another process sends from the
     ///   queue, and with other codes if the database fails; `CancellationError` if the task is cancelled.
     public func run(_ client: UploadClient, options: QueueOptions = QueueOptions()) async throws {
-        try await run(client, options: options, time: QueueTime())
-    }
-
-    func run(_ client: UploadClient, options: QueueOptions, time: QueueTime) async throws {
         let lock = try store.directory.lock()
         defer { withExtendedLifetime(lock) {} }
         try await LocalSender(store, client, options, time).run()

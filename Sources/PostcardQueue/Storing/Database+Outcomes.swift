@@ -38,48 +38,22 @@ extension Database {
             arguments: [id])
     }
 
-    /// Records that an attempt failed. The schedule decides whether and when the form is sent again.
-    ///
-    /// - Parameters:
-    ///   - failure: Why it failed.
-    ///   - row: The upload, as it was when the attempt began.
-    ///   - delivery: What servers may have of the form from earlier requests.
-    ///   - mayHaveArrived: Whether the attempt may have delivered the form.
-    func recordFailure(
-        _ failure: RetrySchedule.Failure, of row: UploadRow, by schedule: RetrySchedule, after delivery: Delivery,
-        mayHaveArrived: Bool, at now: Date
-    ) throws {
-        let id = row.upload.id
-        var history = row.history(after: delivery)
-        history.add(failure)
-        var generator = SystemRandomNumberGenerator()
-        switch schedule.next(after: failure, history, elapsed: row.elapsed(at: now), using: &generator) {
-        case .retry(let delay):
-            try delayUpload(
-                id, until: now.addingTimeInterval(delay / .seconds(1)), because: failure.error.message,
-                mayHaveArrived: mayHaveArrived)
-            try execute(sql: "UPDATE upload SET conflicts = ? WHERE id = ?", arguments: [history.conflicts, id])
-        case .fail(let error):
-            try failUpload(id, because: error.message, mayHaveArrived: mayHaveArrived)
-        }
-    }
-
     /// Delays an upload after an attempt.
     ///
     /// - Parameters:
-    ///   - isFailure: Whether the attempt counts as a failure. Defaults to `true`.
+    ///   - conflicts: The number of conflicts in a row, if the attempt counts as a failure; `nil` if it does not count.
     ///   - mayHaveArrived: Whether the attempt may have delivered the form.
     func delayUpload(
-        _ id: QueuedUpload.ID, until due: Date, because reason: String, isFailure: Bool = true, mayHaveArrived: Bool
+        _ id: QueuedUpload.ID, until due: Date, because reason: String, conflicts: Int?, mayHaveArrived: Bool
     ) throws {
         if !mayHaveArrived { try ruleOutDelivery(of: id) }
         try execute(
             sql: """
                 UPDATE upload SET state = 'retrying', schedule = 1, due = max(?, coalesce(notBefore, 0)), reason = ?,
-                    session = NULL,
+                    session = NULL, conflicts = coalesce(?, conflicts),
                     failures = \(Self.increment("failures", by: "?"))
                 WHERE id = ? AND state IN ('waiting', 'sending', 'retrying')
-                """, arguments: [due.timeIntervalSince1970, reason, isFailure ? 1 : 0, id])
+                """, arguments: [due.timeIntervalSince1970, reason, conflicts, conflicts == nil ? 0 : 1, id])
     }
 
     /// Puts an upload back into the queue whose attempt was interrupted.

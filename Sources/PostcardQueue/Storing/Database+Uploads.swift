@@ -183,12 +183,6 @@ extension Database {
         return Date(timeIntervalSince1970: Double.fromDatabaseValue(due) ?? 0)
     }
 
-    /// The uploads that are being sent by ``UploadQueue/run(_:options:)``, in this process or another.
-    func sendingUploads() throws -> Set<QueuedUpload.ID> {
-        try QueuedUpload.ID.fetchSet(
-            self, sql: "SELECT id FROM upload INDEXED BY upload_sending WHERE state = 'sending' AND session IS NULL")
-    }
-
     /// Puts uploads back into the queue that were being sent when a process ended.
     func recoverUploads() throws {
         try execute(

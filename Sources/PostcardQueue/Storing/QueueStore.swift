@@ -37,7 +37,8 @@ struct QueueStore: Sendable {
         }
     }
 
-    /// Removes bodies that were left behind by a process that ended while it wrote them.
+    /// Removes bodies that were left behind by a process that ended while it wrote them: those of yesterday, by the
+    /// clock that dates files.
     func sweep() throws {
         directory.sweep(
             keeping: try database.read { try $0.bodyNames() }, olderThan: Date(timeIntervalSinceNow: -86_400))

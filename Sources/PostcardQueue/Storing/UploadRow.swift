@@ -23,18 +23,20 @@ struct UploadRow: Sendable {
     /// The upload resource, if the server resumes the upload.
     let resource: URL?
     /// The number of attempts that failed since the upload was enqueued or retried by hand.
-    private let failures: Int
+    let failures: Int
     /// The number of conflicts in a row at the end of them.
-    private let conflicts: Int
+    let conflicts: Int
     /// When the first attempt since then began.
-    private let started: Date?
+    let started: Date?
     /// Why the latest attempt failed.
     let reason: String?
     /// The identifier of the background session that has the upload, if one has it.
     let session: String?
     /// The first attempt that may have delivered the form, or `nil` if none can have.
-    private let possibleDelivery: Int64?
+    let possibleDelivery: Int64?
+}
 
+extension UploadRow {
     init(_ row: Row) throws {
         upload = try QueuedUpload(row)
         guard let uuid = UUID(bodyName: try row.decode(DatabaseValue.self, forColumn: "uuid")) else {

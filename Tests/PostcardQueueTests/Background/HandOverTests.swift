@@ -15,7 +15,7 @@ import Testing
     private final class KeepingService: TransferService {
         private struct State {
             var transfers: [Transfer] = []
-            var report: (@Sendable (TransferEvent) -> Void)?
+            var report: (@Sendable (AttemptEvent) -> Void)?
             var refusal: (@Sendable () throws -> Void)?
         }
 
@@ -23,11 +23,11 @@ import Testing
 
         var handedOver: [Transfer] { state.withLock { $0.transfers } }
 
-        func connect(_ report: @escaping @Sendable (TransferEvent) -> Void) async throws {
+        func connect(_ report: @escaping @Sendable (AttemptEvent) -> Void) async throws {
             state.withLock { $0.report = report }
         }
 
-        func transfers() async throws -> [Transfer.ID: Bool] {
+        func transfers() async throws -> [AttemptID: Bool] {
             Dictionary(handedOver.map { ($0.id, false) }, uniquingKeysWith: { first, _ in first })
         }
 
@@ -36,7 +36,7 @@ import Testing
             state.withLock { $0.transfers.append(transfer) }
         }
 
-        func cancel(_ id: Transfer.ID) async { state.withLock { $0.transfers.removeAll { $0.id == id } } }
+        func cancel(_ id: AttemptID) async { state.withLock { $0.transfers.removeAll { $0.id == id } } }
 
         func disconnect() async {}
 
@@ -46,7 +46,7 @@ import Testing
         }
 
         /// Ends the only transfer.
-        func end(_ end: TransferEnd) throws {
+        func end(_ end: AttemptEnd) throws {
             let transfer = try #require(handedOver.first)
             #expect(handedOver.count == 1)
             let report = state.withLock { state in
@@ -168,14 +168,14 @@ import Testing
         #expect(service.handedOver.isEmpty)
         try await DatabaseQueue(path: file).write { try $0.execute(sql: "DROP TRIGGER refusal") }
         try await queue.handOver()
-        #expect(service.handedOver.map(\.id.attempt) == [2])
+        #expect(service.handedOver.map(\.id.number) == [2])
         let waiting = try #require(try queue.upload(first))
         #expect(waiting.state.isRetrying && waiting.attempts == 1, "\(waiting.state)")
         #expect(try queue.upload(second)?.attempts == 2)
         await queue.disconnect()
     }
 
-    private static let firstEnds: [(TransferEnd, state: String)] = [
+    private static let firstEnds: [(AttemptEnd, state: String)] = [
         (.failed(.connectionLost(to: URL(filePath: "/"), "it broke")), "done"), (.cancelled, "done"),
         (.response(status: 503, headerFields: HTTPFields(), url: nil, method: nil), "failed"),
     ]
@@ -183,7 +183,7 @@ import Testing
     /// A server may accept a form before it has read it again, but only if it can know its key.
     @Test(arguments: firstEnds)
     func `an early success counts only if an earlier transfer may have delivered the form`(
-        end: TransferEnd, state: String
+        end: AttemptEnd, state: String
     ) async throws {
         let first = try queue()
         let id = try await first.enqueue(QueuedForms.form(), to: Self.address())

@@ -25,8 +25,7 @@ struct SimulatedApp {
     func queue(_ service: some TransferService) throws -> UploadQueue {
         var session = BackgroundSession(identifier: identifier)
         session.retryPolicy = retryPolicy
-        session.lossDelay = .milliseconds(200)
-        return try UploadQueue(directory: directory, session: session, service: service)
+        return try UploadQueue(directory: directory, session: session, service: service, time: FastTime.time)
     }
 
     /// Runs a process while the work is done, and disconnects it.
@@ -74,18 +73,18 @@ final class CountingService: TransferService {
         self.service = service
     }
 
-    func connect(_ report: @escaping @Sendable (TransferEvent) -> Void) async throws {
+    func connect(_ report: @escaping @Sendable (AttemptEvent) -> Void) async throws {
         try await service.connect(report)
     }
 
-    func transfers() async throws -> [Transfer.ID: Bool] { try await service.transfers() }
+    func transfers() async throws -> [AttemptID: Bool] { try await service.transfers() }
 
     func begin(_ transfer: Transfer) async throws {
         try await service.begin(transfer)
         count.withLock { $0 += 1 }
     }
 
-    func cancel(_ id: Transfer.ID) async { await service.cancel(id) }
+    func cancel(_ id: AttemptID) async { await service.cancel(id) }
 
     func disconnect() async { await service.disconnect() }
 }

@@ -71,9 +71,9 @@ import Testing
 
     @Test func `an upload is sent when its time has come, and not before`() async throws {
         let folder = try TemporaryFolder()
-        let queue = try UploadQueue(directory: folder.url)
         let server = try await ReceivingServer()
         let clock = SteppedClock()
+        let queue = try UploadQueue(directory: folder.url, session: nil, service: nil, time: clock.time)
         let tomorrow = try await queue.enqueue(
             QueuedForms.form("tomorrow"), to: server.uploads,
             conditions: UploadConditions(notBefore: clock.date.addingTimeInterval(86_400), priority: 9))
@@ -82,7 +82,7 @@ import Testing
             conditions: UploadConditions(notBefore: clock.date.addingTimeInterval(60), priority: 9))
         let now = try await queue.enqueue(QueuedForms.form("now"), to: server.uploads)
         let running = Task {
-            try await queue.run(Self.client, options: QueueOptions(pollInterval: nil), time: clock.time)
+            try await queue.run(Self.client, options: QueueOptions(pollInterval: nil))
         }
         try await queue.wait { $0[now]?.isDone == true }
         #expect(try [tomorrow, soon].allSatisfy { try queue.upload($0)?.state == .waiting })

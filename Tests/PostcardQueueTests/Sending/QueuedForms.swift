@@ -35,7 +35,8 @@ extension UploadQueue {
             _ = try db.claimUpload(allowedBy: [0], excluding: [], at: Date(timeIntervalSinceNow: -3600))
             try db.noteAttempt(of: id)
             try db.delayUpload(
-                id, until: Date(timeIntervalSinceNow: -3500), because: reason, mayHaveArrived: false)
+                id, until: Date(timeIntervalSinceNow: -3500), because: reason, conflicts: 0,
+                mayHaveArrived: false)
         }
     }
 }

@@ -33,13 +33,13 @@ import Testing
             }
         }
 
-        func outcome(of upload: QueuedUpload, after delivery: Delivery) -> TransferOutcome {
+        /// What the system reports.
+        func end(of upload: QueuedUpload) -> AttemptEnd {
             let response = response
             if case .failed = self { return .failed(error(at: upload.url)) }
-            let end = TransferEnd.response(
+            return .response(
                 status: response.status.code, headerFields: response.headerFields, url: upload.url,
                 method: upload.method, bytesSent: response.isEarly ? 1 : upload.totalBytes)
-            return TransferOutcome(end, body: Data(), of: upload, after: delivery)
         }
 
         private var response: UploadResponse {
@@ -202,7 +202,7 @@ import Testing
         var options = history.policy
         // As the queue's sender does it.
         options.maximumAttempts = 1
-        let schedule = RetrySchedule(history.policy, for: url, totalTimeout: history.totalTimeout)
+        let rules = QueueMachine.Rules(retryPolicy: history.policy, totalTimeout: history.totalTimeout)
         var now = start
         var current: (row: UploadRow, run: Run)?
         var delays: [Int?] = []
@@ -220,7 +220,7 @@ import Testing
                 run.resume(elapsed: row.elapsed(at: now))
                 current = (row, run)
             case .fail(let error):
-                try queue.store.database.write { try $0.record(error, of: row, by: schedule, at: now) }
+                try queue.settle(.known(.failed(error)), of: row, by: rules, at: now)
                 current = nil
                 delays.append(try delay(in: queue, &now))
             }
@@ -231,18 +231,17 @@ import Testing
     @Test(arguments: histories)
     func `an upload that the system sends is sent again at the same times`(history: History) async throws {
         let queue = try await queue()
-        var session = BackgroundSession(identifier: "org.example.history")
-        session.retryPolicy = history.policy
+        let session = "org.example.history"
+        let rules = QueueMachine.Rules(session: session, retryPolicy: history.policy)
         var now = start
         var delays: [Int?] = []
         for step in history.steps where delays.last != .some(.none) {
             let claimed = try queue.store.database.write { [now] db in
-                try db.claimTransfers([1], for: session.identifier, at: now)
+                try db.claimTransfers([1], for: session, at: now)
             }
             let row = try #require(claimed.first)
             now += TimeInterval(step.seconds)
-            let outcome = step.failure.outcome(of: row.upload, after: row.delivery(before: row.upload.attempts))
-            try queue.store.database.write { [now] in try $0.record(outcome, of: row, for: session, at: now) }
+            try queue.settle(step.failure.end(of: row.upload), of: row, by: rules, at: now)
             delays.append(try delay(in: queue, &now))
         }
         #expect(delays == history.inBackground ?? history.steps.map(\.delay))
@@ -289,6 +288,18 @@ import Testing
         guard case .retrying(let due, _) = try #require(try queue.upload(1)).state else { return nil }
         defer { now = due }
         return Int(due.timeIntervalSince(now).rounded())
+    }
+}
+
+extension UploadQueue {
+    /// Records the end of an attempt.
+    fileprivate func settle(
+        _ end: AttemptEnd, of row: UploadRow, by rules: QueueMachine.Rules, at now: Date
+    ) throws {
+        var generator = SystemRandomNumberGenerator()
+        let settlement = rules.settlement(
+            of: QueueMachine.EndedAttempt(id: row.attempt, end: end), row, at: now, using: &generator)
+        try store.database.write { try $0.record(try #require(settlement), of: row.upload.id) }
     }
 }
 

@@ -1,0 +1,113 @@
+import HTTPTypes
+package import PostcardClient
+import PostcardFiles
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What the end of an attempt means for its upload.
+package enum AttemptOutcome: Sendable {
+    /// The server accepted the form.
+    case accepted(QueuedUpload.Response)
+    /// The attempt failed. The retry policy decides whether the upload is sent again.
+    ///
+    /// - Parameter pause: The delay after a failure of this device that passes by itself.
+    case failed(UploadError, pause: Duration? = nil)
+    /// The attempt has no end that says anything, because the system lost or cancelled it. The upload is sent again.
+    case interrupted(String)
+    /// The attempt could not begin now, for a reason that is not the upload's. The upload is sent later.
+    case postponed(String)
+    /// It was too late for the attempt, which did not begin.
+    case expired(String)
+    /// Nothing says what became of the form. Only a person can find out whether it arrived.
+    case unclear(String)
+    /// The attempt was stopped. The upload goes back into the queue.
+    case stopped
+}
+
+extension AttemptOutcome {
+    /// - Parameters:
+    ///   - end: How the attempt ended.
+    ///   - body: The beginning of the response's body.
+    ///   - upload: The upload that was sent.
+    ///   - delivery: What servers may have of the form from earlier attempts.
+    init(_ end: AttemptEnd, body: Data, of upload: QueuedUpload, after delivery: Delivery) {
+        switch end {
+        case .known(let outcome):
+            self = outcome
+        case .cancelled:
+            self = .interrupted(
+                "The system cancelled the upload, for example because the app was quit. It will be sent again.")
+        case .failed(let error):
+            self = .failed(error)
+        case .response(let status, let headerFields, let url, let method, let bytesSent):
+            if let url, !url.hasOrigin(of: upload.url) {
+                self = .unclear(
+                    "The server at \(upload.url.origin) redirected the upload to \(url.origin). Enqueue the form with that "
+                        + "address if it is the right one.")
+            } else if let method, method != upload.method {
+                self = .unclear(
+                    "The server redirected the upload to \(url?.absoluteString ?? "another address"), and the form was "
+                        + "not sent there: \(upload.method) became \(method). Check whether it arrived before you retry."
+                )
+            } else {
+                var response = UploadResponse(
+                    status: HTTPResponse.Status(code: min(max(status, 0), 999)), headerFields: headerFields, body: body)
+                response.bytesSent = bytesSent ?? upload.totalBytes
+                // No server responds before it has read anything: if the system reports 0 bytes, it has lost the count.
+                response.isEarly = response.bytesSent > 0 && response.bytesSent < upload.totalBytes
+                self.init(response, to: upload, after: delivery)
+            }
+        }
+    }
+
+    /// What a response to the form means.
+    private init(_ response: UploadResponse, to upload: QueuedUpload, after delivery: Delivery) {
+        if response.status.kind != .successful {
+            self = .failed(.refusedForm(response, by: upload.url))
+        } else if response.isEarly, !delivery.mayHaveArrived {
+            self = .failed(.earlyResponse(response, by: upload.url, of: upload.totalBytes))
+        } else {
+            self = .accepted(QueuedUpload.Response(response))
+        }
+    }
+
+    /// How long to wait before a body is read again that could not be read, for example because the phone was locked.
+    private static let bodyPause = Duration.seconds(60)
+
+    /// What it means that an attempt of this process failed, or that one could not begin.
+    ///
+    /// - Parameter other: Makes the outcome of an error that is not about the upload.
+    init(_ error: any Error, otherwise other: (any Error) -> AttemptOutcome) {
+        switch error {
+        case let error as UploadError:
+            self = .failed(error)
+        case let error as FileError where error.mayPass:
+            self = .failed(.unreadableBody("\(error)", underlyingError: error), pause: Self.bodyPause)
+        case let error as FileError:
+            self = .failed(
+                .unreadableBody(
+                    "The form is no longer in the queue's directory. Enqueue it again. \(error)",
+                    underlyingError: error))
+        default:
+            self = other(error)
+        }
+    }
+}
+
+extension QueuedUpload.Response {
+    /// What a queue keeps of a response.
+    init(_ response: UploadResponse) {
+        self.init(
+            status: response.status.code, contentType: response.headerFields[.contentType],
+            body: response.body.prefix(Self.maximumBodyBytes))
+    }
+}
+
+extension UploadError {
+    /// Whether a server may have accepted the form.
+    var mayHaveArrived: Bool { delivery == .responseLost || delivery == .accepted }
+}

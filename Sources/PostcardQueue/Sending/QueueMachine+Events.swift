@@ -1,0 +1,106 @@
+import PostcardClient
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The settings, events and actions of the machine.
+extension QueueMachine {
+    /// What has happened.
+    enum Event: Sendable {
+        case woken(News)
+        case closed([AttemptEvent])
+        case done
+        /// - Parameters:
+        ///   - carried: The carrier's attempts: those that have not ended with `false`, and those whose end was not
+        ///     reported yet with `true`.
+        ///   - recorded: The attempts of the database.
+        ///   - events: The events that were reported in the meantime.
+        case compared(
+            carried: [AttemptID: Bool], recorded: [AttemptID: QueuedUpload.ID], events: [AttemptEvent])
+        case recorded([AttemptID: QueuedUpload.ID])
+        case claimed([UploadRow])
+        /// - Parameter nextDue: When the next upload is due that may then be claimed.
+        case exhausted(nextDue: Date?)
+        case refused(Refusal)
+        case listed([AttemptID: Bool])
+        /// - Parameter mayPass: Whether the same action may succeed later, for example because the disk was full.
+        case failed(mayPass: Bool)
+    }
+
+    /// What has happened between two rounds.
+    struct News: Sendable {
+        var events: [AttemptEvent] = []
+        /// Whether the system has passed completion handlers.
+        var hasHandlers = false
+        /// Whether the queue may have changed.
+        var hasChanges = false
+
+        /// Whether nothing is left to do but to note how far attempts are.
+        var hasOnlyProgress: Bool {
+            let hasOtherEvents = events.contains { if case .sent = $0 { false } else { true } }
+            return !hasOtherEvents && !hasChanges && !hasHandlers
+        }
+    }
+
+    /// An attempt that could not begin.
+    struct Refusal: Sendable {
+        let outcome: AttemptOutcome
+        /// Whether the carrier may have begun it all the same.
+        let hasBegun: Bool
+    }
+
+    /// How far an upload is.
+    struct Progress: Sendable, Equatable {
+        let upload: QueuedUpload.ID
+        let bytesSent: Int64
+        /// Whether the attempt has just begun to send.
+        let isFirst: Bool
+    }
+
+    /// What to do next.
+    enum Action: Sendable {
+        case connect
+        case compare
+        case settle([EndedAttempt], [Progress])
+        /// - Parameter uploads: The uploads of the attempts, as far as they are known.
+        case cancel([AttemptID], of: [QueuedUpload.ID])
+        case read
+        /// Mark uploads as being sent. On disk before any attempt begins: the next attempt must know of this one.
+        ///
+        /// - Parameters:
+        ///   - count: The maximum number of uploads.
+        ///   - excluding: Uploads that must wait even if they are due.
+        case claim(Int, excluding: Set<QueuedUpload.ID>)
+        case begin(UploadRow)
+        case list
+        /// Call the system's completion handlers. The system suspends the app when they have been called.
+        case callHandlers
+        case disconnect
+        /// Wait for news.
+        ///
+        /// - Parameter until: When the next round is due without any, or `nil` for never.
+        case rest(until: Date?)
+        /// Report that the last action failed, and wait for news.
+        case giveUp
+        /// Nothing is left to do.
+        case end
+    }
+
+    /// The settings that decide.
+    struct Rules: Sendable {
+        /// The identifier of the background session, or `nil` for a sender in this process.
+        var session: String?
+        let retryPolicy: RetryPolicy
+        /// How long an upload may take as a whole; `nil` means no limit. The system applies its limit to each attempt.
+        var totalTimeout: Duration?
+        /// The maximum number of attempts at a time; `nil` if the system limits them.
+        var concurrency: Int?
+        /// Whether the sender ends when no upload is left that can be sent.
+        var endsWhenEmpty = false
+        /// How long the sender waits for changes by other processes; `nil` means that there are none.
+        var pollInterval: Duration?
+    }
+}

@@ -1,0 +1,354 @@
+import PostcardClient
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Decides what a sender of a queue does next: a state machine without its own clock, database, network, files or
+/// random numbers. Both senders carry out its actions: ``LocalSender``, which sends in this process, and
+/// ``BackgroundSender``, which hands uploads to the system.
+///
+/// Each round begins with what has happened since the last one. Each event leads to one action, whose result is the
+/// next event:
+///
+/// | action | event |
+/// | --- | --- |
+/// | | `woken`, or `closed` for the last round |
+/// | `connect`: connect to the carrier of attempts | `done` |
+/// | `compare`: read which attempts the carrier has, and which the database says it has | `compared` |
+/// | `settle`: record progress, and how attempts ended | `done` |
+/// | `cancel`: cancel attempts | `done` |
+/// | `read`: read which attempts the database says the carrier has | `recorded` |
+/// | `claim`: mark uploads that may be sent as being sent | `claimed`, or `exhausted` if there are none |
+/// | `begin`: begin an attempt | `done` or `refused` |
+/// | `list`: read which attempts the carrier has | `listed` |
+/// | `callHandlers`: call the system's completion handlers | `done` |
+/// | `disconnect`: disconnect from the carrier | `done` |
+/// | `rest`, `giveUp` or `end`: the round is over | |
+///
+/// If an action fails, the event is `failed`.
+struct QueueMachine: Sendable {
+    private enum Connection {
+        case disconnected
+        /// It is not known which of the claimed uploads the carrier has: those of earlier processes, and those after a
+        /// failure that could not be saved.
+        case connected
+        /// The carrier has the attempts that the database says it has.
+        case compared
+    }
+
+    /// What the machine waits for.
+    private enum State {
+        case resting
+        case connecting
+        case comparing
+        case settling(count: Int, then: Step)
+        case dropping(Comparison)
+        case reading
+        case cancelling
+        case claiming
+        case beginning(UploadRow, then: [UploadRow])
+        case listing
+        case calling(then: Action)
+        case disconnecting
+    }
+
+    /// What follows when all ends are recorded.
+    private enum Step {
+        case work
+        case compare(Comparison)
+        case begin([UploadRow])
+        case close
+    }
+
+    private struct Comparison {
+        let carried: [AttemptID: Bool]
+        let recorded: [AttemptID: QueuedUpload.ID]
+    }
+
+    private struct OpenAttempt {
+        let upload: QueuedUpload.ID
+        /// The beginning of the response's body.
+        var body = Data()
+        var isSending = false
+    }
+
+    /// What only the current round needs to know.
+    private struct Round {
+        var hasOnlyProgress = false
+        /// Whether the carrier must be asked what is still to be reported. "All delivered" may have come before the
+        /// handlers, or belong to an earlier wake-up.
+        var mustList = false
+        var nextDue: Date?
+    }
+
+    /// The maximum number of uploads in one write, so that writes stay short.
+    static let batch = 50
+    /// How long to wait before ends are recorded that could not be, for example because the disk was full.
+    private static let recordPause = 1.0
+    /// The longest wait between rounds, in seconds, because the system's clock may be changed in the meantime.
+    private static let longestWait = 86_400.0
+
+    let rules: Rules
+    private var state = State.resting
+    private var round = Round()
+    private var connection = Connection.disconnected
+    /// The attempts that the carrier has, as far as this process knows.
+    private var open: [AttemptID: OpenAttempt] = [:]
+    /// Events that are not taken in yet, because the connection was not compared.
+    private var events: [AttemptEvent] = []
+    /// Ends of attempts that are not in the database yet.
+    private var ended: [EndedAttempt] = []
+    /// Uploads that could not be handed over, and when to try again.
+    private var postponed: [QueuedUpload.ID: Date] = [:]
+    private var hasHandlers = false
+    /// Whether the carrier has delivered all events since the connection, or since the last handlers were called.
+    private var hasDeliveredAll = false
+    /// Attempts whose ends must be settled before the handlers are called.
+    private var awaited: Set<AttemptID> = []
+
+    init(_ rules: Rules) {
+        self.rules = rules
+    }
+
+    mutating func handle(_ event: Event, at now: Date) -> Action {
+        switch (state, event) {
+        case (_, .woken(let news)): return wake(news, at: now)
+        case (_, .closed(let events)):
+            self.events += events
+            return connection == .compared ? settle(then: .close, at: now) : close()
+        case (_, .failed(let mayPass)): return fail(mayPass: mayPass, at: now)
+        case (.connecting, .done):
+            connection = .connected
+            return compare()
+        case (.comparing, .compared(let carried, let recorded, let events)):
+            let known = Set(ended.map(\.id))
+            for (attempt, upload) in recorded where open[attempt] == nil && !known.contains(attempt) {
+                open[attempt] = OpenAttempt(upload: upload)
+            }
+            self.events += events
+            return settle(then: .compare(Comparison(carried: carried, recorded: recorded)), at: now)
+        case (.settling(let count, let step), .done):
+            ended.removeFirst(count)
+            return settle(then: step, at: now)
+        case (.dropping(let comparison), .done): return recover(from: comparison, at: now)
+        case (.reading, .recorded(let recorded)): return cancelObsolete(recorded, at: now)
+        case (.cancelling, .done): return claim(at: now)
+        case (.claiming, .claimed(let rows)): return begin(rows[...], at: now)
+        case (.claiming, .exhausted(let nextDue)):
+            round.nextDue = nextDue
+            return finish(at: now)
+        case (.beginning(_, let rows), .done): return begin(rows[...], at: now)
+        case (.beginning(let row, let rows), .refused(let refusal)):
+            open[row.attempt] = nil
+            // Longer than the row's delay: an upload that is due later is claimed as well.
+            postponed[row.upload.id] = now.addingTimeInterval(Rules.postponement)
+            ended.append(
+                EndedAttempt(id: row.attempt, end: .known(refusal.outcome), hasBegun: refusal.hasBegun))
+            return settle(then: .begin(rows), at: now)
+        case (.listing, .listed(let carried)):
+            awaited = Set(carried.filter(\.value).keys)
+            return callHandlers(at: now)
+        case (.calling(let action), .done):
+            state = if case .disconnect = action { .disconnecting } else { .resting }
+            return action
+        case (.disconnecting, .done):
+            state = .resting
+            return .end
+        default:
+            state = .resting
+            return .rest(until: nil)
+        }
+    }
+}
+
+// MARK: - The beginning of a round
+
+extension QueueMachine {
+    private mutating func wake(_ news: News, at now: Date) -> Action {
+        events += news.events
+        hasHandlers = hasHandlers || news.hasHandlers
+        // The attempts that have ended since all events were delivered are still to be reported.
+        round = Round(hasOnlyProgress: news.hasOnlyProgress, mustList: hasDeliveredAll && news.hasHandlers)
+        switch connection {
+        case .disconnected:
+            state = .connecting
+            return .connect
+        case .connected: return compare()
+        case .compared: return settle(then: .work, at: now)
+        }
+    }
+
+    private mutating func compare() -> Action {
+        state = .comparing
+        return .compare
+    }
+
+    /// Takes in events, and records the ends that are not in the database yet.
+    private mutating func settle(then step: Step, at now: Date) -> Action {
+        let progress = takeInEvents()
+        if !ended.isEmpty || !progress.isEmpty {
+            let batch = Array(ended.prefix(Self.batch))
+            state = .settling(count: batch.count, then: step)
+            return .settle(batch, progress)
+        }
+        switch step {
+        case .work:
+            if round.hasOnlyProgress { return rest(until: nil) }
+            if open.isEmpty { return claim(at: now) }
+            state = .reading
+            return .read
+        case .compare(let comparison):
+            // Nothing says which uploads these belong to.
+            let unknown = comparison.carried.filter { !$0.value && comparison.recorded[$0.key] == nil }.keys
+            if unknown.isEmpty { return recover(from: comparison, at: now) }
+            state = .dropping(comparison)
+            return .cancel(unknown.sorted { "\($0)" < "\($1)" }, of: [])
+        case .begin(let rows): return begin(rows[...], at: now)
+        case .close: return close()
+        }
+    }
+
+    private mutating func takeInEvents() -> [Progress] {
+        var progress: [Progress] = []
+        for event in events {
+            switch event {
+            case .sent(let id, let bytes):
+                guard let attempt = open[id] else { continue }
+                progress.append(Progress(upload: attempt.upload, bytesSent: bytes, isFirst: !attempt.isSending))
+                open[id]?.isSending = true
+            case .received(let id, let data):
+                let rest = QueuedUpload.Response.maximumBodyBytes - (open[id]?.body.count ?? 0)
+                open[id]?.body.append(data.prefix(rest))
+            case .ended(let id, let end):
+                let attempt = open.removeValue(forKey: id)
+                ended.append(
+                    EndedAttempt(id: id, upload: attempt?.upload, end: end, body: attempt?.body ?? Data()))
+            case .deliveredAll:
+                hasDeliveredAll = true
+                awaited = []
+            }
+        }
+        events = []
+        return progress
+    }
+
+    /// Sends the uploads again whose attempts the carrier no longer has, after a delay: their ends may be reported
+    /// late.
+    private mutating func recover(from comparison: Comparison, at now: Date) -> Action {
+        connection = .compared
+        let lost = comparison.recorded.filter { comparison.carried[$0.key] == nil && open[$0.key] != nil }
+        for (attempt, upload) in lost.sorted(by: { $0.value < $1.value }) {
+            open[attempt] = nil
+            let outcome = AttemptOutcome.interrupted(
+                "The system no longer has the upload and did not report how it ended. It will be sent again.")
+            ended.append(EndedAttempt(id: attempt, upload: upload, end: .known(outcome)))
+        }
+        return settle(then: .work, at: now)
+    }
+}
+
+// MARK: - Cancelling and claiming
+
+extension QueueMachine {
+    /// Cancels the attempts of uploads that were cancelled, paused, retried or cleared.
+    private mutating func cancelObsolete(_ recorded: [AttemptID: QueuedUpload.ID], at now: Date) -> Action {
+        let obsolete = open.filter { recorded[$0.key] == nil }.sorted { $0.value.upload < $1.value.upload }
+        if obsolete.isEmpty { return claim(at: now) }
+        // In this process, an attempt stays open until it has stopped. The system may never report its end.
+        if rules.session != nil { for attempt in obsolete { open[attempt.key] = nil } }
+        state = .cancelling
+        return .cancel(obsolete.map(\.key), of: obsolete.map(\.value.upload))
+    }
+
+    private mutating func claim(at now: Date) -> Action {
+        // None is further away, unless the clock was set back.
+        let latest = now.addingTimeInterval(Rules.postponement)
+        postponed = postponed.filter { $0.value > now && $0.value <= latest }
+        round.nextDue = nil
+        guard let concurrency = rules.concurrency else {
+            state = .claiming
+            return .claim(Self.batch, excluding: Set(postponed.keys))
+        }
+        guard open.count < concurrency else { return finish(at: now) }
+        state = .claiming
+        // Those whose attempts have not stopped yet may have been cancelled and retried since.
+        return .claim(concurrency - open.count, excluding: Set(open.values.map(\.upload)))
+    }
+
+    private mutating func begin(_ rows: ArraySlice<UploadRow>, at now: Date) -> Action {
+        guard let row = rows.first else { return claim(at: now) }
+        let rest = Array(rows.dropFirst())
+        let time = max(now, row.earliestBegin ?? now)
+        if let reason = row.expiry(by: rules.schedule(for: row), at: time) {
+            ended.append(EndedAttempt(id: row.attempt, end: .known(.expired(reason)), hasBegun: false))
+            return settle(then: .begin(rest), at: now)
+        }
+        // Its end may be reported at once.
+        open[row.attempt] = OpenAttempt(upload: row.upload.id)
+        state = .beginning(row, then: rest)
+        return .begin(row)
+    }
+}
+
+// MARK: - The end of a round
+
+extension QueueMachine {
+    private mutating func finish(at now: Date) -> Action {
+        if round.mustList {
+            round.mustList = false
+            state = .listing
+            return .list
+        }
+        return callHandlers(at: now)
+    }
+
+    /// Calls the handlers when everything is settled, and ends the round.
+    private mutating func callHandlers(at now: Date) -> Action {
+        awaited.formIntersection(open.keys)
+        if hasHandlers, hasDeliveredAll, awaited.isEmpty { return callHandlers(then: rest(at: now)) }
+        return rest(at: now)
+    }
+
+    private mutating func callHandlers(then action: Action) -> Action {
+        hasDeliveredAll = hasDeliveredAll && !hasHandlers
+        hasHandlers = false
+        state = .calling(then: action)
+        return .callHandlers
+    }
+
+    private mutating func rest(at now: Date) -> Action {
+        state = .resting
+        if rules.endsWhenEmpty, open.isEmpty, round.nextDue == nil { return .end }
+        // A little later than the time, which is a fraction.
+        let due = round.nextDue.map { min($0, now.addingTimeInterval(Self.longestWait)).addingTimeInterval(0.001) }
+        let poll = rules.pollInterval.map { now.addingTimeInterval($0 / .seconds(1)) }
+        return rest(until: [due, poll].compactMap(\.self).min())
+    }
+
+    private mutating func rest(until due: Date?) -> Action {
+        state = .resting
+        return .rest(until: due)
+    }
+
+    private mutating func close() -> Action {
+        callHandlers(then: connection == .disconnected ? .end : .disconnect)
+    }
+
+    private mutating func fail(mayPass: Bool, at now: Date) -> Action {
+        switch state {
+        case .settling(_, then: .close): return close()
+        case .settling(_, then: let step):
+            // These uploads are claimed, but the carrier does not have them.
+            if case .begin(let rows) = step, !rows.isEmpty { connection = .connected }
+            // A response is recorded nowhere else. If the sender ends before it is, the form is sent again with the
+            // same `Idempotency-Key`.
+            if rules.session == nil, mayPass { return rest(until: now.addingTimeInterval(Self.recordPause)) }
+        default: break
+        }
+        // The system must not wait for something that cannot be done now.
+        return callHandlers(then: .giveUp)
+    }
+}

@@ -1,0 +1,146 @@
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Who carries the bytes of attempts: this process, or the system.
+protocol AttemptCarrier: Sendable {
+    func connect() async throws
+
+    /// The attempts that have not ended, with `false`, and those whose end has not been reported yet, with `true`.
+    func attempts() async throws -> [AttemptID: Bool]
+
+    /// The events that were reported since the last call.
+    func takeEvents() -> [AttemptEvent]
+
+    /// Reads which uploads may be sent, and marks them as being sent. This is on disk when the call returns.
+    ///
+    /// - Returns: The uploads, at least one if there is one, and otherwise when the next one is due that may then be
+    ///   claimed.
+    func claim(_ count: Int, excluding uploads: Set<QueuedUpload.ID>) throws -> (rows: [UploadRow], nextDue: Date?)
+
+    /// Begins an attempt.
+    ///
+    /// - Returns: `nil`, or why it could not begin.
+    func begin(_ row: UploadRow) async -> QueueMachine.Refusal?
+
+    /// Cancels an attempt. Does nothing if it has ended.
+    func cancel(_ attempt: AttemptID) async
+
+    /// Calls the system's completion handlers.
+    func callHandlers()
+
+    func disconnect() async
+
+    /// Signals that states of uploads have changed.
+    func notifyChange()
+}
+
+/// Carries out what a ``QueueMachine`` decides, except what only the carrier can do.
+struct QueueRun<Carrier: AttemptCarrier> {
+    private var machine: QueueMachine
+    private let store: QueueStore
+    private let time: QueueTime
+    private let carrier: Carrier
+
+    init(_ rules: QueueMachine.Rules, _ store: QueueStore, _ time: QueueTime, _ carrier: Carrier) {
+        machine = QueueMachine(rules)
+        self.store = store
+        self.time = time
+        self.carrier = carrier
+    }
+
+    /// How a round ended.
+    enum Ending {
+        case rest(until: Date?)
+        case end
+    }
+
+    /// Plays a round.
+    ///
+    /// - Throws: ``UploadQueueError`` or an error of the carrier if the round was given up.
+    mutating func play(_ event: QueueMachine.Event) async throws -> Ending {
+        var event = event
+        var failure: any Error = CancellationError()
+        while true {
+            let action = machine.handle(event, at: time.date())
+            switch action {
+            case .rest(let due): return .rest(until: due)
+            case .end: return .end
+            case .giveUp: throw failure
+            default: break
+            }
+            do {
+                event = try await carryOut(action)
+            } catch {
+                failure = error
+                event = .failed(mayPass: (error as? UploadQueueError)?.mayPass ?? false)
+            }
+        }
+    }
+
+    private func carryOut(_ action: QueueMachine.Action) async throws -> QueueMachine.Event {
+        switch action {
+        case .connect: try await carrier.connect()
+        case .compare:
+            let carried = try await carrier.attempts()
+            let recorded = try recorded()
+            return .compared(carried: carried, recorded: recorded, events: carrier.takeEvents())
+        case .settle(let attempts, let progress):
+            note(progress)
+            if !attempts.isEmpty { try settle(attempts) }
+        case .cancel(let attempts, let uploads):
+            for upload in uploads { store.progress.end(upload) }
+            for attempt in attempts { await carrier.cancel(attempt) }
+        case .read: return .recorded(try recorded())
+        case .claim(let count, let excluded):
+            let (rows, nextDue) = try carrier.claim(count, excluding: excluded)
+            if rows.isEmpty { return .exhausted(nextDue: nextDue) }
+            carrier.notifyChange()
+            return .claimed(rows)
+        case .begin(let row):
+            if let refusal = await carrier.begin(row) { return .refused(refusal) }
+        case .list: return .listed(try await carrier.attempts())
+        case .callHandlers: carrier.callHandlers()
+        case .disconnect: await carrier.disconnect()
+        case .rest, .giveUp, .end: break
+        }
+        return .done
+    }
+
+    private func recorded() throws -> [AttemptID: QueuedUpload.ID] {
+        try store.database.read { try $0.attempts(of: machine.rules.session) }
+    }
+
+    private func note(_ progress: [QueueMachine.Progress]) {
+        for progress in progress {
+            store.progress.note(progress.upload, bytesSent: progress.bytesSent)
+            if progress.isFirst {
+                // If this fails, the upload is listed as waiting although it is being sent. Nothing else depends on it.
+                try? store.database.writeWithoutSync { try $0.beginTransfer(of: progress.upload) }
+                store.changes.notify()
+            }
+        }
+        if !progress.isEmpty { store.updates.notify() }
+    }
+
+    /// Records what the ends of attempts mean.
+    private func settle(_ attempts: [QueueMachine.EndedAttempt]) throws {
+        let now = time.date()
+        let done = try store.database.write { db in
+            var generator = SystemRandomNumberGenerator()
+            return try attempts.compactMap { attempt -> UUID? in
+                guard let row = try db.row(named: attempt.id.upload),
+                    let settlement = machine.rules.settlement(of: attempt, row, at: now, using: &generator)
+                else { return nil }
+                try db.record(settlement, of: row.upload.id)
+                if case .done = settlement { return row.uuid }
+                return nil
+            }
+        }
+        for attempt in attempts { if let upload = attempt.upload { store.progress.end(upload) } }
+        for upload in done { store.directory.removeBody(upload) }
+        carrier.notifyChange()
+    }
+}

@@ -1,0 +1,25 @@
+#if canImport(FoundationEssentials)
+package import FoundationEssentials
+#else
+package import Foundation
+#endif
+
+/// The clocks of a queue: the calendar's, by which uploads are due, and a steady one to wait by. Tests pass their own.
+package struct QueueTime: Sendable {
+    package var date: @Sendable () -> Date
+    package var instant: @Sendable () -> ContinuousClock.Instant
+    package var sleep: @Sendable (_ end: ContinuousClock.Instant) async throws -> Void
+
+    /// Makes the clocks of a queue. Defaults to those of the system.
+    package init(
+        date: @escaping @Sendable () -> Date = { Date() },
+        instant: @escaping @Sendable () -> ContinuousClock.Instant = { .now },
+        sleep: @escaping @Sendable (_ end: ContinuousClock.Instant) async throws -> Void = {
+            try await Task.sleep(until: $0, clock: .continuous)
+        }
+    ) {
+        self.date = date
+        self.instant = instant
+        self.sleep = sleep
+    }
+}

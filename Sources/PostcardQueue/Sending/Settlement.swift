@@ -1,0 +1,144 @@
+import GRDB
+import PostcardClient
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What is recorded of an attempt that has ended.
+enum Settlement: Sendable, Equatable {
+    /// The server accepted the form.
+    case done(QueuedUpload.Response)
+    /// The form is sent again.
+    ///
+    /// - Parameters:
+    ///   - conflicts: The number of conflicts in a row, if the attempt counts as a failure; `nil` if it does not count.
+    ///   - mayHaveArrived: Whether the attempt may have delivered the form.
+    case delay(until: Date, because: String, conflicts: Int?, mayHaveArrived: Bool)
+    /// The upload has failed.
+    case fail(because: String, mayHaveArrived: Bool)
+    /// The upload goes back into the queue.
+    case putBack
+}
+
+extension QueueMachine {
+    /// An attempt that has ended, or that could not begin.
+    struct EndedAttempt: Sendable {
+        let id: AttemptID
+        /// The attempt's upload, if it is known.
+        var upload: QueuedUpload.ID?
+        let end: AttemptEnd
+        /// The beginning of the response's body.
+        var body = Data()
+        var hasBegun = true
+    }
+}
+
+extension QueueMachine.Rules {
+    /// How long to wait before an upload is sent again whose attempt the system lost or cancelled. Its end may still be
+    /// reported.
+    static let lossDelay = 5.0
+
+    /// How long to wait before an upload that could not be handed over is tried again, in seconds.
+    static let postponement = 60.0
+
+    func schedule(for row: UploadRow) -> RetrySchedule {
+        RetrySchedule(retryPolicy, for: row.upload.url, totalTimeout: totalTimeout)
+    }
+
+    /// Decides what is recorded of an attempt, or returns `nil` if nothing changes: events may arrive twice, and the
+    /// upload may have been cancelled, paused or sent again since.
+    ///
+    /// - Parameters:
+    ///   - attempt: The attempt.
+    ///   - row: Its upload, as it is now.
+    ///   - generator: The source of chance for delays.
+    func settlement(
+        of attempt: QueueMachine.EndedAttempt, _ row: UploadRow, at now: Date,
+        using generator: inout some RandomNumberGenerator
+    ) -> Settlement? {
+        if case .done = row.upload.state { return nil }
+        let delivery = row.delivery(before: attempt.id.number)
+        let outcome = AttemptOutcome(attempt.end, body: attempt.body, of: row.upload, after: delivery)
+        // Even if the upload was cancelled or paused since, the server has it.
+        if case .accepted(let response) = outcome { return .done(response) }
+        guard row.attempt == attempt.id, row.isHeld(by: session) else { return nil }
+        switch outcome {
+        case .accepted(let response): return .done(response)
+        case .failed(let error, let pause):
+            let failure = RetrySchedule.Failure(error, at: now, pause: pause)
+            // The system repeats a request whose connection broke and does not report it: without a response, the form
+            // may have arrived, even if the last failure was another one. A 409 may be about an earlier request.
+            let isRepeated = session != nil && attempt.hasBegun
+            var history = row.history(after: isRepeated ? .responseLost(resource: nil) : delivery)
+            history.add(failure)
+            let mayHaveArrived = error.mayHaveArrived || isRepeated && error.response == nil
+            switch schedule(for: row).next(after: failure, history, elapsed: row.elapsed(at: now), using: &generator) {
+            case .retry(let delay):
+                return .delay(
+                    until: now.addingTimeInterval(delay / .seconds(1)), because: error.message,
+                    conflicts: history.conflicts, mayHaveArrived: mayHaveArrived)
+            case .fail(let error): return .fail(because: error.message, mayHaveArrived: mayHaveArrived)
+            }
+        case .interrupted(let reason):
+            return .delay(
+                until: now.addingTimeInterval(Self.lossDelay), because: reason, conflicts: nil, mayHaveArrived: true)
+        case .postponed(let reason):
+            return .delay(
+                until: now.addingTimeInterval(Self.postponement), because: reason, conflicts: nil,
+                mayHaveArrived: attempt.hasBegun)
+        case .expired(let reason): return .fail(because: reason, mayHaveArrived: false)
+        case .unclear(let reason): return .fail(because: reason, mayHaveArrived: true)
+        case .stopped: return .putBack
+        }
+    }
+}
+
+/// Attempts in the database, for both senders. Each is called within one transaction.
+extension Database {
+    /// The attempts that a sender should have.
+    ///
+    /// - Parameter session: The identifier of its background session, or `nil` for
+    ///   ``UploadQueue/run(_:options:)``, in this process or another.
+    func attempts(of session: String?) throws -> [AttemptID: QueuedUpload.ID] {
+        let rows = try Row.fetchAll(
+            self,
+            sql: session == nil
+                ? """
+                SELECT id, uuid, attempts FROM upload INDEXED BY upload_sending
+                WHERE state = 'sending' AND session IS ?
+                """ : "SELECT id, uuid, attempts FROM upload INDEXED BY upload_session WHERE session = ?",
+            arguments: [session])
+        var attempts: [AttemptID: QueuedUpload.ID] = [:]
+        for row in rows {
+            guard let uuid = UUID(bodyName: try row.decode(DatabaseValue.self, forColumn: "uuid")) else { continue }
+            let number = try? row.count("attempts")
+            guard let number else { continue }
+            attempts[AttemptID(upload: uuid, number: max(number, 1))] = try row.decode(Int64.self, forColumn: "id")
+        }
+        return attempts
+    }
+
+    /// Marks an upload that was handed over before its time as being sent.
+    func beginTransfer(of id: QueuedUpload.ID) throws {
+        try execute(
+            sql: """
+                UPDATE upload SET state = 'sending'
+                WHERE id = ? AND session IS NOT NULL AND state IN ('waiting', 'retrying')
+                """, arguments: [id])
+    }
+
+    /// Records what became of an attempt.
+    func record(_ settlement: Settlement, of id: QueuedUpload.ID) throws {
+        switch settlement {
+        case .done(let response): try finishUpload(id, with: response)
+        case .delay(let due, let reason, let conflicts, let mayHaveArrived):
+            try delayUpload(id, until: due, because: reason, conflicts: conflicts, mayHaveArrived: mayHaveArrived)
+        case .fail(let reason, let mayHaveArrived):
+            try failUpload(id, because: reason, mayHaveArrived: mayHaveArrived)
+        case .putBack: try returnUpload(id)
+        }
+    }
+}

@@ -1,0 +1,367 @@
+import Foundation
+import HTTPTypes
+import PostcardForm
+import Testing
+
+@testable import PostcardClient
+@testable import PostcardQueue
+
+/// Histories of uploads, from the first attempt to the end. They are the same for an upload in the foreground, for a
+/// queue in this process, and for one that the system sends.
+@Suite struct QueueMachineTests {
+    typealias Fate = QueueWorld.Fate
+
+    struct History: CustomTestStringConvertible, Sendable {
+        let testDescription: String
+        var policy = RetryPolicy(maximumAttempts: 9, firstDelay: .seconds(1), jitter: 0)
+        var totalTimeout: Duration?
+        let fates: [Fate]
+        /// When the attempts begin, in seconds, each of which ends at once.
+        let begins: [Int]
+        let state: String
+        /// The same for the system, if that differs: it may send a form several times in one attempt, and has no limit
+        /// for all attempts.
+        var inBackground: (begins: [Int], state: String)?
+
+        init(
+            _ testDescription: String, _ fates: [Fate], at begins: [Int], _ state: String,
+            inBackground: (begins: [Int], state: String)? = nil, totalTimeout: Duration? = nil,
+            _ change: (inout RetryPolicy) -> Void = { _ in }
+        ) {
+            self.testDescription = testDescription
+            self.fates = fates
+            self.begins = begins
+            self.state = state
+            self.inBackground = inBackground
+            self.totalTimeout = totalTimeout
+            change(&policy)
+        }
+    }
+
+    static let histories = [
+        History("a form that is accepted", [.accepted], at: [0], "done"),
+        History("a lost response", [.lost, .accepted], at: [0, 1], "done"),
+        History("a connection that breaks in the middle", [.cut, .cut, .accepted], at: [0, 1, 3], "done"),
+        History(
+            "a form that is still in progress", [.lost, .refused(409), .refused(409, after: 9), .accepted],
+            at: [0, 1, 3, 12], "done"),
+        History(
+            "a conflict that lasts", [.lost, .refused(409), .refused(409)], at: [0, 1, 3], "failed"
+        ) { $0.maximumConflicts = 2 },
+        History(
+            "a conflict about a form that cannot have arrived", [.refused(409)], at: [0], "failed",
+            inBackground: ([0, 1], "done")),
+        History("a success before the whole form was sent", [.early], at: [0], "failed"),
+        History("the same after a lost response", [.lost, .early], at: [0, 1], "done"),
+        History(
+            "the same after a refusal: that server does not have the form", [.refused(503), .early], at: [0, 1],
+            "failed"),
+        History("a form that is too large", [.refused(413)], at: [0], "failed"),
+        History("a redirect to another origin", [.redirected], at: [0], "failed"),
+        History("a redirect that drops the form", [.replaced], at: [0], "failed"),
+        History(
+            "a busy server", [.refused(503), .refused(503), .refused(503)], at: [0, 1, 3], "failed"
+        ) { $0.maximumAttempts = 3 },
+        History("a server that says when", [.refused(429, after: 60), .accepted], at: [0, 60], "done"),
+        History(
+            "the deadline", [.refused(503), .refused(503), .refused(503)], at: [0, 1, 3], "failed"
+        ) { $0.deadline = .seconds(5) },
+        History("the deadline and a server that says when", [.refused(503, after: 61)], at: [0], "failed") {
+            $0.deadline = .seconds(60)
+        },
+        History(
+            "the time for all attempts", [.cut, .cut, .cut], at: [0, 1, 3], "failed",
+            inBackground: ([0, 1, 3, 7], "done"), totalTimeout: .seconds(5)),
+        History(
+            "a server that is down for a week", Array(repeating: .cut, count: 345) + [.lost, .refused(409), .accepted],
+            at: (0...11).map { (1 << $0) - 1 } + (1...336).map { 2047 + $0 * 1800 }, "done"
+        ) { policy in
+            policy.maximumAttempts = 1000
+            policy.maximumDelay = .seconds(1800)
+        },
+    ]
+
+    private static func rules(_ history: History, session: String?) -> QueueMachine.Rules {
+        QueueMachine.Rules(
+            session: session, retryPolicy: history.policy, totalTimeout: session == nil ? history.totalTimeout : nil,
+            concurrency: session == nil ? 3 : nil)
+    }
+
+    @Test(arguments: histories)
+    func `an upload in the foreground`(history: History) throws {
+        let url = QueueWorld.url
+        let request = try UploadRequest(
+            url: url, method: .post, headerFields: [:], body: UploadBody(try MultipartForm().layout()),
+            maximumResponseBytes: 1)
+        var machine = DeliveryMachine(
+            DeliveryMachine.Rules(url: url, retry: history.policy, totalTimeout: history.totalTimeout))
+        var generator = SystemRandomNumberGenerator()
+        var fates = history.fates[...]
+        var elapsed = Duration.zero
+        var begins: [Int] = []
+        var event = DeliveryMachine.Event.started
+        var state: String?
+        while state == nil, let action = machine.handle(event, elapsed: elapsed, using: &generator) {
+            switch action {
+            case .prepare: event = .prepared(request)
+            case .adapt(let request, _): event = .adapted(request, .unsupported)
+            case .send(_, _, let acceptsEarly, _):
+                begins.append(Int(elapsed.components.seconds))
+                let delivery: Delivery = acceptsEarly ? .responseLost(resource: nil) : .neverArrived
+                let error = (fates.popFirst() ?? .accepted).error(at: url, after: delivery)
+                let response = UploadResponse(status: .created, headerFields: [:], body: Data())
+                event = error.map { .failed($0) } ?? .responded(response, from: url)
+            case .wait(let delay, _, _):
+                elapsed += delay
+                event = .waited
+            case .finish: state = "done"
+            case .fail: state = "failed"
+            case .check, .verify, .decide:
+                Issue.record("\(action)")
+                return
+            }
+        }
+        #expect(begins == history.begins && state == history.state)
+    }
+
+    @Test(arguments: histories)
+    func `an upload of a queue in this process`(history: History) {
+        var world = QueueWorld(Self.rules(history, session: nil))
+        world.script = history.fates
+        world.enqueue()
+        world.rest(rounds: 2000)
+        #expect(world.begins == history.begins && world.uploads[0].state.name == history.state, "\(world.trace)")
+    }
+
+    @Test(arguments: histories)
+    func `an upload that the system sends`(history: History) {
+        var world = QueueWorld(Self.rules(history, session: "session"))
+        world.script = history.fates
+        world.enqueue()
+        world.rest(rounds: 2000)
+        let (begins, state) = history.inBackground ?? (history.begins, history.state)
+        #expect(world.begins == begins && world.uploads[0].state.name == state, "\(world.trace)")
+    }
+
+    // MARK: - Processes that end, and changes in the meantime
+
+    private static func world(session: String?) -> QueueWorld {
+        var world = QueueWorld(rules(History("", [], at: [], ""), session: session))
+        world.seconds = 10
+        world.enqueue()
+        return world
+    }
+
+    /// In this process, an attempt ends with the process. The system's continues.
+    @Test(arguments: [(nil, [0, 4]), ("session", [0])] as [(String?, [Int])])
+    func `a process is killed while an upload is sent`(session: String?, begins: [Int]) {
+        var world = Self.world(session: session)
+        world.wake()
+        world.advance(to: world.now + 4)
+        world.kill()
+        world.rest()
+        #expect(world.begins == begins && world.uploads[0].state.name == "done", "\(world.trace)")
+    }
+
+    @Test(arguments: [(Fate.interrupted, false, [0, 15]), (.forgotten, true, [0, 15])])
+    func `an attempt that the system cancelled or lost begins again after a few seconds`(
+        fate: Fate, isKilled: Bool, begins: [Int]
+    ) {
+        var world = Self.world(session: "session")
+        world.script = [fate]
+        world.wake()
+        world.advance(to: world.now + 10)
+        if isKilled { world.kill() }
+        world.rest()
+        #expect(world.begins == begins && world.uploads[0].state.name == "done", "\(world.trace)")
+        // It was not the upload's fault.
+        #expect(world.uploads[0].failures == 0 && world.uploads[0].possibleDelivery == 1)
+    }
+
+    @Test(arguments: [nil, "session"], ["pause", "cancel"])
+    func `an attempt is cancelled with its upload, which begins again when it is asked to`(
+        session: String?, change: String
+    ) {
+        var world = Self.world(session: session)
+        world.wake()
+        world.advance(to: world.now + 4)
+        world.change(0, to: change)
+        world.rest(rounds: 5)
+        #expect(world.trace.contains("stop 1") && world.uploads[0].state.name != "done", "\(world.trace)")
+        #expect(world.uploads[0].possibleDelivery == 1)
+        let time = Int(world.now.timeIntervalSince(QueueWorld.start))
+        world.change(0, to: change == "pause" ? "resume" : "retry")
+        world.rest()
+        #expect(world.begins == [0, time] && world.uploads[0].state.name == "done", "\(world.trace)")
+    }
+
+    @Test(arguments: [nil, "session"], ["pause", "cancel"])
+    func `an upload that the server accepted in the meantime is done`(session: String?, change: String) {
+        var world = Self.world(session: session)
+        world.wake()
+        world.advance(to: world.now + 10)
+        world.change(0, to: change)
+        world.rest(rounds: 5)
+        #expect(world.begins == [0] && world.uploads[0].state.name == "done", "\(world.trace)")
+    }
+
+    @Test(arguments: [nil, "session"])
+    func `a paused queue stops, and resumes`(session: String?) {
+        var world = Self.world(session: session)
+        world.wake()
+        world.pauseAll(true)
+        #expect(world.wake() == .rest(until: nil))
+        world.wake()
+        #expect(world.trace.last == "stop 1" || world.uploads[0].state == .waiting, "\(world.trace)")
+        world.pauseAll(false)
+        world.rest()
+        #expect(world.begins == [0, 0] && world.uploads[0].state.name == "done", "\(world.trace)")
+    }
+
+    // MARK: - Failures of the database and the service
+
+    @Test(arguments: ["connect", "compare", "claim", "read", "settle"])
+    func `an upload is done although something fails once`(fault: String) {
+        var world = Self.world(session: "session")
+        world.faults = [fault]
+        world.wake()
+        world.rest()
+        #expect(world.faults.isEmpty && world.calls == 0)
+        #expect(world.begins.count == 1 && world.uploads[0].state.name == "done", "\(world.trace)")
+    }
+
+    @Test func `a response is kept until it can be recorded`() {
+        var world = Self.world(session: nil)
+        world.enqueue()
+        world.wake()
+        world.advance(to: world.now + 10)
+        world.faults = ["settle", "settle"]
+        for _ in 0..<2 { #expect(world.wake() == .rest(until: world.now + 1)) }
+        #expect(world.uploads.allSatisfy { $0.state == .sending })
+        world.wake()
+        #expect(world.uploads.allSatisfy { $0.state.name == "done" } && world.begins == [0, 0], "\(world.trace)")
+    }
+
+    @Test func `an upload that cannot be handed over is handed over a minute later, and the others at once`() {
+        var world = Self.world(session: "session")
+        world.enqueue()
+        world.script = [.refusedToBegin, .accepted, .accepted]
+        world.rest()
+        #expect(world.begins == [0, 60] && world.uploads.allSatisfy { $0.state.name == "done" }, "\(world.trace)")
+        #expect(world.uploads.map(\.failures) == [0, 0])
+    }
+
+    /// The failure to hand over the first cannot be recorded.
+    @Test func `uploads that were claimed and not handed over are found`() {
+        var world = Self.world(session: "session")
+        world.enqueue()
+        world.script = [.refusedToBegin]
+        world.faults = ["settle"]
+        #expect(world.wake() == .gaveUp)
+        #expect(world.begins.isEmpty && world.uploads.allSatisfy { $0.state == .sending })
+        world.rest()
+        #expect(world.begins == [5, 60] && world.uploads.allSatisfy { $0.state.name == "done" }, "\(world.trace)")
+    }
+
+    // MARK: - When the next round is due
+
+    @Test(arguments: [(nil, 500.001), (.seconds(30), 30), (.seconds(600), 500.001)] as [(Duration?, Double)])
+    func `the next round is due with the next upload, or when other processes may have changed the queue`(
+        poll: Duration?, seconds: Double
+    ) {
+        var world = QueueWorld(
+            QueueMachine.Rules(retryPolicy: .never, concurrency: 1, endsWhenEmpty: true, pollInterval: poll))
+        world.enqueue(notBefore: 500)
+        world.enqueue(notBefore: 9000)
+        #expect(world.wake().seconds(after: world.now) == seconds)
+        world.advance(to: world.now + 500)
+        world.wake()
+        #expect(world.begins == [500])
+    }
+
+    @Test func `no round is due for uploads that wait for others, or for a paused queue`() {
+        var world = QueueWorld(QueueMachine.Rules(retryPolicy: .never, concurrency: 1))
+        world.seconds = 10
+        for _ in 0..<3 { world.enqueue() }
+        #expect(world.wake() == .rest(until: nil) && world.begins == [0])
+        world.pauseAll(true)
+        #expect(world.wake() == .rest(until: nil))
+        #expect(world.wake() == .rest(until: nil))
+    }
+
+    @Test func `no round is further away than a day, because the clock may be changed`() {
+        var world = QueueWorld(QueueMachine.Rules(retryPolicy: .never, concurrency: 1))
+        world.enqueue(notBefore: 1_000_000)
+        #expect(world.wake().seconds(after: world.now) == 86_400.001)
+    }
+
+    @Test func `a run ends when no upload is left that can be sent`() {
+        var world = QueueWorld(QueueMachine.Rules(retryPolicy: .never, concurrency: 1, endsWhenEmpty: true))
+        world.enqueue()
+        world.enqueue()
+        world.change(1, to: "pause")
+        #expect(world.wake() == .rest(until: nil))
+        world.advance(to: world.now)
+        #expect(world.wake() == .ended && world.uploads[0].state.name == "done")
+    }
+
+    @Test func `an upload that was not handed over is claimed in time after the clock was set back`() {
+        var world = Self.world(session: "session")
+        world.script = [.refusedToBegin]
+        world.wake()
+        world.now -= 1_000_000
+        world.wake()
+        #expect(world.begins.count == 1)
+    }
+
+    // MARK: - Completion handlers
+
+    enum WakeUpStep: Sendable {
+        case handler, deliveredAll, ends, wake, fault
+    }
+
+    /// The system passes a handler, reports the ends of attempts, and says when it has reported all.
+    static let wakeUps: [(steps: [WakeUpStep], calls: [Int])] = [
+        ([.handler, .ends, .wake, .deliveredAll, .wake], [0, 0, 0, 0, 1]),
+        ([.ends, .deliveredAll, .wake, .handler], [0, 0, 0, 1]),
+        ([.deliveredAll, .wake, .ends, .handler, .wake], [0, 0, 0, 0, 1]),
+        ([.handler, .handler, .deliveredAll, .wake], [0, 0, 0, 2]),
+        ([.handler, .deliveredAll, .wake, .handler, .wake, .deliveredAll, .wake], [0, 0, 1, 1, 1, 1, 2]),
+        ([.handler, .ends, .fault, .wake, .wake], [0, 0, 0, 1, 1]),
+    ]
+
+    @Test(arguments: wakeUps)
+    func `handlers are called when all ends are settled, in whichever order they come`(
+        steps: [WakeUpStep], calls: [Int]
+    ) {
+        var world = Self.world(session: "session")
+        world.wake()
+        var found: [Int] = []
+        for step in steps {
+            switch step {
+            case .handler: world.wake(handlers: 1)
+            case .deliveredAll: world.report(.deliveredAll)
+            case .ends: world.advance(to: world.now + 10)
+            case .wake: world.wake()
+            case .fault: world.faults = ["settle"]
+            }
+            found.append(world.calls)
+        }
+        #expect(found == calls, "\(world.trace)")
+    }
+
+    @Test func `handlers are called when the queue is closed`() {
+        var world = Self.world(session: "session")
+        world.wake(handlers: 1)
+        world.close()
+        #expect(world.calls == 1)
+    }
+}
+
+extension QueueWorld.Ending {
+    /// When the next round is due, in seconds after a time.
+    fileprivate func seconds(after time: Date) -> Double? {
+        guard case .rest(let until?) = self else { return nil }
+        return (until.timeIntervalSince(time) * 1000).rounded() / 1000
+    }
+}

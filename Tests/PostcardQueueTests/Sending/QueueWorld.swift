@@ -1,0 +1,356 @@
+import Foundation
+import HTTPTypes
+import PostcardTestSupport
+import Testing
+
+@testable import PostcardClient
+@testable import PostcardQueue
+
+/// A queue, a carrier and a server without a database, a network or a clock, for a ``QueueMachine``.
+///
+/// What becomes of attempts is written in a script or left to chance. Whatever happens, the machine must keep its
+/// promises, which the world checks.
+struct QueueWorld {
+    struct Upload {
+        let id: QueuedUpload.ID
+        var state = QueuedUpload.State.waiting
+        var due: Date
+        var session: String?
+        var attempts = 0
+        var failures = 0
+        var conflicts = 0
+        var started: Date?
+        var possibleDelivery: Int64?
+        /// Whether the server has the form.
+        var isStored = false
+
+        var uuid: UUID { UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, UInt8(truncatingIfNeeded: id))) }
+        var attempt: AttemptID { AttemptID(upload: uuid, number: max(attempts, 1)) }
+        var key: String { "\"\(id)\"" }
+        /// Whether the upload waits, and has no sender.
+        var isDelayed: Bool {
+            switch state {
+            case .waiting, .retrying: session == nil
+            default: false
+            }
+        }
+    }
+
+    struct CarriedAttempt {
+        let upload: QueuedUpload.ID
+        let fate: Fate
+        let end: Date
+        /// What the queue knew when it began.
+        let delivery: Delivery
+    }
+
+    enum Ending: Equatable {
+        case rest(until: Date?)
+        case gaveUp, ended, killed
+    }
+
+    static let start = Date(timeIntervalSince1970: 1_000_000)
+    static let url = URL(string: "http://example.org/uploads") ?? URL(filePath: "/")
+
+    let rules: QueueMachine.Rules
+    var now = Self.start
+    var uploads: [Upload] = []
+    var isPaused = false
+    private(set) var machine: QueueMachine
+    var carried: [AttemptID: CarriedAttempt] = [:]
+    /// Events that no process has received, and those of this process that the machine has not taken in.
+    var unreported: [AttemptEvent] = []
+    var inbox: [AttemptEvent] = []
+    var isConnected = false
+    /// The system's completion handlers that were passed and not called, and those that were called.
+    private(set) var handlers = 0
+    private(set) var calls = 0
+
+    /// The fates of the next attempts; those after them are accepted, or left to chance.
+    var script: [Fate] = []
+    /// How many seconds an attempt takes.
+    var seconds = 0
+    /// The names of actions that fail the next time.
+    var faults: [String] = []
+    /// Leaves to chance what is not scripted.
+    var chance: SeededGenerator?
+    var trace: [String] = []
+    /// When attempts began, in seconds.
+    var begins: [Int] = []
+    /// How often a form that was stored was sent again.
+    var repetitions = 0
+
+    var isHere: Bool { rules.session == nil }
+
+    init(_ rules: QueueMachine.Rules, chance: SeededGenerator? = nil) {
+        self.rules = rules
+        self.chance = chance
+        machine = QueueMachine(rules)
+    }
+
+    mutating func odds(_ count: Int) -> Bool {
+        guard var generator = chance else { return false }
+        defer { chance = generator }
+        return Int.random(in: 0..<count, using: &generator) == 0
+    }
+
+    mutating func random(_ range: ClosedRange<Int>) -> Int {
+        guard var generator = chance else { return range.lowerBound }
+        defer { chance = generator }
+        return Int.random(in: range, using: &generator)
+    }
+
+    // MARK: - The user and the system
+
+    mutating func enqueue(notBefore seconds: Int = 0) {
+        uploads.append(Upload(id: Int64(uploads.count + 1), due: now.addingTimeInterval(Double(seconds))))
+    }
+
+    /// Changes an upload by hand. Does nothing if that is not possible now.
+    mutating func change(_ index: Int, to action: String) {
+        let upload = uploads[index]
+        switch (action, upload.state) {
+        case ("pause", .waiting), ("pause", .sending), ("pause", .retrying): uploads[index].state = .paused
+        case ("cancel", let state) where state.name != "done": uploads[index].state = .cancelled
+        case ("resume", .paused), ("retry", .failed), ("retry", .cancelled), ("retry", .retrying):
+            uploads[index].state = .waiting
+            uploads[index].due = Self.start
+            uploads[index].started = nil
+            uploads[index].failures = 0
+            uploads[index].conflicts = 0
+        default: return
+        }
+        uploads[index].session = nil
+        trace.append("\(action) \(upload.id)")
+    }
+
+    mutating func pauseAll(_ isPaused: Bool) {
+        self.isPaused = isPaused
+        guard isPaused else { return }
+        for index in uploads.indices where uploads[index].state == .sending || uploads[index].session != nil {
+            if uploads[index].state == .sending { uploads[index].state = .waiting }
+            uploads[index].session = nil
+        }
+    }
+
+    /// Ends the process at once, and starts the next one.
+    mutating func kill() {
+        trace.append("kill")
+        if isHere {
+            for attempt in carried.values where attempt.end <= now || odds(2) { arrive(attempt) }
+            carried = [:]
+            unreported = []
+        }
+        inbox = []
+        handlers = 0
+        isConnected = false
+        machine = QueueMachine(rules)
+    }
+
+    // MARK: - Time
+
+    /// Plays a round with what was reported, and handlers that the system passes.
+    @discardableResult mutating func wake(handlers count: Int = 0) -> Ending {
+        // Handlers may come before the events that they are about.
+        if isConnected, count == 0 { deliver() }
+        handlers += count
+        defer { if isConnected { deliver() } }
+        return play(.woken(QueueMachine.News(events: takeInbox(), hasHandlers: count > 0, hasChanges: true)))
+    }
+
+    /// Ends the sender as when the run is cancelled, or the queue is closed.
+    mutating func close() {
+        if isHere { for id in carried.keys.sorted(by: { "\($0)" < "\($1)" }) { stop(id) } }
+        if isConnected { deliver() }
+        _ = play(.closed(takeInbox()))
+        #expect(handlers == 0)
+        machine = QueueMachine(rules)
+        isConnected = false
+    }
+
+    /// When the next attempt ends.
+    var nextEnd: Date? { carried.values.map(\.end).min() }
+
+    mutating func advance(to time: Date) {
+        now = max(now, time)
+        let due = carried.filter { $0.value.end <= now }
+        for (id, attempt) in due.sorted(by: { ($0.value.end, $0.value.upload) < ($1.value.end, $1.value.upload) }) {
+            carried[id] = nil
+            arrive(attempt)
+            if let end = end(of: attempt) { unreported.append(.ended(id, end)) }
+        }
+    }
+
+    /// Plays rounds until nothing is left to do, at most for a number of rounds.
+    mutating func rest(rounds: Int = 1000) {
+        for _ in 0..<rounds {
+            let ending = wake()
+            if ending == .gaveUp, isHere { close() }
+            if carried.isEmpty, unreported.isEmpty, inbox.isEmpty,
+                uploads.allSatisfy({ !$0.isDelayed && $0.state != .sending })
+            {
+                return
+            }
+            var next = [nextEnd]
+            if case .rest(let until) = ending { next.append(until) }
+            // The app looks every second.
+            advance(to: next.compactMap(\.self).min() ?? now.addingTimeInterval(1))
+        }
+    }
+
+    /// Reports an event that belongs to no attempt.
+    mutating func report(_ event: AttemptEvent) { unreported.append(event) }
+
+    mutating func takeInbox() -> [AttemptEvent] {
+        defer { inbox = [] }
+        return inbox
+    }
+
+    /// Reports what has happened to the process.
+    mutating func deliver() {
+        for event in unreported {
+            inbox.append(event)
+            // Events may arrive twice.
+            if odds(8) { inbox.append(event) }
+        }
+        unreported = []
+    }
+
+    // MARK: - Rounds
+
+    private mutating func play(_ first: QueueMachine.Event) -> Ending {
+        var event = first
+        for _ in 0..<10_000 {
+            let action = machine.handle(event, at: now)
+            switch action {
+            case .rest(let until): return .rest(until: until)
+            case .giveUp: return .gaveUp
+            case .end: return .ended
+            default: break
+            }
+            if odds(200) {
+                kill()
+                return .killed
+            }
+            event = carryOut(action)
+        }
+        Issue.record("The round does not end: \(trace.suffix(20))")
+        return .ended
+    }
+
+    private mutating func carryOut(_ action: QueueMachine.Action) -> QueueMachine.Event {
+        if fails(action) { return .failed(mayPass: chance == nil || odds(2)) }
+        switch action {
+        case .connect:
+            isConnected = true
+            for index in uploads.indices where isHere && uploads[index].state == .sending {
+                uploads[index].state = .waiting
+                uploads[index].due = Self.start
+            }
+        case .compare:
+            let found = attempts
+            if odds(2) { deliver() }
+            return .compared(carried: found, recorded: recorded, events: takeInbox())
+        case .settle(let ended, _): for attempt in ended { settle(attempt) }
+        case .cancel(let ids, _): for id in ids { stop(id) }
+        case .read: return .recorded(recorded)
+        case .claim(let count, let excluded): return claim(count, excluded)
+        case .begin(let row): return begin(row)
+        case .list: return .listed(attempts)
+        case .callHandlers:
+            calls += handlers
+            handlers = 0
+        case .disconnect: isConnected = false
+        case .rest, .giveUp, .end: break
+        }
+        return .done
+    }
+
+    private mutating func fails(_ action: QueueMachine.Action) -> Bool {
+        switch action {
+        case .begin, .cancel, .callHandlers, .disconnect: return false
+        default: break
+        }
+        guard !faults.isEmpty else { return odds(60) }
+        let name = String("\(action)".prefix { $0 != "(" })
+        guard let fault = faults.firstIndex(of: name) else { return false }
+        faults.remove(at: fault)
+        return true
+    }
+
+    // MARK: - The database
+
+    private var recorded: [AttemptID: QueuedUpload.ID] {
+        let held = uploads.filter { isHere ? $0.session == nil && $0.state == .sending : $0.session == rules.session }
+        return Dictionary(uniqueKeysWithValues: held.map { ($0.attempt, $0.id) })
+    }
+
+    func row(_ upload: Upload) -> UploadRow {
+        var fields = HTTPFields()
+        fields.idempotencyKey = upload.key
+        return UploadRow(
+            upload: QueuedUpload(
+                id: upload.id, url: Self.url, method: .post, state: upload.state, parts: [], bytesSent: 0,
+                totalBytes: 100, attempts: upload.attempts, conditions: UploadConditions(), enqueued: Self.start),
+            uuid: upload.uuid, headerFields: fields, contentType: "multipart/form-data; boundary=b", resource: nil,
+            failures: upload.failures, conflicts: upload.conflicts, started: upload.started, reason: nil,
+            session: upload.session, possibleDelivery: upload.possibleDelivery)
+    }
+
+    private mutating func claim(_ count: Int, _ excluded: Set<QueuedUpload.ID>) -> QueueMachine.Event {
+        #expect(count > 0)
+        guard !isPaused else { return .exhausted(nextDue: nil) }
+        let delayed = uploads.indices.filter { uploads[$0].isDelayed }
+        let free = delayed.filter { !excluded.contains(uploads[$0].id) && (!isHere || uploads[$0].due <= now) }
+        let claimed = free.prefix(count)
+        for index in claimed {
+            if uploads[index].due <= now { uploads[index].state = .sending }
+            uploads[index].session = rules.session
+            uploads[index].attempts += 1
+            uploads[index].started = uploads[index].started ?? max(now, uploads[index].due)
+            uploads[index].possibleDelivery = uploads[index].possibleDelivery ?? Int64(uploads[index].attempts)
+        }
+        if claimed.isEmpty {
+            return .exhausted(nextDue: isHere ? delayed.map { uploads[$0].due }.filter { $0 > now }.min() : nil)
+        }
+        return .claimed(claimed.map { row(uploads[$0]) })
+    }
+
+    private mutating func settle(_ ended: QueueMachine.EndedAttempt) {
+        guard let index = uploads.firstIndex(where: { $0.uuid == ended.id.upload }) else { return }
+        let upload = uploads[index]
+        var generator = chance ?? SeededGenerator(seed: 0)
+        let settlement = rules.settlement(of: ended, row(upload), at: now, using: &generator)
+        if chance != nil { chance = generator }
+        guard let settlement else { return }
+        let isOpen = upload.isDelayed || upload.session != nil || upload.state == .sending
+        switch settlement {
+        case .done:
+            #expect(upload.isStored, "It is done and not stored: \(trace)")
+            uploads[index].state = .done(.init(status: 201, contentType: nil, body: Data()))
+            uploads[index].session = nil
+        case .delay(let due, let reason, let conflicts, let mayHaveArrived) where isOpen:
+            #expect(due >= now)
+            if !mayHaveArrived { ruleOut(index) }
+            uploads[index].state = .retrying(at: due, because: reason)
+            uploads[index].due = due
+            uploads[index].session = nil
+            uploads[index].failures += conflicts == nil ? 0 : 1
+            uploads[index].conflicts = conflicts ?? upload.conflicts
+        case .fail(let reason, let mayHaveArrived) where isOpen:
+            if !mayHaveArrived { ruleOut(index) }
+            uploads[index].state = .failed(because: reason)
+            uploads[index].session = nil
+        case .putBack where isOpen:
+            uploads[index].state = .waiting
+            uploads[index].due = Self.start
+            uploads[index].session = nil
+        default: break
+        }
+        trace.append("\(seconds(now)) \(uploads[index].state.name) \(upload.id)")
+    }
+
+    private mutating func ruleOut(_ index: Int) {
+        if uploads[index].possibleDelivery == Int64(uploads[index].attempts) { uploads[index].possibleDelivery = nil }
+    }
+}

@@ -1,0 +1,22 @@
+import Foundation
+package import PostcardQueue
+
+/// Time that passes 25 times as fast as the system's, so that no test waits for a queue's delays. It is the same in all
+/// processes.
+package enum FastTime {
+    private static let factor = 25
+
+    private static let start = ContinuousClock.now
+
+    /// The clocks of queues that use a ``TransferDaemon``.
+    package static var time: QueueTime {
+        QueueTime(
+            date: { date }, instant: { start + (.now - start) * factor },
+            sleep: { try await Task.sleep(until: start + ($0 - start) / factor, clock: .continuous) })
+    }
+
+    private static var date: Date { Date(timeIntervalSince1970: Date().timeIntervalSince1970 * Double(factor)) }
+
+    /// How many seconds it takes until a date.
+    static func seconds(until date: Date) -> Double { date.timeIntervalSince(self.date) / Double(factor) }
+}
