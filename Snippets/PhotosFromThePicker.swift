@@ -39,6 +39,13 @@ struct PhotosScreen: View {
     }
 }
 // snippet.hide
+
+/// Has the photo fit what the server accepts.
+private func append(_ item: PhotosPickerItem, to form: inout MultipartForm) async throws {
+    var part = try await item.formPart(named: "petImage")
+    part.preparation = PictureFitting.serverLimit
+    form.append(part)
+}
 #else
 print("There is no photo picker here.")
 #endif

@@ -1,0 +1,77 @@
+import Foundation
+
+/// A document of this package.
+struct Document: Sendable, CustomStringConvertible {
+    /// The path from the root of the package.
+    let path: String
+    let text: String
+
+    private static let root = URL(filePath: #filePath).appending(path: "../../..").standardized
+
+    init(_ path: String) throws {
+        self.path = path
+        text = try String(contentsOf: Self.root.appending(path: path), encoding: .utf8)
+    }
+
+    var description: String { path }
+
+    /// The names of what a folder of the package contains.
+    static func contents(of folder: String) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: root.appending(path: folder).path).sorted()
+    }
+
+    static func exists(_ path: String) -> Bool {
+        FileManager.default.fileExists(atPath: root.appending(path: path).path)
+    }
+
+    /// The lines of each code block in a language, those in lists included.
+    func blocks(in language: String) -> [[String]] {
+        var blocks: [[String]] = []
+        var lines = text.components(separatedBy: "\n")[...]
+        while let start = lines.firstIndex(where: { Self.withoutIndentation($0) == "```\(language)" }) {
+            let block = lines[(start + 1)...].prefix { Self.withoutIndentation($0) != "```" }
+            blocks.append(Array(block))
+            lines = lines[block.endIndex...]
+        }
+        return blocks
+    }
+
+    /// The files whose code is compiled as it is: tests, and the snippets, whose code for apps is compiled by the check
+    /// for Apple's platforms.
+    private static func compiledFiles() throws -> [Document] {
+        let snippets = try contents(of: "Snippets").filter { $0.hasSuffix(".swift") }.map { "Snippets/\($0)" }
+        return try
+            (snippets + [
+                "Tests/PostcardCommandTests/DocumentationSnippets.swift",
+                "Tests/PostcardCommandTests/ReadmeSnippets.swift",
+                "Tests/PostcardDoctorTests/Findings/TestingAnUploaderTests.swift",
+                "Tests/PostcardServerTests/Storing/UploadStoreCheckTests.swift",
+            ]).map { try Document($0) }
+    }
+
+    /// The first lines of paragraphs of its Swift that are compiled nowhere, and its imports that no compiled file has.
+    func uncompiledSwift() throws -> [String] {
+        let files = try Self.compiledFiles().map { file in
+            file.text.components(separatedBy: "\n").map(Self.withoutIndentation)
+        }
+        var uncompiled: [String] = []
+        // A block of one line shows a manifest or an expression.
+        for block in blocks(in: "swift") where block.count > 1 {
+            for paragraph in block.map(Self.withoutIndentation).split(separator: "") {
+                let code = paragraph.filter { !$0.hasPrefix("import ") }
+                let isCompiled = files.contains { file in
+                    file.indices.count { file[$0...].starts(with: code) } == 1
+                }
+                if let line = code.first, !isCompiled { uncompiled.append(line) }
+                uncompiled += paragraph.filter { line in
+                    line.hasPrefix("import ") && !files.contains { $0.contains(line) }
+                }
+            }
+        }
+        return uncompiled
+    }
+
+    private static func withoutIndentation(_ line: String) -> String {
+        line.drop { $0 == " " }.description
+    }
+}

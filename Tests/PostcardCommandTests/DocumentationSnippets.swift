@@ -1,0 +1,184 @@
+import Foundation
+import HTTPTypes
+import Hummingbird
+import Logging
+import PostcardClient
+import PostcardForm
+import PostcardPictures
+import PostcardQueue
+import PostcardServer
+
+// The Swift of the documentation's articles that is neither in Snippets nor in the README, compiled. DocumentationTests
+// checks that it is the same, line by line.
+
+// MARK: - PostcardClient
+
+private func sent(_ form: MultipartForm, to url: URL) async throws {
+    let client = UploadClient()
+    let response = try await client.upload(form, to: url)
+    print(response.status)
+}
+
+private func followed(_ form: MultipartForm, to url: URL, by client: UploadClient) async throws {
+    try await client.upload(form, to: url) { progress in
+        for part in progress.parts { print(part.filename ?? part.name, part.fraction ?? 0) }
+    }
+}
+
+private func configured() -> UploadClient {
+    var client = UploadClient(timeouts: UploadTimeouts(idle: .seconds(30)))
+    client.network.allowed = .unmetered
+    client.network.rateLimit = RateLimit(bytesPerSecond: 500_000)
+    client.responses.acceptedStatuses = [201]
+    client.reporting.logger = Logger(label: "pets")
+    return client
+}
+
+struct RenamePet: UploadEndpoint {
+    struct Response: Decodable, Sendable {
+        let id: String
+    }
+
+    let baseURL: URL
+    let id: String
+    let name: String
+    var path: String { "pets/\(id)" }
+    let method = HTTPRequest.Method.put
+
+    func form() throws -> MultipartForm {
+        var form = MultipartForm()
+        form.append(name, named: "name")
+        return form
+    }
+}
+
+private func renamed(_ pet: String, at api: URL, by client: UploadClient) async throws -> String {
+    let renamed = try await client.upload(RenamePet(baseURL: api, id: pet, name: "초코"))
+    return renamed.id
+}
+
+private func sent(_ form: MultipartForm, of draft: UUID, to url: URL, by client: UploadClient) async throws {
+    var fields = HTTPFields()
+    if let name = HTTPField.Name("Idempotency-Key") { fields[name] = "\"\(draft.uuidString)\"" }
+    try await client.upload(form, to: url, headerFields: fields)
+}
+
+private func patience(of client: inout UploadClient) {
+    var patient = RetryPolicy(maximumAttempts: 20, deadline: .seconds(3600))
+    patient.maximumDelay = .seconds(300)
+    patient.statuses.remove(500)
+
+    client.retry = patient
+}
+
+// MARK: - PostcardPictures
+
+private func fitted(_ photos: [URL], in form: inout MultipartForm, to url: URL, by client: UploadClient) async throws {
+    form.append(photos: photos, named: "petImage", fitting: PictureLimit(maximumBytes: 1_000_000))
+    try await client.upload(form, to: url)
+}
+
+private func fitted(_ photo: URL, in form: inout MultipartForm) async throws {
+    let fitter = PictureFitter()
+    let picture = try await fitter.fit(photo, to: PictureLimit(maximumBytes: 1_000_000))
+    form.append(
+        FormPart(
+            name: "petImage", filename: picture.filename(for: photo.lastPathComponent),
+            contentType: picture.contentType, content: picture.content, metadata: .withoutLocation))
+}
+
+// MARK: - PostcardQueue
+
+private func queued(_ form: MultipartForm, to url: URL, in container: URL) async throws {
+    let queue = try UploadQueue(directory: container.appending(path: "uploads"))
+    try await queue.enqueue(form, to: url)
+}
+
+// MARK: - PostcardServer
+
+private enum Pets {
+    struct Pet: Decodable {
+        var name: String
+        var pictures: [FormFile]
+    }
+
+    static func routes() async throws {
+        let router = Router()
+        router.add(middleware: ProblemMiddleware())
+        router.post("pets") { request, _ in
+            let pet = try await request.decodeForm(Pet.self)
+            return "\(pet.name) has \(pet.pictures.count) pictures"
+        }
+        try await Application(router: router, server: .uploads()).runService()
+    }
+}
+
+/// A stand-in for a service that keeps bytes.
+private actor Bucket {
+    func append(_ bytes: ByteBuffer) {}
+}
+
+private func streamed(into bucket: Bucket, _ router: Router<BasicRequestContext>) {
+    router.post("films") { request, _ in
+        for try await part in try request.form() {
+            for try await piece in part { try await bucket.append(piece) }
+        }
+        return HTTPResponse.Status.created
+    }
+}
+
+private func readingOptions() throws -> FormReadingOptions {
+    var options = FormReadingOptions()
+    options.limits.maximumBodyBytes = 20 << 20
+    options.rules = try FormRules(
+        fields: ["name": .init(atLeast: 1, atMost: 1, maximumCharacters: 80)],
+        files: ["pictures": .init(atMost: 5, types: [.anyImage])])
+    return options
+}
+
+private func uploads(_ router: Router<BasicRequestContext>) throws {
+    var options = UploadOptions()
+    options.path = "/api/pictures"
+    options.access = .none
+    options.limits.maximumFileBytes = 50 << 20
+    router.addUploads(to: try LocalUploadStore(directory: "received"), options: options)
+}
+
+private func records(of store: LocalUploadStore) async throws {
+    for id in try await store.identifiers(limit: 100, after: nil) {
+        guard let record = try await store.record(id) else { continue }
+        print(record.received, record.fields.map(\.value), record.files.map(\.sha256))
+    }
+}
+
+private func screened(_ options: inout UploadOptions) {
+    options.screen = { file in
+        file.contentType.hasPrefix("image/") ? .accepted : .refused(reason: "Only pictures are accepted.")
+    }
+}
+
+private func resumed(_ options: inout UploadOptions) {
+    options.resumption?.lifetime = .seconds(6 * 60 * 60)
+    options.resumption?.maximumUnfinishedBytes = 2 << 30
+}
+
+private actor Album {
+    var hasRoom: Bool { true }
+}
+
+private func refused(_ album: Album) async throws {
+    guard await album.hasRoom else {
+        var problem = UploadProblem(
+            status: .forbidden, code: "album-full", detail: "The album has 500 pictures.", advice: "Remove some first.")
+        problem.limit = UploadProblem.Limit(name: "pictures", value: 500)
+        throw problem
+    }
+}
+
+private func proxied(_ options: inout UploadOptions, _ router: Router<BasicRequestContext>) async throws {
+    options.clientShare = 1
+    var connections = ConnectionOptions()
+    connections.idleTimeout = .seconds(90)
+    let application = Application(router: router, server: .uploads(options: connections))
+    try await application.runService()
+}
