@@ -54,8 +54,9 @@ import PostcardTransferDaemon
     private func makeQueue() throws -> UploadQueue {
         var session = BackgroundSession(identifier: plan.session)
         // Kills and force-quits also use up attempts.
-        session.retryPolicy = RetryPolicy(
-            maximumAttempts: 1000, firstDelay: .milliseconds(1), maximumDelay: .milliseconds(50))
+        session.retryPolicy = RetryPolicy(maximumAttempts: 1000)
+        session.retryPolicy.firstDelay = .milliseconds(1)
+        session.retryPolicy.maximumDelay = .milliseconds(50)
         let service = DaemonTransferService(socket: plan.socket, isWakeUp: isBackground) {
             Self.fail("The transfer daemon has ended.", status: 69)
         }

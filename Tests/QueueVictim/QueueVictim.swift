@@ -58,9 +58,9 @@ import PostcardQueue
 
     /// Sends until nothing is left that is due soon.
     private func drain(_ queue: UploadQueue) async throws {
-        let options = QueueOptions(
-            retryPolicy: RetryPolicy(maximumAttempts: 2, firstDelay: .milliseconds(1), maximumDelay: .milliseconds(1)),
-            endsWhenEmpty: true)
+        var policy = RetryPolicy(maximumAttempts: 2)
+        policy.firstDelay = .milliseconds(1)
+        let options = QueueOptions(retryPolicy: policy, endsWhenEmpty: true)
         try await withThrowingTaskGroup(of: Bool.self) { group in
             group.addTask {
                 try await queue.run(client, options: options)

@@ -140,10 +140,9 @@ private final class FuzzedQueue: Sendable {
         let (sent, client) = (body, UploadClient(transport: Reading(expected: body)))
         try Self.wait { [queue] in
             let running = Task {
-                try await queue.run(
-                    client,
-                    options: QueueOptions(
-                        retryPolicy: RetryPolicy(maximumAttempts: 2, firstDelay: .zero), endsWhenEmpty: true))
+                var policy = RetryPolicy(maximumAttempts: 2)
+                policy.firstDelay = .zero
+                try await queue.run(client, options: QueueOptions(retryPolicy: policy, endsWhenEmpty: true))
             }
             // The first may be due in a year.
             for _ in 0..<5000 {

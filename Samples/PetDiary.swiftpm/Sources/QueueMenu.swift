@@ -8,9 +8,9 @@ struct QueueMenu: View {
     var body: some View {
         Menu("All entries", systemImage: "ellipsis.circle") {
             if list.isPaused {
-                Button("Resume all") { list.resumeAll() }
+                Button("Resume all") { list.resume() }
             } else {
-                Button("Pause all") { list.pauseAll() }
+                Button("Pause all") { list.pause() }
             }
             Button("Send failed entries again") { list.retryAll() }
             Button("Cancel all") { list.cancelAll() }

@@ -6,6 +6,13 @@ import HTTPTypes
 /// let client = UploadClient(retry: RetryPolicy(maximumAttempts: 4))
 /// ```
 ///
+/// What is seldom changed is a property:
+///
+/// ```swift
+/// var policy = RetryPolicy(maximumAttempts: 20, deadline: .seconds(3600))
+/// policy.maximumDelay = .seconds(300)
+/// ```
+///
 /// Only failures that may pass are tried again: a connection that failed, broke or timed out, and the statuses listed
 /// here. A server that responds with 409 (Conflict) to a form that may have arrived may still be processing it
 /// (draft-ietf-httpapi-idempotency-key-header), and is also asked again. All attempts have the same `Idempotency-Key`,
@@ -19,22 +26,22 @@ public struct RetryPolicy: Sendable, Hashable {
 
     /// The statuses that are tried again, because the server was busy, slow or unavailable (RFC 9110 §15.5.9 and §15.6,
     /// RFC 6585 §4, RFC 8470 §5.2). Defaults to 408, 425, 429, 500, 502, 503 and 504.
-    public var statuses: Set<Int>
+    public var statuses: Set<Int> = [408, 425, 429, 500, 502, 503, 504]
 
     /// Whether a connection that failed, broke or timed out is tried again. Defaults to `true`.
-    public var retriesConnectionFailures: Bool
+    public var retriesConnectionFailures = true
 
     /// The maximum delay before the second attempt, which doubles with each further attempt. Defaults to 0.5 seconds.
-    public var firstDelay: Duration
+    public var firstDelay: Duration = .milliseconds(500)
 
     /// The limit of the doubling. Defaults to 30 seconds.
-    public var maximumDelay: Duration
+    public var maximumDelay: Duration = .seconds(30)
 
     /// The random fraction of the delay, from 0 to 1, so that many clients do not come back at once. Defaults to 0.5.
-    public var jitter: Double
+    public var jitter = 0.5
 
     /// The limit of a server's `Retry-After`, which is used instead of a longer one. Defaults to 120 seconds.
-    public var maximumRetryAfter: Duration
+    public var maximumRetryAfter: Duration = .seconds(120)
 
     /// How long after the start of the upload another attempt may start. Defaults to `nil`, no limit. A running attempt
     /// is not cancelled: ``UploadTimeouts/total`` does that. A queue counts from the first attempt since the upload was
@@ -49,35 +56,26 @@ public struct RetryPolicy: Sendable, Hashable {
     /// before the upload fails. Defaults to 10. After that, the conflict is likely to last.
     public var maximumConflicts = 10
 
-    /// Makes a policy. The defaults wait 0.25 to 0.5 seconds, then 0.5 to 1, and so on up to half a minute.
+    /// Makes a policy. Its delays are 0.25 to 0.5 seconds, then 0.5 to 1, and so on up to half a minute, until they are
+    /// set.
     ///
     /// - Parameters:
     ///   - maximumAttempts: The maximum number of attempts, including the first.
-    ///   - statuses: The statuses that are tried again.
-    ///   - retriesConnectionFailures: Whether a connection that failed, broke or timed out is tried again.
-    ///   - firstDelay: The maximum delay before the second attempt.
-    ///   - maximumDelay: The limit of the doubling.
-    ///   - jitter: The random fraction of the delay.
-    ///   - maximumRetryAfter: The limit of a server's `Retry-After`.
-    ///   - deadline: How long after the start of the upload another attempt may start.
-    public init(
-        maximumAttempts: Int, statuses: Set<Int> = [408, 425, 429, 500, 502, 503, 504],
-        retriesConnectionFailures: Bool = true, firstDelay: Duration = .milliseconds(500),
-        maximumDelay: Duration = .seconds(30), jitter: Double = 0.5, maximumRetryAfter: Duration = .seconds(120),
-        deadline: Duration? = nil
-    ) {
+    ///   - deadline: How long after the start of the upload another attempt may start. Defaults to `nil`, no limit.
+    public init(maximumAttempts: Int, deadline: Duration? = nil) {
         self.maximumAttempts = maximumAttempts
-        self.statuses = statuses
-        self.retriesConnectionFailures = retriesConnectionFailures
-        self.firstDelay = firstDelay
-        self.maximumDelay = maximumDelay
-        self.jitter = jitter
-        self.maximumRetryAfter = maximumRetryAfter
         self.deadline = deadline
     }
 
     /// Nothing is tried again.
     public static let never = RetryPolicy(maximumAttempts: 1)
+
+    /// Up to 1,000 attempts, at most 30 minutes apart, for uploads that may wait for days. The default of a queue.
+    public static let persistent: RetryPolicy = {
+        var policy = RetryPolicy(maximumAttempts: 1000)
+        policy.maximumDelay = .seconds(1800)
+        return policy
+    }()
 
     /// Whether another attempt can be made at all.
     var isOn: Bool { maximumAttempts > 1 }

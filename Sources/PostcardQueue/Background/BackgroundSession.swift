@@ -44,8 +44,8 @@ public struct BackgroundSession: Sendable {
     public var totalTimeout = Duration.seconds(604_800)
 
     /// Whether and when an upload is sent again after the server refused it or the system gave up. Its deadline counts
-    /// from the first attempt. Defaults to 1,000 attempts, at most 30 minutes apart.
-    public var retryPolicy = RetryPolicy(maximumAttempts: 1000, maximumDelay: .seconds(1800))
+    /// from the first attempt. Defaults to `RetryPolicy.persistent`: 1,000 attempts, at most 30 minutes apart.
+    public var retryPolicy = RetryPolicy.persistent
 
     /// Makes header fields when an upload is handed to the system, such as a fresh `Authorization`. The queue does not
     /// store them. If the closure throws, the upload is handed over later. Defaults to `nil`.

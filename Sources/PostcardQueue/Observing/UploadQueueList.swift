@@ -79,10 +79,10 @@ public final class UploadQueueList {
     public func cancel(_ id: QueuedUpload.ID) { perform { () throws(UploadQueueError) in try queue.cancel(id) } }
 
     /// Pauses the whole queue, including uploads that are enqueued later.
-    public func pauseAll() { perform { () throws(UploadQueueError) in try queue.pause() } }
+    public func pause() { perform { () throws(UploadQueueError) in try queue.pause() } }
 
     /// Resumes the whole queue. Uploads that were paused one by one stay paused.
-    public func resumeAll() { perform { () throws(UploadQueueError) in try queue.resume() } }
+    public func resume() { perform { () throws(UploadQueueError) in try queue.resume() } }
 
     /// Sends every failed upload again.
     public func retryAll() { perform { () throws(UploadQueueError) in try queue.retryAll() } }

@@ -7,7 +7,7 @@ public struct QueueOptions: Sendable {
 
     /// Whether, when and how often a failed upload is sent again. Used instead of the client's policy, because the
     /// delays must outlive the process. Its deadline counts from the first attempt, also while no process is running.
-    /// Defaults to 1,000 attempts, at most 30 minutes apart.
+    /// Defaults to `RetryPolicy.persistent`: 1,000 attempts, at most 30 minutes apart.
     public var retryPolicy: RetryPolicy
 
     /// Whether and how an interrupted upload resumes, in this process or a later one. Used instead of the client's
@@ -29,7 +29,7 @@ public struct QueueOptions: Sendable {
     /// Makes options. The parameters are documented with the properties of the same names.
     public init(
         concurrency: Int = 3,
-        retryPolicy: RetryPolicy = RetryPolicy(maximumAttempts: 1000, maximumDelay: .seconds(1800)),
+        retryPolicy: RetryPolicy = .persistent,
         resumption: ResumptionPolicy? = ResumptionPolicy(retry: RetryPolicy(maximumAttempts: 3)),
         endsWhenEmpty: Bool = false, pollInterval: Duration? = .seconds(1),
         networkPath: (@Sendable () -> NetworkPath?)? = nil

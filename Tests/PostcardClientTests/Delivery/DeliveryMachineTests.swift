@@ -151,7 +151,9 @@ import Testing
         let request = try UploadRequest(
             url: url, method: .post, headerFields: HTTPFields(), body: UploadBody(try form.layout()),
             maximumResponseBytes: 1)
-        var retry = RetryPolicy(maximumAttempts: sequence.attempts, firstDelay: .seconds(1), jitter: 0)
+        var retry = RetryPolicy(maximumAttempts: sequence.attempts)
+        retry.firstDelay = .seconds(1)
+        retry.jitter = 0
         retry.maximumInterceptorRetries = sequence.interceptorRetries ?? 0
         retry.deadline = sequence.deadline
         var player = Player(
@@ -285,7 +287,7 @@ import Testing
     @Test(arguments: resumedSequences)
     func `each event of a resumable upload leads to the next action`(sequence: ResumedSequence) throws {
         var policy = ResumptionPolicy(
-            retry: RetryPolicy(maximumAttempts: 10, firstDelay: .zero), minimumBytes: 0)
+            retry: .withoutDelays(maximumAttempts: 10), minimumBytes: 0)
         policy.versions = [.interop8, .interop6]
         var player = try Player(resuming: policy, sequence.resource.flatMap { URL(string: $0) })
         for step in sequence.steps { #expect(player.play(step.event) == step.action) }
@@ -293,7 +295,7 @@ import Testing
 
     @Test(arguments: ["/uploads/1", "/uploads/2"])
     func `only the upload resource that a form was sent to can say that it did not arrive`(second: String) throws {
-        let policy = ResumptionPolicy(retry: RetryPolicy(maximumAttempts: 10, firstDelay: .zero), minimumBytes: 0)
+        let policy = ResumptionPolicy(retry: .withoutDelays(maximumAttempts: 10), minimumBytes: 0)
         var player = try Player(resuming: policy)
         for step in Self.sending { player.play(step.event) }
         player.play(.failed(.connectionLost, .responseLost))

@@ -48,7 +48,7 @@ import FoundationNetworking
         let length = try #require(try form.layout().contentLength)
         try await Self.hasty(early.status, ["Location": "/uploads/7"], body: early.body) { server in
             let client = UploadClient(
-                transport: carrier.transport(), retry: RetryPolicy(maximumAttempts: 3, firstDelay: .zero))
+                transport: carrier.transport(), retry: .withoutDelays(maximumAttempts: 3))
             let error = try await #require(throws: UploadError.self) { try await client.upload(form, to: server.url) }
             #expect(error.code == .earlyResponse, "\(error)")
             #expect(error.delivery == .neverArrived && error.attempts == 1)
@@ -78,7 +78,7 @@ import FoundationNetworking
             _ = try await connection.readToEnd()
         } while: { server in
             let client = UploadClient(
-                transport: carrier.transport(), retry: RetryPolicy(maximumAttempts: 3, firstDelay: .zero))
+                transport: carrier.transport(), retry: .withoutDelays(maximumAttempts: 3))
             let response = try await client.upload(form, to: server.url)
             #expect(response.text == "known")
             #expect(response.attempts == 2)

@@ -47,7 +47,7 @@ import Testing
             var client = Self.client(
                 carrier, Numbering(decision: .passOn), Numbering(decision: .giveUp),
                 Numbering(decision: .retry(after: .zero)))
-            client.retry = RetryPolicy(maximumAttempts: 3, firstDelay: .zero)
+            client.retry = RetryPolicy.withoutDelays(maximumAttempts: 3)
             let impatient = client
             let error = try await #require(throws: UploadError.self) {
                 try await impatient.upload(MultipartForm(), to: server.url)

@@ -47,7 +47,7 @@ import Testing
                 try await connection.respond(status)
             }
         } while: { server in
-            let policy = RetryPolicy(maximumAttempts: 2, firstDelay: .zero)
+            let policy = RetryPolicy.withoutDelays(maximumAttempts: 2)
             let client = UploadClient(transport: carrier.transport(), retry: policy)
             var received: [UploadEvent] = []
             for try await event in client.events(of: form, to: server.url) { received.append(event) }

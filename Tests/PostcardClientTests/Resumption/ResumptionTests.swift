@@ -17,8 +17,8 @@ import Testing
     ) -> UploadClient {
         var client = UploadClient(transport: carrier.transport())
         var policy = ResumptionPolicy(
-            retry: RetryPolicy(maximumAttempts: 5, firstDelay: .milliseconds(1)), minimumBytes: 0,
-            deletesCancelledUploads: deletes)
+            retry: RetryPolicy(maximumAttempts: 5), minimumBytes: 0, deletesCancelledUploads: deletes)
+        policy.retry.firstDelay = .milliseconds(1)
         policy.versions = versions
         client.resumption = policy
         client.reporting.progressInterval = .zero

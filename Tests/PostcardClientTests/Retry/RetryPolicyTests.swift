@@ -20,7 +20,9 @@ import Testing
 
     @Test func `chance shortens a wait by the jitter's share and no more`() {
         var chance = Fixed(value: .max)
-        let policy = RetryPolicy(maximumAttempts: 9, firstDelay: .seconds(8), jitter: 0.25)
+        var policy = RetryPolicy(maximumAttempts: 9)
+        policy.firstDelay = .seconds(8)
+        policy.jitter = 0.25
         let shortest = policy.delay(after: 1, retryAfter: nil, using: &chance)
         #expect(shortest >= .seconds(6) && shortest < .milliseconds(6_001))
         var system = SystemRandomNumberGenerator()
@@ -32,7 +34,8 @@ import Testing
 
     @Test func `the server's wait goes before the policy's, up to a maximum`() {
         var chance = Fixed(value: 0)
-        let policy = RetryPolicy(maximumAttempts: 9, maximumRetryAfter: .seconds(10))
+        var policy = RetryPolicy(maximumAttempts: 9)
+        policy.maximumRetryAfter = .seconds(10)
         #expect(policy.delay(after: 1, retryAfter: .seconds(7), using: &chance) == .seconds(7))
         #expect(policy.delay(after: 1, retryAfter: .seconds(11), using: &chance) == .seconds(10))
         #expect(policy.delay(after: 1, retryAfter: .zero, using: &chance) == .zero)

@@ -9,7 +9,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct RetryTests {
     private static func policy(_ attempts: Int) -> RetryPolicy {
-        RetryPolicy(maximumAttempts: attempts, firstDelay: .zero)
+        RetryPolicy.withoutDelays(maximumAttempts: attempts)
     }
 
     private static func form(in folder: TemporaryFolder) throws -> MultipartForm {

@@ -92,7 +92,7 @@ import FoundationNetworking
             }
         } while: { server in
             var client = UploadClient(
-                transport: carrier.transport(), retry: RetryPolicy(maximumAttempts: 3, firstDelay: .zero))
+                transport: carrier.transport(), retry: .withoutDelays(maximumAttempts: 3))
             client.interceptors = [Stubborn()]
             let stubborn = client
             let error = try await #require(throws: UploadError.self) {

@@ -22,7 +22,7 @@ import Testing
     func `the total timeout fails an upload with an error of its own`(carrier: Carrier) async throws {
         try await Self.silent { server in
             var client = UploadClient(
-                transport: carrier.transport(), retry: RetryPolicy(maximumAttempts: 9, firstDelay: .zero))
+                transport: carrier.transport(), retry: .withoutDelays(maximumAttempts: 9))
             client.timeouts.total = .milliseconds(300)
             let hurried = client
             let error = try await #require(throws: UploadError.self) {
@@ -111,7 +111,7 @@ import Testing
         let longest = Duration.seconds(Int64.max)
         try await Responses.run([("503 Service Unavailable", [:]), ("201 Created", [:])]) { server in
             var client = UploadClient(
-                transport: carrier.transport(), retry: RetryPolicy(maximumAttempts: 2, firstDelay: .zero),
+                transport: carrier.transport(), retry: .withoutDelays(maximumAttempts: 2),
                 timeouts: UploadTimeouts(idle: longest))
             client.timeouts.total = longest
             client.timeouts.connect = longest
@@ -174,7 +174,7 @@ import Testing
             }
         }
         var client = UploadClient(
-            transport: Losing(), retry: RetryPolicy(maximumAttempts: 2, firstDelay: .zero))
+            transport: Losing(), retry: .withoutDelays(maximumAttempts: 2))
         client.interceptors = [EndlessAfterFirst()]
         let url = try #require(URL(string: "http://127.0.0.1:1/"))
         var total = Duration.milliseconds(500)

@@ -60,7 +60,7 @@ import Testing
 
     private static func client(_ carrier: Carrier) -> UploadClient {
         var client = UploadClient(
-            transport: carrier.transport(), retry: RetryPolicy(maximumAttempts: 3, firstDelay: .zero))
+            transport: carrier.transport(), retry: .withoutDelays(maximumAttempts: 3))
         client.responses.verification = .record
         return client
     }

@@ -63,7 +63,7 @@ import Testing
         let form = try FaultTests.form(in: folder, size: 300_000)
         let receiver = try await ReceivingServer()
         let proxy = try await FaultProxy.run([Self.pointing(status, to: "/uploads")], before: receiver.url) { proxy in
-            let client = Self.client(carrier, retry: RetryPolicy(maximumAttempts: 3, firstDelay: .zero))
+            let client = Self.client(carrier, retry: .withoutDelays(maximumAttempts: 3))
             let error = try await #require(throws: UploadError.self) {
                 try await client.upload(form, to: proxy.uploads)
             }

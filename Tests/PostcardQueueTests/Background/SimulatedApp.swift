@@ -12,8 +12,12 @@ struct SimulatedApp {
     let daemon: TransferDaemon
     /// Tests run at the same time, so each has its own session.
     let identifier = "org.example.app.\(UUID().uuidString)"
-    var retryPolicy = RetryPolicy(
-        maximumAttempts: 5, firstDelay: .milliseconds(1), maximumDelay: .milliseconds(20))
+    var retryPolicy: RetryPolicy = {
+        var policy = RetryPolicy(maximumAttempts: 5)
+        policy.firstDelay = .milliseconds(1)
+        policy.maximumDelay = .milliseconds(20)
+        return policy
+    }()
 
     /// The queue of the next process.
     ///

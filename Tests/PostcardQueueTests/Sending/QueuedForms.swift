@@ -22,9 +22,10 @@ enum QueuedForms {
 extension QueueOptions {
     /// A few quick retries, and an end when no upload is left that can be sent.
     static var draining: QueueOptions {
-        QueueOptions(
-            retryPolicy: RetryPolicy(maximumAttempts: 5, firstDelay: .milliseconds(1), maximumDelay: .milliseconds(5)),
-            endsWhenEmpty: true)
+        var options = QueueOptions(retryPolicy: RetryPolicy(maximumAttempts: 5), endsWhenEmpty: true)
+        options.retryPolicy.firstDelay = .milliseconds(1)
+        options.retryPolicy.maximumDelay = .milliseconds(5)
+        return options
     }
 }
 

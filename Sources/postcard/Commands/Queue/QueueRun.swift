@@ -69,10 +69,9 @@ struct QueueRun: AsyncParsableCommand {
     }
 
     private var queueOptions: QueueOptions {
-        QueueOptions(
-            concurrency: concurrency,
-            retryPolicy: RetryPolicy(maximumAttempts: retries + 1, maximumDelay: .seconds(maxDelay)),
-            endsWhenEmpty: drain)
+        var policy = RetryPolicy(maximumAttempts: retries + 1)
+        policy.maximumDelay = .seconds(maxDelay)
+        return QueueOptions(concurrency: concurrency, retryPolicy: policy, endsWhenEmpty: drain)
     }
 
     private func client() throws -> UploadClient {
