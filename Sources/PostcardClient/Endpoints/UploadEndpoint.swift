@@ -133,13 +133,6 @@ extension UploadEndpoint {
     }
 }
 
-/// A response whose body is ignored, or empty as in a 204.
-public struct NoResponse: Decodable, Sendable, Hashable {
-    public init() {}
-
-    public init(from decoder: any Decoder) {}
-}
-
 extension UploadEndpoint where Response == NoResponse {
     /// Ignores the body.
     public func decode(_ response: UploadResponse) -> NoResponse { NoResponse() }

@@ -50,27 +50,3 @@ extension UploadInterceptor {
     /// Passes on.
     public func decide(after error: UploadError, of attempt: UploadAttempt) async throws -> UploadDecision { .passOn }
 }
-
-/// What to do after a failure.
-public enum UploadDecision: Sendable, Hashable {
-    /// The next interceptor decides, or the retry policy.
-    case passOn
-    /// The form is sent again after a delay, and ``UploadInterceptor/adapt(_:attempt:)`` is called again. The number of
-    /// such retries is limited by ``RetryPolicy/maximumInterceptorRetries``, and a form with a stream that can be read
-    /// only once is not sent again.
-    case retry(after: Duration)
-    /// The upload fails with the error.
-    case giveUp
-}
-
-/// A failed attempt, as an interceptor sees it.
-public struct UploadAttempt: Sendable {
-    /// The request, as the interceptors adapted it.
-    public let request: UploadRequest
-
-    /// The number of the attempt, from 1.
-    public let number: Int
-
-    /// The errors of the attempts before it, in order.
-    public let earlierErrors: [UploadError]
-}

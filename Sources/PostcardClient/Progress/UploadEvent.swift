@@ -1,9 +1,3 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
-
 /// An event of an upload, from ``UploadClient/events(of:to:method:headerFields:)``.
 ///
 /// A successful upload begins with `preparing` and ends with `done`, with any number of other events between them. A
@@ -30,27 +24,5 @@ public enum UploadEvent: Sendable {
         case .sending(let progress), .awaitingResponse(let progress): progress
         case .preparing, .waitingForNetwork, .retrying, .done: nil
         }
-    }
-}
-
-/// Why an upload is tried again, and when.
-public struct UploadRetry: Sendable {
-    /// The error that the last attempt failed with.
-    public let error: UploadError
-
-    /// The number of the next attempt, from 2.
-    public let nextAttempt: Int
-
-    /// The delay before it.
-    public let delay: Duration
-
-    /// When it starts, by this machine's clock.
-    public let date: Date
-
-    init(after error: UploadError, nextAttempt: Int, delay: Duration) {
-        self.error = error
-        self.nextAttempt = nextAttempt
-        self.delay = delay
-        date = Date().addingTimeInterval(delay / .seconds(1))
     }
 }

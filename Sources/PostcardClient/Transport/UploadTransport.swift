@@ -35,13 +35,3 @@ public protocol UploadTransport: Sendable {
 extension UploadTransport {
     public var defaultHeaderFields: HTTPFields { HTTPFields() }
 }
-
-/// An event of a request in progress.
-public enum TransportEvent: Sendable, Hashable {
-    /// There is no network; the request waits until there is one.
-    case waitingForNetwork
-    /// Bytes of the body were handed to the connection: this many so far. 0 means that the connection was made.
-    case sent(bytes: Int64)
-    /// Bytes of the response body were received: this many so far. 0 means that the head was received.
-    case received(bytes: Int)
-}

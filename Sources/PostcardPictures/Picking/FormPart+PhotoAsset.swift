@@ -1,21 +1,3 @@
-/// Which version of a photo or video in the library is sent.
-public enum PhotoVersion: Sendable, Hashable {
-    /// As it was taken or imported, byte for byte, without later edits.
-    case original
-    /// As the library shows it, with all edits. An item that was never edited is its original.
-    case current
-}
-
-/// Which file of a photo or video in the library is sent.
-public enum PhotoComponent: Sendable, Hashable {
-    /// The photo or the video itself; the still picture of a Live Photo.
-    case primary
-    /// The video of a Live Photo.
-    case pairedVideo
-    /// The second picture of a photo that was taken in two formats: the RAW file that belongs to a JPEG or HEIC.
-    case alternatePhoto
-}
-
 /// What a resource of an asset in the photo library holds.
 enum PhotoResource: Sendable, Hashable {
     case photo, video, audio, alternatePhoto, fullSizePhoto, fullSizeVideo, pairedVideo, fullSizePairedVideo

@@ -1,0 +1,19 @@
+/// How uploads use the network.
+public struct NetworkOptions: Sendable {
+    /// The networks that uploads may use. Defaults to all.
+    public var allowed = AllowedNetworks.all
+
+    /// How fast forms are sent, for all uploads of this client and its copies together. Defaults to `nil`, no limit.
+    public var rateLimit: RateLimit?
+
+    /// The size of a body, in bytes, above which the server is asked whether it wants it before it is sent. Defaults to
+    /// `nil`: the server is never asked. A body of unknown length counts as larger.
+    ///
+    /// A refusal by the request's head alone, such as for missing authorization or a form that is too large, then costs
+    /// no more than the head. The question is `Expect: 100-continue` (RFC 9110 §10.1.1), and a server that says nothing
+    /// gets the body after a second. On Apple platforms the wait is URLSession's own.
+    public var expectContinueAbove: Int64?
+
+    /// Makes the defaults.
+    public init() {}
+}

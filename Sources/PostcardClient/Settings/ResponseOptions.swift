@@ -1,0 +1,24 @@
+/// Which responses mean that the server has the form.
+public struct ResponseOptions: Sendable {
+    /// The statuses of success. Defaults to 200 to 299 (RFC 9110 §15.3). Any other is a redirect, or an error with the
+    /// code ``UploadError/Code/refused``.
+    public var acceptedStatuses = Set(200..<300)
+
+    /// Whether a response counts that arrives before the whole form was sent. Defaults to `false`: it fails the upload
+    /// with ``UploadError/Code/earlyResponse``, because a server that has not received a form cannot have stored it.
+    /// After an attempt whose response was lost it counts: a server that knows the form by its key need not read it
+    /// again.
+    ///
+    /// Set it for a server that decides by the beginning of a form. ``UploadResponse/isEarly`` then says which
+    /// responses were early.
+    public var acceptsEarly = false
+
+    /// The maximum size of a response body, in bytes. Defaults to 16 MiB.
+    public var maximumBytes = 16 << 20
+
+    /// Compares what the server says it received with what was sent. Defaults to `nil`: nothing is compared.
+    public var verification: UploadVerification?
+
+    /// Makes the defaults.
+    public init() {}
+}

@@ -1,0 +1,61 @@
+public import Hummingbird
+public import PostcardForm
+
+/// The body of a request that is read as a form. It sends `100 Continue` to a client that waits for it, and throws an
+/// ``UploadProblem`` if the body breaks off.
+public struct FormBody: AsyncSequence, Sendable {
+    private let body: RequestBody
+    private let expectsContinue: Bool
+
+    init(_ request: Request) {
+        body = request.body
+        expectsContinue = request.expectsContinue
+    }
+
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(body: body.makeAsyncIterator(), isAskedFor: !expectsContinue)
+    }
+
+    /// Gives the body's chunks.
+    public struct Iterator: AsyncIteratorProtocol {
+        fileprivate var body: RequestBody.AsyncIterator
+        fileprivate var isAskedFor: Bool
+        private var bytes: Int64 = 0
+
+        fileprivate init(body: RequestBody.AsyncIterator, isAskedFor: Bool) {
+            self.body = body
+            self.isAskedFor = isAskedFor
+        }
+
+        /// - Throws: ``UploadProblem`` if the client stops, is too slow, or sends malformed HTTP.
+        public mutating func next() async throws -> ByteBuffer? {
+            if !isAskedFor {
+                isAskedFor = true
+                try await UploadConnection.current?.askForBody()
+            }
+            do {
+                let chunk = try await body.next(isolation: #isolation)
+                bytes += Int64(chunk?.readableBytes ?? 0)
+                return chunk
+            } catch let interruption as RequestInterruption {
+                throw interruption.problem(at: bytes) ?? interruption as any Error
+            }
+        }
+    }
+}
+
+extension ByteBuffer: FormChunk {
+    public init(keptBytes: ArraySlice<UInt8>) {
+        self.init(bytes: keptBytes)
+    }
+
+    public func withBytes<Result, Failure: Error>(
+        _ body: (RawSpan) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try body(readableBytesSpan)
+    }
+
+    public func piece(_ range: Range<Int>) -> ByteBuffer {
+        getSlice(at: readerIndex + range.lowerBound, length: range.count) ?? ByteBuffer()
+    }
+}

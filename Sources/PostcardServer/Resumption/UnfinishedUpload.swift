@@ -1,0 +1,52 @@
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// An upload whose bytes arrive in several requests, or whose response is kept. Only the request that holds ``lock``
+/// changes it.
+public protocol UnfinishedUpload: Sendable {
+    associatedtype Appender: UploadAppender
+
+    var id: ResumptionID { get }
+    /// The facts about the form that are known so far.
+    var form: UnfinishedForm { get }
+    /// When the upload is discarded, finished or not.
+    var expires: Date { get }
+    /// Lets one request at a time change the upload.
+    var lock: UploadLock { get }
+    /// How far the upload is, including bytes that would not survive a power cut.
+    var progress: UnfinishedUploadProgress { get }
+
+    /// Makes all bytes durable and returns the progress. The client does not send these bytes again.
+    func durableProgress() async throws -> UnfinishedUploadProgress
+
+    /// Stores the length of the form, once a request has said it.
+    func setLength(_ length: Int64) async throws
+
+    /// Appends to the bytes received so far.
+    func makeAppender() async throws -> Appender
+
+    /// Opens the bytes received so far for reading.
+    func openContent() async throws -> any StoredFile
+
+    /// Replaces the bytes by the response. The options limit how many responses are kept.
+    func finish(with response: FinalResponse, options: ResumptionOptions) async throws
+
+    /// The response that ``finish(with:options:)`` stored.
+    func response() async throws -> FinalResponse
+
+    /// Removes the upload.
+    func discard() async throws
+}
+
+/// How far an unfinished upload is.
+public enum UnfinishedUploadProgress: Sendable, Hashable {
+    /// Bytes are missing, or the form could not be committed yet.
+    case unfinished(offset: Int64)
+    /// The form was committed as the record, or refused with no way to continue.
+    case finished(length: Int64, record: UploadID?)
+    /// The upload was discarded, has expired, or lost bytes.
+    case gone
+}

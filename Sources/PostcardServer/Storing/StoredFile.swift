@@ -1,0 +1,22 @@
+public import NIOCore
+
+/// A file of a store, open for reading.
+public protocol StoredFile: Sendable {
+    /// The size of the file in bytes.
+    var size: Int64 { get }
+
+    /// Reads up to `count` bytes from an offset on; fewer only at the end of the file.
+    func read(at offset: Int64, count: Int) async throws -> ByteBuffer
+}
+
+/// Bytes in memory, read as a stored file is.
+struct BytesInMemory: StoredFile {
+    let bytes: ByteBuffer
+
+    var size: Int64 { Int64(bytes.readableBytes) }
+
+    func read(at offset: Int64, count: Int) async throws -> ByteBuffer {
+        let start = Int(min(max(offset, 0), size))
+        return bytes.getSlice(at: bytes.readerIndex + start, length: min(count, Int(size) - start)) ?? ByteBuffer()
+    }
+}
