@@ -139,9 +139,9 @@ final class UploadRun: Sendable {
             case .check(let request, let readBytes):
                 event = try await Self.event { try await Self.check(request, readBytes: readBytes) }
             case .send(let request, let statuses, let acceptsEarlyResponses, let isSecret):
-                let exchange = exchange(attempt.number, acceptsEarlyResponses: acceptsEarlyResponses)
+                let sender = sender(attempt.number, acceptsEarlyResponses: acceptsEarlyResponses)
                 event = try await Self.event {
-                    let answer = try await exchange.response(to: request, accepting: statuses, isSecret: isSecret)
+                    let answer = try await sender.response(to: request, accepting: statuses, isSecret: isSecret)
                     return .responded(answer.response, from: answer.url)
                 }
             case .verify(let response, let request):
@@ -241,8 +241,8 @@ extension UploadRun {
     }
 
     /// Sends requests of an attempt.
-    private func exchange(_ attempt: Int, acceptsEarlyResponses: Bool) -> UploadExchange {
-        UploadExchange(
+    private func sender(_ attempt: Int, acceptsEarlyResponses: Bool) -> RequestSender {
+        RequestSender(
             client: client,
             limits: RequestTimeouts.Limits(
                 idle: client.timeouts.idle, connect: client.timeouts.connect, response: client.timeouts.response,
@@ -361,11 +361,11 @@ extension UploadRun {
     private func delete(_ deletion: UploadRequest) async {
         let limits = RequestTimeouts.Limits(
             total: (Self.deletionTimeout, .now.advanced(by: Self.deletionTimeout)))
-        let exchange = UploadExchange(
+        let sender = RequestSender(
             client: client, limits: limits, attempt: 1, acceptsEarlyResponses: false, log: log, progress: nil)
         // A separate task, because this one is cancelled.
         await Task {
-            _ = try? await exchange.response(to: deletion, accepting: Set(200..<300), isSecret: true)
+            _ = try? await sender.response(to: deletion, accepting: Set(200..<300), isSecret: true)
         }.value
     }
 }

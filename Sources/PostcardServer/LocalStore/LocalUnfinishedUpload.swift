@@ -1,4 +1,3 @@
-public import NIOCore
 import PostcardFiles
 import Synchronization
 import SystemPackage

@@ -8,8 +8,8 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Sends requests for one attempt: applies timeouts, reports progress, and follows redirects.
-struct UploadExchange: Sendable {
+/// Sends the requests of one attempt: applies timeouts, reports progress, and follows redirects.
+struct RequestSender: Sendable {
     let client: UploadClient
     let limits: RequestTimeouts.Limits
     let attempt: Int
@@ -56,7 +56,7 @@ struct UploadExchange: Sendable {
 
 // MARK: - One request
 
-extension UploadExchange {
+extension RequestSender {
     /// Sends a request without following redirects.
     private func send(_ request: UploadRequest) async throws -> UploadResponse {
         let monitor = RequestMonitor(request, limits: limits, progress: progress)
