@@ -79,7 +79,7 @@ public struct UploadClient: Sendable {
     ///     Parts with a preparation are prepared first. If one follows the server's limit, and the server refuses the
     ///     form and reports a smaller limit, they are prepared for it and sent again, with the same
     ///     `Idempotency-Key`; up to four times, for servers that report one limit after the other.
-    ///   - url: Where it is sent, `http` or `https`.
+    ///   - url: The URL that the form is sent to, `http` or `https`.
     ///   - method: The request's method. Defaults to POST.
     ///   - headerFields: Further header fields. `Content-Type`, `Content-Length` and `Transfer-Encoding` are ignored:
     ///     the form determines them.
@@ -109,7 +109,7 @@ public struct UploadClient: Sendable {
     ///
     /// - Parameters:
     ///   - form: The form.
-    ///   - url: Where it is sent, `http` or `https`.
+    ///   - url: The URL that the form is sent to, `http` or `https`.
     ///   - method: The request's method. Defaults to POST.
     ///   - headerFields: Further header fields.
     /// - Returns: The events. Each iteration is an upload, which is cancelled when the loop is left.
@@ -129,12 +129,12 @@ public struct UploadClient: Sendable {
     ///
     /// - Parameters:
     ///   - layout: The body; the same bytes as in the earlier process.
-    ///   - url: Where it is sent.
+    ///   - url: The URL that the body is sent to.
     ///   - method: The request's method.
     ///   - headerFields: Further header fields.
-    ///   - resource: Where the server keeps what an earlier process has sent of the same body, if it does.
-    ///   - save: Saves where the server keeps it, before any of the body is sent there; `nil` when it is no longer
-    ///     there. An error that it throws fails the upload.
+    ///   - resource: The URL at which the server keeps what an earlier process has sent of the same body, if it does.
+    ///   - save: Saves that URL, before any of the body is sent there, and `nil` when the server no longer keeps it. An
+    ///     error that it throws fails the upload.
     ///   - delivery: What servers may have of the body from earlier attempts. Defaults to nothing.
     ///   - elapsed: How long ago the first attempt began. Defaults to zero.
     ///   - progress: Called with the progress.

@@ -10,7 +10,7 @@
 /// Every text may come from a stranger: it is quoted so that the shell expands nothing, and nothing in it controls the
 /// terminal.
 package struct CurlCommand: Sendable {
-    /// Where the request goes, with scheme and host.
+    /// The URL of the request, with scheme and host.
     package var url: String
     /// The method.
     package var method: String
@@ -19,7 +19,7 @@ package struct CurlCommand: Sendable {
     /// The names of header fields whose values are unknown or secret. Each value comes from a shell variable:
     /// `Authorization` from `$AUTHORIZATION`.
     package var secretFields: [String] = []
-    /// What is sent.
+    /// The body.
     package var content = Content.none
 
     /// The body of a request.
@@ -67,7 +67,7 @@ package struct CurlCommand: Sendable {
         return prefix + (words + contentWords).joined(separator: " ")
     }
 
-    /// Whether the line sends the same bytes again: false for parts, whose boundary is new, and for what is unknown.
+    /// Whether the line sends exactly the recorded bytes. Parts get a new boundary, and an unknown body is not sent.
     package var isExact: Bool {
         switch content {
         case .none, .bytes: true

@@ -15,7 +15,7 @@ import Android
 /// Files in it are reached by plain names relative to the open directory, and links are not followed: no name leads out
 /// of the directory. Every call blocks.
 package final class PrivateDirectory: Sendable {
-    /// Where the directory was when it was opened.
+    /// The path of the directory when it was opened.
     package let path: FilePath
     private let descriptor: FileDescriptor
 

@@ -13,7 +13,7 @@ public struct FittedPicture: Sendable {
     /// The number of bytes.
     public let bytes: Int64
 
-    /// Its size as it is shown, upright. `nil` for an original whose size could not be read.
+    /// The picture's size when it is shown upright; `nil` for an original whose size could not be read.
     public let size: PictureSize?
 
     /// The quality of the JPEG, from 50 to 82; `nil` for an original.
@@ -22,7 +22,7 @@ public struct FittedPicture: Sendable {
     /// The picture's media type, as its bytes show it; `nil` for an original of an unknown type.
     public let contentType: MediaType?
 
-    /// Whether this is the picture that was passed, byte for byte.
+    /// Whether the picture is the one that was passed in, byte for byte.
     public let isOriginal: Bool
 
     /// How many times it was encoded: 0 for an original, else at most 6.

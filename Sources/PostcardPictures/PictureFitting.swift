@@ -29,7 +29,7 @@ public struct PictureFitting: FormPreparation {
 
     private let scope: Scope
     private let limit: PictureLimit
-    /// Whether the caller has set the edge. Without, a photo that the server accepts keeps its size.
+    /// Whether the caller has set the edge. If not, a photo that the server accepts keeps its size.
     private var hasEdge = true
 
     /// The fitter of all forms: photos are prepared one at a time, so that many need no more memory than one.
@@ -59,8 +59,8 @@ public struct PictureFitting: FormPreparation {
         PictureFitting(scope: .form, limit: limit)
     }
 
-    /// As large as the server accepts. A photo that fits the server's limits keeps its size, and any other becomes a
-    /// JPEG with an edge of at most 2,560 pixels. While no limit is known, the original is sent.
+    /// The photos become as large as the server accepts. A photo that fits the server's limits keeps its size, and any
+    /// other becomes a JPEG with an edge of at most 2,560 pixels. While no limit is known, the original is sent.
     ///
     /// The limits are those of the client's or the queue's `rules`. If the server refuses the form and reports a
     /// smaller one, the client makes the photos fit that and sends the form again. If they cannot fit, the refusal is
@@ -70,7 +70,8 @@ public struct PictureFitting: FormPreparation {
         PictureFitting(scope: .server, limit: PictureLimit(maximumBytes: .max), hasEdge: false)
     }
 
-    /// As large as the server accepts, but always scaled to an edge, even while no limit is known.
+    /// The photos become as large as the server accepts, but are always scaled to an edge, even while no limit is
+    /// known.
     ///
     /// - Parameter maximumEdge: The maximum length of a photo's longer edge, in pixels.
     public static func serverLimit(maximumEdge: Int) -> PictureFitting {

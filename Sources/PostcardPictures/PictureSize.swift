@@ -17,7 +17,7 @@ public struct PictureSize: Sendable, Hashable, CustomStringConvertible {
     /// The number of pixels: width times height.
     public var pixels: Int64 { Int64(width).multipliedReportingOverflow(by: Int64(height)).partialValue }
 
-    /// As a person writes it, such as `4032×3024`.
+    /// The size as a person writes it, such as `4032×3024`.
     public var description: String { "\(width)×\(height)" }
 
     /// The size with a shorter longer edge and the same shape; at least one pixel each way, and never larger.

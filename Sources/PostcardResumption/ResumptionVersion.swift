@@ -16,7 +16,7 @@ package enum ResumptionVersion: Int, Sendable, Hashable, CaseIterable {
     case interop7
     /// Revisions 09 to 12.
     case interop8
-    /// The same without a number, as in the future standard.
+    /// The newest revision, without a number, as in the future standard.
     case newest
 
     /// The number in `Upload-Draft-Interop-Version`; `nil` if it is not sent.

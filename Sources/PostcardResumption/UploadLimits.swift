@@ -8,7 +8,7 @@ package struct UploadLimits: Sendable, Hashable {
     package var maximumAppendBytes: Int64?
     /// The minimum number of bytes in a request other than the last.
     package var minimumAppendBytes: Int64?
-    /// For how many more seconds the upload is there.
+    /// The number of seconds until the upload is removed.
     package var lifetimeSeconds: Int64?
 
     package init(

@@ -217,7 +217,7 @@ struct BodySource {
         return BodyBlock(bytes: ring[next], end: reader.position, isLast: reader.isAtEnd)
     }
 
-    /// No more than is left, so that a small form takes little memory.
+    /// The size of the next block: at most what is left, so that a small form takes little memory.
     private var capacity: Int {
         guard let length = body.contentLength else { return Self.blockSize }
         return Int(min(Int64(Self.blockSize), max(length - reader.position, 1)))

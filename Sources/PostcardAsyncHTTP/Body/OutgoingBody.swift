@@ -7,7 +7,7 @@ struct OutgoingBody: Sendable {
     let blocks: BodyBlocks
     /// The number of bytes; `nil` if it is known only at the end.
     let length: Int64?
-    /// Whether the server is asked first whether it wants the body.
+    /// Whether the request has `Expect: 100-continue`, so that the body waits for the server.
     let expectsContinue: Bool
     let report: @Sendable (TransportEvent) -> Void
 

@@ -95,7 +95,7 @@ extension UploadClient {
     ///
     /// - Parameters:
     ///   - items: What the forms are made from, such as the URLs of photos. The sequence may be infinite.
-    ///   - url: Where the forms are sent, `http` or `https`.
+    ///   - url: The URL that the forms are sent to, `http` or `https`.
     ///   - method: The method of the requests. Defaults to POST.
     ///   - headerFields: Further header fields of every request.
     ///   - concurrency: The maximum number of uploads at a time. Defaults to 4; servers seldom allow a client many
@@ -124,7 +124,7 @@ extension UploadClient {
     ///
     /// - Parameters:
     ///   - forms: The forms, taken one by one when there is room for them.
-    ///   - url: Where the forms are sent, `http` or `https`.
+    ///   - url: The URL that the forms are sent to, `http` or `https`.
     ///   - method: The method of the requests. Defaults to POST.
     ///   - headerFields: Further header fields of every request.
     ///   - concurrency: The maximum number of uploads at a time. Defaults to 4.

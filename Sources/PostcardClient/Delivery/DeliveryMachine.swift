@@ -31,7 +31,7 @@ struct DeliveryMachine: Sendable {
         /// - Parameter support: What is known from other uploads of the server that the request goes to.
         case adapted(UploadRequest, ResumptionSupport)
         case checked
-        /// - Parameter url: Where the response came from, which a redirect may have changed.
+        /// - Parameter url: The URL that responded, which is another one after a redirect.
         case responded(UploadResponse, from: URL)
         case verified
         case failed(UploadError)
@@ -123,7 +123,7 @@ struct DeliveryMachine: Sendable {
     private var history: RetrySchedule.History
     /// The form, before any interceptor has adapted its request.
     private var request: UploadRequest?
-    /// What the form is prepared for.
+    /// The limits that the form is prepared for.
     private var limits: FormSizeLimits
     private var preparations = 0
     /// The request of the latest attempt.

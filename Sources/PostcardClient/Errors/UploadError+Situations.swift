@@ -197,7 +197,7 @@ extension UploadError {
 }
 
 extension Duration {
-    /// Such as "30 seconds" or "0.2 seconds".
+    /// The duration in words, such as "30 seconds" or "0.2 seconds".
     var inSeconds: String {
         let (seconds, attoseconds) = components
         let tenths = attoseconds / 100_000_000_000_000_000

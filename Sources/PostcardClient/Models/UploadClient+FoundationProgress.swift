@@ -16,7 +16,7 @@ extension UploadClient {
     ///
     /// - Parameters:
     ///   - form: The form.
-    ///   - url: Where it is sent, `http` or `https`.
+    ///   - url: The URL that the form is sent to, `http` or `https`.
     ///   - method: The request's method. Defaults to POST.
     ///   - headerFields: Further header fields.
     ///   - progress: A progress for this upload alone, which may be the child of another.

@@ -63,7 +63,7 @@ public final class UploadItem: Identifiable {
     ///
     /// - Parameters:
     ///   - form: The form.
-    ///   - url: Where it is sent, `http` or `https`.
+    ///   - url: The URL that the form is sent to, `http` or `https`.
     ///   - name: The name on the screen. Defaults to the name of the form's first file.
     ///   - client: The client that sends it.
     ///   - headerFields: Further header fields. An `Idempotency-Key` is added if there is none, so that a server can

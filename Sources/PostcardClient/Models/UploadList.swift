@@ -40,7 +40,7 @@ public final class UploadList {
     ///
     /// - Parameters:
     ///   - form: The form.
-    ///   - url: Where it is sent, `http` or `https`.
+    ///   - url: The URL that the form is sent to, `http` or `https`.
     ///   - name: The name on the screen. Defaults to the name of the form's first file.
     ///   - headerFields: Further header fields. An `Idempotency-Key` is added if there is none.
     @discardableResult

@@ -28,7 +28,7 @@ final class ProgressReporter: Sendable {
     }
 
     /// - Parameters:
-    ///   - events: Where the events are put.
+    ///   - events: The queue that receives the events.
     ///   - interval: The minimum time between two steps.
     init(to events: UploadEventQueue, interval: Duration) {
         self.events = events

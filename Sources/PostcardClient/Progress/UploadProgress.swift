@@ -36,7 +36,7 @@ public struct UploadProgress: Sendable {
         public let bytesSent: Int64
         /// The number of bytes of its content; `nil` until the end of a stream of unknown length was read.
         public let totalBytes: Int64?
-        /// Whether everything before its first byte was sent.
+        /// Whether the part's first byte is the next to be sent, or was sent.
         public let hasBegun: Bool
 
         /// The fraction sent, from 0 to 1; `nil` if ``totalBytes`` is `nil`.

@@ -60,7 +60,7 @@ struct ResumableUpload: Sendable {
     /// How much of the form the server has.
     private struct Extent {
         var offset: Int64 = 0
-        /// Whether the server knows that this is all.
+        /// Whether the server knows that it has the whole form.
         var isComplete = false
     }
 
@@ -119,7 +119,7 @@ struct ResumableUpload: Sendable {
     ///
     /// - Parameters:
     ///   - response: The response to the latest request.
-    ///   - url: Where it came from, which a redirect may have changed.
+    ///   - url: The URL that responded, which is another one after a redirect.
     mutating func handle(_ response: UploadResponse, from url: URL, _ resumption: inout Resumption) -> Action {
         switch step {
         case .asking(let version, let others, let isCertain):

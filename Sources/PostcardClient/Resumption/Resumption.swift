@@ -22,21 +22,21 @@ struct Resumption: Sendable {
 
     /// What is known of the server.
     enum Server: Sendable {
-        /// Nothing: it was not asked, or does not resume uploads.
+        /// The server was not asked, or does not resume uploads.
         case unknown
-        /// It resumes uploads, and has nothing of this one.
+        /// The server resumes uploads, and has nothing of this one.
         case offering(ResumptionOffer)
-        /// It keeps what it has of the form.
+        /// The server keeps what it has of the form.
         case keeping(Resource, ResumptionOffer?)
     }
 
     /// An upload resource: where the server keeps what it has of the form.
     struct Resource: Sendable {
         let url: URL
-        /// Where the bytes that it has are from.
+        /// The process that sent the bytes that the server has.
         fileprivate(set) var origin: Origin
 
-        /// Where the bytes of an upload resource are from.
+        /// The process that sent the bytes of an upload resource.
         enum Origin: Sendable, Equatable {
             /// An earlier process. Whether the files are still the same was not checked.
             case earlierProcess(isChecked: Bool)

@@ -89,7 +89,7 @@ struct ResumptionOffer: Sendable, Hashable {
 /// What is known of a server that may resume uploads.
 enum ResumptionSupport: Sendable, Hashable {
     case unknown
-    /// It does not resume uploads.
+    /// The server does not resume uploads.
     case unsupported
     case offered(ResumptionOffer)
 }

@@ -80,7 +80,7 @@ public struct RetryPolicy: Sendable, Hashable {
     /// Whether another attempt can be made at all.
     var isOn: Bool { maximumAttempts > 1 }
 
-    /// Whether a failure may pass.
+    /// Whether a failure may pass by itself, so that another attempt may succeed.
     func mayPass(_ error: UploadError) -> Bool {
         switch error.code {
         case .connectionFailed, .connectionLost, .timedOut, .connectTimedOut: retriesConnectionFailures

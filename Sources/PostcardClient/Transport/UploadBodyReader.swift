@@ -71,7 +71,7 @@ public final class UploadBodyReader {
 
     /// Fills a buffer with the bytes that are ready.
     ///
-    /// - Parameter buffer: Where the bytes are written.
+    /// - Parameter buffer: The buffer that receives the bytes.
     /// - Returns: The number of bytes; 0 at the end of the body, and while ``needsPreparation`` is `true`.
     /// - Throws: `FormError` if a file is gone, cannot be read, or has changed; every later call throws the same error.
     public func read(into buffer: UnsafeMutableRawBufferPointer) throws(FormError) -> Int {

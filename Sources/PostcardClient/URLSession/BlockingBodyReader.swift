@@ -99,7 +99,7 @@ final class BlockingBodyReader: Sendable {
 
     private typealias Waiting = (task: Task<Void, Never>?, semaphore: DispatchSemaphore)
 
-    /// Whether there are bytes, waiting for them if needed.
+    /// Waits for bytes if needed, and returns whether there are any.
     private func isReadable(_ reader: UploadBodyReader) throws -> Bool {
         guard reader.needsPreparation else { return true }
         // Only the task uses it until this thread has stopped waiting for the task.

@@ -32,7 +32,7 @@ extension UploadClient {
     ///
     /// - Parameters:
     ///   - key: The key of an upload that may have been tried before. By default one is made if it is needed.
-    ///   - events: Where all events except `done` are put.
+    ///   - events: The queue that receives all events except `done`.
     ///   - job: Makes the job; called once.
     func perform(
         under key: IdempotencyKey? = nil, reportingTo events: UploadEventQueue?,
@@ -61,7 +61,7 @@ final class UploadRun: Sendable {
     ///   - job: What is uploaded, and where.
     ///   - key: The key of an upload that may have been tried before. By default one is made if it is needed.
     ///   - start: When the upload began.
-    ///   - events: Where the events are put.
+    ///   - events: The queue that receives the events.
     init(
         _ client: UploadClient, _ job: UploadJob, under key: IdempotencyKey?, since start: ContinuousClock.Instant,
         reportingTo events: UploadEventQueue?
@@ -88,7 +88,7 @@ final class UploadRun: Sendable {
         headerFields = fields
     }
 
-    /// What decides, before the first attempt.
+    /// The machine that decides what to do, before the first attempt.
     private var machine: DeliveryMachine {
         DeliveryMachine(
             DeliveryMachine.Rules(
@@ -193,7 +193,7 @@ extension UploadRun {
     /// - Parameters:
     ///   - limits: What its prepared parts must fit.
     ///   - refusal: The refusal of a larger form, if there was one.
-    ///   - folder: Where prepared files are.
+    ///   - folder: The folder of prepared files, which is made if it is needed.
     private func preparedRequest(
         within limits: FormSizeLimits, after refusal: UploadError?, in folder: inout PreparationFolder?
     ) async throws -> UploadRequest {

@@ -1,13 +1,13 @@
 import PostcardForm
 
 extension FormExamination {
-    /// How much must be read ahead to recognize a delimiter: its line, and the header after it.
+    /// The number of bytes that must be read ahead to recognize a delimiter: its line, and the header after it.
     private static let lookahead = HeaderLines.maximumBytes + 512
 
     /// A header counts as a line for each of its lines, and for as many bytes.
     private static let bytesOfLine = 128
 
-    /// How much of a body is kept if there is no more.
+    /// The number of a body's bytes that are kept while there are no more.
     private static let keptBytes = 64 << 10
 
     /// Reads the buffer as far as possible.

@@ -38,9 +38,9 @@ public struct FormExamination: Sendable {
     /// How many bytes were added since the buffer was last read.
     private var fresh = 0
 
-    /// What is read next.
+    /// The place in the form that is read next.
     enum Phase {
-        /// Nothing yet: too little was read to recognize the delimiters.
+        /// The beginning: too little was read to recognize the delimiters.
         case opening
         /// Before the first delimiter, or in a part's content, which begins at an offset.
         case content(DelimiterFormat, start: Int64)
@@ -48,13 +48,13 @@ public struct FormExamination: Sendable {
         case header(DelimiterFormat, delimiterStart: Int64)
         /// After the close delimiter's line.
         case epilogue(DelimiterFormat, start: Int64, holding: EpilogueContent)
-        /// Nothing looks like a delimiter.
+        /// The body has nothing that looks like a delimiter.
         case lost
         /// The rest is not read closely: there were too many delimiters and headers.
         case ended
     }
 
-    /// What was found after the close delimiter's line.
+    /// The bytes after the close delimiter's line.
     enum EpilogueContent {
         /// Only line breaks and blanks, and perhaps the close delimiter again.
         case blank
@@ -116,7 +116,7 @@ public struct FormExamination: Sendable {
         }
     }
 
-    /// No limits for content, but for everything that is held in memory.
+    /// The limits of the parser: none for content, the defaults for everything that is held in memory.
     private static let limits: FormLimits = {
         var limits = FormLimits()
         limits.maximumBodyBytes = .max

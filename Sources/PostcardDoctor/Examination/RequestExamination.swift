@@ -23,13 +23,13 @@ public struct RequestExamination: Sendable {
         case refused(Finding)
     }
 
-    /// How the end of the body is known.
+    /// The way in which the end of the body is known.
     fileprivate enum Framing {
         case end(received: Int64, contentLength: Int64?)
         case chunks(ChunkedBody)
     }
 
-    /// As much as common servers accept.
+    /// The maximum size of a head: as much as common servers accept.
     private static let maximumHeadBytes = 64 << 10
 
     /// Begins an examination.

@@ -7,9 +7,10 @@ public import PostcardForm
 public struct Finding: Sendable, Hashable {
     /// What an offset counts from.
     public enum Place: String, Sendable, Hashable, Codable {
-        /// From the first byte of the request line, or of the Content-Type's value if there is only that.
+        /// The offset counts from the first byte of the request line, or of the Content-Type's value if there is only
+        /// that.
         case head
-        /// From the first byte of the body, without the lines between its chunks.
+        /// The offset counts from the first byte of the body, without the lines between its chunks.
         case body
     }
 
@@ -40,16 +41,17 @@ public struct Finding: Sendable, Hashable {
     /// The edits that fix it; `nil` if only the sender knows what was meant. Empty for a consequence of what is fixed.
     public internal(set) var edits: [Edit]?
 
-    /// What follows from it or repeats it, in the order of the body. At most ``maximumConsequences`` are kept.
+    /// The consequences and repetitions of the problem, in the order of the body. At most ``maximumConsequences`` are
+    /// kept.
     public internal(set) var consequences: [Finding] = []
 
     /// The number of consequences, including those that were not kept.
     public internal(set) var consequenceCount = 0
 
-    /// Enough to show what they have in common.
+    /// The maximum number of consequences that are kept: enough to show what they have in common.
     public static let maximumConsequences = 20
 
-    /// How serious it is: the code's severity, unless more or less than usual is lost here.
+    /// The severity of the problem: that of its code, unless more or less than usual is lost here.
     public private(set) var severity: FormProblem.Severity
 
     /// Why servers care, in a sentence or two.

@@ -8,20 +8,20 @@ package struct FindingGroup: Sendable {
     /// The places at which the same problem is found again.
     package let repetitions: Places
 
-    /// What only follows from it: of each kind the first, and the places of all.
+    /// The consequences of the finding: the first of each kind, with the places of all.
     package let consequences: [(first: Finding, places: Places)]
 
-    /// How many more follow from it, of kinds that were not kept.
+    /// The number of further consequences, of kinds that were not kept.
     package let otherConsequences: Int
 
-    /// Some places, and how many there are.
+    /// The first places of a problem, and their total number.
     package struct Places: Sendable {
-        /// The first of them: at most ``maximum``.
+        /// The first places: at most ``maximum``.
         package let first: [Place]
-        /// How many there are, those that ``first`` leaves out included.
+        /// The number of all places, including those that ``first`` leaves out.
         package let count: Int
 
-        /// As many as are worth a line.
+        /// The maximum number of places that are listed: they fit on a line.
         package static let maximum = 6
 
         fileprivate init(_ findings: [Finding], hidden: Int = 0) {

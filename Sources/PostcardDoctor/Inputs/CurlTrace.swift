@@ -21,14 +21,14 @@ struct CurlTrace: Sendable {
 
     private enum Notation { case hexadecimal, characters }
 
-    /// What the lines with an offset are part of.
+    /// The kind of data that the lines with an offset belong to.
     private enum Block {
         case other
         case header(Filling)
         case data(Filling)
     }
 
-    /// How far a block is filled.
+    /// The size of a block, and the number of its bytes read so far.
     private struct Filling {
         let size: Int
         var count = 0
@@ -43,7 +43,7 @@ struct CurlTrace: Sendable {
         case done
     }
 
-    /// No data line of curl is longer. Its notes on a connection may be, and are cut.
+    /// The maximum length of a line. No data line of curl is longer; its notes on a connection may be, and are cut.
     private static let maximumLineLength = 512
     private static let maximumHeadBytes = 64 << 10
 
@@ -51,7 +51,7 @@ struct CurlTrace: Sendable {
         self.entry = entry
     }
 
-    /// Whether bytes are lost: every dot may be another byte.
+    /// Whether the trace does not show all bytes exactly: each of its dots may be another byte.
     var isLossy: Bool { notation == .characters }
 
     /// Whether these first bytes are those of a `curl --trace` file.
@@ -119,7 +119,7 @@ struct CurlTrace: Sendable {
         hand(on: bytes, into: &output)
     }
 
-    /// What was between one line of characters and the next: a CRLF, or nothing if the line was full. An editor may
+    /// The bytes between one line of characters and the next: a CRLF, or nothing if the line was full. An editor may
     /// have removed blanks at its end.
     private mutating func lineBreak(from end: Int, to next: Int) -> [UInt8] {
         guard next >= end, next - end <= 66 else {
@@ -262,6 +262,6 @@ private struct DataLine {
         return bytes
     }
 
-    /// No request line begins with two pairs of digits; those of `--trace` begin with nothing else.
+    /// Whether the line is of `--trace`, all of whose lines begin with two pairs of digits. No request line does.
     var looksHexadecimal: Bool { !bytes.isEmpty && (bytes.count > 1 || characters.count > 48) }
 }

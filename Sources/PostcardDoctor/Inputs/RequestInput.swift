@@ -95,7 +95,7 @@ package struct RequestInput: Sendable {
     /// The maximum size of a HAR file, in bytes: enough for a browser's long session.
     package static let maximumArchiveBytes = 256 << 20
 
-    /// Enough to distinguish the formats.
+    /// The number of first bytes that distinguish the formats.
     private static let startLength = 128
 
     /// Starts reading an input.

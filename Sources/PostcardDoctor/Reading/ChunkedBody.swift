@@ -7,9 +7,9 @@ struct ChunkedBody: Sendable {
     private var length: Int64 = 0
 
     private enum State {
-        /// In the digits that begin a chunk.
+        /// The digits that begin a chunk.
         case size(Int64, digits: Int)
-        /// In a chunk's extensions.
+        /// A chunk's extensions.
         case extensions(Int64)
         /// After the CR of that line.
         case sizeEnd(Int64)
@@ -17,7 +17,7 @@ struct ChunkedBody: Sendable {
         /// After the data: before its CR, and before its LF.
         case dataEnd
         case dataLineFeed
-        /// In the lines after the last chunk.
+        /// The lines after the last chunk.
         case trailer(lineLength: Int)
         case trailerLineFeed(lineLength: Int)
         case complete

@@ -147,7 +147,7 @@ extension BodyBuffer {
     }
 }
 
-/// What the bytes of a delimiter turned out to be.
+/// The meaning of bytes that look like a delimiter.
 enum DelimiterLine {
     /// Content.
     case content
@@ -215,7 +215,7 @@ struct DelimiterReader {
     private struct Ending {
         let next: Int
         var isClose = false
-        /// Whether what follows shows that this is a delimiter, even in the middle of a line.
+        /// Whether the bytes after it show that it is a delimiter, even in the middle of a line.
         var isCertain = false
         var findings: [Finding] = []
     }

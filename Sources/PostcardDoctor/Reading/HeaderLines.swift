@@ -131,8 +131,8 @@ extension BodyBuffer {
         return self[skippingBlanks(from: index)] == .colon
     }
 
-    /// Whether no header follows a delimiter, not even a malformed one, up to a blank line or another delimiter. If the
-    /// body ends before that, it cannot be known.
+    /// Whether a delimiter is followed by no header, not even a malformed one, up to a blank line or another delimiter.
+    /// `false` if the body ends before that.
     func holdsNoHeader(at start: Int, of format: DelimiterFormat) -> Bool {
         var index = start
         for number in 0..<Self.maximumLines {

@@ -78,7 +78,7 @@ struct HeaderReading {
 }
 
 extension DispositionReading.Parameter {
-    /// For every receiver, quotes of another kind are part of the value.
+    /// Finds quotes of another kind around a value. Every receiver reads them as part of the value.
     fileprivate func quotesInName(in text: HeaderText, _ partIndex: Int) -> Finding? {
         foreignQuotes.map { range in
             Finding(
@@ -95,7 +95,7 @@ struct HeaderFixer {
     let partIndex: Int
     private(set) var findings: [Finding] = []
 
-    /// No real header has more problems.
+    /// The maximum number of problems that are fixed. No real header has more.
     private static let maximumSteps = 8
 
     init(text: HeaderText, partIndex: Int) {

@@ -1,7 +1,7 @@
 #if DEBUG
 import Synchronization
 
-/// How many bytes the readers look at, for the tests: the count may grow only as the input does.
+/// Counts the bytes that the readers look at. Tests check that the count grows only in proportion to the input.
 ///
 /// The count does not depend on the machine's speed, as a time would. A release build has no counter.
 package final class StepCount: Sendable {

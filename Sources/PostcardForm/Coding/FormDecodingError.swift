@@ -115,7 +115,7 @@ public struct FormDecodingError: Error, Sendable, CustomStringConvertible, Custo
             underlyingError: underlyingError)
     }
 
-    /// The same for a place in the value to which no part belongs, or more than one.
+    /// The error for a place in the value to which no part belongs, or more than one.
     init(_ code: Code, at path: String, _ wrong: String, advice: String, underlyingError: (any Error)? = nil) {
         self.init(
             code, at: path, part: nil, value: nil, message: "\(FieldDescription.of(path)) \(wrong)", advice: advice,

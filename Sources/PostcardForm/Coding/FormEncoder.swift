@@ -64,16 +64,16 @@ public struct FormEncoder: Sendable {
         case trueFalse
         /// `1` and `0`.
         case oneZero
-        /// As a browser sends a checkbox: `on`, and nothing for false.
+        /// `on` for true, and no field for false, as a browser sends a checkbox.
         case checkbox
     }
 
     /// How `Data` is sent.
     public enum DataStyle: Sendable, Hashable {
-        /// As a file named `blob`, which is what browsers call bytes that have no name. Its media type is found by
+        /// A file named `blob`, which is what browsers call bytes that have no name. Its media type is found by
         /// its first bytes.
         case file
-        /// As a text in base64 (RFC 4648 §4).
+        /// A text in base64 (RFC 4648 §4).
         case base64
     }
 

@@ -31,7 +31,7 @@ public struct FormFile: Sendable, Hashable {
 
     /// The bytes of a file, in memory or on disk.
     public enum Content: Sendable, Hashable {
-        /// In memory.
+        /// Bytes in memory.
         case bytes(Data)
         /// On disk: read while it is sent, or written by the receiver.
         case file(URL)

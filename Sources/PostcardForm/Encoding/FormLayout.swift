@@ -279,14 +279,15 @@ extension FormLayout {
             offset = end
         }
 
-        /// Whether the bytes, behind the blank line that comes before them, hold the delimiter.
+        /// Whether content contains the delimiter, also with the line break of the blank line before the content.
         private func holdsDelimiter(_ bytes: Data) -> Bool {
             bytes.withUnsafeBytes { content in
                 delimiter.isPrefixedWithoutLineBreak(content) || delimiter.firstIndex(in: content) != nil
             }
         }
 
-        /// From the caller, else the extension, else the first bytes. A text has one only from the caller.
+        /// The media type of a part: the caller's, or that of the extension or the first bytes. A text has only the
+        /// caller's.
         private static func contentType(of part: FormPart, firstBytes: [UInt8]) -> MediaType? {
             if let contentType = part.contentType { return contentType }
             if case .text = part.content, part.filename == nil { return nil }

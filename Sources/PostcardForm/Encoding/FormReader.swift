@@ -27,7 +27,8 @@ public final class FormReader {
         start == 0 ? ranges : ranges.map { $0.lowerBound - start..<$0.upperBound - start }
     }
 
-    /// As ``position`` and ``contentRanges``, but counted from the start of the whole body if the layout is a slice.
+    /// The values of ``position`` and ``contentRanges``, counted from the start of the whole body if the layout is a
+    /// slice.
     private var place: Int64
     private var ranges: [Range<Int64>] = []
 
@@ -106,7 +107,7 @@ public final class FormReader {
         return false
     }
 
-    /// Whether the layout's body ends here, before the whole one.
+    /// Whether the layout is a slice, and its last byte has been read before that of the whole body.
     private var hasReachedEnd: Bool { end.map { place >= $0 } ?? false }
 
     /// Waits until there are bytes to read.
@@ -143,7 +144,7 @@ public final class FormReader {
 
     /// Fills a buffer with the bytes that are ready.
     ///
-    /// - Parameter buffer: Where the bytes are written.
+    /// - Parameter buffer: The buffer that receives the bytes.
     /// - Returns: The number of bytes; 0 at the end of the body, and while ``needsPreparation`` is `true`.
     /// - Throws: ``FormError`` if a file is gone, cannot be read, or has changed since the layout was made; from then
     ///   on the same at every call.

@@ -13,12 +13,12 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
         self.value = value
     }
 
-    /// For types that are known to be well formed.
+    /// Makes a type from a text that is known to be well-formed.
     private init(known value: String) {
         self.value = value
     }
 
-    /// Whether the text is `type "/" subtype`, parameters after it left unread but for forbidden characters.
+    /// Whether the text is `type "/" subtype`. Parameters after it are only searched for forbidden characters.
     static func isWellFormed(_ text: String) -> Bool {
         let bytes = Array(text.utf8)
         guard !bytes.contains(where: \.isForbiddenInValue) else { return false }

@@ -6,7 +6,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// One entry of a form: its name, what describes it, and where its bytes come from.
+/// An entry of a form: its name, the header fields that describe it, and its bytes or their source.
 public struct FormPart: Sendable {
     /// The name of the form's field, sent in UTF-8.
     ///
@@ -59,7 +59,7 @@ public struct FormPart: Sendable {
     ///   - filename: The name of the file; for a file on disk without one, the last component of its path.
     ///   - contentType: The media type. Defaults to the detected one.
     ///   - headerFields: Further header fields.
-    ///   - content: Where the bytes come from.
+    ///   - content: The bytes, or the file or stream that they are read from.
     ///   - metadata: What is removed from a picture or a video while it is sent. Defaults to nothing.
     ///   - preparation: What changes the part before the form is sent. Defaults to nothing.
     public init(

@@ -28,7 +28,7 @@ public struct FormPreparationContext: Sendable {
     ///   - otherBytes: The number of bytes of the rest of the body; `nil` if unknown.
     ///   - maximumBytes: The maximum number of bytes that the parts may have together; `nil` if no limit is known.
     ///   - limits: The limits of the server. Defaults to none.
-    ///   - folder: Where new files go. The caller removes it.
+    ///   - folder: The folder for new files. The caller removes it.
     public init(otherBytes: Int64?, maximumBytes: Int64?, limits: FormSizeLimits = FormSizeLimits(), folder: URL) {
         self.otherBytes = otherBytes
         self.maximumBytes = maximumBytes

@@ -69,7 +69,7 @@ struct Delimiter: Sendable {
         return firstIndex(base, from: index, beyond: beyond)
     }
 
-    /// Whether the whole delimiter is at a place, compared eight bytes at a time.
+    /// Whether the bytes at an address are the whole delimiter. Compares eight bytes at a time.
     private func isWhole(_ place: UnsafeRawPointer, _ wanted: UnsafeRawPointer) -> Bool {
         var index = 0
         while index + 8 <= count {

@@ -105,7 +105,7 @@ public struct FormParser: Sendable {
     ///
     /// - Parameters:
     ///   - part: The header of the part whose content the new parser reads.
-    ///   - start: Where that content begins, counted from the start of the body, as all offsets are.
+    ///   - start: The offset of that content, counted from the start of the body, as all offsets are.
     ///   - limits: The limits to enforce.
     /// - Returns: `nil` if the part has no such files.
     /// - Throws: ``FormProblem`` if the part's Content-Type has no valid boundary.

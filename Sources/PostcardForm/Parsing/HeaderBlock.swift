@@ -11,7 +11,7 @@ struct HeaderBlock: Sendable {
     /// The `span` of a `ContiguousArray` is there on all of our platforms; that of an `Array` needs iOS 26.
     private(set) var bytes: ContiguousArray<UInt8> = []
 
-    /// Whether the blank line has been read.
+    /// Whether the blank line after the header has been read.
     private(set) var isComplete = false
 
     private var hasFoldedLines = false

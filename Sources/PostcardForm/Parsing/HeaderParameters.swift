@@ -9,12 +9,12 @@ struct HeaderParameters {
 
     var parameters: [Parameter] { first.map { [$0] + others } ?? [] }
 
-    /// No field in use has more than four, and what is looked up among them stays cheap.
+    /// The maximum number of parameters, so that looking one up stays cheap. No field in use has more than four.
     private static let maximumCount = 16
 
     struct Parameter {
         let name: Range<Int>
-        /// The value; of a quoted string what is between the quotes.
+        /// The value; if it is a quoted string, the bytes between the quotes.
         let value: Range<Int>
         let isQuoted: Bool
         /// Whether the quoted string contains `\"` or `\\`.

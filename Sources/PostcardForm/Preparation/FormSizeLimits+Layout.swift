@@ -6,7 +6,7 @@ extension FormSizeLimits {
             maximumBytesByName: rules?.files.compactMapValues(\.maximumBytes) ?? [:])
     }
 
-    /// Only the limits that a form exceeds; `nil` if it exceeds none.
+    /// The limits that a form exceeds, without the others; `nil` if it exceeds none.
     package func exceeded(by layout: FormLayout) -> FormSizeLimits? {
         let files = layout.parts.filter { $0.filename != nil }
         func isExceeded(_ limit: Int64?, by bytes: Int64?) -> Bool { limit.map { $0 >= 0 && $0 < bytes ?? 0 } ?? false }

@@ -38,7 +38,7 @@ extension MultipartForm {
     ///
     /// - Parameters:
     ///   - limits: The limits of the server, as far as they are known.
-    ///   - folder: Where new files go. The caller removes it.
+    ///   - folder: The folder for new files. The caller removes it.
     package func prepared(within limits: FormSizeLimits, in folder: URL) async throws -> MultipartForm {
         var form = self
         for (preparation, indices) in preparations {

@@ -6,9 +6,9 @@ public import Foundation
 
 /// What is wrong with a form that was received: which byte, why, and what to write instead.
 ///
-/// The parser throws it, `explain` lists it, and a receiver answers with it.
+/// The parser throws it, `explain` lists it, and a receiver responds with it.
 public struct FormProblem: Error, Sendable, Hashable, CustomStringConvertible {
-    /// How much a problem weighs.
+    /// The severity of a problem.
     public enum Severity: String, Sendable, Hashable, Codable {
         /// The form is refused.
         case error
@@ -24,7 +24,7 @@ public struct FormProblem: Error, Sendable, Hashable, CustomStringConvertible {
         public let value: Int64
     }
 
-    /// What kind of problem it is.
+    /// The kind of problem.
     public let code: Code
 
     /// The byte at which the form goes wrong, counted from the start of the body. For a fault in the request's
@@ -56,7 +56,7 @@ public struct FormProblem: Error, Sendable, Hashable, CustomStringConvertible {
         self.limit = limit
     }
 
-    /// Whether the form is refused for it, or read all the same.
+    /// Whether receivers refuse the form because of the problem, or read it anyway.
     public var severity: Severity { code.status == 200 ? .warning : .error }
 
     /// The status that a receiver refuses the request with (RFC 9110 §15.5).

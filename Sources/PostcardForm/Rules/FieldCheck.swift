@@ -79,7 +79,7 @@ private struct AllowedValues: Sendable {
         return lower < upper
     }
 
-    /// Whether the value so far is one of them.
+    /// Whether the value so far is one of the allowed values.
     var isComplete: Bool { !left.isEmpty && values[left.lowerBound].count == position }
 }
 

@@ -50,8 +50,8 @@ public struct FormRuleChecker: Sendable {
     /// A part begins.
     ///
     /// - Parameters:
-    ///   - header: Its header.
-    ///   - contentOffset: Where its content begins, counted from the start of the body.
+    ///   - header: The part's header.
+    ///   - contentOffset: The offset of the part's content, counted from the start of the body.
     /// - Throws: ``FormProblem`` if its name, number or claimed type breaks a rule.
     public mutating func partBegan(_ header: PartHeader, contentOffset: Int64) throws(FormProblem) {
         try hold { check throws(FormProblem) in try check.partBegan(header, contentOffset: contentOffset) }

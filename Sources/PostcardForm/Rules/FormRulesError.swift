@@ -53,7 +53,7 @@ public struct FormRulesError: Error, Sendable, CustomStringConvertible {
         self.underlyingError = underlyingError
     }
 
-    /// The same error, seen from further outside.
+    /// The same error with its path prefixed, as the enclosing value reports it.
     func within(_ path: [String]) -> FormRulesError {
         FormRulesError(code, message, at: path + self.path, advice: advice, underlyingError: underlyingError)
     }

@@ -88,7 +88,7 @@ struct PatternMatch: Sendable {
     private var reached: [Int]
     private var step = 0
 
-    /// Whether the text so far is a match.
+    /// Whether the text that was read so far matches.
     private(set) var isComplete = false
 
     init(_ program: PatternProgram) {

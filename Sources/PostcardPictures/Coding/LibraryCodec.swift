@@ -10,7 +10,7 @@ import Foundation
 
 /// libjpeg-turbo, libpng, libwebp and libheif.
 struct LibraryCodec: PictureCodec {
-    /// Whether their headers were installed when this was compiled.
+    /// Whether the headers of these libraries were installed when the module was compiled.
     static var isAvailable: Bool { picture_libraries() }
 
     /// The maximum memory for a picture that cannot be read row by row, in bytes.
@@ -134,7 +134,7 @@ private final class RowReceiver {
         self.maximumBytes = maximumBytes
     }
 
-    /// For an encoder, which only asks whether to go on.
+    /// A receiver without rows for an encoder, which only asks whether to continue.
     static var none: RowReceiver {
         RowReceiver(PictureSize(width: 0, height: 0), edge: 0, orientation: .upright, maximumBytes: 0)
     }

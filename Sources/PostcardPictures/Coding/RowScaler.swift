@@ -21,11 +21,11 @@ struct PicturePixels {
 struct RowScaler {
     /// What each result pixel, along one direction, is made of.
     private struct Weights {
-        /// The first source pixel of each.
+        /// The first source pixel of each result pixel.
         var starts: [Int] = []
-        /// How many there are.
+        /// The number of source pixels of each result pixel.
         var counts: [Int] = []
-        /// For each as many weights as ``most``.
+        /// The weights of the source pixels: ``most`` of them for each result pixel.
         var values: [Float] = []
         var most = 0
 
@@ -69,7 +69,7 @@ struct RowScaler {
     /// The last source rows, one after another: row `y` is at `y % ringRows`.
     private var ring: [UInt8]
     private let ringRows: Int
-    /// One source row, scaled vertically. It has room behind it, because pixels are read four numbers at a time.
+    /// A source row, scaled vertically, with room after it, because pixels are read four numbers at a time.
     private var blended: [Float]
     private var rowsReceived = 0
     private var rowsWritten = 0

@@ -15,7 +15,7 @@ struct PictureFit: Equatable {
     struct Encoding: Hashable {
         /// The pixels of the longer edge.
         let edge: Int
-        /// From 50 to 82, as libjpeg counts it.
+        /// The quality from 50 to 82, as libjpeg counts it.
         let quality: Int
     }
 
@@ -30,7 +30,7 @@ struct PictureFit: Equatable {
         case encode(Encoding)
         /// One of the encodings tried is the best.
         case finished(Encoding)
-        /// None fits.
+        /// No encoding fits.
         case impossible
     }
 

@@ -2,7 +2,7 @@ import PostcardForm
 
 /// What is known about a picture from its first bytes, without decoding it.
 struct PictureHead: Equatable {
-    /// Its format by its bytes, not by its name.
+    /// The picture's format, by its bytes and not by its name.
     var type: MediaType?
     /// The size of the pixels as they are stored; `nil` if only the codec can tell.
     var storedSize: PictureSize?

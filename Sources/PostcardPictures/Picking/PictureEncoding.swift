@@ -5,7 +5,7 @@ public struct PictureEncoding: Sendable, Hashable {
     /// What the encoded bytes are.
     let contentType: MediaType
     let fileExtension: String
-    /// From 0, the smallest, to 1, the best; `nil` for a format without loss.
+    /// The quality from 0, the smallest, to 1, the best; `nil` for a format without loss.
     let quality: Double?
 
     /// A JPEG. It has no transparency, and loses the camera's metadata, such as the location.

@@ -99,7 +99,7 @@ struct OfferedType: Hashable, Sendable {
         case movie
         /// A file of any other type.
         case data
-        /// Not one file: a folder, a package, a link.
+        /// An item that is not a single file: a folder, a package, a link.
         case unusable
     }
 

@@ -67,7 +67,7 @@ struct OriginPolicy: Sendable {
         guard isOwn(origin, of: request) else { throw .originNotAllowed }
     }
 
-    /// Whether an origin is the receiver's own. Behind a proxy with TLS the receiver itself has none.
+    /// Whether an origin is the receiver's own. `https` counts without TLS too: a proxy may provide it.
     private func isOwn(_ origin: String, of request: Request) -> Bool {
         guard let host = request.host else { return false }
         return ["https", "http"].prefix(isSecure ? 1 : 2).contains { scheme in

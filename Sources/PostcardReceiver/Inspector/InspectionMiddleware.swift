@@ -59,7 +59,8 @@ struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
         }
     }
 
-    /// Of other requests, records those that were refused access. Removes the recorded request of a deleted upload.
+    /// Handles other requests: records those that were refused access, and removes the recorded request of a deleted
+    /// upload.
     private func recordingRefusals(
         _ request: Request, _ report: UploadReport, _ context: Context,
         _ next: @concurrent (Request, Context) async throws -> Response

@@ -44,7 +44,7 @@ struct SecretScan {
     }
 
     let delimiter: [UInt8]?
-    /// Whether every content and value is overwritten that is not known to be harmless.
+    /// Whether all contents and values are overwritten, except those known to be harmless.
     let erasesAll: Bool
     private(set) var hasErased = false
 
@@ -84,7 +84,7 @@ struct SecretScan {
         }
     }
 
-    /// Whether a part begins without the form's delimiter before it: boundaries may differ.
+    /// Whether a part begins after a line that is like a delimiter, with a boundary other than the form's.
     private func beginsPart(_ line: Range<Int>, after previous: Range<Int>, in bytes: [UInt8]) -> Bool {
         bytes[previous].starts(with: Array("--".utf8))
             && String(decoding: bytes[line.prefix(20)], as: UTF8.self).lowercased().hasPrefix("content-disposition")

@@ -123,7 +123,7 @@ struct RecordedPart: Sendable {
     let isSecret: Bool
     /// The header fields in their order, secrets masked.
     var fields: [(name: String, value: String)]
-    /// Where the header begins, and where the content, counted from the start of the body.
+    /// The offsets of the header and of the content, counted from the start of the body.
     let headerOffset: Int64
     let offset: Int64
     var size: Int64 = 0

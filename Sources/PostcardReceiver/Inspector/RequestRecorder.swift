@@ -18,7 +18,7 @@ final class RequestRecorder: FormObserver {
         var warningCounts: [FormProblem.Code: Int] = [:]
         /// How far the form was read.
         var readTo: Int64 = 0
-        /// Where the contents of secret parts are. The last one may not be complete.
+        /// The byte ranges of the contents of secret parts. The last one may not be complete.
         var secrets: [Range<Int64>] = []
         var isInSecret = false
 
@@ -77,7 +77,7 @@ final class RequestRecorder: FormObserver {
         return state.withLock { !$0.isComplete && $0.body.length < Int64(maximumEndBytes) }
     }
 
-    /// - Parameter offset: Where the part's content begins.
+    /// - Parameter offset: The offset of the part's content.
     func partBegan(_ header: PartHeader, at offset: Int64) {
         state.withLock { state in
             state.partCount += 1

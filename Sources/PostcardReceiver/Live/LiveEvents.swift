@@ -125,7 +125,7 @@ enum LiveEvent {
         }
     }
 
-    /// Whether the message would be longer, as far as that is known without encoding it.
+    /// Whether the message would have more bytes than these, as far as that is known without encoding it.
     func isLonger(than bytes: Int) -> Bool {
         if case .uploaded(let record) = self { record.expectedBytes > bytes } else { false }
     }

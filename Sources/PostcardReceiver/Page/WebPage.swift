@@ -54,14 +54,14 @@ struct WebPage: Sendable {
             body: ResponseBody(byteBuffer: asset.bytes))
     }
 
-    /// Nothing from other origins and nothing inline. Pictures that the user has chosen are blobs.
+    /// The Content-Security-Policy: nothing from other origins and nothing inline. Chosen pictures are blobs.
     private static let policy =
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
         + "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
     private static let script = "text/javascript; charset=utf-8"
 
-    /// As buffers, which all responses share.
+    /// The files of the page as buffers, which all responses share.
     private static let assets: [String: (type: String, bytes: ByteBuffer)] = [
         "page.css": ("text/css; charset=utf-8", PackageResources.page_css),
         "icon.svg": ("image/svg+xml", PackageResources.icon_svg),

@@ -40,7 +40,7 @@ package enum OpenFiles {
         return getrlimit(resource, &limit) == 0 ? Int(min(limit.rlim_cur, 1 << 20)) : 1024
     }
 
-    /// For the receiver itself.
+    /// The number of files that the receiver itself needs.
     private static let reserve = 64
 
     /// The maximum number of connections that leaves one file for each, and some for the receiver itself.

@@ -91,9 +91,9 @@ struct ConnectionState {
     }
 
     enum FailureAction: Equatable {
-        /// No request is being read.
+        /// The failure is passed on as an error, because no request is being read.
         case pass
-        /// A body breaks off, and its reader has to know why.
+        /// The reader of a body gets the reason why it breaks off.
         case passAsInterruption
         case drop
     }

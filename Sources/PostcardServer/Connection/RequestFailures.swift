@@ -62,7 +62,7 @@ final class WireBytes: ChannelInboundHandler, RemovableChannelHandler {
 
     private var latest: ByteBuffer?
 
-    /// Enough for the head of a usual request.
+    /// The maximum number of bytes that are shown: enough for the head of a usual request.
     private static let maximumBytes = 8 << 10
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {

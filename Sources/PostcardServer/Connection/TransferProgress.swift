@@ -62,11 +62,11 @@ struct ResponseProgress {
     private let options: ConnectionOptions
     /// The parts of responses that are not in the socket yet.
     private(set) var unsentParts = 0
-    /// Since when none of their bytes has reached the socket.
+    /// The time since which no byte of these parts has reached the socket.
     private var stalledSince = ContinuousClock.now
     /// How many bytes of the connection the client has acknowledged, if the system reports it.
     private var acknowledgedBytes: UInt64?
-    /// Since when that number has not changed.
+    /// The time since which that number has not changed.
     private var unacknowledgedSince = ContinuousClock.now
     /// How long the client may read nothing.
     private var pause: Duration
@@ -169,7 +169,7 @@ enum SocketProgress {
 }
 #else
 enum SocketProgress {
-    /// Only Linux reports acknowledged bytes.
+    /// Acknowledged bytes are not reported here: only Linux does.
     static func acknowledgedBytes(of channel: any Channel) -> UInt64? { nil }
 
     static func limitUnsentBytes(of channel: any Channel) {}

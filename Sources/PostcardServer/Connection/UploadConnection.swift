@@ -15,7 +15,7 @@ package struct UploadConnection: Sendable {
     /// channel.
     package var isStream: Bool { channel.parent?.parent != nil }
 
-    /// The client that the request counts for, or `nil` if clients cannot be told apart.
+    /// The client that the request counts for, or `nil` if clients cannot be distinguished.
     package let peer: PeerAddress?
 
     /// Files that are removed once the response has been sent.

@@ -24,7 +24,7 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
     let directory: UnfinishedDirectory
     private let uploads: LocalUnfinishedUploads
     private let state: Mutex<State>
-    /// For the facts: a request that asks for the progress does not always hold the upload's lock.
+    /// The lock of the stored facts: a request that asks for the progress does not always hold the upload's lock.
     private let changing = Mutex(())
 
     /// An upload that a request is creating.

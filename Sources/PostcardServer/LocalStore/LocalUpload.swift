@@ -36,7 +36,7 @@ public final class LocalUpload: PendingUpload {
     /// The number of bytes that all uploads together gather before writing. Very many uploads may gather more.
     private static let sharedBytes = 8 << 20
 
-    /// Each file waits for the disk, so that a form of many files would keep a thread from others.
+    /// The number of files that are gathered before they are written: each waits for the disk, and would keep a thread.
     private static let batchFiles = 32
 
     /// - Parameter isKept: Whether anything is written. An upload whose key has a record is only compared with it.

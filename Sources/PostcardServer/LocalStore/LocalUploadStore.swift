@@ -21,9 +21,9 @@ public import Foundation
 /// described. An upload that is being received is in `.incoming` until all files and the record are on the disk.
 /// Then a single rename makes it appear. Unfinished uploads are in `.unfinished`.
 ///
-/// What is read is checked as if a stranger had written it. A record or an unfinished upload that is not as it was
-/// written is moved to `.damaged`, with its files, and logged once. Nothing in that folder is served or removed; once
-/// repaired, an upload can be moved back while the store is closed.
+/// Files are checked when they are read, as if a stranger had written them. A record or an unfinished upload that is
+/// not as it was written is moved to `.damaged`, with its files, and logged once. Nothing in that folder is served or
+/// removed; once repaired, an upload can be moved back while the store is closed.
 ///
 /// The identifiers and keys of all records are in memory, so a listing does not read the directory. You can remove
 /// folders by hand while the store is open; their records are no longer listed. Folders that are added by hand are
@@ -120,7 +120,7 @@ public final class LocalUploadStore: ResumableUploadStore {
     /// A name in `.incoming`. Names need not survive a restart, which empties that directory.
     func nextFolderName() -> String { "\(folderPrefix)-\(folderCount.add(1, ordering: .relaxed).newValue)" }
 
-    /// For small forms, room is checked when they are written.
+    /// The size of forms up to which room is checked only when they are written.
     private static let smallBytes: Int64 = 1 << 20
 
     public func beginUpload(

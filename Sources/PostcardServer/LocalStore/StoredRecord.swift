@@ -19,11 +19,11 @@ struct StoredRecord {
 
     private static let damage = StoreDamage("The file is not a record, or not all of one.")
 
-    /// Records up to this size are decoded whole.
+    /// The size up to which a record is decoded whole.
     private static let smallBytes: Int64 = 64 << 10
-    /// No record is as large: the form's text would not have fit into memory either.
+    /// The maximum size of a record. None is as large: the form's text would not have fit into memory either.
     private static let maximumBytes: Int64 = 1 << 30
-    /// No description of a file is as large, because no header of a part is.
+    /// The maximum size of a file's description. None is as large, because no header of a part is.
     private static let maximumFileBytes: Int64 = 4 << 20
 
     /// Decodes the record.

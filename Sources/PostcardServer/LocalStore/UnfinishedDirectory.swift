@@ -112,7 +112,8 @@ struct UnfinishedDirectory: Sendable {
 
     /// Removes everything.
     ///
-    /// - Parameter doomed: Where the directory is moved first. What cannot be removed is removed at the next start.
+    /// - Parameter doomed: The path that the directory is moved to first. What cannot be removed is removed at the next
+    ///   start.
     func remove(by doomed: FilePath) throws(FileError) {
         do throws(FileError) {
             try DurableFiles.move(path, to: doomed)
@@ -151,7 +152,7 @@ struct UnfinishedDirectory: Sendable {
 
     /// Facts and responses are made of header fields, and are smaller.
     private static let maximumJSONBytes: Int64 = 1 << 20
-    /// No disk holds a larger body: a petabyte.
+    /// The maximum size of a body, a petabyte. No disk holds a larger one.
     private static let maximumBytes: Int64 = 1 << 50
 }
 

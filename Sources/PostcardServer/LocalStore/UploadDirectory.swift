@@ -20,13 +20,13 @@ struct UploadDirectory: ~Copyable {
         case endFile
     }
 
-    /// What is known about a complete file.
+    /// The size and digest of a complete file.
     struct Content {
         let size: Int64
         let sha256: String
     }
 
-    /// Where the directory is.
+    /// The place of the directory.
     private enum Place {
         /// Nothing has been written yet.
         case nowhere

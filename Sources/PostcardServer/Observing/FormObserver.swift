@@ -2,7 +2,7 @@ package import PostcardForm
 
 /// Watches the parts of a form while it is received.
 package protocol FormObserver: Sendable {
-    /// - Parameter offset: Where the part's content begins.
+    /// - Parameter offset: The offset of the part's content.
     func partBegan(_ header: PartHeader, at offset: Int64)
 
     /// - Parameter count: How many further bytes of the part's content were read.

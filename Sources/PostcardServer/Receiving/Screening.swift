@@ -37,7 +37,7 @@ struct Screening: Sendable {
         }
     }
 
-    /// Whether a file still waits for its turn.
+    /// The turn of a file that is to be screened.
     private final class Turn: Sendable {
         let hasCome = Atomic(false)
     }

@@ -123,8 +123,8 @@ public final class UploadLock: Sendable {
         private let channel: (any Channel)?
         private let phase = Mutex(Phase.open)
 
-        /// How long no bytes may arrive on the connection of an ended request, and how long it may last in any case: a
-        /// client may send on, byte by byte, and the request that ended it waits.
+        /// The time without bytes after which an ended request is cut off, and the time after which it is in any case:
+        /// a client may send on, byte by byte, and the request that ended it waits.
         private static let (quiet, patience) = (Duration.milliseconds(50), Duration.milliseconds(200))
 
         fileprivate init(channel: (any Channel)?) {
@@ -175,7 +175,8 @@ public final class UploadLock: Sendable {
             }
         }
 
-        /// From here on the connection belongs to its next request, unless this one was ended: its client is gone.
+        /// Leaves the connection to its next request, or closes it if this request was ended, because its client is
+        /// gone.
         fileprivate func release() {
             let wasEnded = phase.withLock { phase in
                 defer { phase = .released }

@@ -50,7 +50,7 @@ struct SharePool<Owner: Sendable>: Sendable {
         var queue = CircularBuffer<Int>()
         /// The number of requests in the queue that are still waiting.
         var waiting = 0
-        /// Whether the address is in `turns`.
+        /// Whether the address is in ``SharePool/turns``.
         var hasTurn = false
 
         var isIdle: Bool { items == 0 && waiting == 0 && !hasTurn }
@@ -64,7 +64,7 @@ struct SharePool<Owner: Sendable>: Sendable {
     private let share: Double
     /// The amount that no address holds. Negative if ``restore(_:for:by:at:)`` has exceeded the total.
     private(set) var free: Int
-    /// By address. `nil` is for clients that cannot be told apart, which are not limited.
+    /// The holders by address. `nil` is for clients that cannot be distinguished, which are not limited.
     private var holders: [PeerAddress?: Holder] = [:]
     private var items: [Int: Item] = [:]
     private var waiters: [Int: Waiter] = [:]
@@ -75,7 +75,7 @@ struct SharePool<Owner: Sendable>: Sendable {
     private var isBlocked = false
     private var lastNumber = 0
 
-    /// An only item may be larger than the share.
+    /// The share of an address that has one item alone, which may be large.
     private static var shareOfOnlyItem: Double { 0.5 }
     /// How many more pieces an address can get after one of variable size.
     private static var pieces: Int { 8 }

@@ -75,11 +75,11 @@ public struct UploadID: Sendable, Hashable, Comparable, Codable, CustomStringCon
 final class UploadIDSource: Sendable {
     private let last: Atomic<Int64>
 
-    /// No clock of a store shows a later time, the end of the year 9999. There is room for many identifiers after it.
+    /// The latest time of an identifier that counts, the end of the year 9999. No store's clock shows a later one.
     private static let latestMilliseconds: Int64 = 253_402_300_799_999
 
     /// - Parameter known: The identifiers that are already in use. Those of an impossible time, which someone has put
-    ///   there, do not count: identifiers after them would not fit, and begin anew.
+    ///   there, do not count: identifiers after them would not fit, and start over.
     init(after known: [UploadID]) {
         last = Atomic(known.lazy.map(\.milliseconds).filter { $0 <= Self.latestMilliseconds }.max() ?? 0)
     }

@@ -132,7 +132,7 @@ private struct JSONText<Failure: Error> {
 
     /// Writes a piece of a string (RFC 8259 §7): what is the same in JSON run by run, and the rest escaped.
     ///
-    /// - Returns: Where the next piece begins.
+    /// - Returns: The index of the next piece.
     private mutating func escape(_ text: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
         let end = min(text.count, start + Self.pieceBytes)
         var run = start

@@ -90,7 +90,7 @@ struct AccessOptions: ParsableArguments {
         return tokens
     }
 
-    /// Whether a browser would write it so (RFC 6454 §6.2).
+    /// Whether a browser would write the origin in this way (RFC 6454 §6.2).
     private static func isOrigin(_ text: String) -> Bool {
         guard let scheme = text.range(of: "://"), scheme.lowerBound > text.startIndex else { return false }
         let host = text[scheme.upperBound...]

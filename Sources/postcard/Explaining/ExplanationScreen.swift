@@ -14,7 +14,7 @@ struct ExplanationReport: Encodable {
     /// The result of `--fix`.
     enum Fix {
         case written(FixedFile.Outcome)
-        /// Nothing can be fixed without the sender.
+        /// Nothing was written, because only the sender can fix what was found.
         case nothingCertain
         case failed(CommandFailure)
     }

@@ -114,7 +114,7 @@ struct TextStyle {
         case fix = "32"
     }
 
-    /// For standard output: colors if it is a terminal, except with `NO_COLOR` or a simple terminal.
+    /// The style of standard output: colors if it is a terminal, except with `NO_COLOR` or a simple terminal.
     static var standardOutput: TextStyle {
         let environment = ProcessInfo.processInfo.environment
         let isAllowed = (environment["NO_COLOR"] ?? "").isEmpty && environment["TERM"] != "dumb"

@@ -13,15 +13,15 @@ struct FieldTree {
 
     /// A place in the tree, which may be empty.
     enum Place: Hashable {
-        /// Nowhere: no field was sent.
+        /// No field was sent for the place.
         case absent
-        /// What has a key, by its node's index.
+        /// The node with this index.
         case node(Int)
-        /// One of several parts with the same name, by its index.
+        /// The part with this index, one of several with the same name.
         case part(Int)
     }
 
-    /// What is at a place.
+    /// The content of a place.
     enum Shape {
         case absent
         /// Parts with the same name, or one part.
@@ -70,7 +70,7 @@ struct FieldTree {
 
     func part(_ index: Int) -> ReceivedForm.Part { form.parts[index] }
 
-    /// What is at a place.
+    /// The content of a place.
     func shape(at place: Place) -> Shape {
         switch place {
         case .absent: return .absent

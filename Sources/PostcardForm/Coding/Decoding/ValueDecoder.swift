@@ -11,7 +11,7 @@ struct ValueDecoder: Decoder {
     let place: FieldTree.Place
     let codingPath: [any CodingKey]
 
-    /// Whether an empty text is `nil` here: everywhere but for an optional `String`.
+    /// Whether an empty text is decoded as `nil`, as for every optional type but `String`.
     var emptyIsNil = true
 
     var userInfo: [CodingUserInfoKey: Any] { options.userInfo }
@@ -39,7 +39,7 @@ struct ValueDecoder: Decoder {
     /// The value's name, as the form writes it.
     var path: String { FieldName.name(of: codingPath.map(\.stringValue)) }
 
-    /// Whether the field is an input that was left empty.
+    /// Whether the field is a text input that was left empty.
     var isEmptyText: Bool {
         guard case .parts(let parts) = fields.shape(at: place), parts.count == 1 else { return false }
         let part = fields.part(parts[0])

@@ -3,7 +3,7 @@
 final class EncodedValue {
     private(set) var content = Content.nothing
 
-    /// Whether a key is worth sending although nothing belongs to it, as with a case without associated values.
+    /// Whether the value's name is sent although it has no content, as for an enum case without associated values.
     var isSentEmpty = false
 
     enum Content {

@@ -71,7 +71,7 @@ extension EncodedValue {
         }
     }
 
-    /// Whether the value would send nothing, so that the next element of a list would get its index.
+    /// Whether the value has no fields. In a list, the next element would then get its index.
     fileprivate var isMissing: Bool {
         switch content {
         case .nothing: true
