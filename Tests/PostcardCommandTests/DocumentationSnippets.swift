@@ -115,7 +115,7 @@ private enum Pets {
 
 /// A stand-in for a service that keeps bytes.
 private actor Bucket {
-    func append(_ bytes: ByteBuffer) {}
+    func append(_ bytes: ByteBuffer) throws {}
 }
 
 private func streamed(into bucket: Bucket, _ router: Router<BasicRequestContext>) {

@@ -23,12 +23,12 @@ struct DocumentedModule: Sendable, CustomTestStringConvertible {
 
     /// The public symbols and the kind of each, as links write them: `UploadClient/rules`.
     func symbols() throws -> [String: String] {
-        let lines = try Document("API/\(name).txt").text.split(separator: "\n")
-        return Dictionary(
-            lines.compactMap { line in
-                guard let end = line.firstRange(of: ": ") else { return nil }
-                return (line[..<end.lowerBound].replacing(".", with: "/"), String(line[end.upperBound...]))
-            }, uniquingKeysWith: { first, _ in first })
+        var symbols: [String: String] = [:]
+        for line in try Document("API/\(name).txt").text.split(separator: "\n") {
+            guard let end = line.firstRange(of: ": ") else { continue }
+            symbols[String(line[..<end.lowerBound]).replacing(".", with: "/")] = String(line[end.upperBound...])
+        }
+        return symbols
     }
 }
 
@@ -52,11 +52,11 @@ struct DocumentationTests {
             }
             for link in article.text.matches(of: /(?:^|[^`])``([^`\s]+)``/).map(\.output.1) where link != module.name {
                 // A symbol that extends a type of another module is named with that module.
-                let extending = link.drop { $0 != "/" }.dropFirst()
-                let isKnown =
-                    symbols.contains(String(link)) || symbols.contains(String(extending))
-                    || (!extending.isEmpty && symbols.contains { $0.hasPrefix("\(extending)/") })
-                #expect(isKnown, "\(article): \(link)")
+                let extending = String(link.drop { $0 != "/" }.dropFirst())
+                let isExtension = symbols.contains { symbol in
+                    symbol == extending || (!extending.isEmpty && symbol.hasPrefix(extending + "/"))
+                }
+                #expect(symbols.contains(String(link)) || isExtension, "\(article): \(link)")
             }
         }
     }
@@ -65,8 +65,8 @@ struct DocumentationTests {
     func landingPage(of module: DocumentedModule) throws {
         let topics = try module.topics()
         for (name, declaration) in try module.symbols() where !name.contains("/") {
-            let words = declaration.prefix { $0 != "{" }.split(separator: " ")
-            guard words.contains(where: ["actor", "class", "enum", "protocol", "struct"].contains) else { continue }
+            let kinds: Set<Substring> = ["actor", "class", "enum", "protocol", "struct"]
+            guard !kinds.isDisjoint(with: declaration.prefix { $0 != "{" }.split(separator: " ")) else { continue }
             #expect(topics.contains("``\(name)``"), "\(name)")
         }
     }

@@ -1,6 +1,6 @@
 public import Hummingbird
 import PostcardFiles
-public import PostcardForm
+import PostcardForm
 import SystemPackage
 
 #if canImport(FoundationEssentials)
