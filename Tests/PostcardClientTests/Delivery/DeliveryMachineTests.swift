@@ -2,6 +2,7 @@ import Foundation
 import HTTPTypes
 import PostcardForm
 import PostcardResumption
+import PostcardSendingSupport
 import Testing
 
 @testable import PostcardClient

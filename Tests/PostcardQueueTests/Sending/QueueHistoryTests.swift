@@ -23,7 +23,8 @@ import Testing
     /// Plays a history. The world checks each step, and this checks the end.
     private static func play(seed: UInt64) -> History {
         var chance = SeededGenerator(seed: seed)
-        var policy = RetryPolicy(maximumAttempts: Int.random(in: 1...8, using: &chance), maximumDelay: .seconds(60))
+        var policy = RetryPolicy(maximumAttempts: Int.random(in: 1...8, using: &chance))
+        policy.maximumDelay = .seconds(60)
         policy.maximumConflicts = Int.random(in: 1...4, using: &chance)
         if Bool.random(using: &chance) { policy.deadline = .seconds(Int.random(in: 1...200, using: &chance)) }
         let isHere = Bool.random(using: &chance)

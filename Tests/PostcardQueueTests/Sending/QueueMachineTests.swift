@@ -13,7 +13,7 @@ import Testing
 
     struct History: CustomTestStringConvertible, Sendable {
         let testDescription: String
-        var policy = RetryPolicy(maximumAttempts: 9, firstDelay: .seconds(1), jitter: 0)
+        var policy = RetryPolicy.exact
         var totalTimeout: Duration?
         let fates: [Fate]
         /// When the attempts begin, in seconds, each of which ends at once.

@@ -50,3 +50,13 @@ extension QueuedUpload.State {
     /// Why the upload failed.
     var failure: String? { if case .failed(let reason) = self { reason } else { nil } }
 }
+
+extension RetryPolicy {
+    /// Nine attempts, with delays of 1, 2, 4 and more seconds, without chance.
+    static let exact: RetryPolicy = {
+        var policy = RetryPolicy(maximumAttempts: 9)
+        policy.firstDelay = .seconds(1)
+        policy.jitter = 0
+        return policy
+    }()
+}

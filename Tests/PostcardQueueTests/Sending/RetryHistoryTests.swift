@@ -73,12 +73,7 @@ import Testing
 
     struct History: CustomTestStringConvertible, Sendable {
         let testDescription: String
-        var policy: RetryPolicy = {
-            var policy = RetryPolicy(maximumAttempts: 9)
-            policy.firstDelay = .seconds(1)
-            policy.jitter = 0
-            return policy
-        }()
+        var policy = RetryPolicy.exact
         var totalTimeout: Duration?
         let steps: [Step]
         /// What follows for the system's background session if that differs: the session has no interceptors and no
