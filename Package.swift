@@ -80,9 +80,12 @@ let package = Package(
         .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
     ],
     targets: [
+        // What several modules know about the files of pictures. No user needs it.
+        .target(name: "PostcardPictureFormats", swiftSettings: settings),
         .target(
             name: "PostcardForm",
             dependencies: [
+                "PostcardPictureFormats",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
@@ -93,7 +96,7 @@ let package = Package(
         .target(
             name: "PostcardDoctor",
             dependencies: [
-                "PostcardForm",
+                "PostcardForm", "PostcardPictureFormats",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
@@ -143,7 +146,8 @@ let package = Package(
         .target(
             name: "PostcardPictures",
             dependencies: [
-                "CPictureCodecs", "PostcardForm", .product(name: "SystemPackage", package: "swift-system"),
+                "CPictureCodecs", "PostcardForm", "PostcardPictureFormats",
+                .product(name: "SystemPackage", package: "swift-system"),
             ],
             exclude: leftOut, resources: forApps("Localizable.xcstrings"), swiftSettings: settings),
         .target(
@@ -258,9 +262,11 @@ let package = Package(
             path: "Tests/QueueVictim", exclude: ["mutate.py", "mutations.py", "queues.py"],
             swiftSettings: settings),
         .testTarget(
+            name: "PostcardPictureFormatsTests", dependencies: ["PostcardPictureFormats"], swiftSettings: settings),
+        .testTarget(
             name: "PostcardFormTests",
             dependencies: [
-                "PostcardForm", "PostcardTestSupport",
+                "PostcardForm", "PostcardPictureFormats", "PostcardTestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "SystemPackage", package: "swift-system"),
             ],

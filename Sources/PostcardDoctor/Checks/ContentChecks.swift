@@ -1,5 +1,6 @@
 import Crypto
 import PostcardForm
+import PostcardPictureFormats
 
 /// What is odd about a part's content, once it has gone by.
 struct ContentChecks {

@@ -1,4 +1,4 @@
-import PostcardForm
+import PostcardPictureFormats
 
 /// Extracts the EXIF while a photo's bytes are read: from a JPEG's segments, a PNG's and a WebP's chunks, and the items
 /// of HEIC and AVIF if their directory comes first, as cameras write it.

@@ -1,3 +1,5 @@
+import PostcardPictureFormats
+
 /// The media type of a part's content, such as `image/jpeg` (RFC 9110 §8.3.1).
 public struct MediaType: Sendable, Hashable, CustomStringConvertible {
     /// The type as written in a header field, including parameters.
@@ -111,58 +113,13 @@ extension MediaType {
     ]
 
     /// How many first bytes ``forFirstBytes(_:)`` looks at.
-    public static let firstBytesCount = 32
+    public static let firstBytesCount = FileSignature.bytesCount
 
     /// The media type that a file's first bytes show.
     ///
     /// - Parameter bytes: The content's beginning, of which the first ``firstBytesCount`` matter.
     /// - Returns: `nil` if they match no known format.
     public static func forFirstBytes(_ bytes: some Collection<UInt8>) -> MediaType? {
-        let start = Array(bytes.prefix(firstBytesCount))
-        if let brand = isoBrand(start) { return byISOBrand[brand] ?? .mp4 }
-        return signatures.first { $0.matches(start) }?.type
+        FileSignature.mediaType(of: Array(bytes.prefix(firstBytesCount))).map { MediaType(known: $0) }
     }
-
-    /// The major brand of an ISO base media file (ISO/IEC 14496-12 §4.3): HEIC, AVIF, MP4 and QuickTime share
-    /// the container and differ only in it.
-    private static func isoBrand(_ start: [UInt8]) -> String? {
-        guard start.count >= 12, start[4..<8].elementsEqual("ftyp".utf8) else { return nil }
-        return String(decoding: start[8..<12], as: UTF8.self)
-    }
-
-    private static let byISOBrand: [String: MediaType] = [
-        "heic": .heic, "heix": .heic, "heim": .heic, "heis": .heic, "hevc": .heic, "hevx": .heic, "mif1": .heif,
-        "msf1": .heif, "avif": .avif, "avis": .avif, "qt  ": .quickTime, "M4A ": .m4a, "M4B ": .m4a,
-    ]
-
-    /// Bytes that a format has at a fixed place.
-    private struct Signature: Sendable {
-        let type: MediaType
-        let bytes: [UInt8]
-        var further: (offset: Int, bytes: [UInt8])?
-
-        func matches(_ start: [UInt8]) -> Bool {
-            guard start.starts(with: bytes) else { return false }
-            guard let further else { return true }
-            return start.dropFirst(further.offset).starts(with: further.bytes)
-        }
-    }
-
-    private static let signatures: [Signature] = [
-        Signature(type: .jpeg, bytes: [0xFF, 0xD8, 0xFF]),
-        Signature(type: .png, bytes: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]),
-        Signature(type: .gif, bytes: Array("GIF87a".utf8)),
-        Signature(type: .gif, bytes: Array("GIF89a".utf8)),
-        Signature(type: .webP, bytes: Array("RIFF".utf8), further: (8, Array("WEBP".utf8))),
-        Signature(type: .wave, bytes: Array("RIFF".utf8), further: (8, Array("WAVE".utf8))),
-        Signature(type: .pdf, bytes: Array("%PDF-".utf8)),
-        Signature(type: .tiff, bytes: [0x49, 0x49, 0x2A, 0x00]),
-        Signature(type: .tiff, bytes: [0x4D, 0x4D, 0x00, 0x2A]),
-        Signature(type: .webM, bytes: [0x1A, 0x45, 0xDF, 0xA3]),
-        Signature(type: .mp3, bytes: Array("ID3".utf8)),
-        Signature(type: .ogg, bytes: Array("OggS".utf8)),
-        Signature(type: .zip, bytes: [0x50, 0x4B, 0x03, 0x04]),
-        Signature(type: .gzip, bytes: [0x1F, 0x8B, 0x08]),
-        Signature(type: .bmp, bytes: Array("BM".utf8), further: (6, [0, 0, 0, 0])),
-    ]
 }

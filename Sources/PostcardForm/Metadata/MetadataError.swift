@@ -1,3 +1,5 @@
+import PostcardPictureFormats
+
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
 #else
@@ -34,11 +36,11 @@ public struct MetadataError: Error, Sendable, CustomStringConvertible {
     /// What was found, as the end of a sentence.
     let reason: String
 
-    init(at offset: Int64, _ reason: String, underlyingError: (any Error)? = nil) {
-        code = underlyingError == nil ? .notUnderstood : .fileUnreadable
-        self.offset = offset
-        self.reason = "\(reason), at byte \(offset)"
-        self.underlyingError = underlyingError
+    init(_ fault: PictureFault) {
+        code = fault.underlyingError == nil ? .notUnderstood : .fileUnreadable
+        offset = fault.offset
+        reason = fault.reason
+        underlyingError = fault.underlyingError
     }
 
     /// What happened and where, in a sentence.

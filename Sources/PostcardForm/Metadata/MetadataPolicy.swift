@@ -1,3 +1,5 @@
+import PostcardPictureFormats
+
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
 #else
@@ -22,11 +24,6 @@ public import Foundation
 /// A JPEG is read up to its pixels. What follows its end is found if the picture's own directory or XMP names it, or if
 /// the file does not end as a JPEG does.
 public struct MetadataPolicy: Sendable, Hashable {
-    /// What is removed.
-    enum Removal: Sendable, Hashable {
-        case nothing, location, everything
-    }
-
     /// What happens to a file whose metadata cannot be read.
     public enum Unreadable: Sendable, Hashable {
         /// The form cannot be laid out: ``FormError`` with code ``FormError/Code/metadataUnreadable``.
@@ -35,15 +32,16 @@ public struct MetadataPolicy: Sendable, Hashable {
         case sendAsIs
     }
 
-    let removal: Removal
+    /// What is removed; `nil` for nothing.
+    private let removal: MetadataScan.Removal?
     private(set) var unreadable = Unreadable.fail
 
-    private init(_ removal: Removal) {
+    private init(_ removal: MetadataScan.Removal?) {
         self.removal = removal
     }
 
     /// The file is sent byte for byte.
-    public static let asIs = MetadataPolicy(.nothing)
+    public static let asIs = MetadataPolicy(nil)
 
     /// Removes where a picture was taken and whose it is: positions and place names, names of owners, authors and
     /// persons, serial numbers, and camera makers' own data, which may contain any of these. The camera's model, its
@@ -72,9 +70,13 @@ public struct MetadataPolicy: Sendable, Hashable {
     public func edits(
         ofLength length: Int64, reading read: @escaping (Int64, UnsafeMutableRawBufferPointer) throws -> Int
     ) throws(MetadataError) -> FileEdits {
-        guard removal != .nothing else { return FileEdits() }
-        var scan = MetadataScan(removal, length: length, read: read)
-        return try scan.editsOfFile()
+        guard let removal else { return FileEdits() }
+        do throws(PictureFault) {
+            var scan = MetadataScan(removal, length: length, read: read)
+            return FileEdits(try scan.editsOfFile())
+        } catch {
+            throw MetadataError(error)
+        }
     }
 
     /// A picture in memory without its metadata, of the same length.
@@ -98,7 +100,7 @@ public struct MetadataPolicy: Sendable, Hashable {
 
 extension MetadataPolicy {
     /// Whether the content's structure must be read before it is sent.
-    var needsStructure: Bool { removal != .nothing && unreadable == .fail }
+    var needsStructure: Bool { removal != nil && unreadable == .fail }
 
     /// The edits of a file before it is sent.
     func edits(

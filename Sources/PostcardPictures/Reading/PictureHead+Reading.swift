@@ -1,4 +1,5 @@
 import PostcardForm
+import PostcardPictureFormats
 
 /// Reads the heads of the formats that are sent most. They are read here and not by the codecs, so that a picture that
 /// fits is recognized without any, and so that a picture's size is checked before a codec reserves memory for it.

@@ -1,5 +1,6 @@
 import Foundation
 import PostcardForm
+import PostcardPictureFormats
 import PostcardTestSupport
 import Testing
 

@@ -9,7 +9,7 @@ extension MetadataScan {
         "sPLT", "acTL", "fcTL", "fdAT", "iDOT", "gdAT",
     ]
 
-    mutating func scanPNG() throws(MetadataError) {
+    mutating func scanPNG() throws(PictureFault) {
         var offset: Int64 = 8
         var (last, leap): ([UInt8], Int64) = ([], 1)
         while true {
@@ -17,7 +17,7 @@ extension MetadataScan {
             let header = try bytes(at: offset, count: 8)
             let count = header[..<4].bigEndian
             guard count <= 0x7FFF_FFFF, count <= length - offset - 12 else {
-                throw MetadataError(
+                throw PictureFault(
                     at: offset, "a chunk of the PNG is said to have \(count) bytes, and the file ends before")
             }
             let type = String(decoding: header[4...], as: UTF8.self)
@@ -43,7 +43,7 @@ extension MetadataScan {
         if offset < length { clear(offset..<length) }
     }
 
-    private mutating func scanPNGChunk(_ type: String, _ content: Range<Int64>) throws(MetadataError) {
+    private mutating func scanPNGChunk(_ type: String, _ content: Range<Int64>) throws(PictureFault) {
         let isNeeded = type.utf8.first.map { $0 & 0x20 == 0 } ?? false
         switch type {
         case _ where isNeeded || Self.pngChunks.contains(type):
@@ -68,7 +68,7 @@ extension MetadataScan {
     }
 
     /// Whether the keyword of a text, of up to 79 bytes, names something that must be removed.
-    private mutating func isSensitiveKeyword(_ content: Range<Int64>) throws(MetadataError) -> Bool {
+    private mutating func isSensitiveKeyword(_ content: Range<Int64>) throws(PictureFault) -> Bool {
         let start = try bytes(
             at: content.lowerBound, upTo: Int(clamping: min(80, content.upperBound - content.lowerBound)))
         guard let end = start.firstIndex(of: 0) else { return true }
@@ -76,7 +76,7 @@ extension MetadataScan {
     }
 
     /// A text in UTF-8 after its keyword, two bytes on compression, its language, and the translated keyword.
-    private mutating func scanInternationalText(_ content: Range<Int64>) throws(MetadataError) {
+    private mutating func scanInternationalText(_ content: Range<Int64>) throws(PictureFault) {
         let keyword = Array("XML:com.adobe.xmp\0".utf8)
         let count = content.upperBound - content.lowerBound
         let start = try bytes(at: content.lowerBound, upTo: Int(clamping: min(1024, count)))
@@ -105,7 +105,7 @@ extension MetadataScan {
     private mutating func rewritePNGChunk(
         _ type: String, _ content: Range<Int64>, from start: Int,
         by rewriting: ([UInt8]) throws(BlockFault) -> [UInt8]
-    ) throws(MetadataError) {
+    ) throws(PictureFault) {
         var checksum = CRC32()
         try rewrite([content]) { block throws(BlockFault) in
             let rewritten = try rewriting(block)
@@ -139,10 +139,10 @@ extension MetadataScan {
         "VP8 ", "VP8L", "VP8X", "ALPH", "ANIM", "ANMF", "ICCP",
     ]
 
-    mutating func scanWebP() throws(MetadataError) {
+    mutating func scanWebP() throws(PictureFault) {
         let end = 8 + (try bytes(at: 4, count: 4)).littleEndian
         guard end <= length, end >= 12 else {
-            throw MetadataError(at: 4, "the WebP is said to end at byte \(end), and the file has \(length) bytes")
+            throw PictureFault(at: 4, "the WebP is said to end at byte \(end), and the file has \(length) bytes")
         }
         var offset: Int64 = 12
         while offset < end {
@@ -150,7 +150,7 @@ extension MetadataScan {
             let header = try bytes(at: offset, count: 8)
             let count = header[4...].littleEndian
             guard count <= end - offset - 8 else {
-                throw MetadataError(
+                throw PictureFault(
                     at: offset, "a chunk of the WebP is said to have \(count) bytes, which do not fit")
             }
             let content = (offset + 8)..<(offset + 8 + count)
@@ -160,7 +160,7 @@ extension MetadataScan {
         if end < length { clear(end..<length) }
     }
 
-    private mutating func scanWebPChunk(_ type: String, _ content: Range<Int64>) throws(MetadataError) {
+    private mutating func scanWebPChunk(_ type: String, _ content: Range<Int64>) throws(PictureFault) {
         switch type {
         case _ where Self.webPChunks.contains(type):
             break
@@ -177,7 +177,7 @@ extension MetadataScan {
     }
 
     /// XMP that is a separate piece.
-    mutating func rewriteXMP(_ extents: [Range<Int64>]) throws(MetadataError) {
+    mutating func rewriteXMP(_ extents: [Range<Int64>]) throws(PictureFault) {
         let removal = removal
         try rewrite(extents) { block throws(BlockFault) in
             removal == .everything ? XMPPacket.empty(count: block.count) : try XMPPacket.withoutLocation(block)
@@ -189,7 +189,7 @@ extension MetadataScan {
 
 extension MetadataScan {
     /// GIF (GIF89a Specification): blocks, whose data has pieces of up to 255 bytes.
-    mutating func scanGIF() throws(MetadataError) {
+    mutating func scanGIF() throws(PictureFault) {
         let screen = try bytes(at: 0, count: 13)
         var offset = 13 + Self.colorTableBytes(screen[10])
         while true {
@@ -205,7 +205,7 @@ extension MetadataScan {
             case 0x21 where header.count >= 3:
                 offset = try scanGIFExtension(header, at: offset)
             default:
-                throw MetadataError(at: offset, "a block of the GIF was expected here")
+                throw PictureFault(at: offset, "a block of the GIF was expected here")
             }
         }
     }
@@ -214,7 +214,7 @@ extension MetadataScan {
         flags & 0x80 == 0 ? 0 : 3 << (Int64(flags & 7) + 1)
     }
 
-    private mutating func scanGIFExtension(_ header: [UInt8], at offset: Int64) throws(MetadataError) -> Int64 {
+    private mutating func scanGIFExtension(_ header: [UInt8], at offset: Int64) throws(PictureFault) -> Int64 {
         let application = header.dropFirst(3).prefix(11)
         let isApplication = header[1] == 0xFF && header[2] == 11
         let data = isApplication ? offset + 14 : offset + 2
@@ -224,11 +224,11 @@ extension MetadataScan {
             // XMP is not in pieces: the bytes after it lead a reader that reads its letters as lengths to the end.
             let trailer: [UInt8] = [1] + (0...255).map { 255 - $0 } + [0]
             guard try bytes(at: end - 258, count: 258) == trailer else {
-                throw MetadataError(at: offset, "the XMP of the GIF does not end as it has to")
+                throw PictureFault(at: offset, "the XMP of the GIF does not end as it has to")
             }
             let packet = [data..<(end - 258)]
             guard try !block(packet).contains(0) else {
-                throw MetadataError(at: offset, "the XMP of the GIF has a zero in it")
+                throw PictureFault(at: offset, "the XMP of the GIF has a zero in it")
             }
             try rewriteXMP(packet)
         } else if header[1] == 0xFF, !(isApplication && isOne(of: "NETSCAPE2.0", "ANIMEXTS1.0", "ICCRGBG1012")) {
@@ -240,13 +240,13 @@ extension MetadataScan {
     }
 
     /// The end offset of data in sub-blocks: each begins with a byte for its length, and the last has the length zero.
-    private mutating func end(ofPiecesAt start: Int64) throws(MetadataError) -> Int64 {
+    private mutating func end(ofPiecesAt start: Int64) throws(PictureFault) -> Int64 {
         var offset = start
         var size = 256
         while true {
             let chunk = try pixelBytes(at: offset, upTo: size)
             size = min(2 * size, 64 << 10)
-            guard !chunk.isEmpty else { throw MetadataError(at: offset, "the GIF ends inside a block") }
+            guard !chunk.isEmpty else { throw PictureFault(at: offset, "the GIF ends inside a block") }
             var index = 0
             while index < chunk.count {
                 if chunk[index] == 0 { return offset + Int64(index) + 1 }
@@ -256,7 +256,7 @@ extension MetadataScan {
         }
     }
 
-    private mutating func clearPieces(at start: Int64, to end: Int64) throws(MetadataError) {
+    private mutating func clearPieces(at start: Int64, to end: Int64) throws(PictureFault) {
         var offset = start
         while offset < end - 1 {
             try countUnit(at: offset)

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import PostcardForm
+@testable import PostcardPictureFormats
 
 @Suite struct XMPTests {
     /// What has to go is between ‹ and ›.

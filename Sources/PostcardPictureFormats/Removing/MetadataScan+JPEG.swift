@@ -22,12 +22,12 @@ extension MetadataScan {
     private static let picturesMark = Array("MPF\0".utf8)
 
     /// - Parameter range: The picture and all that follows it.
-    mutating func scanJPEG(_ range: Range<Int64>, depth: Int = 0) throws(MetadataError) {
+    mutating func scanJPEG(_ range: Range<Int64>, depth: Int = 0) throws(PictureFault) {
         guard depth <= Limit.depth else {
-            throw MetadataError(at: range.lowerBound, "more than \(Limit.depth) pictures follow one another")
+            throw PictureFault(at: range.lowerBound, "more than \(Limit.depth) pictures follow one another")
         }
         guard try bytes(at: range.lowerBound, count: 2) == [0xFF, 0xD8] else {
-            throw MetadataError(at: range.lowerBound, "a JPEG picture was expected here")
+            throw PictureFault(at: range.lowerBound, "a JPEG picture was expected here")
         }
         var segments = JPEGSegments()
         var offset = range.lowerBound + 2
@@ -35,7 +35,7 @@ extension MetadataScan {
             try rewrite(segments)
             return try scanBehindJPEG(offset, in: range, pictures: [], depth: depth)
         }
-        let pictures = try segments.pictures.map { found throws(MetadataError) in
+        let pictures = try segments.pictures.map { found throws(PictureFault) in
             try self.pictures(listedIn: found, from: range.lowerBound)
         }
         var end = pictures?.first?.upperBound
@@ -56,7 +56,7 @@ extension MetadataScan {
             end ?? range.upperBound, in: range, pictures: Array((pictures ?? []).dropFirst()), depth: depth)
     }
 
-    private mutating func hasEnd(at offset: Int64) throws(MetadataError) -> Bool {
+    private mutating func hasEnd(at offset: Int64) throws(PictureFault) -> Bool {
         try bytes(at: offset - 2, upTo: 2) == [0xFF, 0xD9]
     }
 
@@ -65,14 +65,14 @@ extension MetadataScan {
     /// - Returns: Where the header of the first pixels begins; `nil` at the picture's end.
     private mutating func scanSegments(
         _ segments: inout JPEGSegments, from offset: inout Int64, in range: Range<Int64>, readsPixels: Bool
-    ) throws(MetadataError) -> Int64? {
+    ) throws(PictureFault) -> Int64? {
         while true {
             try countUnit(at: offset)
             let header = try bytes(at: offset, upTo: Int(clamping: min(48, range.upperBound - offset)))
             // The last segment may be followed by the file's end: then there is nothing left to hide.
             if header.isEmpty, readsPixels { return nil }
             guard header.count >= 2, header[0] == 0xFF else {
-                throw MetadataError(at: offset, "a segment of the JPEG was expected here")
+                throw PictureFault(at: offset, "a segment of the JPEG was expected here")
             }
             let marker = header[1]
             switch marker {
@@ -91,7 +91,7 @@ extension MetadataScan {
             }
             let length = header.count >= 4 ? header[2...3].bigEndian : 0
             guard length >= 2, length <= range.upperBound - offset - 2 else {
-                throw MetadataError(
+                throw PictureFault(
                     at: offset, "a segment of the JPEG has \(length) bytes by its header, which do not fit here")
             }
             let content = (offset + 4)..<(offset + 2 + length)
@@ -107,7 +107,7 @@ extension MetadataScan {
     }
 
     /// Skips to the next marker that is not part of the pixels, or to the end.
-    private mutating func skipPixels(from offset: inout Int64, in range: Range<Int64>) throws(MetadataError) {
+    private mutating func skipPixels(from offset: inout Int64, in range: Range<Int64>) throws(PictureFault) {
         while offset < range.upperBound {
             let chunk = try pixelBytes(at: offset, upTo: Int(clamping: min(64 << 10, range.upperBound - offset)))
             let found = chunk.withUnsafeBufferPointer { chunk in
@@ -131,7 +131,7 @@ extension MetadataScan {
 
     private mutating func sort(
         _ marker: UInt8, _ content: Range<Int64>, _ start: [UInt8], into segments: inout JPEGSegments
-    ) throws(MetadataError) {
+    ) throws(PictureFault) {
         func rest(behind mark: [UInt8]) -> Range<Int64> {
             (content.lowerBound + Int64(mark.count))..<content.upperBound
         }
@@ -160,7 +160,7 @@ extension MetadataScan {
             let head = try bytes(at: content.lowerBound, count: fixed)
             let range = (content.lowerBound + Int64(fixed))..<max(content.upperBound, content.lowerBound + Int64(fixed))
             guard range.upperBound == content.upperBound else {
-                throw MetadataError(at: content.lowerBound, "a segment of XMP is too short")
+                throw PictureFault(at: content.lowerBound, "a segment of XMP is too short")
             }
             let identifier = Array(head[(fixed - 40)..<(fixed - 8)])
             segments.extendedXMP[identifier, default: []].append((head[(fixed - 4)...].bigEndian, range))
@@ -199,7 +199,7 @@ extension MetadataScan {
         clear(content)
     }
 
-    private mutating func rewrite(_ segments: JPEGSegments) throws(MetadataError) {
+    private mutating func rewrite(_ segments: JPEGSegments) throws(PictureFault) {
         for extents in segments.exif { try rewriteEXIF(extents) }
         if !segments.photoshop.isEmpty {
             try rewrite(segments.photoshop, by: PhotoshopResources.withoutLocation)
@@ -209,7 +209,7 @@ extension MetadataScan {
             let ordered = pieces.sorted { $0.offset < $1.offset }
             for piece in ordered {
                 guard piece.offset == next else {
-                    throw MetadataError(at: piece.range.lowerBound, "the pieces of the XMP do not fit together")
+                    throw PictureFault(at: piece.range.lowerBound, "the pieces of the XMP do not fit together")
                 }
                 next += piece.range.upperBound - piece.range.lowerBound
             }
@@ -218,7 +218,7 @@ extension MetadataScan {
     }
 
     /// EXIF from its TIFF structure on.
-    mutating func rewriteEXIF(_ extents: [Range<Int64>]) throws(MetadataError) {
+    mutating func rewriteEXIF(_ extents: [Range<Int64>]) throws(PictureFault) {
         let (removal, depth) = (removal, depth)
         try rewrite(extents) { block throws(BlockFault) in
             try EXIFRewriter.rewritten(block, removal, depth: depth)
@@ -230,20 +230,20 @@ extension MetadataScan {
     /// The ranges of a file's pictures. The first picture is the one with the directory.
     private mutating func pictures(
         listedIn directory: Range<Int64>, from start: Int64
-    ) throws(MetadataError) -> [Range<Int64>] {
+    ) throws(PictureFault) -> [Range<Int64>] {
         let bytes = try block([directory])
         guard let tiff = TIFFBlock(bytes), let first = tiff.number(at: 4, bytes: 4),
             let entry = tiff.entry(tag: 0xB002, in: first), let length = tiff.number(at: entry + 4, bytes: 4),
             let offset = tiff.number(at: entry + 8, bytes: 4), length % 16 == 0, length <= 16 * 64
         else {
-            throw MetadataError(at: directory.lowerBound, "the directory of the pictures in the file is not understood")
+            throw PictureFault(at: directory.lowerBound, "the directory of the pictures in the file is not understood")
         }
         var pictures: [Range<Int64>] = []
         for index in 0..<(length / 16) {
             guard let size = tiff.number(at: offset + 16 * index + 4, bytes: 4),
                 let place = tiff.number(at: offset + 16 * index + 8, bytes: 4)
             else {
-                throw MetadataError(at: directory.lowerBound, "the directory of the pictures in the file is cut off")
+                throw PictureFault(at: directory.lowerBound, "the directory of the pictures in the file is cut off")
             }
             let begin = place == 0 ? start : directory.lowerBound + place
             pictures.append(begin..<(begin + size))
@@ -254,11 +254,11 @@ extension MetadataScan {
     /// What follows a picture: the pictures that the directory names, and anything between them.
     private mutating func scanBehindJPEG(
         _ end: Int64, in range: Range<Int64>, pictures: [Range<Int64>], depth: Int
-    ) throws(MetadataError) {
+    ) throws(PictureFault) {
         var offset = end
         for picture in pictures.sorted(by: { $0.lowerBound < $1.lowerBound }) where !picture.isEmpty {
             guard picture.lowerBound >= offset, picture.upperBound <= range.upperBound else {
-                throw MetadataError(
+                throw PictureFault(
                     at: range.lowerBound,
                     "another picture is declared at byte \(picture.lowerBound), where it does not fit")
             }
@@ -269,7 +269,7 @@ extension MetadataScan {
         if offset < range.upperBound { try scanTrailer(offset..<range.upperBound, depth: depth) }
     }
 
-    private mutating func scanTrailer(_ range: Range<Int64>, depth: Int) throws(MetadataError) {
+    private mutating func scanTrailer(_ range: Range<Int64>, depth: Int) throws(PictureFault) {
         let start = try bytes(at: range.lowerBound, upTo: Int(clamping: min(12, range.upperBound - range.lowerBound)))
         if removal == .location, start.starts(with: [0xFF, 0xD8, 0xFF]) {
             try scanJPEG(range, depth: depth + 1)

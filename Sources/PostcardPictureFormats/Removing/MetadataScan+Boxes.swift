@@ -31,11 +31,11 @@ extension MetadataScan {
     }
 
     /// - Parameter range: The file, or that part of a JPEG in which there is a video.
-    mutating func scanBoxFile(_ range: Range<Int64>) throws(MetadataError) {
+    mutating func scanBoxFile(_ range: Range<Int64>) throws(PictureFault) {
         try scanBoxFile(range, depth: 0)
     }
 
-    private mutating func scanBoxFile(_ range: Range<Int64>, depth: Int) throws(MetadataError) {
+    private mutating func scanBoxFile(_ range: Range<Int64>, depth: Int) throws(PictureFault) {
         var file = BoxFile()
         for box in try boxes(in: range) {
             switch box.type {
@@ -50,7 +50,7 @@ extension MetadataScan {
                 try scanMeta(box, &file, depth: depth + 1)
             case "mpvd" where removal == .location:
                 // The video of a moving picture.
-                guard depth < 2 else { throw MetadataError(at: box.start, "videos are nested too deeply") }
+                guard depth < 2 else { throw PictureFault(at: box.start, "videos are nested too deeply") }
                 try scanBoxFile(box.content, depth: depth + 1)
             case "free", "skip", "wide":
                 // Editors leave there what was before.
@@ -65,14 +65,14 @@ extension MetadataScan {
         }
         let isInPieces = file.data.count > 64 && !(file.itemDirectories.isEmpty && file.chunks.isEmpty)
         guard !isInPieces, !file.hasTracksToClear || !file.hasFragments else {
-            throw MetadataError(at: range.lowerBound, "a video in fragments has a track of metadata")
+            throw PictureFault(at: range.lowerBound, "a video in fragments has a track of metadata")
         }
         for directory in file.itemDirectories { try scanItems(directory, in: range, data: file.data) }
         for place in file.chunks {
             // A video in a picture counts from its own start.
             let chunk = (range.lowerBound + place.lowerBound)..<(range.lowerBound + place.upperBound)
             guard file.data.contains(where: { $0.contains(chunk) }) else {
-                throw MetadataError(at: chunk.lowerBound, "a track of metadata is declared outside the data")
+                throw PictureFault(at: chunk.lowerBound, "a track of metadata is declared outside the data")
             }
             clear(chunk)
         }
@@ -85,7 +85,7 @@ extension MetadataScan {
     // MARK: - Boxes
 
     /// The boxes of a range, whose headers have to fit.
-    mutating func boxes(in range: Range<Int64>) throws(MetadataError) -> [Box] {
+    mutating func boxes(in range: Range<Int64>) throws(PictureFault) -> [Box] {
         var boxes: [Box] = []
         var offset = range.lowerBound
         while offset < range.upperBound {
@@ -95,7 +95,7 @@ extension MetadataScan {
             // A list in QuickTime may end with a zero.
             if rest < 8, header.allSatisfy({ $0 == 0 }) { break }
             guard header.count >= 8 else {
-                throw MetadataError(at: offset, "a box was expected here, and \(rest) bytes are left")
+                throw PictureFault(at: offset, "a box was expected here, and \(rest) bytes are left")
             }
             var size = header[..<4].bigEndian
             var headerBytes: Int64 = 8
@@ -106,7 +106,7 @@ extension MetadataScan {
                 size = rest
             }
             guard size >= headerBytes, size <= rest else {
-                throw MetadataError(at: offset, "a box is said to have \(size) bytes, and \(rest) are left")
+                throw PictureFault(at: offset, "a box is said to have \(size) bytes, and \(rest) are left")
             }
             let type = header[4..<8].map { String(UnicodeScalar($0)) }.joined()
             boxes.append(Box(type: type, start: offset, content: (offset + headerBytes)..<(offset + size)))
@@ -122,7 +122,7 @@ extension MetadataScan {
     }
 
     /// The boxes in a metadata box: after a version and flags in ISO files, directly in QuickTime.
-    mutating func boxes(inMeta box: Box) throws(MetadataError) -> [Box] {
+    mutating func boxes(inMeta box: Box) throws(PictureFault) -> [Box] {
         let count = box.content.upperBound - box.content.lowerBound
         let start = try bytes(at: box.content.lowerBound, upTo: Int(clamping: min(8, count)))
         let skipped: Int64 = count < 4 || start.dropFirst(4).starts(with: "hdlr".utf8) ? 0 : 4
@@ -131,8 +131,8 @@ extension MetadataScan {
 
     // MARK: - Movies
 
-    private mutating func scanMovie(_ box: Box, _ file: inout BoxFile, depth: Int) throws(MetadataError) {
-        guard depth < Limit.boxDepth else { throw MetadataError(at: box.start, "boxes are nested too deeply") }
+    private mutating func scanMovie(_ box: Box, _ file: inout BoxFile, depth: Int) throws(PictureFault) {
+        guard depth < Limit.boxDepth else { throw PictureFault(at: box.start, "boxes are nested too deeply") }
         let children = try boxes(in: box.content)
         for child in children {
             switch child.type {
@@ -159,13 +159,13 @@ extension MetadataScan {
     }
 
     /// Behind a version and flags: when it was made and changed.
-    private mutating func clearTimes(_ box: Box) throws(MetadataError) {
+    private mutating func clearTimes(_ box: Box) throws(PictureFault) {
         let size: Int64 = try bytes(at: box.content.lowerBound, count: 1)[0] == 1 ? 16 : 8
         guard box.content.upperBound - box.content.lowerBound >= 4 + size else { return }
         clear((box.content.lowerBound + 4)..<(box.content.lowerBound + 4 + size))
     }
 
-    private mutating func scanUserData(_ box: Box, _ file: inout BoxFile, depth: Int) throws(MetadataError) {
+    private mutating func scanUserData(_ box: Box, _ file: inout BoxFile, depth: Int) throws(PictureFault) {
         guard removal == .location else { return wipe(box) }
         for child in try boxes(in: box.content) {
             switch child.type {
@@ -189,15 +189,15 @@ extension MetadataScan {
         "tvsn", "tven", "clfn", "clsf", "vndr",
     ]
 
-    private mutating func scanMeta(_ box: Box, _ file: inout BoxFile, depth: Int) throws(MetadataError) {
-        guard depth < Limit.boxDepth else { throw MetadataError(at: box.start, "boxes are nested too deeply") }
+    private mutating func scanMeta(_ box: Box, _ file: inout BoxFile, depth: Int) throws(PictureFault) {
+        guard depth < Limit.boxDepth else { throw PictureFault(at: box.start, "boxes are nested too deeply") }
         let children = try boxes(inMeta: box)
         guard !children.contains(where: { $0.type == "iloc" || $0.type == "iinf" }) else {
             file.itemDirectories.append(box)
             return
         }
         guard removal == .location else { return wipe(box) }
-        let keys = try children.first { $0.type == "keys" }.map { keys throws(MetadataError) in
+        let keys = try children.first { $0.type == "keys" }.map { keys throws(PictureFault) in
             try sensitiveKeys(keys)
         }
         for child in children {
@@ -213,7 +213,7 @@ extension MetadataScan {
     }
 
     /// An item: its type is the number of a key, or its name.
-    private mutating func scanItem(_ item: Box, sensitiveKeys: Set<Int64>?) throws(MetadataError) {
+    private mutating func scanItem(_ item: Box, sensitiveKeys: Set<Int64>?) throws(PictureFault) {
         guard let sensitiveKeys else {
             if item.type != "free", !Self.harmlessUserData.contains(item.type) { wipe(item) }
             return
@@ -223,7 +223,7 @@ extension MetadataScan {
     }
 
     /// The numbers of the keys that name something that must be removed.
-    private mutating func sensitiveKeys(_ box: Box) throws(MetadataError) -> Set<Int64> {
+    private mutating func sensitiveKeys(_ box: Box) throws(PictureFault) -> Set<Int64> {
         guard box.content.upperBound - box.content.lowerBound >= 8 else { return [] }
         var numbers: Set<Int64> = []
         var number: Int64 = 1
@@ -244,7 +244,7 @@ extension MetadataScan {
         0xFF, 0xCC, 0x82, 0x63, 0xF8, 0x55, 0x4A, 0x93, 0x88, 0x14, 0x58, 0x7A, 0x02, 0x52, 0x1F, 0xDD,
     ]
 
-    mutating func scanUUID(_ box: Box) throws(MetadataError) {
+    mutating func scanUUID(_ box: Box) throws(PictureFault) {
         let count = box.content.upperBound - box.content.lowerBound
         let identifier = try bytes(at: box.content.lowerBound, upTo: Int(clamping: min(16, count)))
         if removal == .location, identifier == Self.xmpUUID || identifier == Self.sphericalUUID {
@@ -259,7 +259,7 @@ extension MetadataScan {
 
 extension MetadataScan {
     /// Finds what a track of positions has in the data: cameras write them there second by second.
-    private mutating func scanTrack(_ track: Box, _ file: inout BoxFile) throws(MetadataError) {
+    private mutating func scanTrack(_ track: Box, _ file: inout BoxFile) throws(PictureFault) {
         guard let media = try boxes(in: track.content).first(where: { $0.type == "mdia" }) else { return }
         let inMedia = try boxes(in: media.content)
         guard let handler = inMedia.first(where: { $0.type == "hdlr" }),
@@ -292,7 +292,7 @@ extension MetadataScan {
 
     /// Whether a track of metadata may hold what must be removed. Apple's name what they hold; others are positions, or
     /// what only the camera's maker knows.
-    private mutating func isSensitive(_ entries: Box) throws(MetadataError) -> Bool {
+    private mutating func isSensitive(_ entries: Box) throws(PictureFault) -> Bool {
         guard entries.content.upperBound - entries.content.lowerBound > 8 else { return true }
         for entry in try boxes(in: (entries.content.lowerBound + 8)..<entries.content.upperBound) {
             guard entry.type == "mebx" else { return true }
@@ -302,14 +302,14 @@ extension MetadataScan {
         return false
     }
 
-    private mutating func hasPosition(_ chunk: Range<Int64>) throws(MetadataError) -> Bool {
+    private mutating func hasPosition(_ chunk: Range<Int64>) throws(PictureFault) -> Bool {
         let count = Int(clamping: min(4096, chunk.upperBound - chunk.lowerBound))
         return SensitiveName.matches(try bytes(at: chunk.lowerBound, upTo: count)[...])
     }
 
     /// The ranges of a track's chunks in the file (ISO/IEC 14496-12 §8.7).
-    private mutating func chunks(of tables: [Box], at place: Int64) throws(MetadataError) -> [Range<Int64>] {
-        let fault = MetadataError(at: place, "a track of metadata cannot be located")
+    private mutating func chunks(of tables: [Box], at place: Int64) throws(PictureFault) -> [Range<Int64>] {
+        let fault = PictureFault(at: place, "a track of metadata cannot be located")
         func box(_ types: String...) -> Box? { tables.first { types.contains($0.type) } }
         guard let sizes = box("stsz"), let runs = box("stsc"), let offsets = box("stco", "co64") else { throw fault }
         let (sizeTable, runTable) = (try block([sizes.content]), try block([runs.content]))

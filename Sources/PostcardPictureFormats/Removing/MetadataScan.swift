@@ -1,14 +1,19 @@
 /// Walks through a file's structure without reading pixels, and collects what must be overwritten. Each container has
 /// its own extension.
-struct MetadataScan {
-    let removal: MetadataPolicy.Removal
+package struct MetadataScan {
+    /// What is removed.
+    package enum Removal: Sendable, Hashable {
+        case location, everything
+    }
+
+    let removal: Removal
     /// The number of the file's bytes.
     let length: Int64
     /// How many pictures this one is in: a thumbnail is in the EXIF of a picture.
     let depth: Int
 
     private let read: (Int64, UnsafeMutableRawBufferPointer) throws -> Int
-    private var edits: [FileEdits.Edit] = []
+    private var edits: [PictureEdits.Edit] = []
     private var unitsLeft = Limit.units
     private var bytesLeft = Limit.structureBytes
     private var pixelBytesLeft: Int64
@@ -31,8 +36,13 @@ struct MetadataScan {
         static let boxDepth = 12
     }
 
-    init(
-        _ removal: MetadataPolicy.Removal, length: Int64, depth: Int = 0,
+    /// - Parameters:
+    ///   - removal: What is removed.
+    ///   - length: The number of the file's bytes.
+    ///   - depth: How many pictures the file is in.
+    ///   - read: Reads from an offset into a buffer and returns the number of bytes, 0 at the end.
+    package init(
+        _ removal: Removal, length: Int64, depth: Int = 0,
         read: @escaping (Int64, UnsafeMutableRawBufferPointer) throws -> Int
     ) {
         self.removal = removal
@@ -44,9 +54,9 @@ struct MetadataScan {
 
     /// A picture in a picture, such as a thumbnail.
     static func applied(
-        _ removal: MetadataPolicy.Removal, to picture: [UInt8], depth: Int
-    ) throws(MetadataError) -> [UInt8] {
-        guard depth <= Limit.depth else { throw MetadataError(at: 0, "pictures are nested too deeply") }
+        _ removal: Removal, to picture: [UInt8], depth: Int
+    ) throws(PictureFault) -> [UInt8] {
+        guard depth <= Limit.depth else { throw PictureFault(at: 0, "pictures are nested too deeply") }
         var scan = MetadataScan(removal, length: Int64(picture.count), depth: depth) { offset, buffer in
             let rest = picture.dropFirst(Int(clamping: offset)).prefix(buffer.count)
             buffer.copyBytes(from: rest)
@@ -59,7 +69,9 @@ struct MetadataScan {
     }
 
     /// Finds what must be overwritten in the file.
-    mutating func editsOfFile() throws(MetadataError) -> FileEdits {
+    ///
+    /// - Throws: ``PictureFault`` if the structure is not understood or too large, or if the file cannot be read.
+    package mutating func editsOfFile() throws(PictureFault) -> PictureEdits {
         head = try read(at: 0, upTo: Limit.headBytes)
         let start = try bytes(at: 0, upTo: 12)
         switch start {
@@ -79,10 +91,10 @@ struct MetadataScan {
         case _ where Self.isMovie(start):
             try scanBoxFile(0..<length)
         default:
-            let type = MediaType.forFirstBytes(start).map { "it is \($0)" } ?? "its format is not known"
-            throw MetadataError(at: 0, "metadata cannot be removed from such a file: \(type)")
+            let type = FileSignature.mediaType(of: start).map { "it is \($0)" } ?? "its format is not known"
+            throw PictureFault(at: 0, "metadata cannot be removed from such a file: \(type)")
         }
-        return try FileEdits(edits)
+        return try PictureEdits(edits)
     }
 }
 
@@ -90,31 +102,31 @@ struct MetadataScan {
 
 extension MetadataScan {
     /// Bytes of the structure, all of which must exist.
-    mutating func bytes(at offset: Int64, count: Int) throws(MetadataError) -> [UInt8] {
+    mutating func bytes(at offset: Int64, count: Int) throws(PictureFault) -> [UInt8] {
         let bytes = try bytes(at: offset, upTo: count)
         guard bytes.count == count else {
-            throw MetadataError(at: offset, "the file ends after \(length) bytes, in the middle of its structure")
+            throw PictureFault(at: offset, "the file ends after \(length) bytes, in the middle of its structure")
         }
         return bytes
     }
 
     /// Bytes of the structure, up to the file's end.
-    mutating func bytes(at offset: Int64, upTo count: Int) throws(MetadataError) -> [UInt8] {
+    mutating func bytes(at offset: Int64, upTo count: Int) throws(PictureFault) -> [UInt8] {
         bytesLeft -= Int64(count)
         guard bytesLeft >= 0 else {
-            throw MetadataError(at: offset, "there are more than \(Limit.structureBytes) bytes of metadata")
+            throw PictureFault(at: offset, "there are more than \(Limit.structureBytes) bytes of metadata")
         }
         return try read(at: offset, upTo: count)
     }
 
     /// Like ``bytes(at:upTo:)``, for files whose pixels must be read to find what follows them.
-    mutating func pixelBytes(at offset: Int64, upTo count: Int) throws(MetadataError) -> [UInt8] {
+    mutating func pixelBytes(at offset: Int64, upTo count: Int) throws(PictureFault) -> [UInt8] {
         pixelBytesLeft -= Int64(count)
-        guard pixelBytesLeft >= 0 else { throw MetadataError(at: offset, "the pictures in the file overlap") }
+        guard pixelBytesLeft >= 0 else { throw PictureFault(at: offset, "the pictures in the file overlap") }
         return try read(at: offset, upTo: count)
     }
 
-    private func read(at offset: Int64, upTo count: Int) throws(MetadataError) -> [UInt8] {
+    private func read(at offset: Int64, upTo count: Int) throws(PictureFault) -> [UInt8] {
         guard offset >= 0, offset < length else { return [] }
         let count = Int(clamping: min(Int64(count), length - offset))
         if offset + Int64(count) <= Int64(head.count) {
@@ -131,16 +143,16 @@ extension MetadataScan {
                 filled += count
             }
         } catch {
-            throw MetadataError(at: offset, "the file cannot be read: \(error)", underlyingError: error)
+            throw PictureFault(at: offset, "the file cannot be read: \(error)", underlyingError: error)
         }
         bytes.removeLast(bytes.count - filled)
         return bytes
     }
 
     /// Counts a segment, a chunk or a box.
-    mutating func countUnit(at offset: Int64) throws(MetadataError) {
+    mutating func countUnit(at offset: Int64) throws(PictureFault) {
         unitsLeft -= 1
-        guard unitsLeft >= 0 else { throw MetadataError(at: offset, "the file has more than \(Limit.units) pieces") }
+        guard unitsLeft >= 0 else { throw PictureFault(at: offset, "the file has more than \(Limit.units) pieces") }
     }
 }
 
@@ -149,11 +161,11 @@ extension MetadataScan {
 extension MetadataScan {
     /// Overwrites a range with zeros.
     mutating func clear(_ range: Range<Int64>) {
-        edits.append(FileEdits.Edit(offset: range.lowerBound, length: range.upperBound - range.lowerBound, bytes: []))
+        edits.append(PictureEdits.Edit(offset: range.lowerBound, length: range.upperBound - range.lowerBound, bytes: []))
     }
 
     mutating func write(_ bytes: [UInt8], at offset: Int64) {
-        edits.append(FileEdits.Edit(offset: offset, length: Int64(bytes.count), bytes: bytes))
+        edits.append(PictureEdits.Edit(offset: offset, length: Int64(bytes.count), bytes: bytes))
     }
 
     /// Rewrites a piece of metadata.
@@ -163,24 +175,24 @@ extension MetadataScan {
     ///   - rewriting: Makes other bytes of it, as many.
     mutating func rewrite(
         _ extents: [Range<Int64>], by rewriting: ([UInt8]) throws(BlockFault) -> [UInt8]
-    ) throws(MetadataError) {
+    ) throws(PictureFault) {
         let block = try block(extents)
         let rewritten: [UInt8]
         do {
             rewritten = try rewriting(block)
         } catch {
-            throw MetadataError(at: Self.offset(ofIndex: error.index, in: extents), error.reason)
+            throw PictureFault(at: Self.offset(ofIndex: error.index, in: extents), error.reason)
         }
         replace(block, with: rewritten, in: extents)
     }
 
     /// The bytes of a piece of metadata.
-    mutating func block(_ extents: [Range<Int64>]) throws(MetadataError) -> [UInt8] {
+    mutating func block(_ extents: [Range<Int64>]) throws(PictureFault) -> [UInt8] {
         var block: [UInt8] = []
         for extent in extents {
             let count = extent.upperBound - extent.lowerBound
             guard count <= Limit.blockBytes - Int64(block.count) else {
-                throw MetadataError(
+                throw PictureFault(
                     at: extent.lowerBound, "a piece of metadata has more than \(Limit.blockBytes) bytes")
             }
             block += try bytes(at: extent.lowerBound, count: Int(clamping: count))
@@ -225,63 +237,5 @@ extension MetadataScan {
             rest -= count
         }
         return extents.last?.upperBound ?? 0
-    }
-}
-
-/// What is wrong with a piece of metadata in memory.
-struct BlockFault: Error {
-    /// The index of the fault, counted from the start of the piece.
-    let index: Int
-    let reason: String
-
-    init(at index: Int, _ reason: String) {
-        self.index = index
-        self.reason = reason
-    }
-}
-
-extension Collection<UInt8> {
-    /// The number whose first byte is the greatest. Up to seven bytes, so that it is never negative.
-    var bigEndian: Int64 { reduce(0) { $0 << 8 | Int64($1) } }
-
-    var littleEndian: Int64 { reversed().bigEndian }
-}
-
-/// Decides by the name of a property whether it reveals a place, a person or a device. XMP, the texts of PNG files and
-/// the keys of QuickTime files name their properties in much the same words.
-enum SensitiveName {
-    /// - Parameter name: In ASCII, with or without a prefix and a colon before it.
-    static func matches(_ name: ArraySlice<UInt8>) -> Bool {
-        let full = name.map(\.asciiLowercased)
-        let local = full[(full.lastIndex(of: .colon).map { $0 + 1 } ?? 0)...]
-        if exact.contains(Array(local)) || exact.contains(full) { return true }
-        // The program that wrote the file.
-        if local.elementsEqual("creatortool".utf8) { return false }
-        for start in full.indices {
-            for part in partsByFirstByte[Int(full[start] & 31)]
-            where part.count <= full.count - start && (0..<part.count).allSatisfy({ full[start + $0] == part[$0] }) {
-                return true
-            }
-        }
-        return false
-    }
-
-    private static let exact = Set(
-        [
-            // Not "alt" alone, which in RDF is a list of alternatives.
-            "lat", "lon", "long", "geo:alt", "geo:point", "city", "state", "source", "credit", "coverage",
-            // A picture within the picture, in base64, with its own metadata.
-            "gimage:data",
-        ].map { Array($0.utf8) })
-
-    private static let parts = [
-        "gps", "latitude", "longitude", "longtitude", "altitude", "location", "geotag", "geoloc", "geopos", "iso6709",
-        "country", "province", "region", "person", "facename", "creator", "author", "artist", "photographer", "byline",
-        "owner", "contributor", "contact", "email", "nickname", "captionwriter", "serial", "makernote", "thumbnail",
-        "raw profile",
-    ].map { Array($0.utf8) }
-
-    private static let partsByFirstByte: [[[UInt8]]] = (0..<32).map { index in
-        parts.filter { Int($0[0] & 31) == index }
     }
 }

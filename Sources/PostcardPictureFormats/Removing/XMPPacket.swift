@@ -27,8 +27,8 @@ struct XMPPacket {
     /// A packet that says nothing.
     static func empty(count: Int) -> [UInt8] {
         let document = Array("<x:xmpmeta xmlns:x=\"adobe:ns:meta/\"/>".utf8)
-        let spaces = [UInt8](repeating: .space, count: max(count - document.count, 0))
-        return document.count <= count ? document + spaces : [UInt8](repeating: .space, count: count)
+        let spaces = [UInt8](repeating: space, count: max(count - document.count, 0))
+        return document.count <= count ? document + spaces : [UInt8](repeating: space, count: count)
     }
 
     private init(_ bytes: [UInt8]) {
@@ -55,8 +55,8 @@ struct XMPPacket {
 
     /// A space in the document's encoding, in the order of bytes that its first "<" has.
     private func space(like bytes: [UInt8]) -> [UInt8] {
-        guard width > 1, let first = characters.firstIndex(of: UInt8(ascii: "<")) else { return [.space] }
-        return bytes[(first * width)..<((first + 1) * width)].map { $0 == 0 ? 0 : .space }
+        guard width > 1, let first = characters.firstIndex(of: UInt8(ascii: "<")) else { return [Self.space] }
+        return bytes[(first * width)..<((first + 1) * width)].map { $0 == 0 ? 0 : Self.space }
     }
 
     // MARK: - XML
@@ -119,7 +119,7 @@ struct XMPPacket {
             if SensitiveName.matches(name), !name.starts(with: "xmlns".utf8) { sensitive.append(index..<(end + 1)) }
             index = end + 1
         }
-        let isEmpty = characters[index] == .slash
+        let isEmpty = characters[index] == UInt8(ascii: "/")
         // An element that is removed is overwritten as a whole.
         if removesAttributes, !SensitiveName.matches(characters[name]) { blanks += sensitive }
         return (name, index + (isEmpty ? 2 : 1), isEmpty)
@@ -131,10 +131,14 @@ struct XMPPacket {
         return start..<max(start, end)
     }
 
+    private static let space = UInt8(ascii: " ")
     private static let delimiters = Array("=/><\"'".utf8)
 
     private func isBlank(_ character: UInt8) -> Bool {
-        character.isBlank || character == .lineFeed || character == .carriageReturn
+        switch character {
+        case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\n"), UInt8(ascii: "\r"): true
+        default: false
+        }
     }
 
     private func behindBlanks(_ start: Int) -> Int {

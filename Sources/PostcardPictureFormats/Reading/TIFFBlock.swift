@@ -1,0 +1,52 @@
+/// The TIFF structure that EXIF is written in (TIFF 6.0 §2, Exif 3.0 §4.5), or its beginning, in memory.
+package struct TIFFBlock {
+    let bytes: [UInt8]
+    private let isLittleEndian: Bool
+
+    /// - Returns: `nil` if the bytes do not begin as such a structure does.
+    package init?(_ bytes: [UInt8]) {
+        guard bytes.count >= 8, Self.isHeader(bytes) else { return nil }
+        self.bytes = bytes
+        isLittleEndian = bytes[0] == UInt8(ascii: "I")
+    }
+
+    static func isHeader(_ bytes: some Collection<UInt8>) -> Bool {
+        bytes.starts(with: [0x49, 0x49, 0x2A, 0]) || bytes.starts(with: [0x4D, 0x4D, 0, 0x2A])
+    }
+
+    /// A number of up to four bytes; `nil` if it is not within the bytes.
+    func number(at offset: Int64, bytes count: Int) -> Int64? {
+        guard offset >= 0, offset <= Int64(bytes.count - count) else { return nil }
+        let start = Int(clamping: offset)
+        let found = bytes[start..<(start + count)]
+        return isLittleEndian ? found.littleEndian : found.bigEndian
+    }
+
+    /// A number in the structure's order of bytes.
+    func encoded(_ number: Int64, bytes count: Int) -> [UInt8] {
+        let bytes = (0..<count).map { UInt8(truncatingIfNeeded: number >> (8 * Int64($0))) }
+        return isLittleEndian ? bytes : bytes.reversed()
+    }
+
+    /// The offset of the entry with a tag in a directory; `nil` if the directory has none.
+    func entry(tag: Int64, in directory: Int64) -> Int64? {
+        guard let count = number(at: directory, bytes: 2) else { return nil }
+        return (0..<count).lazy.map { directory + 2 + 12 * $0 }.first { number(at: $0, bytes: 2) == tag }
+    }
+
+    /// Where the directory with the GPS position is named, if that holds a latitude (Exif 3.0 §4.6.3).
+    package var locationEntry: Int64? {
+        guard let first = number(at: 4, bytes: 4), let entry = entry(tag: 0x8825, in: first),
+            let directory = number(at: entry + 8, bytes: 4), self.entry(tag: 2, in: directory) != nil
+        else { return nil }
+        return entry
+    }
+
+    /// The orientation of the picture, from 1 to 8; `nil` if it is missing or another number.
+    package var orientation: Int64? {
+        guard let first = number(at: 4, bytes: 4), let entry = entry(tag: 0x0112, in: first),
+            number(at: entry + 2, bytes: 2) == 3, let value = number(at: entry + 8, bytes: 2), (1...8).contains(value)
+        else { return nil }
+        return value
+    }
+}
