@@ -32,7 +32,8 @@ struct ReadmeTests {
 
     @Test("The output of explain is what it prints")
     func explain() async throws {
-        let shown = try #require(readme.blocks(in: "console").first { $0.first?.contains("| postcard explain") == true })
+        let blocks = readme.blocks(in: "console")
+        let shown = try #require(blocks.first { $0.first?.contains("| postcard explain") == true })
         let command = try #require(shown.first?.dropFirst(2)).replacing(
             "postcard explain", with: "'\(Program.url.path)' explain")
         let ending = try await Program.run("sh", ["-c", String(command)])

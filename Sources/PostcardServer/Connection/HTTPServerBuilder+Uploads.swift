@@ -13,7 +13,8 @@ extension HTTPServerBuilder {
     /// refusal reaches the client even while it is still sending. A silent or slow client is refused or disconnected.
     /// This applies to every route of the application.
     ///
-    /// ``http1(configuration:)`` can receive forms too, but clients then learn less about what is wrong with them.
+    /// Hummingbird's `http1(configuration:)` can receive forms too, but clients then learn less about what is wrong with
+    /// them.
     ///
     /// - Parameter options: The timeouts and limits of each connection.
     public static func uploads(options: ConnectionOptions = ConnectionOptions()) -> HTTPServerBuilder {

@@ -16,7 +16,7 @@ extension Request {
     ///
     /// Nothing is read ahead, and only the current piece is in memory. A client that waits for `100 Continue` gets it
     /// with the first part that is requested, if the application runs on
-    /// ``HummingbirdCore/HTTPServerBuilder/uploads(options:)``. The loop throws ``FormProblem`` if the form is
+    /// ``HummingbirdCore/HTTPServerBuilder/uploads(options:)``. The loop throws `FormProblem` if the form is
     /// malformed or exceeds a limit. With ``ProblemMiddleware`` a handler can let that error through, and it becomes
     /// the response.
     ///

@@ -12,7 +12,7 @@ public import Foundation
 public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible {
     /// The HTTP status of the response.
     public var status: HTTPResponse.Status { facts.status }
-    /// The kind of problem: a ``FormProblem/Code`` or one of the server's own. It is stable, so scripts can match it.
+    /// The kind of problem: a `FormProblem.Code` or one of the server's own. It is stable, so scripts can match it.
     public var code: String { facts.code }
     /// What is wrong with this request, in a sentence.
     public var detail: String { facts.detail }

@@ -20,7 +20,8 @@ struct MutatedStoreTests {
             let original = try await StoreOriginal(in: directory)
             for seed in 1...Self.count {
                 let copy = directory.appending("copy")
-                try FileManager.default.copyItem(atPath: original.directory.string, toPath: copy.string)
+                // Folders of a store may be closed to their owner, and get their permissions last.
+                _ = try await Program.run("cp", ["-a", original.directory.string, copy.string])
                 var vandal = Vandal(directory: copy, canary: directory.appending("canary"), seed: seed)
                 for _ in 0..<Int.random(in: 1...4, using: &vandal.random) { vandal.act() }
                 do {
