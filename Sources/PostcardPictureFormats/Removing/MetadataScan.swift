@@ -161,7 +161,8 @@ extension MetadataScan {
 extension MetadataScan {
     /// Overwrites a range with zeros.
     mutating func clear(_ range: Range<Int64>) {
-        edits.append(PictureEdits.Edit(offset: range.lowerBound, length: range.upperBound - range.lowerBound, bytes: []))
+        let length = range.upperBound - range.lowerBound
+        edits.append(PictureEdits.Edit(offset: range.lowerBound, length: length, bytes: []))
     }
 
     mutating func write(_ bytes: [UInt8], at offset: Int64) {

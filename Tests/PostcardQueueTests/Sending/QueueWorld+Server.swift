@@ -93,14 +93,22 @@ extension QueueWorld {
     }
 
     mutating func stop(_ id: AttemptID) {
-        guard let attempt = carried.removeValue(forKey: id) else { return }
+        guard let attempt = carried[id], !attempt.isStopping else { return }
         trace.append("stop \(attempt.upload)")
-        if odds(3) { arrive(attempt) }
-        unreported.append(.ended(id, isHere ? .known(.stopped) : .cancelled))
+        if isHere {
+            let end = now + Double(random(0...5))
+            carried[id]?.isStopping = true
+            carried[id]?.end = end
+        } else {
+            carried[id] = nil
+            if odds(3) { arrive(attempt) }
+            unreported.append(.ended(id, .cancelled))
+        }
     }
 
     /// What is reported of an attempt; `nil` if nothing is.
     func end(of attempt: CarriedAttempt) -> AttemptEnd? {
+        if attempt.isStopping { return .known(.stopped) }
         if let error = attempt.fate.error(at: Self.url, after: attempt.delivery), isHere || attempt.fate.hasNoResponse {
             return isHere ? .known(.failed(error)) : .failed(error)
         }

@@ -39,9 +39,11 @@ struct QueueWorld {
     struct CarriedAttempt {
         let upload: QueuedUpload.ID
         let fate: Fate
-        let end: Date
+        var end: Date
         /// What the queue knew when it began.
         let delivery: Delivery
+        /// Whether the attempt was cancelled. In this process, it takes a moment to stop.
+        var isStopping = false
     }
 
     enum Ending: Equatable {
@@ -137,7 +139,8 @@ struct QueueWorld {
     mutating func kill() {
         trace.append("kill")
         if isHere {
-            for attempt in carried.values where attempt.end <= now || odds(2) { arrive(attempt) }
+            let attempts = carried.values.sorted { $0.upload < $1.upload }
+            for attempt in attempts where attempt.end <= now || odds(2) { arrive(attempt) }
             carried = [:]
             unreported = []
         }
@@ -160,7 +163,10 @@ struct QueueWorld {
 
     /// Ends the sender as when the run is cancelled, or the queue is closed.
     mutating func close() {
-        if isHere { for id in carried.keys.sorted(by: { "\($0)" < "\($1)" }) { stop(id) } }
+        if isHere {
+            for id in carried.keys.sorted(by: { "\($0)" < "\($1)" }) { stop(id) }
+            advance(to: carried.values.map(\.end).max() ?? now)
+        }
         if isConnected { deliver() }
         _ = play(.closed(takeInbox()))
         #expect(handlers == 0)
@@ -176,7 +182,7 @@ struct QueueWorld {
         let due = carried.filter { $0.value.end <= now }
         for (id, attempt) in due.sorted(by: { ($0.value.end, $0.value.upload) < ($1.value.end, $1.value.upload) }) {
             carried[id] = nil
-            arrive(attempt)
+            if !attempt.isStopping || odds(3) { arrive(attempt) }
             if let end = end(of: attempt) { unreported.append(.ended(id, end)) }
         }
     }
