@@ -56,8 +56,7 @@ public struct RetryPolicy: Sendable, Hashable {
     /// before the upload fails. Defaults to 10. After that, the conflict is likely to last.
     public var maximumConflicts = 10
 
-    /// Makes a policy. Its delays are 0.25 to 0.5 seconds, then 0.5 to 1, and so on up to half a minute, until they are
-    /// set.
+    /// Makes a policy with the default delays: 0.25 to 0.5 seconds, then 0.5 to 1, and so on up to half a minute.
     ///
     /// - Parameters:
     ///   - maximumAttempts: The maximum number of attempts, including the first.

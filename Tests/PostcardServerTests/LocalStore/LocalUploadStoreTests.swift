@@ -115,7 +115,8 @@ struct LocalUploadStoreTests {
                 try await upload.endFile()
             }
             let record = try await upload.commit(fields: []).record
-            #expect(record.files.map(\.filename) == (0..<200).map(String.init))
+            let names: [String] = (0..<200).map { "\($0)" }
+            #expect(record.files.map(\.filename) == names)
             let file = try #require(try await store.openFile(150, of: record.id))
             #expect(try await file.read(at: 0, count: 100) == ByteBuffer(string: "150"))
         }

@@ -21,7 +21,8 @@ struct MutatedStoreTests {
             for seed in 1...Self.count {
                 let copy = directory.appending("copy")
                 // Folders of a store may be closed to their owner, and get their permissions last.
-                _ = try await Program.run("cp", ["-a", original.directory.string, copy.string])
+                let copying = try await Program.run("cp", ["-a", original.directory.string, copy.string])
+                try #require(copying.status == 0, "\(copying.messages)")
                 var vandal = Vandal(directory: copy, canary: directory.appending("canary"), seed: seed)
                 for _ in 0..<Int.random(in: 1...4, using: &vandal.random) { vandal.act() }
                 do {

@@ -114,9 +114,11 @@ struct ReceptionTests {
             }
             let response = try await receiver.exchange(Form.request(body: body + "--b--\r\n"))
             let record = try UploadRecord(json: Data(response.body.utf8))
-            #expect(record.fields.map(\.value) == (0..<100).map(String.init))
-            #expect(record.files.map(\.filename) == (0..<100).map(String.init))
-            #expect(record.files.map(\.size) == (0..<100).map { Int64($0 % 3) })
+            let numbers: [String] = (0..<100).map { "\($0)" }
+            let sizes: [Int64] = (0..<100).map { (index: Int) in Int64(index % 3) }
+            #expect(record.fields.map(\.value) == numbers)
+            #expect(record.files.map(\.filename) == numbers)
+            #expect(record.files.map(\.size) == sizes)
             #expect(record.files.allSatisfy { $0.contentType == "application/octet-stream" })
             let empty = try await receiver.curl("-i", receiver.url + record.files[3].url)
             #expect(empty.text.hasPrefix("HTTP/1.1 200"))
