@@ -181,6 +181,10 @@ extension BackgroundSender: AttemptCarrier {
             hasBegun = true
             try await service.begin(transfer)
             return nil
+        } catch let error as FileError where error.mayPass {
+            // Such as before the first unlock: nothing was sent, so no attempt is used up.
+            return QueueMachine.Refusal(
+                outcome: .postponed("The upload could not be handed to the system: \(error)"), hasBegun: hasBegun)
         } catch {
             let outcome = AttemptOutcome(error) { .postponed("The upload could not be handed to the system: \($0)") }
             return QueueMachine.Refusal(outcome: outcome, hasBegun: hasBegun)

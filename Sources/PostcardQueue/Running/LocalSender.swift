@@ -152,13 +152,14 @@ extension LocalSender {
         do {
             return .accepted(QueuedUpload.Response(try await response(to: row)))
         } catch is CancellationError {
-            return .stopped
+            return Task.isCancelled ? .stopped : .postponed("An interceptor cancelled the attempt.")
         } catch let error as UploadQueueError {
             state.withLock { $0.failure = $0.failure ?? error }
             return .stopped
         } catch {
             // An error of an interceptor says nothing about what became of the form.
-            return AttemptOutcome(error) { .unclear("\($0)") }
+            // What an interceptor throws when it is cancelled is up to it.
+            return AttemptOutcome(error) { Task.isCancelled ? .stopped : .unclear("\($0)") }
         }
     }
 

@@ -25,7 +25,8 @@ extension QueueMachine {
         /// - Parameter nextDue: When the next upload is due that may then be claimed.
         case exhausted(nextDue: Date?)
         case refused(Refusal)
-        case listed([AttemptID: Bool])
+        /// - Parameter events: The events that were reported in the meantime.
+        case listed([AttemptID: Bool], events: [AttemptEvent])
         /// - Parameter mayPass: Whether the same action may succeed later, for example because the disk was full.
         case failed(mayPass: Bool)
     }

@@ -118,7 +118,7 @@ struct QueueMachine: Sendable {
         case (_, .woken(let news)): return wake(news, at: now)
         case (_, .closed(let events)):
             self.events += events
-            return connection == .compared ? settle(then: .close, at: now) : close()
+            return connection == .disconnected ? close() : settle(then: .close, at: now)
         case (_, .failed(let mayPass)): return fail(mayPass: mayPass, at: now)
         case (.connecting, .done):
             connection = .connected
@@ -148,9 +148,10 @@ struct QueueMachine: Sendable {
             ended.append(
                 EndedAttempt(id: row.attempt, end: .known(refusal.outcome), hasBegun: refusal.hasBegun))
             return settle(then: .begin(rows), at: now)
-        case (.listing, .listed(let carried)):
+        case (.listing, .listed(let carried, let events)):
+            self.events += events
             awaited = Set(carried.filter(\.value).keys)
-            return callHandlers(at: now)
+            return settle(then: .work, at: now)
         case (.calling(let action), .done):
             state = if case .disconnect = action { .disconnecting } else { .resting }
             return action
@@ -171,7 +172,9 @@ extension QueueMachine {
         events += news.events
         hasHandlers = hasHandlers || news.hasHandlers
         // The attempts that have ended since all events were delivered are still to be reported.
-        round = Round(hasOnlyProgress: news.hasOnlyProgress, mustList: hasDeliveredAll && news.hasHandlers)
+        round = Round(
+            hasOnlyProgress: news.hasOnlyProgress && connection == .compared,
+            mustList: hasDeliveredAll && news.hasHandlers)
         switch connection {
         case .disconnected:
             state = .connecting
@@ -281,7 +284,8 @@ extension QueueMachine {
     private mutating func begin(_ rows: ArraySlice<UploadRow>, at now: Date) -> Action {
         guard let row = rows.first else { return claim(at: now) }
         let rest = Array(rows.dropFirst())
-        let time = max(now, row.earliestBegin ?? now)
+        // The system begins it when its time has come, and this process at once.
+        let time = rules.session == nil ? now : max(now, row.earliestBegin ?? now)
         if let reason = row.expiry(by: rules.schedule(for: row), at: time) {
             ended.append(EndedAttempt(id: row.attempt, end: .known(.expired(reason)), hasBegun: false))
             return settle(then: .begin(rest), at: now)

@@ -101,7 +101,9 @@ struct QueueRun<Carrier: AttemptCarrier> {
             return .claimed(rows)
         case .begin(let row):
             if let refusal = await carrier.begin(row) { return .refused(refusal) }
-        case .list: return .listed(try await carrier.attempts())
+        case .list:
+            let carried = try await carrier.attempts()
+            return .listed(carried, events: carrier.takeEvents())
         case .callHandlers: carrier.callHandlers()
         case .disconnect: await carrier.disconnect()
         case .rest, .giveUp, .end: break

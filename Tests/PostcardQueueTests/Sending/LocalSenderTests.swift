@@ -8,6 +8,10 @@ import PostcardTestSupport
 import Synchronization
 import Testing
 
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
 @testable import PostcardQueue
 
 /// Uploads that are sent in this process.
@@ -229,6 +233,32 @@ import Testing
         try await queue.run(client, options: QueueOptions.draining)
         let upload = try #require(try queue.upload(id))
         #expect(upload.state.failure?.contains("127.0.0.1:1") == true && upload.attempts == 1, "\(upload.state)")
+    }
+
+    @Test func `an upload goes back into the queue when the run is cancelled, whatever its interceptor then throws`()
+        async throws
+    {
+        /// Waits for a token, as if with URLSession.
+        struct Waiting: UploadInterceptor {
+            let begun: AsyncStream<Void>.Continuation
+
+            func adapt(_ request: inout UploadRequest, attempt: Int) async throws {
+                begun.yield()
+                do { try await Task.sleep(for: .seconds(600)) } catch { throw URLError(.cancelled) }
+            }
+        }
+        let folder = try TemporaryFolder()
+        let queue = try UploadQueue(directory: folder.url)
+        let closed = try #require(URL(string: "http://127.0.0.1:1/uploads"))
+        let id = try await queue.enqueue(QueuedForms.form("unsent"), to: closed)
+        let (begun, continuation) = AsyncStream.makeStream(of: Void.self)
+        var client = Self.client
+        client.interceptors = [Waiting(begun: continuation)]
+        let running = Task { [client] in try await queue.run(client) }
+        for await _ in begun { break }
+        running.cancel()
+        await #expect(throws: CancellationError.self) { try await running.value }
+        #expect(try queue.upload(id)?.state == .waiting)
     }
 
     @Test func `a failed upload holds back its group until it is cancelled`() async throws {

@@ -262,7 +262,10 @@ struct QueueWorld {
         case .read: return .recorded(recorded)
         case .claim(let count, let excluded): return claim(count, excluded)
         case .begin(let row): return begin(row)
-        case .list: return .listed(attempts)
+        case .list:
+            let found = attempts
+            if odds(2) { deliver() }
+            return .listed(found, events: takeInbox())
         case .callHandlers:
             calls += handlers
             handlers = 0
