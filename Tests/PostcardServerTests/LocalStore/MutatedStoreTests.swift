@@ -33,8 +33,10 @@ struct MutatedStoreTests {
                 // What cannot be removed otherwise.
                 try? FileManager.default.removeItem(atPath: copy.string)
                 if FileManager.default.fileExists(atPath: copy.string) {
+                    _ = try await Program.run("chmod", ["-R", "u+rwx", copy.string])
                     _ = try await Program.run("rm", ["-rf", copy.string])
                 }
+                try #require(!FileManager.default.fileExists(atPath: copy.string))
             }
         }
     }
