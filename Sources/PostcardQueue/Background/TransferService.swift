@@ -10,7 +10,7 @@ package import Foundation
 /// Sends files while the app is suspended or closed: a background `URLSession`, or in tests a model of the system's
 /// transfer daemon.
 ///
-/// It reports events. ``QueueMachine`` decides what follows from them.
+/// The service reports events. ``QueueMachine`` decides what follows from them.
 package protocol TransferService: Sendable {
     /// Connects this process. Events of transfers that ended while no process was connected are reported soon after.
     ///

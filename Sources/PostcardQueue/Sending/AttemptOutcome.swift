@@ -20,7 +20,7 @@ package enum AttemptOutcome: Sendable {
     case interrupted(String)
     /// The attempt could not begin now, for a reason that is not the upload's. The upload is sent later.
     case postponed(String)
-    /// It was too late for the attempt, which did not begin.
+    /// The attempt did not begin, because its deadline had passed.
     case expired(String)
     /// Nothing says what became of the form. Only a person can find out whether it arrived.
     case unclear(String)
@@ -78,7 +78,7 @@ extension AttemptOutcome {
     /// How long to wait before a body is read again that could not be read, for example because the phone was locked.
     private static let bodyPause = Duration.seconds(60)
 
-    /// What it means that an attempt of this process failed, or that one could not begin.
+    /// The outcome of an attempt that failed in this process, or that could not begin.
     ///
     /// - Parameter other: Makes the outcome of an error that is not about the upload.
     init(_ error: any Error, otherwise other: (any Error) -> AttemptOutcome) {
