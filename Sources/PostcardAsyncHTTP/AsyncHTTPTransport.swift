@@ -69,24 +69,24 @@ public struct AsyncHTTPTransport: UploadTransport {
         configuration.redirectConfiguration = .disallow
         configuration.timeout.read = nil
         configuration.timeout.write = nil
-        let bodies = OutgoingBodies()
-        configuration.addHandlers(sending: bodies, patience: TimeAmount(expectationPatience))
+        let requests = OutgoingRequests()
+        configuration.addHandlers(sending: requests, patience: TimeAmount(expectationPatience))
         connections = Connections(
-            HTTPClient(eventLoopGroupProvider: .shared(eventLoopGroup), configuration: configuration), bodies)
+            HTTPClient(eventLoopGroupProvider: .shared(eventLoopGroup), configuration: configuration), requests)
     }
 
     /// The HTTP client, shut down when the last copy of the transport is gone.
     private final class Connections: Sendable {
         let client: HTTPClient
-        /// The bodies in progress, among which the handlers of connections find theirs.
-        let bodies: OutgoingBodies
+        /// The requests in progress, among which the handlers of connections find theirs.
+        let requests: OutgoingRequests
 
         /// How many requests are in progress, and the event loop of the last.
         private let loops: Mutex<(running: Int, last: any EventLoop)>
 
-        init(_ client: HTTPClient, _ bodies: OutgoingBodies) {
+        init(_ client: HTTPClient, _ requests: OutgoingRequests) {
             self.client = client
-            self.bodies = bodies
+            self.requests = requests
             loops = Mutex((0, client.eventLoopGroup.next()))
         }
 
@@ -113,37 +113,35 @@ public struct AsyncHTTPTransport: UploadTransport {
     public func send(
         _ request: UploadRequest, reporting report: @escaping @Sendable (TransportEvent) -> Void
     ) async throws -> UploadResponse {
-        guard let body = request.body else {
-            do {
-                return try await response(to: try HTTPClient.Request(request), of: request, reporting: report)
-            } catch {
-                throw UploadError.mapping(error, of: request.url)
-            }
-        }
+        guard let body = request.body else { return try await response(to: request, with: nil, reporting: report) }
         var source = try BodySource(body)
         let first = try source.readyBlock()
         let blocks = BodyBlocks(first)
         let outgoing = OutgoingBody(
             blocks: blocks, length: body.contentLength, expectsContinue: request.expectsContinue, report: report)
-        guard first?.isLast != true else { return try await response(to: request, with: outgoing) }
+        guard first?.isLast != true else {
+            return try await response(to: request, with: outgoing, reporting: report)
+        }
         // A failure of the reading ends the request, and the response ends the reading.
         async let _: Void = source.feed(blocks)
-        return try await response(to: request, with: outgoing)
+        return try await response(to: request, with: outgoing, reporting: report)
     }
 
-    /// Sends a request whose body is read meanwhile.
-    private func response(to request: UploadRequest, with body: OutgoingBody) async throws -> UploadResponse {
-        var outgoing = try HTTPClient.Request(request)
-        let mark = connections.bodies.add(body, marking: &outgoing.headers)
-        defer {
-            connections.bodies.remove(mark)
-            body.blocks.close()
-        }
+    /// Sends a request whose body, if there is one, is read meanwhile.
+    private func response(
+        to request: UploadRequest, with body: OutgoingBody?,
+        reporting report: @escaping @Sendable (TransportEvent) -> Void
+    ) async throws -> UploadResponse {
+        defer { body?.blocks.close() }
         do {
-            return try await response(to: outgoing, of: request, reporting: body.report)
+            var outgoing = try HTTPClient.Request(request)
+            let mark = connections.requests.add(
+                OutgoingRequest(body: body, report: report), marking: &outgoing.headers)
+            defer { connections.requests.remove(mark) }
+            return try await response(to: outgoing, of: request, reporting: report)
         } catch {
             // An error of reading the body matters more than what became of the connection then.
-            throw body.blocks.failure ?? UploadError.mapping(error, of: request.url)
+            throw body?.blocks.failure ?? UploadError.mapping(error, of: request.url)
         }
     }
 

@@ -151,12 +151,18 @@ final class PendingResponse: HTTPClientResponseDelegate {
 
 extension UploadResponse {
     fileprivate init(_ head: HTTPResponseHead, body: Data) {
-        var fields = HTTPFields()
-        for (name, value) in head.headers {
-            if let name = HTTPField.Name(name) { fields.append(HTTPField(name: name, value: value)) }
-        }
         let status = HTTPResponse.Status(
             code: min(Int(head.status.code), 999), reasonPhrase: head.status.reasonPhrase)
-        self.init(status: status, headerFields: fields, body: body)
+        self.init(status: status, headerFields: HTTPFields(head.headers), body: body)
+    }
+}
+
+extension HTTPFields {
+    /// The header fields of a response, without those whose names are not valid.
+    init(_ headers: HTTPHeaders) {
+        self.init()
+        for (name, value) in headers {
+            if let name = HTTPField.Name(name) { append(HTTPField(name: name, value: value)) }
+        }
     }
 }

@@ -1,8 +1,10 @@
+import HTTPTypes
 import NIOCore
 import NIOHTTP1
 import PostcardClient
 
-/// Sends the bodies of a connection's requests, which for AsyncHTTPClient have none.
+/// Sends the bodies of a connection's requests, which for AsyncHTTPClient have none, and reports interim responses,
+/// which AsyncHTTPClient drops.
 ///
 /// It takes the blocks on the connection's event loop, where they are written. So the head and a small body are sent
 /// together, and a large body needs no task switch for each block. A response that arrives before the end of the body
@@ -16,10 +18,12 @@ final class BodyHandler: ChannelDuplexHandler {
     /// The granularity of progress on a slow connection.
     private static let chunkSize = 64 << 10
 
-    private let bodies: OutgoingBodies
+    private let requests: OutgoingRequests
     /// How long to wait for a server to say that it wants the body before it is sent anyway.
     private let patience: TimeAmount
     private var state = State.idle
+    /// The latest request, to which responses belong.
+    private var request: OutgoingRequest?
 
     private enum State {
         /// No body is in progress.
@@ -48,8 +52,8 @@ final class BodyHandler: ChannelDuplexHandler {
         }
     }
 
-    init(_ bodies: OutgoingBodies, patience: TimeAmount) {
-        self.bodies = bodies
+    init(_ requests: OutgoingRequests, patience: TimeAmount) {
+        self.requests = requests
         self.patience = patience
     }
 
@@ -82,14 +86,17 @@ extension BodyHandler {
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         switch (unwrapOutboundIn(data), state) {
         case (.head(var head), .idle):
-            switch bodies.takeBody(from: &head.headers) {
+            switch requests.takeRequest(from: &head.headers) {
             case .none:
                 context.write(data, promise: promise)
-            case .body(let body):
-                body.frame(&head.headers)
-                state = .begun(body)
+            case .request(let request):
+                self.request = request
+                if let body = request.body {
+                    body.frame(&head.headers)
+                    state = .begun(body)
+                }
                 context.write(wrapOutboundOut(.head(head)), promise: promise)
-                body.report(.sent(bytes: 0))
+                request.body?.report(.sent(bytes: 0))
             case .removed:
                 // The upload was cancelled meanwhile. Without its body the request would be an empty form.
                 state = .over
@@ -199,6 +206,10 @@ extension BodyHandler {
         case .head(let head) where head.status.code >= 200:
             context.fireChannelRead(wrapInboundOut(.head(endingBody(head))))
         case .head(let head):
+            request?.report(
+                .informed(
+                    status: HTTPResponse.Status(code: Int(head.status.code), reasonPhrase: head.status.reasonPhrase),
+                    headerFields: HTTPFields(head.headers)))
             if head.status == .continue, case .asking(let body, let timer) = state {
                 timer.cancel()
                 send(body, context: context)

@@ -9,12 +9,12 @@ extension HTTPClient.Configuration {
     /// AsyncHTTPClient's own streamed bodies cannot keep two promises: it drops the 100 (Continue), and it ends a
     /// request with an early success only after the whole body. It also flushes the head, the body and the end one by
     /// one. The debug initializers are the only way to add handlers, so `Package.swift` pins the minor version.
-    mutating func addHandlers(sending bodies: OutgoingBodies, patience: TimeAmount) {
+    mutating func addHandlers(sending requests: OutgoingRequests, patience: TimeAmount) {
         http1_1ConnectionDebugInitializer = { channel in
             channel.eventLoop.submit {
                 let pipeline = channel.pipeline.syncOperations
                 let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPResponseDecoder>.self)
-                let handlers: [any ChannelHandler] = [StatusCheck(), BodyHandler(bodies, patience: patience)]
+                let handlers: [any ChannelHandler] = [StatusCheck(), BodyHandler(requests, patience: patience)]
                 try pipeline.addHandlers(handlers, position: .after(decoder))
             }
         }
@@ -22,7 +22,7 @@ extension HTTPClient.Configuration {
             channel.eventLoop.submit {
                 let pipeline = channel.pipeline.syncOperations
                 let codec = try pipeline.handler(type: HTTP2FramePayloadToHTTP1ClientCodec.self)
-                try pipeline.addHandler(BodyHandler(bodies, patience: patience), position: .after(codec))
+                try pipeline.addHandler(BodyHandler(requests, patience: patience), position: .after(codec))
             }
         }
     }

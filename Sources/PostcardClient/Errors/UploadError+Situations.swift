@@ -25,6 +25,12 @@ extension UploadError {
             underlyingError: underlyingError)
     }
 
+    /// An interim response came last, perhaps because a proxy took it for the final one: the request was interrupted.
+    static func endedByInterimResponse(_ response: UploadResponse, by url: URL) -> UploadError {
+        .connectionLost(
+            to: url, "the last response was \(response.statusText), which a proxy may have taken for the final one")
+    }
+
     /// The server's certificate or its encryption was not accepted.
     public static func tls(with url: URL, _ reason: String, underlyingError: (any Error)? = nil) -> UploadError {
         UploadError(.tls, "No secure connection to \(url.address): \(reason)", underlyingError: underlyingError)

@@ -104,6 +104,9 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
     /// Whether an interceptor has decided that the form is not sent again.
     var isFinal = false
 
+    /// What the server said about resumption before the request failed.
+    var announcement: ResumptionAnnouncement?
+
     init(
         _ code: Code, _ message: String, response: UploadResponse? = nil, phase: Phase? = nil,
         underlyingError: (any Error)? = nil

@@ -1,5 +1,6 @@
 import HTTPTypes
 import PostcardForm
+import PostcardResumption
 import Synchronization
 
 #if canImport(FoundationEssentials)
@@ -63,14 +64,20 @@ extension RequestSender {
         var response: UploadResponse
         do {
             response = try await transmit(request, watchedBy: monitor)
+            if response.status == .uploadResumptionSupported {
+                monitor.note(.informed(status: response.status, headerFields: response.headerFields))
+                throw UploadError.endedByInterimResponse(response, by: request.url)
+            }
         } catch {
             try Task.checkCancellation()
             if let error = error as? FormError { throw UploadError.form(error) }
             guard var error = error as? UploadError else { throw error }
             // A body that was not sent to its end is not a form to any server.
             if error.delivery == .responseLost, monitor.isCutShort { error.delivery = .neverArrived }
+            error.announcement = monitor.announcement
             throw error
         }
+        response.announcement = monitor.announcement
         response.bytesSent = monitor.bytesSent
         response.isEarly = monitor.isCutShort
         return response
@@ -133,6 +140,7 @@ extension RequestSender {
 
 /// What a transport has reported about one request.
 private final class RequestMonitor: Sendable {
+    private let url: URL
     private let body: UploadBody?
     private let progress: ProgressReporter?
     private let state: Mutex<State>
@@ -141,11 +149,14 @@ private final class RequestMonitor: Sendable {
         var timeouts: RequestTimeouts
         /// Why the request was cancelled, if its time has run out.
         var expired: UploadError?
+        /// The latest interim response with the URL of an upload resource.
+        var announcement: ResumptionAnnouncement?
         /// Whether the request is over. What a transport reports then, such as a chunk in flight, is too late.
         var isOver = false
     }
 
     init(_ request: UploadRequest, limits: RequestTimeouts.Limits, progress: ProgressReporter?) {
+        url = request.url
         body = request.body
         self.progress = progress
         state = Mutex(
@@ -162,17 +173,22 @@ private final class RequestMonitor: Sendable {
 
     var expired: UploadError? { state.withLock { $0.expired } }
 
+    var announcement: ResumptionAnnouncement? { state.withLock { $0.announcement } }
+
     func note(_ event: TransportEvent) {
         // Of a request without a body, everything is sent once the connection is made.
         let length: Int64? = if let body { body.knownLength } else { 0 }
         state.withLock { state in
             let now = ContinuousClock.now
+            if case .informed(let status, let fields) = event {
+                state.announcement = ResumptionAnnouncement(status, fields, by: url) ?? state.announcement
+            }
             guard !state.isOver, state.timeouts.note(event, bodyLength: length, at: now) else { return }
             // Under the lock, so that nothing is reported after ``end()``.
             switch event {
             case .waitingForNetwork: progress?.waitForNetwork()
             case .sent(let bytes): if let body { progress?.advance(to: bytes, of: body, at: now) }
-            case .received: break
+            case .informed, .received: break
             }
         }
     }

@@ -69,9 +69,12 @@ struct RequestTimeouts: Sendable {
     ///   - now: The current time.
     /// - Returns: Whether the event is news: progress never falls, and nothing is reported twice.
     mutating func note(_ event: TransportEvent, bodyLength: Int64?, at now: Instant) -> Bool {
+        // A server could send interim responses forever without reading anything.
+        if case .informed = event { return false }
         lastMove = now
         isWaitingForNetwork = false
         switch event {
+        case .informed: break
         case .waitingForNetwork:
             isWaitingForNetwork = true
         case .sent(let bytes):

@@ -27,6 +27,9 @@ public struct UploadResponse: Sendable {
     /// of the form.
     public package(set) var isEarly = false
 
+    /// What the server said about resumption before this response.
+    var announcement: ResumptionAnnouncement?
+
     /// Makes a response; for transports.
     public init(status: HTTPResponse.Status, headerFields: HTTPFields, body: Data) {
         self.status = status

@@ -17,6 +17,12 @@ struct Resumption: Sendable {
     /// The number of responses in a row that rejected what was sent.
     private(set) var rejections = 0
 
+    /// The number of creations that were interrupted before the server had named an upload resource.
+    private(set) var lostCreations = 0
+
+    /// After this many lost creations, the upload is an ordinary one: a proxy may break every request that is resumable.
+    static let maximumLostCreations = 2
+
     /// How many bytes the server had when the failures were last forgotten.
     private var countedBytes: Int64 = 0
 
@@ -81,6 +87,11 @@ struct Resumption: Sendable {
     /// Records that the server has made an upload resource.
     mutating func create(_ resource: URL, _ offer: ResumptionOffer) {
         server = .keeping(Resource(url: resource, origin: .here(maximumOffset: 0)), offer)
+    }
+
+    /// Records that a creation was interrupted, and that no upload resource is known.
+    mutating func noteLostCreation() {
+        lostCreations += 1
     }
 
     /// Forgets the upload resource: the server has lost it, or has finished with it.

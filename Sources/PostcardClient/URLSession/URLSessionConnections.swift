@@ -87,6 +87,12 @@ final class URLSessionUploads: NSObject, URLSessionDataDelegate {
     func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {
         upload(of: task)?.waitForNetwork()
     }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, didReceiveInformationalResponse response: HTTPURLResponse
+    ) {
+        upload(of: task)?.inform(response)
+    }
     #endif
 
     func urlSession(

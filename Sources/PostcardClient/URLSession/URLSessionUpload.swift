@@ -132,9 +132,17 @@ final class URLSessionUpload: Sendable {
     }
 
     func receive(_ response: URLResponse) {
+        // URLSession on Linux passes interim responses like others.
+        if let response = response as? HTTPURLResponse, response.isInterim { return inform(response) }
         state.withLock { $0.response = response as? HTTPURLResponse }
         report(.received(bytes: 0))
         endAfterEarlyResponse()
+    }
+
+    /// Reports an interim response.
+    func inform(_ response: HTTPURLResponse) {
+        report(
+            .informed(status: HTTPResponse.Status(code: response.statusCode), headerFields: HTTPFields(response)))
     }
 
     /// Ends the upload if a whole successful response was received before the body was sent. URLSession on Linux would
@@ -173,8 +181,12 @@ final class URLSessionUpload: Sendable {
 
     /// Ends the upload with the response, or with the reason why there is none.
     ///
-    /// - Parameter bytesSent: How many bytes of the body the session says it has sent.
-    func complete(_ response: HTTPURLResponse?, _ error: (any Error)?, bytesSent: Int64) {
+    /// - Parameters:
+    ///   - lastResponse: The latest response, which may be an interim one.
+    ///   - error: Why the request ended, if it did not end well.
+    ///   - bytesSent: How many bytes of the body the session says it has sent.
+    func complete(_ lastResponse: HTTPURLResponse?, _ error: (any Error)?, bytesSent: Int64) {
+        let response = lastResponse.flatMap { $0.isInterim ? nil : $0 }
         // Reported before the response is returned, so that an early one is recognized. If the session does not count,
         // it is not known which are early.
         if response != nil, request.body != nil, state.withLock({ $0.countsBytes }) { sent(bytesSent) }
@@ -230,6 +242,9 @@ extension UploadResponse {
 }
 
 extension HTTPURLResponse {
+    /// Whether another response must follow (RFC 9110 §15.2). After a 101 the connection has another protocol.
+    fileprivate var isInterim: Bool { (100..<200).contains(statusCode) && statusCode != 101 }
+
     /// Why it is not certain where the response ends; `nil` if it is (RFC 9112, section 6.3).
     ///
     /// URLSession on Linux takes one of two lengths. The bytes that it leaves could be those of another response.

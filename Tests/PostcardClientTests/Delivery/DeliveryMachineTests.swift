@@ -31,6 +31,10 @@ import Testing
         case conflict(offset: Int)
         case tooLarge(limit: Int)
         case failed(UploadError.Code, UploadError.Delivery)
+        /// A request that failed after a 104 with these fields.
+        case interrupted(UploadError.Code, HTTPFields)
+        /// A 104 with these fields, and a response with this status after it.
+        case announced(HTTPFields, Int)
         case decided(UploadDecision)
     }
 
@@ -188,6 +192,7 @@ import Testing
     private static let asked = [
         Step(.started, "prepare"), Step(.prepared, "adapt 1"), Step(.adapted, "OPTIONS /"),
     ]
+    private static let creating = asked + [Step(offer, "POST / 0–0")]
     private static let sending =
         asked + [
             Step(offer, "POST / 0–0"), Step(created, "check"), Step(.checked, "PATCH /uploads/1 0–100"),
@@ -219,6 +224,37 @@ import Testing
         ResumedSequence(
             testDescription: "a server that offers resumption and makes no resource gets an ordinary upload",
             steps: asked + [Step(offer, "POST / 0–0"), Step(.answered(404, [:]), "send 1")]),
+        ResumedSequence(
+            testDescription: "a creation that was interrupted after a 104 with the resource is not made again",
+            steps: creating + [
+                Step(.interrupted(.connectionLost, [.location: "uploads/1"]), "wait 0 seconds"),
+                Step(.waited, "adapt 2"), Step(.adapted, "HEAD /uploads/1"), Step(located(0), "check"),
+                Step(.checked, "PATCH /uploads/1 0–100"), Step(appended, "finish after 2"),
+            ]),
+        ResumedSequence(
+            testDescription: "a creation that a server fails after a 104 with the resource is not made again",
+            steps: creating + [
+                Step(.announced([.location: "/uploads/1"], 500), "wait 0 seconds"), Step(.waited, "adapt 2"),
+                Step(.adapted, "HEAD /uploads/1"),
+            ]),
+        ResumedSequence(
+            testDescription: "a creation that a server refuses after a 104 is not resumed",
+            steps: creating + [Step(.announced([.location: "/uploads/1"], 422), "fail refused")]),
+        ResumedSequence(
+            testDescription: "after two creations that are lost without a resource, the upload is an ordinary one",
+            steps: creating + [
+                Step(.failed(.connectionLost, .responseLost), "wait 0 seconds"), Step(.waited, "adapt 2"),
+                Step(.adapted, "POST / 0–0"), Step(.interrupted(.timedOut, [:]), "wait 0 seconds"),
+                Step(.waited, "adapt 3"), Step(.adapted, "send 3"),
+                Step(.succeeded, "finish after 3"),
+            ]),
+        ResumedSequence(
+            testDescription: "a server that cannot be reached loses no creation",
+            steps: creating + [
+                Step(.failed(.connectionFailed, .neverArrived), "wait 0 seconds"), Step(.waited, "adapt 2"),
+                Step(.adapted, "POST / 0–0"), Step(.failed(.connectionFailed, .neverArrived), "wait 0 seconds"),
+                Step(.waited, "adapt 3"), Step(.adapted, "POST / 0–0"),
+            ]),
         ResumedSequence(
             testDescription: "an upload that was cut continues from what the server has",
             steps: cut + [

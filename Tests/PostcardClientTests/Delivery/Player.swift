@@ -54,6 +54,10 @@ struct Player {
         case .waited: return .waited
         case .succeeded: return .responded(Self.response(201), from: request.url)
         case .answered(let status, let fields): return .responded(Self.response(status, fields), from: request.url)
+        case .announced(let fields, let status):
+            var response = Self.response(status)
+            response.announcement = ResumptionAnnouncement(.uploadResumptionSupported, fields, by: request.url)
+            return .responded(response, from: request.url)
         case .decided(let decision): return .decided(decision)
         case .refused(let status, let delivery): return .failed(Self.refusal(Self.response(status), delivery))
         case .conflict(let offset): return .failed(Self.refusal(Self.response(409, [.uploadOffset: "\(offset)"])))
@@ -64,6 +68,10 @@ struct Player {
         case .failed(let code, let delivery):
             var error = UploadError(code, "failed")
             error.delivery = delivery
+            return .failed(error)
+        case .interrupted(let code, let fields):
+            var error = UploadError(code, "failed")
+            error.announcement = ResumptionAnnouncement(.uploadResumptionSupported, fields, by: request.url)
             return .failed(error)
         }
     }

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import Testing
 
 @testable import PostcardClient
@@ -10,6 +11,8 @@ import Testing
     /// Events and checks in order, each at a number of seconds after the start.
     enum Step: Sendable {
         case event(TransportEvent, at: Int)
+        /// An event that changes nothing.
+        case ignored(TransportEvent, at: Int)
         /// Time has not run out; when to check again.
         case check(at: Int, next: Int?)
         case expires(at: Int, UploadError.Code, UploadError.Phase)
@@ -56,6 +59,13 @@ import Testing
                 .event(.sent(bytes: 0), at: 5), .event(.sent(bytes: 50), at: 14), .check(at: 20, next: 24),
                 .event(.sent(bytes: 100), at: 23), .check(at: 30, next: 33), .event(.received(bytes: 0), at: 32),
                 .check(at: 41, next: 42), .expires(at: 42, .timedOut, .receiving),
+            ]),
+        Sequence(
+            testDescription: "interim responses do not restart the idle timeout", idle: 10,
+            steps: [
+                .event(.sent(bytes: 100), at: 1),
+                .ignored(.informed(status: .init(code: 104), headerFields: [:]), at: 9), .check(at: 10, next: 11),
+                .expires(at: 11, .timedOut, .waiting),
             ]),
         Sequence(
             testDescription: "idle after the whole body", idle: 10,
@@ -115,6 +125,9 @@ import Testing
             case .event(let event, let seconds):
                 let isNews = timeouts.note(event, bodyLength: Self.bodyLength, at: Self.time(seconds))
                 #expect(isNews)
+            case .ignored(let event, let seconds):
+                let isNews = timeouts.note(event, bodyLength: Self.bodyLength, at: Self.time(seconds))
+                #expect(!isNews)
             case .check(let seconds, let next):
                 guard case .checkAgain(let time) = timeouts.check(at: Self.time(seconds)) else {
                     Issue.record("Time ran out after \(seconds) seconds.")

@@ -3,23 +3,23 @@ import Testing
 
 @testable import PostcardAsyncHTTP
 
-@Suite struct OutgoingBodiesTests {
-    private static func marking(removing isRemoved: Bool) -> (OutgoingBodies.Marking, HTTPHeaders) {
-        let bodies = OutgoingBodies()
+@Suite struct OutgoingRequestsTests {
+    private static func marking(removing isRemoved: Bool) -> (OutgoingRequests.Marking, HTTPHeaders) {
+        let requests = OutgoingRequests()
         let body = OutgoingBody(blocks: BodyBlocks(), length: 7, expectsContinue: false) { _ in }
         var headers: HTTPHeaders = ["Accept": "*/*"]
-        let number = bodies.add(body, marking: &headers)
-        if isRemoved { bodies.remove(number) }
-        return (bodies.takeBody(from: &headers), headers)
+        let number = requests.add(OutgoingRequest(body: body) { _ in }, marking: &headers)
+        if isRemoved { requests.remove(number) }
+        return (requests.takeRequest(from: &headers), headers)
     }
 
     @Test func `a body is found by the header of its request, which then has no mark`() {
         let (marking, headers) = Self.marking(removing: false)
-        guard case .body(let body) = marking else {
-            Issue.record("The body was not found.")
+        guard case .request(let request) = marking else {
+            Issue.record("The request was not found.")
             return
         }
-        #expect(body.length == 7)
+        #expect(request.body?.length == 7)
         #expect(headers == ["Accept": "*/*"])
     }
 
@@ -30,9 +30,9 @@ import Testing
         }
     }
 
-    @Test func `a request without a body has no mark`() {
+    @Test func `a request that is not the transport's has no mark`() {
         var headers: HTTPHeaders = ["Accept": "*/*"]
-        guard case .none = OutgoingBodies().takeBody(from: &headers) else {
+        guard case .none = OutgoingRequests().takeRequest(from: &headers) else {
             Issue.record("There is a mark.")
             return
         }

@@ -1,0 +1,59 @@
+import NIOHTTP1
+import PostcardClient
+import Synchronization
+
+/// A request for the handler of its connection.
+struct OutgoingRequest: Sendable {
+    /// The body, which the handler sends; `nil` for a request without one.
+    let body: OutgoingBody?
+    let report: @Sendable (TransportEvent) -> Void
+}
+
+/// The requests in progress, where the handler of a connection finds its own.
+///
+/// AsyncHTTPClient does not say which connection a request uses. So a header field identifies the request, and the
+/// connection's ``BodyHandler`` removes that field before the head is written.
+final class OutgoingRequests: Sendable {
+    private static let markName = "Postcard-Request"
+
+    private let state = Mutex(State())
+
+    private struct State {
+        var lastNumber = 0
+        var requests: [Int: OutgoingRequest] = [:]
+    }
+
+    /// Adds a request, and the field that identifies it to its header.
+    ///
+    /// - Returns: The number to pass to ``remove(_:)``.
+    func add(_ request: OutgoingRequest, marking headers: inout HTTPHeaders) -> Int {
+        let number = state.withLock { state in
+            state.lastNumber += 1
+            state.requests[state.lastNumber] = request
+            return state.lastNumber
+        }
+        headers.replaceOrAdd(name: Self.markName, value: "\(number)")
+        return number
+    }
+
+    func remove(_ number: Int) {
+        state.withLock { $0.requests[number] = nil }
+    }
+
+    /// What the header of a request says of it.
+    enum Marking {
+        /// The request is not one of the transport's.
+        case none
+        case request(OutgoingRequest)
+        /// The request is over, and was removed.
+        case removed
+    }
+
+    /// Removes the field from the header of a request, and returns the request that it identifies.
+    func takeRequest(from headers: inout HTTPHeaders) -> Marking {
+        guard let mark = headers.first(name: Self.markName) else { return .none }
+        headers.remove(name: Self.markName)
+        let request = Int(mark).flatMap { number in state.withLock { $0.requests[number] } }
+        return request.map(Marking.request) ?? .removed
+    }
+}
