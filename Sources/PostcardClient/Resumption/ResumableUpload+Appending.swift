@@ -19,12 +19,20 @@ extension ResumableUpload {
         let range = offset..<offset + count
         let isLast = range.upperBound == length
         step = .appending(offer, resource, extent, range)
+        return patch(
+            resource, with: range, isLast: isLast, offer, accepting: isLast ? acceptedStatuses : Set(200..<300))
+    }
+
+    /// Sends some bytes of the form, or none.
+    func patch(
+        _ resource: URL, with range: Range<Int64>, isLast: Bool, _ offer: ResumptionOffer,
+        accepting statuses: Set<Int> = Self.anyStatus
+    ) -> Action {
         var fields = request.resumptionFields(for: resource, offer.version)
-        fields.uploadOffset = offset
+        fields.uploadOffset = range.lowerBound
         fields.setUploadCompleteness(isLast, in: offer.version)
         return send(
-            .patch, at: resource, fields, body.slice(range, contentType: PartialUpload.mediaType),
-            accepting: isLast ? acceptedStatuses : Set(200..<300))
+            .patch, at: resource, fields, body.slice(range, contentType: PartialUpload.mediaType), accepting: statuses)
     }
 
     /// The server has accepted an append.
@@ -53,7 +61,7 @@ extension ResumableUpload {
     ) -> Action {
         guard let response = error.response, error.code == .refused else { return .fail(error) }
         let status = response.status.code
-        let offset = response.headerFields.uploadOffset
+        let offset = response.currentOffset
         if extent.isComplete {
             // The server was asked for its response again: it has sent it, or no longer has it.
             resumption.forget()

@@ -14,6 +14,7 @@ extension ResumableUpload {
     /// Finds out how much the upload resource has; has one made if there is none.
     mutating func locate(_ offer: ResumptionOffer, _ resumption: Resumption) -> Action {
         if let resource = resumption.resource {
+            if resource.refusesHead { return probe(offer, resource) }
             step = .locating(offer, resource)
             return send(.head, at: resource.url, offer.version)
         }
@@ -32,19 +33,62 @@ extension ResumableUpload {
         switch response.status.code {
         case 200..<300:
             guard let offset = response.headerFields.uploadOffset else { break }
-            if case .here(let sent) = resource.origin, offset > sent {
-                // It is not used again.
-                resumption.forget()
-                return .fail(error(.impossibleOffset(offset, response, by: resource.url, sent: sent), of: resource.url))
-            }
-            guard offset <= length else { break }
             let isComplete = response.headerFields.uploadCompleteness(in: offer.version) ?? false
-            return check(offer, resource.url, Extent(offset: offset, isComplete: isComplete), &resumption)
+            return check(offer, resource, Extent(offset: offset, isComplete: isComplete), response, &resumption)
+        case 405, 501:
+            resumption.noteRefusalOfHead()
+            return locate(offer, resumption)
         case 404, 410: break
         default: return .fail(refusal(response, by: url))
         }
         resumption.forget()
         return locate(offer, resumption)
+    }
+
+    /// Sends an append without content, so that the server says how much it has: 409 to an offset that is not its own
+    /// (draft-ietf-httpbis-resumable-upload, "Upload Append").
+    private mutating func probe(_ offer: ResumptionOffer, _ resource: Resumption.Resource) -> Action {
+        let offset = resource.acknowledged
+        step = .probing(offer, resource, at: offset)
+        return patch(resource.url, with: offset..<offset, isLast: false, offer)
+    }
+
+    /// The upload resource was sent an append without content.
+    mutating func handle(
+        _ response: UploadResponse, from url: URL, afterProbing offset: Int64, _ offer: ResumptionOffer,
+        _ resource: Resumption.Resource, _ resumption: inout Resumption
+    ) -> Action {
+        switch response.status.code {
+        case 200..<300:
+            return check(offer, resource, Extent(offset: offset), response, &resumption)
+        case 409:
+            guard let offset = response.currentOffset else { return .fail(refusal(response, by: url)) }
+            // A server that has all bytes may have completed the upload.
+            let extent = Extent(offset: offset, isComplete: offset == length)
+            return check(offer, resource, extent, response, &resumption)
+        case 404, 410:
+            resumption.forget()
+            return locate(offer, resumption)
+        default: return .fail(refusal(response, by: url))
+        }
+    }
+
+    /// The server has said how much it has.
+    private mutating func check(
+        _ offer: ResumptionOffer, _ resource: Resumption.Resource, _ extent: Extent, _ response: UploadResponse,
+        _ resumption: inout Resumption
+    ) -> Action {
+        if case .here(let sent) = resource.origin, extent.offset > sent {
+            // It is not used again.
+            resumption.forget()
+            return .fail(
+                error(.impossibleOffset(extent.offset, response, by: resource.url, sent: sent), of: resource.url))
+        }
+        guard extent.offset <= length else {
+            resumption.forget()
+            return locate(offer, resumption)
+        }
+        return check(offer, resource.url, extent, &resumption)
     }
 
     mutating func check(
@@ -61,5 +105,14 @@ extension ResumableUpload {
         guard case .checking(let offer, let resource, let extent) = step else { return nil }
         resumption.noteChecked()
         return append(from: extent.offset, to: resource, offer, extent)
+    }
+}
+
+extension UploadResponse {
+    /// The offset at which the server continues: the `Upload-Offset` field, or the member of the problem.
+    var currentOffset: Int64? {
+        if let offset = headerFields.uploadOffset { return offset }
+        let member = problem?[ResumptionProblemType.expectedOffset]?.number
+        return member.flatMap { Int64(exactly: $0) }.flatMap { $0 >= 0 ? $0 : nil }
     }
 }

@@ -55,6 +55,9 @@ struct ResumableUpload: Sendable {
         case creating(ResumptionOffer)
         /// The upload resource is asked how much it has.
         case locating(ResumptionOffer, Resumption.Resource)
+        /// The upload resource does not answer HEAD: an empty append at this offset makes the server say how much it
+        /// has.
+        case probing(ResumptionOffer, Resumption.Resource, at: Int64)
         /// The files are checked before the rest is sent.
         case checking(ResumptionOffer, URL, Extent)
         /// A part of the form, or all the rest, is being sent.
@@ -130,6 +133,8 @@ struct ResumableUpload: Sendable {
             handle(response, from: url, askedFor: version, others, isCertain: isCertain, &resumption)
         case .creating(let offer): create(response, from: url, offer, &resumption)
         case .locating(let offer, let resource): handle(response, from: url, offer, resource, &resumption)
+        case .probing(let offer, let resource, let offset):
+            handle(response, from: url, afterProbing: offset, offer, resource, &resumption)
         case .appending(let offer, let resource, let extent, let range):
             handle(response, to: range, offer, resource, extent, &resumption)
         case .new, .checking: .finish(response)
@@ -147,7 +152,8 @@ struct ResumableUpload: Sendable {
             if status.map({ ![404, 409, 410].contains($0) }) ?? true { resumption.noteSent(upTo: range.upperBound) }
             return settle(self.error(error, of: resource, range), offer, extent, &resumption)
         case .creating(let offer): return handle(error, whileCreating: offer, &resumption)
-        case .locating(_, let resource): return .fail(self.error(error, of: resource.url))
+        case .locating(_, let resource), .probing(_, let resource, _):
+            return .fail(self.error(error, of: resource.url))
         default: return .fail(self.error(error, of: request.url))
         }
     }

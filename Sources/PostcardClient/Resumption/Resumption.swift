@@ -41,6 +41,15 @@ struct Resumption: Sendable {
         let url: URL
         /// The process that sent the bytes that the server has.
         fileprivate(set) var origin: Origin
+        /// The most bytes that the server is known to have.
+        fileprivate(set) var acknowledged: Int64 = 0
+        /// Whether the server does not answer HEAD, as it would to say how much it has.
+        fileprivate(set) var refusesHead = false
+
+        fileprivate init(url: URL, origin: Origin) {
+            self.url = url
+            self.origin = origin
+        }
 
         /// The process that sent the bytes of an upload resource.
         enum Origin: Sendable, Equatable {
@@ -100,11 +109,21 @@ struct Resumption: Sendable {
         server = offer.map(Server.offering) ?? .unknown
     }
 
+    /// Changes what is known of the upload resource, if there is one.
+    private mutating func update(_ change: (inout Resource) -> Void) {
+        guard case .keeping(var resource, let offer) = server else { return }
+        change(&resource)
+        server = .keeping(resource, offer)
+    }
+
+    /// Records that the upload resource does not answer HEAD.
+    mutating func noteRefusalOfHead() {
+        update { $0.refusesHead = true }
+    }
+
     /// Records that the files are those whose bytes the server has.
     mutating func noteChecked() {
-        guard case .keeping(var resource, let offer) = server, case .earlierProcess = resource.origin else { return }
-        resource.origin = .earlierProcess(isChecked: true)
-        server = .keeping(resource, offer)
+        update { if case .earlierProcess = $0.origin { $0.origin = .earlierProcess(isChecked: true) } }
     }
 
     /// Records how many bytes of the form the server has.
@@ -112,6 +131,7 @@ struct Resumption: Sendable {
     /// Failures are forgotten for progress that is worth a request, so that a server whose offset grows by a byte with
     /// each attempt does not keep a client busy.
     mutating func advance(to offset: Int64, of length: Int64) {
+        update { $0.acknowledged = max($0.acknowledged, offset) }
         guard offset - countedBytes >= ResumptionOffer.worthwhileBytes(of: length) else { return }
         countedBytes = offset
         failures = 0
@@ -120,9 +140,7 @@ struct Resumption: Sendable {
     /// Records that bytes up to an offset were sent, and may have been accepted.
     mutating func noteSent(upTo offset: Int64) {
         rejections = 0
-        guard case .keeping(var resource, let offer) = server, case .here(let maximum) = resource.origin else { return }
-        resource.origin = .here(maximumOffset: max(maximum, offset))
-        server = .keeping(resource, offer)
+        update { if case .here(let maximum) = $0.origin { $0.origin = .here(maximumOffset: max(maximum, offset)) } }
     }
 
     /// Records that the server has accepted nothing of what was sent.

@@ -29,6 +29,8 @@ import Testing
         case answered(Int, HTTPFields)
         case refused(Int, UploadError.Delivery)
         case conflict(offset: Int)
+        /// A 409 whose problem has the offset, and no header field.
+        case mismatch(expected: Int)
         case tooLarge(limit: Int)
         case failed(UploadError.Code, UploadError.Delivery)
         /// A request that failed after a 104 with these fields.
@@ -289,6 +291,38 @@ import Testing
                         Step(.checked, "PATCH /uploads/1 0–100"),
                     ], count: 4
                 ).flatMap(\.self) + [Step(.conflict(offset: 0), "fail refused")]),
+        ResumedSequence(
+            testDescription: "a server that does not answer HEAD says its offset when it refuses an empty append",
+            steps: cut + [
+                Step(.answered(405, [:]), "PATCH /uploads/1 0–0"),
+                Step(.answered(409, [.uploadOffset: "40"]), "check"), Step(.checked, "PATCH /uploads/1 40–100"),
+                Step(.failed(.connectionLost, .neverArrived), "wait 0 seconds"), Step(.waited, "adapt 3"),
+                Step(.adapted, "PATCH /uploads/1 40–40"), Step(.mismatch(expected: 70), "check"),
+                Step(.checked, "PATCH /uploads/1 70–100"), Step(appended, "finish after 3"),
+            ]),
+        ResumedSequence(
+            testDescription: "a server that accepts an empty append has the offset of that append",
+            steps: cut + [
+                Step(.answered(501, [:]), "PATCH /uploads/1 0–0"), Step(.answered(204, [:]), "check"),
+                Step(.checked, "PATCH /uploads/1 0–100"), Step(appended, "finish after 2"),
+            ]),
+        ResumedSequence(
+            testDescription: "a server that answers neither HEAD nor an empty append is not asked again",
+            steps: cut + [
+                Step(.answered(405, [:]), "PATCH /uploads/1 0–0"), Step(.answered(405, [:]), "fail refused"),
+            ]),
+        ResumedSequence(
+            testDescription: "a conflict without an offset ends the upload",
+            steps: cut + [
+                Step(.answered(405, [:]), "PATCH /uploads/1 0–0"), Step(.answered(409, [:]), "fail refused"),
+            ]),
+        ResumedSequence(
+            testDescription: "a server without HEAD that has the whole form is asked for its response",
+            steps: cut + [
+                Step(.answered(405, [:]), "PATCH /uploads/1 0–0"),
+                Step(.answered(409, [.uploadOffset: "100"]), "check"), Step(.checked, "PATCH /uploads/1 100–100"),
+                Step(.refused(404, .refused), "fail refused, response-lost"),
+            ]),
         ResumedSequence(
             testDescription: "a server that has the whole form is asked for its response",
             steps: sending + [

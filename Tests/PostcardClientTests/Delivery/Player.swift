@@ -61,6 +61,10 @@ struct Player {
         case .decided(let decision): return .decided(decision)
         case .refused(let status, let delivery): return .failed(Self.refusal(Self.response(status), delivery))
         case .conflict(let offset): return .failed(Self.refusal(Self.response(409, [.uploadOffset: "\(offset)"])))
+        case .mismatch(let offset):
+            let problem = #"{"expected-offset": \#(offset)}"#
+            let response = Self.response(409, [.contentType: "application/problem+json"], problem)
+            return .responded(response, from: request.url)
         case .tooLarge(let limit):
             let problem = #"{"limit": {"name": "maximumBodyBytes", "value": \#(limit)}}"#
             return .failed(
