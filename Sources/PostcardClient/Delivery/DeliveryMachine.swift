@@ -28,8 +28,8 @@ struct DeliveryMachine: Sendable {
     enum Event: Sendable {
         case started
         case prepared(UploadRequest)
-        /// - Parameter support: What is known from other uploads of the server that the request goes to.
-        case adapted(UploadRequest, ResumptionSupport)
+        /// - Parameter known: What is known from other uploads of the server that the request goes to.
+        case adapted(UploadRequest, KnownServer)
         case checked
         /// - Parameter url: The URL that responded, which is another one after a redirect.
         case responded(UploadResponse, from: URL)
@@ -138,6 +138,9 @@ struct DeliveryMachine: Sendable {
     /// What the server has said about resumption in this attempt; `nil` if nothing that other uploads can rely on.
     private(set) var support: ResumptionSupport?
 
+    /// The size of the appends that have passed after larger ones had failed, in bytes; `nil` if none had.
+    var passedAppendBytes: Int64? { resumption?.appendSize.passed }
+
     init(_ rules: Rules, resumption: Resumption? = nil) {
         self.rules = rules
         self.resumption = resumption
@@ -172,11 +175,11 @@ struct DeliveryMachine: Sendable {
         case (.preparing, .prepared(let request)):
             self.request = request
             return adapt(request, attempt: earlierErrors.count + 1)
-        case (.adapting(let number), .adapted(let request, let support)):
+        case (.adapting(let number), .adapted(let request, let known)):
             adapted = request
-            self.support = nil
+            support = nil
             let attempt = UploadAttempt(request: request, number: number, earlierErrors: earlierErrors)
-            return begin(attempt, support, elapsed: elapsed, using: &generator)
+            return begin(attempt, known, elapsed: elapsed, using: &generator)
         case (.sending(let attempt, let upload), _):
             return handle(event, of: attempt, upload, elapsed: elapsed, using: &generator)
         case (.verifying(let attempt, let response), .verified):
@@ -218,14 +221,16 @@ struct DeliveryMachine: Sendable {
 
 extension DeliveryMachine {
     private mutating func begin(
-        _ attempt: UploadAttempt, _ support: ResumptionSupport, elapsed: Duration,
+        _ attempt: UploadAttempt, _ known: KnownServer, elapsed: Duration,
         using generator: inout some RandomNumberGenerator
     ) -> Action {
         guard var resumption,
             var upload = ResumableUpload(
-                attempt.request, resumption.policy, accepting: rules.acceptedStatuses)
+                attempt.request, resumption.policy, accepting: rules.acceptedStatuses, known)
         else { return sendWhole(attempt) }
-        let action = upload.begin(&resumption, support)
+        resumption.elapsed = elapsed
+        if let bytes = known.appendBytes { resumption.appendSize.begin(with: bytes) }
+        let action = upload.begin(&resumption, known)
         return carryOut(action, of: attempt, upload, resumption, elapsed: elapsed, using: &generator)
     }
 
@@ -255,6 +260,7 @@ extension DeliveryMachine {
             default: return nil
             }
         }
+        resumption.elapsed = elapsed
         let action: ResumableUpload.Action?
         switch event {
         case .responded(let response, let url): action = upload.handle(response, from: url, &resumption)
@@ -363,32 +369,5 @@ extension DeliveryMachine {
         history = RetrySchedule.History(after: .refused)
         resumption = resumption.map { Resumption($0.policy) }
         return prepare(after: error)
-    }
-}
-
-extension UploadError {
-    /// The limits that a refusal reports and that the form exceeds. A limit that the form keeps is not the reason.
-    ///
-    /// They are the `limit` of a problem with status 413, as Postcard's server writes it, and the `max-size` of
-    /// `Upload-Limit` (draft-ietf-httpbis-resumable-upload) with any status.
-    fileprivate func limits(exceededBy layout: FormLayout) -> FormSizeLimits? {
-        guard let response else { return nil }
-        var reported = FormSizeLimits(
-            maximumBodyBytes: response.headerFields.uploadLimits(in: .newest)?.maximumBytes)
-        if response.status == .contentTooLarge, let limit = problem?["limit"],
-            let value = limit["value"]?.number.flatMap({ Int64(exactly: $0.rounded(.down)) })
-        {
-            switch limit["name"]?.text {
-            case "maximumBodyBytes":
-                reported = reported.lowered(by: FormSizeLimits(maximumBodyBytes: value))
-            case "maximumFileBytes": reported.maximumFileBytes = value
-            case "maximumBytesOfAllFiles": reported.maximumBytesOfAllFiles = value
-            // A rule on the files of one field.
-            case let name? where name.hasPrefix("files.") && name.hasSuffix(".maximumBytes"):
-                reported.maximumBytesByName = [String(name.dropFirst(6).dropLast(13)): value]
-            default: break
-            }
-        }
-        return reported.exceeded(by: layout)
     }
 }

@@ -1,5 +1,6 @@
 import HTTPTypes
 package import PostcardForm
+import PostcardResumption
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -158,6 +159,14 @@ extension UploadError {
             .refused,
             "\(url.address) says that it has \(offset) bytes of the form, and at most \(sent) were sent there. The upload "
                 + "starts over when it is sent again.", response: response)
+    }
+
+    /// The server announces limits within which the form cannot be sent.
+    static func unacceptableLimits(_ response: UploadResponse, by url: URL, of length: Int64) -> UploadError {
+        let limits = response.headerFields[.uploadLimit] ?? ""
+        return UploadError(
+            .refused, "\(url.address) does not accept a form of \(length) bytes within its limits: \(limits)",
+            response: response)
     }
 
     /// The server redirects to another place, and that is not followed.

@@ -13,9 +13,10 @@ import Foundation
 extension ResumableUpload {
     /// Sends the rest of the form, or as much of it as the server takes in one request.
     mutating func append(
-        from offset: Int64, to resource: URL, _ offer: ResumptionOffer, _ extent: Extent
+        from offset: Int64, to resource: URL, _ offer: ResumptionOffer, _ extent: Extent, _ resumption: Resumption
     ) -> Action {
-        let count = min(length - offset, max(offer.limits.maximumAppendBytes ?? .max, 1))
+        let largest = min(offer.limits.maximumAppendBytes ?? .max, resumption.appendSize.maximum ?? .max)
+        let count = min(length - offset, max(largest, offer.limits.minimumAppendBytes ?? 0, 1))
         let range = offset..<offset + count
         let isLast = range.upperBound == length
         step = .appending(offer, resource, extent, range)
@@ -41,6 +42,8 @@ extension ResumableUpload {
         _ extent: Extent, _ resumption: inout Resumption
     ) -> Action {
         resumption.noteSent(upTo: range.upperBound)
+        resumption.forgiveRejections()
+        resumption.appendSize.noteSuccess(of: range.upperBound - range.lowerBound)
         guard range.upperBound < length else {
             var response = response
             response.bytesSent += range.lowerBound
@@ -52,14 +55,22 @@ extension ResumableUpload {
                 error(.earlyResponse(response, by: resource, of: range.upperBound - range.lowerBound), of: resource))
         }
         resumption.advance(to: range.upperBound, of: length)
-        return append(from: range.upperBound, to: resource, offer, extent)
+        let offer = resumption.adopt(response.headerFields, offer)
+        guard offer.accepts(length) else { return .fail(unacceptable(response, by: resource)) }
+        return append(from: range.upperBound, to: resource, offer, extent, resumption)
     }
 
     /// Decides what the failure of an append means for the upload resource.
     mutating func settle(
-        _ error: UploadError, _ offer: ResumptionOffer, _ extent: Extent, _ resumption: inout Resumption
+        _ error: UploadError, _ range: Range<Int64>, _ offer: ResumptionOffer, _ extent: Extent,
+        _ resumption: inout Resumption
     ) -> Action {
-        guard let response = error.response, error.code == .refused else { return .fail(error) }
+        guard let response = error.response, error.code == .refused else {
+            if [.connectionLost, .timedOut].contains(error.code) {
+                resumption.appendSize.noteInterruption(of: range)
+            }
+            return .fail(error)
+        }
         let status = response.status.code
         let offset = response.currentOffset
         if extent.isComplete {
@@ -71,17 +82,56 @@ extension ResumableUpload {
             lost.delivery = .responseLost
             return .fail(lost)
         }
+        let announced = resumption.adopt(response.headerFields, offer)
         switch status {
+        case 413: return settle(error, of: range, offer, announced, &resumption)
+        case 502, 504:
+            resumption.appendSize.noteInterruption(of: range)
+            return .fail(error)
         case 404 where offset == nil, 410 where offset == nil: resumption.forget()
         case 409 where offset != nil && offset != length: break
         default: return .fail(error)
         }
+        return reject(error, &resumption) ?? locate(announced, &resumption)
+    }
+
+    /// An append was refused as too large. The next one is as small as the server says, or smaller than this one if
+    /// nothing says how large it may be, such as the response of a proxy.
+    ///
+    /// - Parameters:
+    ///   - offer: How the server resumed uploads when the append was sent.
+    ///   - announced: The same after the refusal.
+    private mutating func settle(
+        _ error: UploadError, of range: Range<Int64>, _ offer: ResumptionOffer, _ announced: ResumptionOffer,
+        _ resumption: inout Resumption
+    ) -> Action {
+        let count = range.upperBound - range.lowerBound
+        guard announced.accepts(length) else { return .fail(error) }
+        if announced.limits.maximumAppendBytes ?? .max < count {
+            // A server could take one byte off its limit each time.
+            return reject(error, &resumption) ?? locate(announced, &resumption)
+        }
+        let smallest = announced.limits.minimumAppendBytes ?? 0
+        guard error.problem?["limit"] == nil, resumption.appendSize.noteRefusal(of: count, minimum: smallest) else {
+            return .fail(error)
+        }
+        return locate(announced, &resumption)
+    }
+
+    /// Counts a rejection.
+    ///
+    /// - Returns: The end of the upload after too many; `nil` if the upload continues.
+    private mutating func reject(_ error: UploadError, _ resumption: inout Resumption) -> Action? {
         resumption.noteRejection()
         if resumption.rejections >= resumption.policy.maximumRejections {
             return .fail(
                 error.adding("It has rejected the bytes that it asked for \(resumption.rejections) times in a row."))
         }
-        if resumption.failures >= resumption.policy.retry.maximumAttempts { return .fail(error) }
-        return locate(offer, resumption)
+        return resumption.failures >= resumption.policy.retry.maximumAttempts ? .fail(error) : nil
+    }
+
+    /// The error for limits in a response within which the rest of the form cannot be sent.
+    func unacceptable(_ response: UploadResponse, by url: URL) -> UploadError {
+        error(.unacceptableLimits(response, by: url, of: length), of: url)
     }
 }

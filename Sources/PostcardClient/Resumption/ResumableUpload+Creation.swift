@@ -14,21 +14,35 @@ extension ResumableUpload {
     /// The problems of `postcard serve` when it cannot keep an incomplete form; in one request it may accept it.
     private static let noRoomCodes: Set = ["store-full", "too-many-unfinished-uploads"]
 
-    /// The server was asked to make an upload resource, without any of the form yet.
+    /// Has the server make an upload resource, with no more of the form than it wants at least.
+    mutating func create(_ offer: ResumptionOffer) -> Action {
+        let content = 0..<(offer.limits.minimumAppendBytes ?? 0)
+        step = .creating(offer, content)
+        var fields = request.resumptionFields(for: request.url, offer.version)
+        fields.setUploadCompleteness(false, in: offer.version)
+        fields.uploadLength = length
+        return send(request.method, at: request.url, fields, body.slice(content))
+    }
+
+    /// The server was asked to make an upload resource.
     mutating func create(
-        _ response: UploadResponse, from url: URL, _ offer: ResumptionOffer, _ resumption: inout Resumption
+        _ response: UploadResponse, from url: URL, with content: Range<Int64>, _ offer: ResumptionOffer,
+        _ resumption: inout Resumption
     ) -> Action {
         switch response.status.code {
         case 200..<300:
             guard let resource = resource(in: response.headerFields, from: url) else { break }
-            resumption.create(resource, offer)
-            return check(offer, resource, Extent(), &resumption)
+            resumption.create(resource, offer, sent: content.upperBound)
+            let offer = resumption.adopt(response.headerFields, offer)
+            if offer.isExceeded(by: length) { return .fail(unacceptable(response, by: resource)) }
+            guard offer.accepts(length) else { return sendWhole(&resumption) }
+            return check(offer, resource, Extent(offset: content.upperBound), &resumption)
         case 404, 405, 501: break
         case 503 where Self.noRoomCodes.contains(response.problem?["code"]?.text ?? ""):
             // Room comes back: the next form asks for a resource again.
             return sendWhole(&resumption)
         default:
-            if response.status.kind == .serverError { note(response.announcement, offer, &resumption) }
+            if response.status.kind == .serverError { note(response.announcement, content, offer, &resumption) }
             return .fail(refusal(response, by: url))
         }
         support = .unsupported
@@ -37,9 +51,10 @@ extension ResumableUpload {
 
     /// The creation was interrupted: the next attempt asks the upload resource if a 104 has named it.
     mutating func handle(
-        _ error: UploadError, whileCreating offer: ResumptionOffer, _ resumption: inout Resumption
+        _ error: UploadError, whileCreating offer: ResumptionOffer, with content: Range<Int64>,
+        _ resumption: inout Resumption
     ) -> Action {
-        if !note(error.announcement, offer, &resumption), [.connectionLost, .timedOut].contains(error.code) {
+        if !note(error.announcement, content, offer, &resumption), [.connectionLost, .timedOut].contains(error.code) {
             resumption.noteLostCreation()
         }
         return .fail(self.error(error, of: request.url))
@@ -50,12 +65,14 @@ extension ResumableUpload {
     /// - Returns: Whether there is one.
     @discardableResult
     private func note(
-        _ announcement: ResumptionAnnouncement?, _ offer: ResumptionOffer, _ resumption: inout Resumption
+        _ announcement: ResumptionAnnouncement?, _ content: Range<Int64>, _ offer: ResumptionOffer,
+        _ resumption: inout Resumption
     ) -> Bool {
         guard let announcement, let resource = resource(in: announcement.headerFields, from: announcement.url) else {
             return false
         }
-        resumption.create(resource, offer)
+        resumption.create(resource, offer, sent: content.upperBound)
+        _ = resumption.adopt(announcement.headerFields, offer)
         return true
     }
 

@@ -12,17 +12,14 @@ import Foundation
 
 extension ResumableUpload {
     /// Finds out how much the upload resource has; has one made if there is none.
-    mutating func locate(_ offer: ResumptionOffer, _ resumption: Resumption) -> Action {
+    mutating func locate(_ offer: ResumptionOffer, _ resumption: inout Resumption) -> Action {
+        if resumption.isExpired { resumption.forget() }
         if let resource = resumption.resource {
             if resource.refusesHead { return probe(offer, resource) }
             step = .locating(offer, resource)
             return send(.head, at: resource.url, offer.version)
         }
-        step = .creating(offer)
-        var fields = request.resumptionFields(for: request.url, offer.version)
-        fields.setUploadCompleteness(false, in: offer.version)
-        fields.uploadLength = length
-        return send(request.method, at: request.url, fields, body.slice(0..<0))
+        return create(offer)
     }
 
     /// The upload resource was asked how much it has.
@@ -37,12 +34,12 @@ extension ResumableUpload {
             return check(offer, resource, Extent(offset: offset, isComplete: isComplete), response, &resumption)
         case 405, 501:
             resumption.noteRefusalOfHead()
-            return locate(offer, resumption)
+            return locate(offer, &resumption)
         case 404, 410: break
         default: return .fail(refusal(response, by: url))
         }
         resumption.forget()
-        return locate(offer, resumption)
+        return locate(offer, &resumption)
     }
 
     /// Sends an append without content, so that the server says how much it has: 409 to an offset that is not its own
@@ -68,7 +65,7 @@ extension ResumableUpload {
             return check(offer, resource, extent, response, &resumption)
         case 404, 410:
             resumption.forget()
-            return locate(offer, resumption)
+            return locate(offer, &resumption)
         default: return .fail(refusal(response, by: url))
         }
     }
@@ -86,8 +83,11 @@ extension ResumableUpload {
         }
         guard extent.offset <= length else {
             resumption.forget()
-            return locate(offer, resumption)
+            return locate(offer, &resumption)
         }
+        let offer = resumption.adopt(response.headerFields, offer)
+        guard offer.accepts(length) else { return .fail(unacceptable(response, by: resource.url)) }
+        resumption.appendSize.noteOffset(extent.offset, minimum: offer.limits.minimumAppendBytes ?? 0)
         return check(offer, resource.url, extent, &resumption)
     }
 
@@ -104,7 +104,7 @@ extension ResumableUpload {
     mutating func handleChecked(_ resumption: inout Resumption) -> Action? {
         guard case .checking(let offer, let resource, let extent) = step else { return nil }
         resumption.noteChecked()
-        return append(from: extent.offset, to: resource, offer, extent)
+        return append(from: extent.offset, to: resource, offer, extent, resumption)
     }
 }
 

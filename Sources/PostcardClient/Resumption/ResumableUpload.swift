@@ -51,8 +51,8 @@ struct ResumableUpload: Sendable {
         ///   - others: The versions to ask for then.
         ///   - isCertain: Whether the servers' responses so far mean that it does not.
         case asking(ResumptionVersion, others: ArraySlice<ResumptionVersion>, isCertain: Bool)
-        /// The server makes an upload resource.
-        case creating(ResumptionOffer)
+        /// The server makes an upload resource, and gets some of the form with the request if it wants to.
+        case creating(ResumptionOffer, Range<Int64>)
         /// The upload resource is asked how much it has.
         case locating(ResumptionOffer, Resumption.Resource)
         /// The upload resource does not answer HEAD: an empty append at this offset makes the server say how much it
@@ -78,9 +78,14 @@ struct ResumableUpload: Sendable {
     ///   - request: The request of an ordinary upload. The result is `nil` if it cannot be resumed.
     ///   - policy: The policy, with the minimum size.
     ///   - acceptedStatuses: The statuses of success.
-    init?(_ request: UploadRequest, _ policy: ResumptionPolicy, accepting acceptedStatuses: Set<Int>) {
+    ///   - known: What is known of the server from other uploads.
+    init?(
+        _ request: UploadRequest, _ policy: ResumptionPolicy, accepting acceptedStatuses: Set<Int>,
+        _ known: KnownServer
+    ) {
+        // A form that would not pass a proxy in one request is worth the two further ones.
         guard let body = request.body, let length = body.contentLength, body.isReplayable,
-            length >= policy.minimumBytes
+            length >= policy.minimumBytes || length > known.appendBytes ?? .max
         else { return nil }
         self.request = request
         self.body = body
@@ -98,13 +103,13 @@ struct ResumableUpload: Sendable {
 
     /// Begins the attempt.
     ///
-    /// - Parameter support: What is known of the server from other uploads.
-    mutating func begin(_ resumption: inout Resumption, _ support: ResumptionSupport) -> Action {
+    /// - Parameter known: What is known of the server from other uploads.
+    mutating func begin(_ resumption: inout Resumption, _ known: KnownServer) -> Action {
         if resumption.resource == nil, resumption.lostCreations >= Resumption.maximumLostCreations {
             return sendWhole(&resumption)
         }
         if let offer = resumption.offer { return begin(offer, &resumption) }
-        switch support {
+        switch known.support {
         case .offered(let offer): return begin(offer, &resumption)
         case .unsupported: return sendWhole(&resumption)
         case .unknown: return ask(resumption.policy.versions[...], isCertain: true, &resumption)
@@ -114,7 +119,7 @@ struct ResumableUpload: Sendable {
     mutating func begin(_ offer: ResumptionOffer, _ resumption: inout Resumption) -> Action {
         guard offer.accepts(length) else { return sendWhole(&resumption) }
         resumption.begin(offer)
-        return locate(offer, resumption)
+        return locate(offer, &resumption)
     }
 
     mutating func sendWhole(_ resumption: inout Resumption) -> Action {
@@ -131,7 +136,7 @@ struct ResumableUpload: Sendable {
         switch step {
         case .asking(let version, let others, let isCertain):
             handle(response, from: url, askedFor: version, others, isCertain: isCertain, &resumption)
-        case .creating(let offer): create(response, from: url, offer, &resumption)
+        case .creating(let offer, let content): create(response, from: url, with: content, offer, &resumption)
         case .locating(let offer, let resource): handle(response, from: url, offer, resource, &resumption)
         case .probing(let offer, let resource, let offset):
             handle(response, from: url, afterProbing: offset, offer, resource, &resumption)
@@ -150,8 +155,10 @@ struct ResumableUpload: Sendable {
         case .appending(let offer, let resource, let extent, let range):
             let status = error.response?.status.code
             if status.map({ ![404, 409, 410].contains($0) }) ?? true { resumption.noteSent(upTo: range.upperBound) }
-            return settle(self.error(error, of: resource, range), offer, extent, &resumption)
-        case .creating(let offer): return handle(error, whileCreating: offer, &resumption)
+            if status.map({ ![404, 409, 410, 413].contains($0) }) ?? true { resumption.forgiveRejections() }
+            return settle(self.error(error, of: resource, range), range, offer, extent, &resumption)
+        case .creating(let offer, let content):
+            return handle(error, whileCreating: offer, with: content, &resumption)
         case .locating(_, let resource), .probing(_, let resource, _):
             return .fail(self.error(error, of: resource.url))
         default: return .fail(self.error(error, of: request.url))

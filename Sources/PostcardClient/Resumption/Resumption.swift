@@ -1,3 +1,6 @@
+import HTTPTypes
+import PostcardResumption
+
 #if canImport(FoundationEssentials)
 import FoundationEssentials
 #else
@@ -10,6 +13,12 @@ struct Resumption: Sendable {
 
     /// What is known of the server.
     private(set) var server: Server
+
+    /// How large appends may be, as far as failures show.
+    var appendSize: AppendSize
+
+    /// How long the upload has taken.
+    var elapsed = Duration.zero
 
     /// The number of attempts in a row without progress.
     private(set) var failures = 0
@@ -45,6 +54,8 @@ struct Resumption: Sendable {
         fileprivate(set) var acknowledged: Int64 = 0
         /// Whether the server does not answer HEAD, as it would to say how much it has.
         fileprivate(set) var refusesHead = false
+        /// When the server removes it, counted from the start of the upload; `nil` if that is not known.
+        fileprivate(set) var expiry: Duration?
 
         fileprivate init(url: URL, origin: Origin) {
             self.url = url
@@ -65,6 +76,7 @@ struct Resumption: Sendable {
     ///   - resource: The upload resource of an earlier process.
     init(_ policy: ResumptionPolicy, resource: URL? = nil) {
         self.policy = policy
+        appendSize = AppendSize(policy.cautiousAppendBytes)
         server =
             resource.map { .keeping(Resource(url: $0, origin: .earlierProcess(isChecked: false)), nil) } ?? .unknown
     }
@@ -88,14 +100,30 @@ struct Resumption: Sendable {
         server = resource.map { .keeping($0, offer) } ?? .offering(offer)
     }
 
+    /// Adopts the limits in a response of the server.
+    ///
+    /// - Returns: How the server resumes uploads now.
+    mutating func adopt(_ fields: HTTPFields, _ offer: ResumptionOffer) -> ResumptionOffer {
+        var offer = offer
+        offer.adopt(fields)
+        if let resource { server = .keeping(resource, offer) }
+        if let seconds = fields.uploadLimits(in: offer.version)?.lifetimeSeconds {
+            update { [elapsed] in $0.expiry = elapsed + .seconds(seconds) }
+        }
+        return offer
+    }
+
+    /// Whether the server has removed the upload resource by now, so that it is not asked for it.
+    var isExpired: Bool { resource?.expiry.map { elapsed >= $0 } ?? false }
+
     /// Makes the upload an ordinary one.
     mutating func end() {
         server = .unknown
     }
 
-    /// Records that the server has made an upload resource.
-    mutating func create(_ resource: URL, _ offer: ResumptionOffer) {
-        server = .keeping(Resource(url: resource, origin: .here(maximumOffset: 0)), offer)
+    /// Records that the server has made an upload resource, to which this many bytes were sent with the creation.
+    mutating func create(_ resource: URL, _ offer: ResumptionOffer, sent: Int64) {
+        server = .keeping(Resource(url: resource, origin: .here(maximumOffset: sent)), offer)
     }
 
     /// Records that a creation was interrupted, and that no upload resource is known.
@@ -139,8 +167,12 @@ struct Resumption: Sendable {
 
     /// Records that bytes up to an offset were sent, and may have been accepted.
     mutating func noteSent(upTo offset: Int64) {
-        rejections = 0
         update { if case .here(let maximum) = $0.origin { $0.origin = .here(maximumOffset: max(maximum, offset)) } }
+    }
+
+    /// Records that the server has accepted what was sent, or that the request was interrupted.
+    mutating func forgiveRejections() {
+        rejections = 0
     }
 
     /// Records that the server has accepted nothing of what was sent.

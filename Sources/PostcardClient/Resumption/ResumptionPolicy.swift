@@ -1,11 +1,4 @@
 package import PostcardResumption
-import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// How an interrupted upload resumes.
 ///
@@ -42,6 +35,12 @@ public struct ResumptionPolicy: Sendable {
     /// accepted request is, or one that was interrupted.
     public var maximumRejections = 5
 
+    /// How large appends are, in bytes, once some have failed for no reason that the server gave: because of a proxy
+    /// with a limit of its own, or one that passes nothing on before it has the whole request. The first is as large as
+    /// the upper bound, and each further one half as large as the last that failed, down to the lower bound. Defaults
+    /// to 8,000,000 down to 125,000.
+    package var cautiousAppendBytes: ClosedRange<Int64> = 125_000...8_000_000
+
     /// The supported revisions of the draft, most preferred first. The header fields of the last revision are those of
     /// the future standard.
     package var versions: [ResumptionVersion] = [.interop8, .interop6]
@@ -63,63 +62,5 @@ public struct ResumptionPolicy: Sendable {
         self.retry = retry
         self.minimumBytes = minimumBytes
         self.deletesCancelledUploads = deletesCancelledUploads
-    }
-}
-
-/// How a server supports resumable uploads.
-struct ResumptionOffer: Sendable, Hashable {
-    let version: ResumptionVersion
-    let limits: UploadLimits
-
-    /// Whether an upload of this many bytes can be resumed.
-    ///
-    /// A server that takes a few bytes at a time would cost more requests than any interruption: its uploads are sent
-    /// in a single request.
-    func accepts(_ length: Int64) -> Bool {
-        length >= limits.minimumBytes ?? 0 && length <= limits.maximumBytes ?? .max
-            && limits.maximumAppendBytes ?? .max >= Self.worthwhileBytes(of: length)
-    }
-
-    /// How many bytes are worth a request: a hundredth of the form, but no more than 64 KiB.
-    static func worthwhileBytes(of length: Int64) -> Int64 {
-        min(max(length / 100, 1), 64 << 10)
-    }
-}
-
-/// What is known of a server that may resume uploads.
-enum ResumptionSupport: Sendable, Hashable {
-    case unknown
-    /// The server does not resume uploads.
-    case unsupported
-    case offered(ResumptionOffer)
-}
-
-/// What servers have offered, so that they are not asked before every form.
-final class ResumptionOffers: Sendable {
-    /// How soon a change of the server is noticed.
-    private static let lifetime = Duration.seconds(3600)
-
-    /// Limits the memory; a server that is forgotten is asked again.
-    private static let maximumCount = 1000
-
-    private let entries = Mutex<[String: (support: ResumptionSupport, time: ContinuousClock.Instant)]>([:])
-
-    /// What is known about an address.
-    func known(for url: URL) -> ResumptionSupport {
-        entries.withLock { entries in
-            guard let entry = entries[Self.key(url)], .now - entry.time < Self.lifetime else { return .unknown }
-            return entry.support
-        }
-    }
-
-    func note(_ support: ResumptionSupport, for url: URL) {
-        entries.withLock { entries in
-            if entries.count >= Self.maximumCount { entries.removeAll() }
-            entries[Self.key(url)] = (support, .now)
-        }
-    }
-
-    private static func key(_ url: URL) -> String {
-        url.origin + url.path(percentEncoded: true)
     }
 }

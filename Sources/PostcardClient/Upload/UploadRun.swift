@@ -124,6 +124,9 @@ final class UploadRun: Sendable {
         while let action = machine.handle(event, elapsed: .now - start, using: &generator) {
             logFailure(machine.lastError, after: event, before: action)
             if let support = machine.support { client.resumption?.offers.note(support, for: attempt.url) }
+            if let bytes = machine.passedAppendBytes {
+                client.resumption?.offers.note(appendBytes: bytes, for: attempt.url)
+            }
             let resource = machine.resumption?.resource?.url
             if resource != saved { try job.saveResource?(resource) }
             saved = resource
@@ -135,7 +138,8 @@ final class UploadRun: Sendable {
                 let adapted = try await self.adapted(request, attempt: number, after: machine.lastError)
                 attempt = (number, adapted.url)
                 progress?.beginAttempt(number, of: adapted.body, resumes: machine.resumption?.isInProgress ?? false)
-                event = .adapted(adapted, client.resumption?.offers.known(for: adapted.url) ?? .unsupported)
+                event = .adapted(
+                    adapted, client.resumption?.offers.known(for: adapted.url) ?? KnownServer(support: .unsupported))
             case .check(let request, let readBytes):
                 event = try await Self.event { try await Self.check(request, readBytes: readBytes) }
             case .send(let request, let statuses, let acceptsEarlyResponses, let isSecret):

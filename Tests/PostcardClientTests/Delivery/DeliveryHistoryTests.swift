@@ -66,7 +66,8 @@ import Testing
                 case .prepare: event = .prepared(request)
                 case .adapt(let request, let number):
                     begin(number)
-                    event = .adapted(request, [.unknown, .unsupported].randomElement(using: &chance) ?? .unknown)
+                    let support = [ResumptionSupport.unknown, .unsupported].randomElement(using: &chance) ?? .unknown
+                    event = .adapted(request, KnownServer(support: support, appendBytes: odds(3) ? 30 : nil))
                 case .check: event = odds(20) ? .failed(UploadError(.form, "changed")) : .checked
                 case .send(let request, let statuses, let acceptsEarly, _):
                     event = answer(request, statuses, acceptsEarly)

@@ -28,6 +28,8 @@ import Testing
         /// A response that is handed on as a success, whatever its status.
         case answered(Int, HTTPFields)
         case refused(Int, UploadError.Delivery)
+        /// A refusal with header fields.
+        case turnedDown(Int, HTTPFields)
         case conflict(offset: Int)
         /// A 409 whose problem has the offset, and no header field.
         case mismatch(expected: Int)
@@ -179,6 +181,10 @@ import Testing
     struct ResumedSequence: CustomTestStringConvertible, Sendable {
         let testDescription: String
         var resource: String?
+        /// The size of the appends that have passed in other uploads.
+        var appendBytes: Int64?
+        /// The size of the appends that have passed after larger ones had failed.
+        var passed: Int64?
         let steps: [Step]
     }
 
@@ -355,13 +361,17 @@ import Testing
             steps: cut + [Step(located(40), "check"), Step(.failed(.form, .neverArrived), "fail form")]),
     ]
 
-    @Test(arguments: resumedSequences)
+    @Test(arguments: resumedSequences + limitedSequences)
     func `each event of a resumable upload leads to the next action`(sequence: ResumedSequence) throws {
         var policy = ResumptionPolicy(
             retry: .withoutDelays(maximumAttempts: 10), minimumBytes: 0)
         policy.versions = [.interop8, .interop6]
-        var player = try Player(resuming: policy, sequence.resource.flatMap { URL(string: $0) })
-        for step in sequence.steps { #expect(player.play(step.event) == step.action) }
+        policy.cautiousAppendBytes = 10...60
+        var player = try Player(
+            resuming: policy, sequence.resource.flatMap { URL(string: $0) },
+            KnownServer(appendBytes: sequence.appendBytes))
+        for step in sequence.steps { #expect(player.play(step.event, elapsed: step.elapsed) == step.action) }
+        #expect(player.machine.passedAppendBytes == sequence.passed)
     }
 
     @Test(arguments: ["/uploads/1", "/uploads/2"])

@@ -10,21 +10,23 @@ import Testing
 struct Player {
     private(set) var machine: DeliveryMachine
     private let request: UploadRequest
+    private let known: KnownServer
     private var attempt = 0
     private var generator = SystemRandomNumberGenerator()
 
-    init(_ machine: DeliveryMachine, _ request: UploadRequest) {
+    init(_ machine: DeliveryMachine, _ request: UploadRequest, _ known: KnownServer = KnownServer()) {
         self.machine = machine
         self.request = request
+        self.known = known
     }
 
     /// Plays a resumable upload of 100 bytes.
-    init(resuming policy: ResumptionPolicy, _ resource: URL? = nil) throws {
+    init(resuming policy: ResumptionPolicy, _ resource: URL? = nil, _ known: KnownServer = KnownServer()) throws {
         let request = try Self.request()
         self.init(
             DeliveryMachine(
                 DeliveryMachine.Rules(url: request.url, retry: .never),
-                resumption: Resumption(policy, resource: resource)), request)
+                resumption: Resumption(policy, resource: resource)), request, known)
     }
 
     /// A request with a body of 100 bytes.
@@ -49,7 +51,7 @@ struct Player {
         switch event {
         case .started: return .started
         case .prepared: return .prepared(request)
-        case .adapted: return .adapted(request, .unknown)
+        case .adapted: return .adapted(request, known)
         case .checked: return .checked
         case .waited: return .waited
         case .succeeded: return .responded(Self.response(201), from: request.url)
@@ -60,6 +62,7 @@ struct Player {
             return .responded(response, from: request.url)
         case .decided(let decision): return .decided(decision)
         case .refused(let status, let delivery): return .failed(Self.refusal(Self.response(status), delivery))
+        case .turnedDown(let status, let fields): return .failed(Self.refusal(Self.response(status, fields)))
         case .conflict(let offset): return .failed(Self.refusal(Self.response(409, [.uploadOffset: "\(offset)"])))
         case .mismatch(let offset):
             let problem = #"{"expected-offset": \#(offset)}"#
@@ -111,7 +114,7 @@ struct Player {
     private func describe(_ request: UploadRequest, _ acceptsEarly: Bool) -> String {
         let path = "\(request.method) \(request.url.path)"
         guard let body = request.body else { return path }
-        guard request.method == .post, body.contentLength != 0 else {
+        guard request.method == .post, !body.layout.isSlice else {
             return "\(path) \(body.layout.start)–\(body.layout.start + (body.contentLength ?? 0))"
         }
         return "send \(attempt)\(acceptsEarly ? ", accepting early responses" : "")"

@@ -4,6 +4,7 @@ import PostcardClient
 import PostcardForm
 import PostcardSendingSupport
 import PostcardTestSupport
+import Synchronization
 import Testing
 
 /// Large uploads to `postcard serve` that are cut, and whose receiver is killed.
@@ -72,6 +73,25 @@ import Testing
             try await Self.upload(carrier, through: proxy, from: folder)
         }
         #expect(cuts.left == 0)
+        #expect(try await receiver.end().records.count == 1)
+    }
+
+    @Test func `a form passes a proxy with a limit that no one announced, and is refused once`() async throws {
+        let limit = 10_000_000
+        let folder = try TemporaryFolder()
+        let receiver = try await ReceivingServer()
+        let refusals = Mutex(0)
+        try await FaultProxy.run(before: receiver.url) { request in
+            guard let length = request["Content-Length"].flatMap(Int.init), length > limit else { return .none }
+            refusals.withLock { $0 += 1 }
+            return .earlyResponse(Fault.Response(413, ["Server": "nginx"]), atByte: 0, .reading)
+        } while: { proxy in
+            try await Self.upload(.asyncHTTP, through: proxy, from: folder)
+            let appends = proxy.seen.filter { $0.method == "PATCH" }
+                .compactMap { $0["Content-Length"].flatMap(Int.init) }
+            #expect(appends.dropFirst().allSatisfy { $0 <= 8_000_000 }, "\(appends)")
+        }
+        #expect(refusals.withLock { $0 } == 1)
         #expect(try await receiver.end().records.count == 1)
     }
 

@@ -333,7 +333,7 @@ private struct Run {
 
     private mutating func begin(_ event: DeliveryMachine.Event, elapsed: Duration) {
         _ = machine.handle(event, elapsed: elapsed, using: &generator)
-        _ = machine.handle(.adapted(request, .unsupported), elapsed: elapsed, using: &generator)
+        _ = machine.handle(.adapted(request, KnownServer(support: .unsupported)), elapsed: elapsed, using: &generator)
     }
 
     /// The next attempt begins.

@@ -1,0 +1,153 @@
+import Foundation
+import HTTPTypes
+import PostcardResumption
+import Testing
+
+@testable import PostcardClient
+
+/// Forms of 100 bytes through limits, announced or not.
+extension DeliveryMachineTests {
+    private static let created: Event = .answered(201, [.location: "/uploads/1"])
+    private static let appended: Event = .answered(201, [:])
+    private static let asked = [
+        Step(.started, "prepare"), Step(.prepared, "adapt 1"), Step(.adapted, "OPTIONS /"),
+    ]
+    private static let sending =
+        asked + [
+            Step(.answered(204, [.uploadLimit: "min-size=0"]), "POST / 0–0"), Step(created, "check"),
+            Step(.checked, "PATCH /uploads/1 0–100"),
+        ]
+
+    private static func located(_ offset: Int, _ limits: String? = nil) -> Event {
+        var fields: HTTPFields = [.uploadOffset: "\(offset)", .uploadComplete: "?0"]
+        fields[.uploadLimit] = limits
+        return .answered(204, fields)
+    }
+
+    /// An append fails, and the next one begins at an offset.
+    private static func again(_ failure: Event, at offset: Int, _ append: String) -> [Step] {
+        [Step(failure, "HEAD /uploads/1"), Step(located(offset), "check"), Step(.checked, append)]
+    }
+
+    /// An attempt is interrupted, and the next one begins at an offset.
+    private static func interrupted(_ failure: Event, by number: Int, at offset: Int, _ append: String) -> [Step] {
+        [
+            Step(failure, "wait 0 seconds"), Step(.waited, "adapt \(number)"), Step(.adapted, "HEAD /uploads/1"),
+            Step(located(offset), "check"), Step(.checked, append),
+        ]
+    }
+
+    private static let cap: Event = .refused(413, .refused)
+    private static let cut: Event = .failed(.connectionLost, .neverArrived)
+
+    static let limitedSequences = [
+        ResumedSequence(
+            testDescription: "an append that is refused without a limit is followed by smaller ones, and then none",
+            steps: sending + again(cap, at: 0, "PATCH /uploads/1 0–60") + again(cap, at: 0, "PATCH /uploads/1 0–30")
+                + again(cap, at: 0, "PATCH /uploads/1 0–15") + again(cap, at: 0, "PATCH /uploads/1 0–10")
+                + [Step(cap, "fail refused")]),
+        ResumedSequence(
+            testDescription: "the size that passes a limit that no one announced is kept", passed: 60,
+            steps: sending + again(cap, at: 0, "PATCH /uploads/1 0–60") + [
+                Step(.answered(204, [:]), "PATCH /uploads/1 60–100"), Step(appended, "finish after 1"),
+            ]),
+        ResumedSequence(
+            testDescription: "a form above a size that has passed begins with appends of that size", appendBytes: 40,
+            steps: asked + [
+                Step(.answered(204, [.uploadLimit: "min-size=0"]), "POST / 0–0"), Step(created, "check"),
+                Step(.checked, "PATCH /uploads/1 0–40"), Step(.answered(204, [:]), "PATCH /uploads/1 40–80"),
+                Step(.answered(204, [:]), "PATCH /uploads/1 80–100"), Step(appended, "finish after 1"),
+            ]),
+        ResumedSequence(
+            testDescription: "a limit on files is no limit on appends",
+            steps: sending + [Step(.tooLarge(limit: 50), "fail refused")]),
+        ResumedSequence(
+            testDescription: "an append in vain is followed by a cautious one, and a second by a smaller one",
+            passed: 30,
+            steps: sending + interrupted(cut, by: 2, at: 0, "PATCH /uploads/1 0–60")
+                + interrupted(.refused(502, .neverArrived), by: 3, at: 0, "PATCH /uploads/1 0–30") + [
+                    Step(.answered(204, [:]), "PATCH /uploads/1 30–60"),
+                    Step(.answered(204, [:]), "PATCH /uploads/1 60–90"),
+                    Step(.answered(204, [:]), "PATCH /uploads/1 90–100"), Step(appended, "finish after 3"),
+                ]),
+        ResumedSequence(
+            testDescription: "a cautious append that is cut once keeps its size, and says nothing of other uploads",
+            steps: sending + interrupted(cut, by: 2, at: 0, "PATCH /uploads/1 0–60")
+                + [Step(.answered(204, [:]), "PATCH /uploads/1 60–100")]
+                + interrupted(cut, by: 3, at: 60, "PATCH /uploads/1 60–100") + [Step(appended, "finish after 3")]),
+        ResumedSequence(
+            testDescription: "an append that was cut in the middle says nothing about sizes",
+            steps: sending + interrupted(cut, by: 2, at: 20, "PATCH /uploads/1 20–100")
+                + interrupted(cut, by: 3, at: 50, "PATCH /uploads/1 50–100")),
+        ResumedSequence(
+            testDescription: "limits in the response to the creation count",
+            steps: asked + [
+                Step(.answered(204, [.uploadLimit: "max-append-size=90"]), "POST / 0–0"),
+                Step(.answered(201, [.location: "/uploads/1", .uploadLimit: "max-append-size=70"]), "check"),
+                Step(.checked, "PATCH /uploads/1 0–70"),
+            ]),
+        ResumedSequence(
+            testDescription: "limits in the response to HEAD and to an append count",
+            steps: sending + [
+                Step(cut, "wait 0 seconds"), Step(.waited, "adapt 2"), Step(.adapted, "HEAD /uploads/1"),
+                Step(located(20, "max-append-size=50"), "check"), Step(.checked, "PATCH /uploads/1 20–70"),
+                Step(.answered(204, [.uploadLimit: "max-append-size=20"]), "PATCH /uploads/1 70–90"),
+                Step(.answered(204, [.uploadLimit: "max-append-size=0"]), "fail refused"),
+            ]),
+        ResumedSequence(
+            testDescription: "a limit in a refusal counts, and no other size is tried",
+            steps: sending + [
+                Step(.turnedDown(413, [.uploadLimit: "max-append-size=80"]), "HEAD /uploads/1"),
+                Step(located(0), "check"), Step(.checked, "PATCH /uploads/1 0–80"),
+            ]),
+        ResumedSequence(
+            testDescription: "a server that lowers its limit with each refusal is left after five times",
+            steps: sending
+                + (1...4).flatMap { number in
+                    [
+                        Step(
+                            .turnedDown(413, [.uploadLimit: "max-append-size=\(100 - number)"]), "HEAD /uploads/1"),
+                        Step(located(0), "check"), Step(.checked, "PATCH /uploads/1 0–\(100 - number)"),
+                    ]
+                } + [Step(.turnedDown(413, [.uploadLimit: "max-append-size=90"]), "fail refused")]),
+        ResumedSequence(
+            testDescription: "a form that is larger than the server then says is not sent",
+            steps: asked + [
+                Step(.answered(204, [.uploadLimit: "min-size=0"]), "POST / 0–0"),
+                Step(.answered(201, [.location: "/uploads/1", .uploadLimit: "max-size=99"]), "fail refused"),
+            ]),
+        ResumedSequence(
+            testDescription: "a server that wants some of the form at least gets it with the creation",
+            steps: asked + [
+                Step(.answered(204, [.uploadLimit: "min-append-size=20, max-append-size=50"]), "POST / 0–20"),
+                Step(created, "check"), Step(.checked, "PATCH /uploads/1 20–70"),
+                Step(.answered(204, [:]), "PATCH /uploads/1 70–100"), Step(appended, "finish after 1"),
+            ]),
+        ResumedSequence(
+            testDescription: "no append is smaller than the server wants, whatever the limit of a proxy",
+            steps: asked + [
+                Step(.answered(204, [.uploadLimit: "min-append-size=40"]), "POST / 0–40"),
+                Step(created, "check"), Step(.checked, "PATCH /uploads/1 40–100"),
+            ] + again(cap, at: 40, "PATCH /uploads/1 40–80") + [Step(cap, "fail refused")]),
+        ResumedSequence(
+            testDescription: "a server that wants the whole form at once gets it in one request",
+            steps: asked + [
+                Step(.answered(204, [.uploadLimit: "min-append-size=100"]), "send 1"), Step(.succeeded, "finish after 1"),
+            ]),
+        ResumedSequence(
+            testDescription: "an upload resource that has expired is not asked",
+            steps: asked + [
+                Step(.answered(204, [.uploadLimit: "min-size=0"]), "POST / 0–0"),
+                Step(
+                    .answered(201, [.location: "/uploads/1", .uploadLimit: "max-age=5"]), "check",
+                    elapsed: .seconds(10)),
+                Step(.checked, "PATCH /uploads/1 0–100", elapsed: .seconds(11)),
+                Step(cut, "wait 0 seconds", elapsed: .seconds(14)), Step(.waited, "adapt 2", elapsed: .seconds(14)),
+                Step(.adapted, "HEAD /uploads/1", elapsed: .seconds(14)),
+                Step(located(40, "max-age=3"), "check", elapsed: .seconds(14)),
+                Step(.checked, "PATCH /uploads/1 40–100", elapsed: .seconds(14)),
+                Step(cut, "wait 0 seconds", elapsed: .seconds(17)), Step(.waited, "adapt 3", elapsed: .seconds(17)),
+                Step(.adapted, "POST / 0–0", elapsed: .seconds(17)),
+            ]),
+    ]
+}
