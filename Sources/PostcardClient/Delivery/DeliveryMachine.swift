@@ -325,6 +325,8 @@ extension DeliveryMachine {
             return Failure(
                 attempt: attempt, reason: reason, schedule: rules.schedule(rules.retry), history: history)
         }
+        // It counts against the policy of the resumption alone.
+        history.failures -= 1
         resumption.noteFailure()
         // The first failure since the upload has made progress.
         if resumption.failures == 1 { history.interceptorRetries = 0 }

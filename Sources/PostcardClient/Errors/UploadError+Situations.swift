@@ -151,14 +151,24 @@ extension UploadError {
             response: response)
     }
 
-    /// The server claims to have more of the form than was sent.
+    /// The server cannot have as much of the form as it claims.
+    ///
+    /// - Parameter contradiction: Why it cannot, as the end of a sentence.
     static func impossibleOffset(
-        _ offset: Int64, _ response: UploadResponse, by url: URL, sent: Int64
+        _ offset: Int64, _ response: UploadResponse, by url: URL, _ contradiction: String
     ) -> UploadError {
         UploadError(
             .refused,
-            "\(url.address) says that it has \(offset) bytes of the form, and at most \(sent) were sent there. The upload "
-                + "starts over when it is sent again.", response: response)
+            "\(url.address) says that it has \(offset) bytes of the form, \(contradiction). The upload starts over when it "
+                + "is sent again.", response: response)
+    }
+
+    /// The server names another upload resource in its final response than in an interim one.
+    static func changedLocation(_ response: UploadResponse, by url: URL) -> UploadError {
+        UploadError(
+            .refused,
+            "\(url.address) named two different addresses for the rest of one form, in a 104 and in its final response. "
+                + "Check whether a proxy changes the Location field of only one of them.", response: response)
     }
 
     /// The server announces limits within which the form cannot be sent.

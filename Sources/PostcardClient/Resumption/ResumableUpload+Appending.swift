@@ -42,27 +42,56 @@ extension ResumableUpload {
         _ extent: Extent, _ resumption: inout Resumption
     ) -> Action {
         resumption.noteSent(upTo: range.upperBound)
-        resumption.forgiveRejections()
-        resumption.appendSize.noteSuccess(of: range.upperBound - range.lowerBound)
+        var response = response
+        let isEarly = response.isEarly
+        response.bytesSent += range.lowerBound
         guard range.upperBound < length else {
-            var response = response
-            response.bytesSent += range.lowerBound
+            return finish(response, to: range, offer, resource, &resumption)
+        }
+        if isEarly || offer.isFinal(response) {
+            // Bytes that were not sent are missing, even if the client accepts early responses to the whole form.
+            if !isEarly { resumption.end() }
+            return .fail(error(.earlyResponse(response, by: resource, of: length), of: resource))
+        }
+        let possible = range.lowerBound...range.upperBound
+        let offset = response.headerFields.uploadOffset ?? range.upperBound
+        guard possible.contains(offset) else {
+            return cancel(resource, offer, because: Extent(offset: offset), isNotIn: possible, response, &resumption)
+        }
+        let offer = resumption.adopt(response.headerFields, offer)
+        guard offer.accepts(length) else {
+            return cancel(resource, offer, then: .fail(unacceptable(response, by: resource)), &resumption)
+        }
+        let count = offset - range.lowerBound
+        guard count >= min(ResumptionOffer.worthwhileBytes(of: length), range.upperBound - range.lowerBound) else {
+            return reject(refusal(response, by: resource), &resumption) ?? locate(offer, &resumption)
+        }
+        resumption.forgiveRejections()
+        resumption.appendSize.noteSuccess(of: count)
+        resumption.advance(to: offset, of: length)
+        return append(from: offset, to: resource, offer, extent, resumption)
+    }
+
+    /// The server has accepted the last append.
+    private mutating func finish(
+        _ response: UploadResponse, to range: Range<Int64>, _ offer: ResumptionOffer, _ resource: URL,
+        _ resumption: inout Resumption
+    ) -> Action {
+        guard response.headerFields.uploadCompleteness(in: offer.version) == false else {
+            resumption.appendSize.noteSuccess(of: range.upperBound - range.lowerBound)
             return .finish(response)
         }
-        if response.isEarly {
-            // Bytes that were not sent are missing, even if the client accepts early responses to the whole form.
-            return .fail(
-                error(.earlyResponse(response, by: resource, of: range.upperBound - range.lowerBound), of: resource))
-        }
-        resumption.advance(to: range.upperBound, of: length)
-        let offer = resumption.adopt(response.headerFields, offer)
-        guard offer.accepts(length) else { return .fail(unacceptable(response, by: resource)) }
-        return append(from: range.upperBound, to: resource, offer, extent, resumption)
+        // The server has not noticed that these were the last bytes.
+        var error = refusal(response, by: resource)
+        error.delivery = .responseLost
+        if let end = reject(error, &resumption) { return end }
+        guard response.headerFields.uploadOffset ?? length >= length else { return locate(offer, &resumption) }
+        return append(from: length, to: resource, offer, Extent(offset: length, isComplete: true), resumption)
     }
 
     /// Decides what the failure of an append means for the upload resource.
     mutating func settle(
-        _ error: UploadError, _ range: Range<Int64>, _ offer: ResumptionOffer, _ extent: Extent,
+        _ error: UploadError, _ range: Range<Int64>, _ offer: ResumptionOffer, _ resource: URL, _ extent: Extent,
         _ resumption: inout Resumption
     ) -> Action {
         guard let response = error.response, error.code == .refused else {
@@ -74,22 +103,24 @@ extension ResumableUpload {
         let status = response.status.code
         let offset = response.currentOffset
         if extent.isComplete {
-            // The server was asked for its response again: it has sent it, or no longer has it.
-            resumption.forget()
-            let isCompleted = response.problem?.type == ResumptionProblemType.completed.uri
-            guard isCompleted || [404, 405, 409, 410].contains(status) else { return .fail(error) }
-            var lost = error.adding("The server has the whole form, but its response was lost.")
-            lost.delivery = .responseLost
-            return .fail(lost)
+            // The server was asked for its response again: it has sent it, no longer has it, or is busy.
+            let mayPass = resumption.policy.retry.statuses.contains(status) && !offer.isFinal(response)
+            if mayPass { return .fail(error) }
+            return .fail(finalRefusal(error, response, &resumption))
+        }
+        if offer.isFinal(response) {
+            // The response to the form. The ordinary policy decides whether it is sent again.
+            resumption.end()
+            return .fail(error)
         }
         let announced = resumption.adopt(response.headerFields, offer)
         switch status {
-        case 413: return settle(error, of: range, offer, announced, &resumption)
+        case 413: return settle(error, of: range, announced, resource, &resumption)
         case 502, 504:
             resumption.appendSize.noteInterruption(of: range)
             return .fail(error)
         case 404 where offset == nil, 410 where offset == nil: resumption.forget()
-        case 409 where offset != nil && offset != length: break
+        case 409 where isConflict(response, offer): break
         default: return .fail(error)
         }
         return reject(error, &resumption) ?? locate(announced, &resumption)
@@ -98,24 +129,29 @@ extension ResumableUpload {
     /// An append was refused as too large. The next one is as small as the server says, or smaller than this one if
     /// nothing says how large it may be, such as the response of a proxy.
     ///
-    /// - Parameters:
-    ///   - offer: How the server resumed uploads when the append was sent.
-    ///   - announced: The same after the refusal.
+    /// - Parameter offer: How the server resumes uploads, with the limits in the refusal.
     private mutating func settle(
-        _ error: UploadError, of range: Range<Int64>, _ offer: ResumptionOffer, _ announced: ResumptionOffer,
+        _ error: UploadError, of range: Range<Int64>, _ offer: ResumptionOffer, _ resource: URL,
         _ resumption: inout Resumption
     ) -> Action {
         let count = range.upperBound - range.lowerBound
-        guard announced.accepts(length) else { return .fail(error) }
-        if announced.limits.maximumAppendBytes ?? .max < count {
+        guard offer.accepts(length) else { return cancel(resource, offer, then: .fail(error), &resumption) }
+        if offer.limits.maximumAppendBytes ?? .max < count {
             // A server could take one byte off its limit each time.
-            return reject(error, &resumption) ?? locate(announced, &resumption)
+            return reject(error, &resumption) ?? locate(offer, &resumption)
         }
-        let smallest = announced.limits.minimumAppendBytes ?? 0
+        let smallest = offer.limits.minimumAppendBytes ?? 0
         guard error.problem?["limit"] == nil, resumption.appendSize.noteRefusal(of: count, minimum: smallest) else {
-            return .fail(error)
+            return cancel(resource, offer, then: .fail(error), &resumption)
         }
-        return locate(announced, &resumption)
+        return locate(offer, &resumption)
+    }
+
+    /// Whether a 409 means that the append began at another offset than the server's. One that has all bytes may mean
+    /// something else by it, unless it says that the upload is not complete.
+    private func isConflict(_ response: UploadResponse, _ offer: ResumptionOffer) -> Bool {
+        guard let offset = response.currentOffset else { return false }
+        return offset != length || response.headerFields.uploadCompleteness(in: offer.version) == false
     }
 
     /// Counts a rejection.

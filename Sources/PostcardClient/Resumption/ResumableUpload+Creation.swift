@@ -30,17 +30,29 @@ extension ResumableUpload {
         _ resumption: inout Resumption
     ) -> Action {
         switch response.status.code {
-        case 200..<300:
-            guard let resource = resource(in: response.headerFields, from: url) else { break }
-            resumption.create(resource, offer, sent: content.upperBound)
-            let offer = resumption.adopt(response.headerFields, offer)
-            if offer.isExceeded(by: length) { return .fail(unacceptable(response, by: resource)) }
-            guard offer.accepts(length) else { return sendWhole(&resumption) }
-            return check(offer, resource, Extent(offset: content.upperBound), &resumption)
-        case 404, 405, 501: break
         case 503 where Self.noRoomCodes.contains(response.problem?["code"]?.text ?? ""):
             // Room comes back: the next form asks for a resource again.
             return sendWhole(&resumption)
+        case 300... where offer.isFinal(response):
+            // The form was refused by its first bytes or by its header.
+            resumption.end()
+            return .fail(refusal(response, by: url))
+        case 200..<300:
+            guard !offer.isFinal(response), let resource = resource(in: response.headerFields, from: url) else { break }
+            resumption.create(resource, offer, sent: content.upperBound)
+            let offer = resumption.adopt(response.headerFields, offer)
+            if let announced = announcedResource(in: response.announcement), announced != resource {
+                let error = error(.changedLocation(response, by: url), of: url)
+                return cancel(resource, offer, then: .fail(error), &resumption)
+            }
+            guard offer.accepts(length) else {
+                let isTooLarge = offer.isExceeded(by: length)
+                return cancel(
+                    resource, offer, then: isTooLarge ? .fail(unacceptable(response, by: resource)) : .sendWhole,
+                    &resumption)
+            }
+            return check(offer, resource, Extent(offset: content.upperBound), &resumption)
+        case 404, 405, 501: break
         default:
             if response.status.kind == .serverError { note(response.announcement, content, offer, &resumption) }
             return .fail(refusal(response, by: url))
@@ -68,12 +80,14 @@ extension ResumableUpload {
         _ announcement: ResumptionAnnouncement?, _ content: Range<Int64>, _ offer: ResumptionOffer,
         _ resumption: inout Resumption
     ) -> Bool {
-        guard let announcement, let resource = resource(in: announcement.headerFields, from: announcement.url) else {
-            return false
-        }
+        guard let announcement, let resource = announcedResource(in: announcement) else { return false }
         resumption.create(resource, offer, sent: content.upperBound)
         _ = resumption.adopt(announcement.headerFields, offer)
         return true
+    }
+
+    private func announcedResource(in announcement: ResumptionAnnouncement?) -> URL? {
+        announcement.flatMap { resource(in: $0.headerFields, from: $0.url) }
     }
 
     /// The upload resource in a response to the creation.
@@ -86,4 +100,3 @@ extension ResumableUpload {
         return resource
     }
 }
-

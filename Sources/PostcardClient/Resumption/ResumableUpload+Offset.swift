@@ -30,11 +30,14 @@ extension ResumableUpload {
         switch response.status.code {
         case 200..<300:
             guard let offset = response.headerFields.uploadOffset else { break }
-            let isComplete = response.headerFields.uploadCompleteness(in: offer.version) ?? false
+            let isComplete = offer.isFinal(response)
             return check(offer, resource, Extent(offset: offset, isComplete: isComplete), response, &resumption)
-        case 405, 501:
+        // An append without content must not be sent to a server that wants larger ones.
+        case 405 where offer.limits.minimumAppendBytes ?? 0 == 0, 501 where offer.limits.minimumAppendBytes ?? 0 == 0:
             resumption.noteRefusalOfHead()
             return locate(offer, &resumption)
+        case _ where offer.isFinal(response):
+            return .fail(finalRefusal(refusal(response, by: url), response, &resumption))
         case 404, 410: break
         default: return .fail(refusal(response, by: url))
         }
@@ -63,6 +66,8 @@ extension ResumableUpload {
             // A server that has all bytes may have completed the upload.
             let extent = Extent(offset: offset, isComplete: offset == length)
             return check(offer, resource, extent, response, &resumption)
+        case _ where offer.isFinal(response):
+            return check(offer, resource, Extent(offset: length, isComplete: true), response, &resumption)
         case 404, 410:
             resumption.forget()
             return locate(offer, &resumption)
@@ -75,18 +80,14 @@ extension ResumableUpload {
         _ offer: ResumptionOffer, _ resource: Resumption.Resource, _ extent: Extent, _ response: UploadResponse,
         _ resumption: inout Resumption
     ) -> Action {
-        if case .here(let sent) = resource.origin, extent.offset > sent {
-            // It is not used again.
-            resumption.forget()
-            return .fail(
-                error(.impossibleOffset(extent.offset, response, by: resource.url, sent: sent), of: resource.url))
-        }
-        guard extent.offset <= length else {
-            resumption.forget()
-            return locate(offer, &resumption)
+        let possible = resource.possibleOffsets(of: length)
+        guard possible.contains(extent.offset), !extent.isComplete || extent.offset == length else {
+            return cancel(resource.url, offer, because: extent, isNotIn: possible, response, &resumption)
         }
         let offer = resumption.adopt(response.headerFields, offer)
-        guard offer.accepts(length) else { return .fail(unacceptable(response, by: resource.url)) }
+        guard offer.accepts(length) else {
+            return cancel(resource.url, offer, then: .fail(unacceptable(response, by: resource.url)), &resumption)
+        }
         resumption.appendSize.noteOffset(extent.offset, minimum: offer.limits.minimumAppendBytes ?? 0)
         return check(offer, resource.url, extent, &resumption)
     }
@@ -105,6 +106,49 @@ extension ResumableUpload {
         guard case .checking(let offer, let resource, let extent) = step else { return nil }
         resumption.noteChecked()
         return append(from: extent.offset, to: resource, offer, extent, resumption)
+    }
+}
+
+extension ResumableUpload {
+    /// Gives an upload resource up whose offset cannot be true.
+    mutating func cancel(
+        _ resource: URL, _ offer: ResumptionOffer, because extent: Extent, isNotIn possible: ClosedRange<Int64>,
+        _ response: UploadResponse, _ resumption: inout Resumption
+    ) -> Action {
+        let contradiction =
+            if extent.offset > possible.upperBound {
+                "and at most \(possible.upperBound) were sent there"
+            } else if extent.offset < possible.lowerBound {
+                "after it had acknowledged \(possible.lowerBound)"
+            } else {
+                "which has \(length), and that it is complete"
+            }
+        let error = error(
+            .impossibleOffset(extent.offset, response, by: resource, contradiction), of: resource)
+        return cancel(resource, offer, then: .fail(error), &resumption)
+    }
+
+    /// The error of a refusal that is the response to the form, or says that it was sent: the upload is over, and what
+    /// follows is up to the ordinary policy.
+    func finalRefusal(
+        _ error: UploadError, _ response: UploadResponse, _ resumption: inout Resumption
+    ) -> UploadError {
+        resumption.end()
+        let isLost =
+            response.problem?.type == ResumptionProblemType.completed.uri
+            || [404, 405, 409, 410].contains(response.status.code)
+        guard isLost else { return error }
+        var lost = error.adding("The server has the whole form, but its response was lost.")
+        lost.delivery = .responseLost
+        return lost
+    }
+}
+
+extension ResumptionOffer {
+    /// Whether the upload is complete after a response, so that nothing can be appended to it. The status of a response
+    /// to an append is then that of the form (draft-ietf-httpbis-resumable-upload, "Upload Append").
+    func isFinal(_ response: UploadResponse) -> Bool {
+        response.headerFields.uploadCompleteness(in: version) == true
     }
 }
 

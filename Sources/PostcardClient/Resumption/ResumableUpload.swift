@@ -62,6 +62,15 @@ struct ResumableUpload: Sendable {
         case checking(ResumptionOffer, URL, Extent)
         /// A part of the form, or all the rest, is being sent.
         case appending(ResumptionOffer, URL, Extent, Range<Int64>)
+        /// The upload resource is deleted, because it cannot be used.
+        case cancelling(Ending)
+    }
+
+    /// What follows once an upload resource was deleted.
+    enum Ending: Sendable {
+        /// An ordinary upload.
+        case sendWhole
+        case fail(UploadError)
     }
 
     /// How much of the form the server has.
@@ -142,6 +151,7 @@ struct ResumableUpload: Sendable {
             handle(response, from: url, afterProbing: offset, offer, resource, &resumption)
         case .appending(let offer, let resource, let extent, let range):
             handle(response, to: range, offer, resource, extent, &resumption)
+        case .cancelling(let ending): end(ending, &resumption)
         case .new, .checking: .finish(response)
         }
     }
@@ -156,12 +166,30 @@ struct ResumableUpload: Sendable {
             let status = error.response?.status.code
             if status.map({ ![404, 409, 410].contains($0) }) ?? true { resumption.noteSent(upTo: range.upperBound) }
             if status.map({ ![404, 409, 410, 413].contains($0) }) ?? true { resumption.forgiveRejections() }
-            return settle(self.error(error, of: resource, range), range, offer, extent, &resumption)
+            return settle(self.error(error, of: resource, range), range, offer, resource, extent, &resumption)
         case .creating(let offer, let content):
             return handle(error, whileCreating: offer, with: content, &resumption)
+        case .cancelling(let ending): return end(ending, &resumption)
         case .locating(_, let resource), .probing(_, let resource, _):
             return .fail(self.error(error, of: resource.url))
         default: return .fail(self.error(error, of: request.url))
+        }
+    }
+
+    /// Has the server delete an upload resource, which is not used again
+    /// (draft-ietf-httpbis-resumable-upload, "Upload Cancellation").
+    mutating func cancel(
+        _ resource: URL, _ offer: ResumptionOffer, then ending: Ending, _ resumption: inout Resumption
+    ) -> Action {
+        resumption.forget()
+        step = .cancelling(ending)
+        return send(.delete, at: resource, offer.version)
+    }
+
+    private mutating func end(_ ending: Ending, _ resumption: inout Resumption) -> Action {
+        switch ending {
+        case .sendWhole: sendWhole(&resumption)
+        case .fail(let error): .fail(error)
         }
     }
 

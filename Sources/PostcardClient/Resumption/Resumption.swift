@@ -29,7 +29,7 @@ struct Resumption: Sendable {
     /// The number of creations that were interrupted before the server had named an upload resource.
     private(set) var lostCreations = 0
 
-    /// After this many lost creations, the upload is an ordinary one: a proxy may break every request that is resumable.
+    /// After this many lost creations, the upload is an ordinary one: a proxy may break all resumable ones.
     static let maximumLostCreations = 2
 
     /// How many bytes the server had when the failures were last forgotten.
@@ -60,6 +60,16 @@ struct Resumption: Sendable {
         fileprivate init(url: URL, origin: Origin) {
             self.url = url
             self.origin = origin
+        }
+
+        /// The offsets at which the server can be. It cannot lose what it has acknowledged, or get more than was sent.
+        func possibleOffsets(of length: Int64) -> ClosedRange<Int64> {
+            let sent =
+                switch origin {
+                case .here(let maximumOffset): min(maximumOffset, length)
+                case .earlierProcess: length
+                }
+            return min(acknowledged, sent)...sent
         }
 
         /// The process that sent the bytes of an upload resource.
@@ -116,7 +126,7 @@ struct Resumption: Sendable {
     /// Whether the server has removed the upload resource by now, so that it is not asked for it.
     var isExpired: Bool { resource?.expiry.map { elapsed >= $0 } ?? false }
 
-    /// Makes the upload an ordinary one.
+    /// Makes the upload an ordinary one, or ends it: the ordinary policy then decides about another attempt.
     mutating func end() {
         server = .unknown
     }

@@ -45,7 +45,7 @@ extension DeliveryMachineTests {
             testDescription: "an append that is refused without a limit is followed by smaller ones, and then none",
             steps: sending + again(cap, at: 0, "PATCH /uploads/1 0–60") + again(cap, at: 0, "PATCH /uploads/1 0–30")
                 + again(cap, at: 0, "PATCH /uploads/1 0–15") + again(cap, at: 0, "PATCH /uploads/1 0–10")
-                + [Step(cap, "fail refused")]),
+                + [Step(cap, "DELETE /uploads/1"), Step(.answered(204, [:]), "fail refused")]),
         ResumedSequence(
             testDescription: "the size that passes a limit that no one announced is kept", passed: 60,
             steps: sending + again(cap, at: 0, "PATCH /uploads/1 0–60") + [
@@ -60,7 +60,9 @@ extension DeliveryMachineTests {
             ]),
         ResumedSequence(
             testDescription: "a limit on files is no limit on appends",
-            steps: sending + [Step(.tooLarge(limit: 50), "fail refused")]),
+            steps: sending + [
+                Step(.tooLarge(limit: 50), "DELETE /uploads/1"), Step(.answered(404, [:]), "fail refused"),
+            ]),
         ResumedSequence(
             testDescription: "an append in vain is followed by a cautious one, and a second by a smaller one",
             passed: 30,
@@ -92,7 +94,8 @@ extension DeliveryMachineTests {
                 Step(cut, "wait 0 seconds"), Step(.waited, "adapt 2"), Step(.adapted, "HEAD /uploads/1"),
                 Step(located(20, "max-append-size=50"), "check"), Step(.checked, "PATCH /uploads/1 20–70"),
                 Step(.answered(204, [.uploadLimit: "max-append-size=20"]), "PATCH /uploads/1 70–90"),
-                Step(.answered(204, [.uploadLimit: "max-append-size=0"]), "fail refused"),
+                Step(.answered(204, [.uploadLimit: "max-append-size=0"]), "DELETE /uploads/1"),
+                Step(.answered(204, [:]), "fail refused"),
             ]),
         ResumedSequence(
             testDescription: "a limit in a refusal counts, and no other size is tried",
@@ -114,7 +117,16 @@ extension DeliveryMachineTests {
             testDescription: "a form that is larger than the server then says is not sent",
             steps: asked + [
                 Step(.answered(204, [.uploadLimit: "min-size=0"]), "POST / 0–0"),
-                Step(.answered(201, [.location: "/uploads/1", .uploadLimit: "max-size=99"]), "fail refused"),
+                Step(.answered(201, [.location: "/uploads/1", .uploadLimit: "max-size=99"]), "DELETE /uploads/1"),
+                Step(.failed(.connectionLost, .responseLost), "fail refused"),
+            ]),
+        ResumedSequence(
+            testDescription: "a server that then takes a few bytes at a time gets the form in one request",
+            steps: asked + [
+                Step(.answered(204, [.uploadLimit: "min-size=0"]), "POST / 0–0"),
+                Step(
+                    .answered(201, [.location: "/uploads/1", .uploadLimit: "max-append-size=0"]), "DELETE /uploads/1"),
+                Step(.answered(204, [:]), "send 1"), Step(.succeeded, "finish after 1"),
             ]),
         ResumedSequence(
             testDescription: "a server that wants some of the form at least gets it with the creation",
@@ -128,11 +140,21 @@ extension DeliveryMachineTests {
             steps: asked + [
                 Step(.answered(204, [.uploadLimit: "min-append-size=40"]), "POST / 0–40"),
                 Step(created, "check"), Step(.checked, "PATCH /uploads/1 40–100"),
-            ] + again(cap, at: 40, "PATCH /uploads/1 40–80") + [Step(cap, "fail refused")]),
+            ] + again(cap, at: 40, "PATCH /uploads/1 40–80") + [
+                Step(cap, "DELETE /uploads/1"), Step(.answered(204, [:]), "fail refused"),
+            ]),
+        ResumedSequence(
+            testDescription: "a server that wants some of the form at least gets no append without content",
+            steps: asked + [
+                Step(.answered(204, [.uploadLimit: "min-append-size=20"]), "POST / 0–20"), Step(created, "check"),
+                Step(.checked, "PATCH /uploads/1 20–100"), Step(cut, "wait 0 seconds"), Step(.waited, "adapt 2"),
+                Step(.adapted, "HEAD /uploads/1"), Step(.answered(405, [:]), "fail refused"),
+            ]),
         ResumedSequence(
             testDescription: "a server that wants the whole form at once gets it in one request",
             steps: asked + [
-                Step(.answered(204, [.uploadLimit: "min-append-size=100"]), "send 1"), Step(.succeeded, "finish after 1"),
+                Step(.answered(204, [.uploadLimit: "min-append-size=100"]), "send 1"),
+                Step(.succeeded, "finish after 1"),
             ]),
         ResumedSequence(
             testDescription: "an upload resource that has expired is not asked",

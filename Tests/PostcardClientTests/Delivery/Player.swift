@@ -21,11 +21,16 @@ struct Player {
     }
 
     /// Plays a resumable upload of 100 bytes.
-    init(resuming policy: ResumptionPolicy, _ resource: URL? = nil, _ known: KnownServer = KnownServer()) throws {
+    ///
+    /// - Parameter ordinary: The policy once the upload is an ordinary one.
+    init(
+        resuming policy: ResumptionPolicy, _ resource: URL? = nil, _ known: KnownServer = KnownServer(),
+        ordinary: RetryPolicy = .never
+    ) throws {
         let request = try Self.request()
         self.init(
             DeliveryMachine(
-                DeliveryMachine.Rules(url: request.url, retry: .never),
+                DeliveryMachine.Rules(url: request.url, retry: ordinary),
                 resumption: Resumption(policy, resource: resource)), request, known)
     }
 
@@ -56,8 +61,8 @@ struct Player {
         case .waited: return .waited
         case .succeeded: return .responded(Self.response(201), from: request.url)
         case .answered(let status, let fields): return .responded(Self.response(status, fields), from: request.url)
-        case .announced(let fields, let status):
-            var response = Self.response(status)
+        case .announced(let fields, let status, let finalFields):
+            var response = Self.response(status, finalFields)
             response.announcement = ResumptionAnnouncement(.uploadResumptionSupported, fields, by: request.url)
             return .responded(response, from: request.url)
         case .decided(let decision): return .decided(decision)

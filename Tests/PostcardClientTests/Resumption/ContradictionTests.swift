@@ -42,6 +42,7 @@ import Testing
                     let offset = state.withLock { $0.offset }
                     try await connection.respond(
                         "204 No Content", ["Upload-Offset": "\(offset)", "Upload-Complete": "?0"])
+                case "DELETE": try await connection.respond("204 No Content")
                 default:
                     let (offset, number) = state.withLock { state in
                         state.offset += step

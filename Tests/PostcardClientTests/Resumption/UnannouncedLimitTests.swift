@@ -45,6 +45,7 @@ import Testing
                     let offset = state.withLock { $0.bytes.last?.count ?? 0 }
                     try await connection.respond(
                         "204 No Content", ["Upload-Offset": "\(offset)", "Upload-Complete": "?0"])
+                case "DELETE": try await connection.respond("204 No Content")
                 default:
                     let isLast = request.head["Upload-Complete"] == "?1"
                     state.withLock { state in
@@ -109,6 +110,7 @@ import Testing
         #expect(
             requests.filter { $0.method == "PATCH" }.map(\.body.count) == [Int(length), 4_000, 2_000, 1_000, 500])
         #expect(requests.count { $0.method == "HEAD" } == 4 && requests.count { $0.method == "POST" } == 1)
+        #expect(requests.last?.method == "DELETE")
     }
 
     @Test func `what passes is known for all addresses of an origin, and what a server offers for one`() throws {

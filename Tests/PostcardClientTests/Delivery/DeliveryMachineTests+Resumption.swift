@@ -1,0 +1,241 @@
+import Foundation
+import HTTPTypes
+import PostcardResumption
+import PostcardSendingSupport
+import Testing
+
+@testable import PostcardClient
+
+/// Forms of 100 bytes that are resumed.
+extension DeliveryMachineTests {
+    /// A form of 100 bytes that is resumed.
+    struct ResumedSequence: CustomTestStringConvertible, Sendable {
+        let testDescription: String
+        var resource: String?
+        /// The maximum number of attempts of an ordinary upload.
+        var attempts = 1
+        /// The size of the appends that have passed in other uploads.
+        var appendBytes: Int64?
+        /// The size of the appends that have passed after larger ones had failed.
+        var passed: Int64?
+        let steps: [Step]
+    }
+
+    private static let offer: Event = .answered(204, [.uploadLimit: "min-size=0"])
+    private static let limited: Event = .answered(204, [.uploadLimit: "max-append-size=60"])
+    private static let created: Event = .answered(201, [.location: "/uploads/1"])
+    private static let appended: Event = .answered(201, [:])
+
+    private static func located(_ offset: Int, isComplete: Bool = false) -> Event {
+        .answered(204, [.uploadOffset: "\(offset)", .uploadComplete: isComplete ? "?1" : "?0"])
+    }
+
+    private static let asked = [
+        Step(.started, "prepare"), Step(.prepared, "adapt 1"), Step(.adapted, "OPTIONS /"),
+    ]
+    private static let creating = asked + [Step(offer, "POST / 0–0")]
+    private static let sending =
+        asked + [
+            Step(offer, "POST / 0–0"), Step(created, "check"), Step(.checked, "PATCH /uploads/1 0–100"),
+        ]
+    private static let cut =
+        sending + [
+            Step(.failed(.connectionLost, .neverArrived), "wait 0 seconds"), Step(.waited, "adapt 2"),
+            Step(.adapted, "HEAD /uploads/1"),
+        ]
+
+    static let resumedSequences = [
+        ResumedSequence(
+            testDescription: "a form in one append", steps: sending + [Step(appended, "finish after 1")]),
+        ResumedSequence(
+            testDescription: "a form in two appends, as the server wants it",
+            steps: asked + [
+                Step(limited, "POST / 0–0"), Step(created, "check"), Step(.checked, "PATCH /uploads/1 0–60"),
+                Step(.answered(204, [:]), "PATCH /uploads/1 60–100"), Step(appended, "finish after 1"),
+            ]),
+        ResumedSequence(
+            testDescription: "a server that does not resume gets an ordinary upload",
+            steps: asked + [
+                Step(.answered(404, [:]), "OPTIONS /"), Step(.answered(200, [:]), "send 1"),
+                Step(.succeeded, "finish after 1"),
+            ]),
+        ResumedSequence(
+            testDescription: "a server that closes the connection at OPTIONS gets an ordinary upload",
+            steps: asked + [Step(.failed(.connectionLost, .neverArrived), "send 1")]),
+        ResumedSequence(
+            testDescription: "a server that offers resumption and makes no resource gets an ordinary upload",
+            steps: asked + [Step(offer, "POST / 0–0"), Step(.answered(404, [:]), "send 1")]),
+        ResumedSequence(
+            testDescription: "a creation that was interrupted after a 104 with the resource is not made again",
+            steps: creating + [
+                Step(.interrupted(.connectionLost, [.location: "uploads/1"]), "wait 0 seconds"),
+                Step(.waited, "adapt 2"), Step(.adapted, "HEAD /uploads/1"), Step(located(0), "check"),
+                Step(.checked, "PATCH /uploads/1 0–100"), Step(appended, "finish after 2"),
+            ]),
+        ResumedSequence(
+            testDescription: "a creation that a server fails after a 104 with the resource is not made again",
+            steps: creating + [
+                Step(.announced([.location: "/uploads/1"], 500), "wait 0 seconds"), Step(.waited, "adapt 2"),
+                Step(.adapted, "HEAD /uploads/1"),
+            ]),
+        ResumedSequence(
+            testDescription: "a creation that a server refuses after a 104 is not resumed",
+            steps: creating + [Step(.announced([.location: "/uploads/1"], 422), "fail refused")]),
+        ResumedSequence(
+            testDescription: "after two creations that are lost without a resource, the upload is an ordinary one",
+            steps: creating + [
+                Step(.failed(.connectionLost, .responseLost), "wait 0 seconds"), Step(.waited, "adapt 2"),
+                Step(.adapted, "POST / 0–0"), Step(.interrupted(.timedOut, [:]), "wait 0 seconds"),
+                Step(.waited, "adapt 3"), Step(.adapted, "send 3"),
+                Step(.succeeded, "finish after 3"),
+            ]),
+        ResumedSequence(
+            testDescription: "a server that cannot be reached loses no creation",
+            steps: creating + [
+                Step(.failed(.connectionFailed, .neverArrived), "wait 0 seconds"), Step(.waited, "adapt 2"),
+                Step(.adapted, "POST / 0–0"), Step(.failed(.connectionFailed, .neverArrived), "wait 0 seconds"),
+                Step(.waited, "adapt 3"), Step(.adapted, "POST / 0–0"),
+            ]),
+        ResumedSequence(
+            testDescription: "an upload that was cut continues from what the server has",
+            steps: cut + [
+                Step(located(40), "check"), Step(.checked, "PATCH /uploads/1 40–100"),
+                Step(appended, "finish after 2"),
+            ]),
+        ResumedSequence(
+            testDescription: "a server that has lost what it had gets the form from the start",
+            steps: cut + [
+                Step(.answered(404, [:]), "POST / 0–0"), Step(created, "check"),
+                Step(.checked, "PATCH /uploads/1 0–100"),
+            ]),
+        ResumedSequence(
+            testDescription: "a server that claims more than was sent is not believed",
+            steps: asked + [
+                Step(limited, "POST / 0–0"), Step(created, "check"), Step(.checked, "PATCH /uploads/1 0–60"),
+                Step(.failed(.connectionLost, .neverArrived), "wait 0 seconds"), Step(.waited, "adapt 2"),
+                Step(.adapted, "HEAD /uploads/1"), Step(located(61), "DELETE /uploads/1"),
+                Step(.answered(204, [:]), "fail refused"),
+            ]),
+        ResumedSequence(
+            testDescription: "a conflict with an offset is followed at once",
+            steps: sending + [
+                Step(.conflict(offset: 0), "HEAD /uploads/1"), Step(located(0), "check"),
+                Step(.checked, "PATCH /uploads/1 0–100"), Step(appended, "finish after 1"),
+            ]),
+        ResumedSequence(
+            testDescription: "a server that rejects what it asked for is left after five times",
+            steps: sending
+                + [[Step]](
+                    repeating: [
+                        Step(.conflict(offset: 0), "HEAD /uploads/1"), Step(located(0), "check"),
+                        Step(.checked, "PATCH /uploads/1 0–100"),
+                    ], count: 4
+                ).flatMap(\.self) + [Step(.conflict(offset: 0), "fail refused")]),
+        ResumedSequence(
+            testDescription: "a server that does not answer HEAD says its offset when it refuses an empty append",
+            steps: cut + [
+                Step(.answered(405, [:]), "PATCH /uploads/1 0–0"),
+                Step(.answered(409, [.uploadOffset: "40"]), "check"), Step(.checked, "PATCH /uploads/1 40–100"),
+                Step(.failed(.connectionLost, .neverArrived), "wait 0 seconds"), Step(.waited, "adapt 3"),
+                Step(.adapted, "PATCH /uploads/1 40–40"), Step(.mismatch(expected: 70), "check"),
+                Step(.checked, "PATCH /uploads/1 70–100"), Step(appended, "finish after 3"),
+            ]),
+        ResumedSequence(
+            testDescription: "a server that accepts an empty append has the offset of that append",
+            steps: cut + [
+                Step(.answered(501, [:]), "PATCH /uploads/1 0–0"), Step(.answered(204, [:]), "check"),
+                Step(.checked, "PATCH /uploads/1 0–60"), Step(.answered(204, [:]), "PATCH /uploads/1 60–100"),
+                Step(appended, "finish after 2"),
+            ]),
+        ResumedSequence(
+            testDescription: "a server that answers neither HEAD nor an empty append is not asked again",
+            steps: cut + [
+                Step(.answered(405, [:]), "PATCH /uploads/1 0–0"), Step(.answered(405, [:]), "fail refused"),
+            ]),
+        ResumedSequence(
+            testDescription: "a conflict without an offset ends the upload",
+            steps: cut + [
+                Step(.answered(405, [:]), "PATCH /uploads/1 0–0"), Step(.answered(409, [:]), "fail refused"),
+            ]),
+        ResumedSequence(
+            testDescription: "a server without HEAD that has the whole form is asked for its response",
+            steps: cut + [
+                Step(.answered(405, [:]), "PATCH /uploads/1 0–0"),
+                Step(.answered(409, [.uploadOffset: "100"]), "check"), Step(.checked, "PATCH /uploads/1 100–100"),
+                Step(.refused(404, .refused), "fail refused, response-lost"),
+            ]),
+        ResumedSequence(
+            testDescription: "a server without HEAD that is complete is asked for its response",
+            steps: cut + [
+                Step(.answered(405, [:]), "PATCH /uploads/1 0–0"),
+                Step(.answered(400, [.uploadComplete: "?1"]), "check"), Step(.checked, "PATCH /uploads/1 100–100"),
+                Step(appended, "finish after 2"),
+            ]),
+        ResumedSequence(
+            testDescription: "a server that has the whole form is asked for its response",
+            steps: sending + [
+                Step(.failed(.connectionLost, .responseLost), "wait 0 seconds"), Step(.waited, "adapt 2"),
+                Step(.adapted, "HEAD /uploads/1"), Step(located(100, isComplete: true), "check"),
+                Step(.checked, "PATCH /uploads/1 100–100"), Step(appended, "finish after 2"),
+            ]),
+        ResumedSequence(
+            testDescription: "a response that the server no longer has is lost",
+            steps: sending + [
+                Step(.failed(.connectionLost, .responseLost), "wait 0 seconds"), Step(.waited, "adapt 2"),
+                Step(.adapted, "HEAD /uploads/1"), Step(located(100, isComplete: true), "check"),
+                Step(.checked, "PATCH /uploads/1 100–100"),
+                Step(.refused(410, .refused), "fail refused, response-lost"),
+            ]),
+        ResumedSequence(
+            testDescription: "what an earlier process has sent is checked and read for its digests",
+            resource: "http://example.org/uploads/1",
+            steps: asked + [
+                Step(offer, "HEAD /uploads/1"), Step(located(40), "check, reading 40"),
+                Step(.checked, "PATCH /uploads/1 40–100"), Step(.conflict(offset: 60), "HEAD /uploads/1"),
+                Step(located(60), "check"),
+            ]),
+        ResumedSequence(
+            testDescription: "a busy proxy is no reason to give up what an earlier process has sent",
+            resource: "http://example.org/uploads/1",
+            steps: asked + [Step(.answered(503, [:]), "wait 0 seconds")]),
+        ResumedSequence(
+            testDescription: "a file that has changed fails the upload",
+            steps: cut + [Step(located(40), "check"), Step(.failed(.form, .neverArrived), "fail form")]),
+    ]
+
+    @Test(arguments: resumedSequences + limitedSequences + completedSequences)
+    func `each event of a resumable upload leads to the next action`(sequence: ResumedSequence) throws {
+        var policy = ResumptionPolicy(
+            retry: .withoutDelays(maximumAttempts: 10), minimumBytes: 0)
+        policy.versions = [.interop8, .interop6]
+        policy.cautiousAppendBytes = 10...60
+        var player = try Player(
+            resuming: policy, sequence.resource.flatMap { URL(string: $0) },
+            KnownServer(appendBytes: sequence.appendBytes),
+            ordinary: .withoutDelays(maximumAttempts: sequence.attempts))
+        for step in sequence.steps { #expect(player.play(step.event, elapsed: step.elapsed) == step.action) }
+        #expect(player.machine.passedAppendBytes == sequence.passed)
+    }
+
+    @Test(arguments: ["/uploads/1", "/uploads/2"])
+    func `only the upload resource that a form was sent to can say that it did not arrive`(second: String) throws {
+        let policy = ResumptionPolicy(retry: .withoutDelays(maximumAttempts: 10), minimumBytes: 0)
+        var player = try Player(resuming: policy)
+        for step in Self.sending { player.play(step.event) }
+        player.play(.failed(.connectionLost, .responseLost))
+        player.play(.waited)
+        player.play(.adapted)
+        if second == "/uploads/2" {
+            player.play(.answered(404, [:]))
+            player.play(.answered(201, [.location: second]))
+            player.play(.checked)
+            player.play(.failed(.connectionLost, .neverArrived))
+            player.play(.waited)
+            player.play(.adapted)
+        }
+        #expect(player.play(Self.located(40)) == "check")
+        player.play(.checked)
+        player.play(.failed(.connectionLost, .neverArrived))
+        #expect(player.machine.lastError?.delivery == (second == "/uploads/1" ? .neverArrived : .responseLost))
+    }
+}
