@@ -113,35 +113,60 @@ public struct AsyncHTTPTransport: UploadTransport {
     public func send(
         _ request: UploadRequest, reporting report: @escaping @Sendable (TransportEvent) -> Void
     ) async throws -> UploadResponse {
-        guard let body = request.body else { return try await response(to: request, with: nil, reporting: report) }
+        var unsentAttempts = 0
+        while true {
+            let beginning = RequestBeginning()
+            do {
+                return try await send(request, noting: beginning, reporting: report)
+            } catch let error as UploadError where error.code == .connectionLost && !beginning.isSent {
+                unsentAttempts += 1
+                // The server had closed an idle connection. Others may be as old.
+                let wasClosed = error.underlyingError as? HTTPClientError == .remoteConnectionClosed
+                guard wasClosed, unsentAttempts < Self.maximumUnsentAttempts, request.body?.isReplayable ?? true else {
+                    if request.body != nil { report(.sent(bytes: 0)) }
+                    throw error
+                }
+            }
+        }
+    }
+
+    /// How often a request is tried, at once, whose connection was closed before any of the request was sent.
+    private static let maximumUnsentAttempts = 3
+
+    /// Sends a request once.
+    private func send(
+        _ request: UploadRequest, noting beginning: RequestBeginning,
+        reporting report: @escaping @Sendable (TransportEvent) -> Void
+    ) async throws -> UploadResponse {
+        guard let body = request.body else {
+            return try await response(
+                to: request, as: OutgoingRequest(body: nil, report: report, beginning: beginning))
+        }
         var source = try BodySource(body)
         let first = try source.readyBlock()
         let blocks = BodyBlocks(first)
-        let outgoing = OutgoingBody(
-            blocks: blocks, length: body.contentLength, expectsContinue: request.expectsContinue, report: report)
-        guard first?.isLast != true else {
-            return try await response(to: request, with: outgoing, reporting: report)
-        }
+        let outgoing = OutgoingRequest(
+            body: OutgoingBody(
+                blocks: blocks, length: body.contentLength, expectsContinue: request.expectsContinue, report: report),
+            report: report, beginning: beginning)
+        guard first?.isLast != true else { return try await response(to: request, as: outgoing) }
         // A failure of the reading ends the request, and the response ends the reading.
         async let _: Void = source.feed(blocks)
-        return try await response(to: request, with: outgoing, reporting: report)
+        return try await response(to: request, as: outgoing)
     }
 
     /// Sends a request whose body, if there is one, is read meanwhile.
-    private func response(
-        to request: UploadRequest, with body: OutgoingBody?,
-        reporting report: @escaping @Sendable (TransportEvent) -> Void
-    ) async throws -> UploadResponse {
-        defer { body?.blocks.close() }
+    private func response(to request: UploadRequest, as outgoing: OutgoingRequest) async throws -> UploadResponse {
+        let blocks = outgoing.body?.blocks
+        defer { blocks?.close() }
         do {
-            var outgoing = try HTTPClient.Request(request)
-            let mark = connections.requests.add(
-                OutgoingRequest(body: body, report: report), marking: &outgoing.headers)
+            var head = try HTTPClient.Request(request)
+            let mark = connections.requests.add(outgoing, marking: &head.headers)
             defer { connections.requests.remove(mark) }
-            return try await response(to: outgoing, of: request, reporting: report)
+            return try await response(to: head, of: request, reporting: outgoing.report)
         } catch {
             // An error of reading the body matters more than what became of the connection then.
-            throw body?.blocks.failure ?? UploadError.mapping(error, of: request.url)
+            throw blocks?.failure ?? UploadError.mapping(error, of: request.url)
         }
     }
 

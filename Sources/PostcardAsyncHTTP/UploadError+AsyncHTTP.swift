@@ -34,6 +34,8 @@ extension UploadError {
             connectionLost(to: url, "the response is not valid HTTP: \(error.debugDescription)", underlyingError: error)
         case is ChannelError:
             connectionLost(to: url, "it was closed", underlyingError: error)
+        case let error as NIOSSLError where error.isLoss:
+            connectionLost(to: url, "the server closed it before it was secure", underlyingError: error)
         case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError:
             tls(with: url, reasonOfTLS(error), underlyingError: error)
         case is UploadError, is FormError, is CancellationError:
@@ -96,6 +98,13 @@ extension UploadError {
         }
         return error.dnsAError == nil && error.dnsAAAAError == nil
             ? "nothing is listening there" : "there is no such host"
+    }
+}
+
+extension NIOSSLError {
+    /// Whether the connection ended, rather than that its encryption was not accepted.
+    fileprivate var isLoss: Bool {
+        self == .uncleanShutdown || self == .handshakeFailed(.sslError([.eofDuringHandshake]))
     }
 }
 

@@ -8,7 +8,8 @@ import Testing
         let requests = OutgoingRequests()
         let body = OutgoingBody(blocks: BodyBlocks(), length: 7, expectsContinue: false) { _ in }
         var headers: HTTPHeaders = ["Accept": "*/*"]
-        let number = requests.add(OutgoingRequest(body: body) { _ in }, marking: &headers)
+        let request = OutgoingRequest(body: body, report: { _ in }, beginning: RequestBeginning())
+        let number = requests.add(request, marking: &headers)
         if isRemoved { requests.remove(number) }
         return (requests.takeRequest(from: &headers), headers)
     }

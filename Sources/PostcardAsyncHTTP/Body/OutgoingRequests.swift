@@ -7,6 +7,18 @@ struct OutgoingRequest: Sendable {
     /// The body, which the handler sends; `nil` for a request without one.
     let body: OutgoingBody?
     let report: @Sendable (TransportEvent) -> Void
+    let beginning: RequestBeginning
+}
+
+/// Whether bytes of a request were given to the system. Before that, no server can have any of it.
+final class RequestBeginning: Sendable {
+    private let state = Mutex(false)
+
+    var isSent: Bool { state.withLock { $0 } }
+
+    func noteSent() {
+        state.withLock { $0 = true }
+    }
 }
 
 /// The requests in progress, where the handler of a connection finds its own.

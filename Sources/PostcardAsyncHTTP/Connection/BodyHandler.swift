@@ -3,6 +3,10 @@ import NIOCore
 import NIOHTTP1
 import PostcardClient
 
+#if canImport(Glibc)
+import Glibc
+#endif
+
 /// Sends the bodies of a connection's requests, which for AsyncHTTPClient have none, and reports interim responses,
 /// which AsyncHTTPClient drops.
 ///
@@ -90,18 +94,19 @@ extension BodyHandler {
             case .none:
                 context.write(data, promise: promise)
             case .request(let request):
+                guard self.request == nil || !isClosedByServer(context) else { return refuse(promise, context) }
                 self.request = request
                 if let body = request.body {
                     body.frame(&head.headers)
                     state = .begun(body)
                 }
-                context.write(wrapOutboundOut(.head(head)), promise: promise)
+                let written = promise ?? context.eventLoop.makePromise(of: Void.self)
+                written.futureResult.whenSuccess { [beginning = request.beginning] in beginning.noteSent() }
+                context.write(wrapOutboundOut(.head(head)), promise: written)
                 request.body?.report(.sent(bytes: 0))
             case .removed:
                 // The upload was cancelled meanwhile. Without its body the request would be an empty form.
-                state = .over
-                promise?.fail(ChannelError.ioOnClosedChannel)
-                context.close(promise: nil)
+                refuse(promise, context)
             }
         case (.end, .begun(let body)):
             promise?.succeed()
@@ -112,11 +117,33 @@ extension BodyHandler {
             }
         case (.head, .over):
             // The server may still expect the rest of another body.
-            promise?.fail(ChannelError.ioOnClosedChannel)
-            context.close(promise: nil)
+            refuse(promise, context)
         default:
             context.write(data, promise: promise)
         }
+    }
+
+    /// Closes the connection instead of sending a request.
+    private func refuse(_ promise: EventLoopPromise<Void>?, _ context: ChannelHandlerContext) {
+        state = .over
+        promise?.fail(ChannelError.ioOnClosedChannel)
+        context.close(promise: nil)
+    }
+
+    /// Whether the server has closed its side of the connection, and the event loop has not noticed it yet. A request
+    /// that is sent then is lost, and no one can say whether the server has read it.
+    private func isClosedByServer(_ context: ChannelHandlerContext) -> Bool {
+        #if canImport(Glibc)
+        // Without a socket of its own, such as a stream of HTTP/2, it is not known.
+        guard let socket = context.channel as? any SocketOptionProvider else { return false }
+        let established: UInt8 = 1
+        var isClosed = false
+        // On the event loop of the channel the result is there at once.
+        socket.getTCPInfo().assumeIsolated().whenSuccess { isClosed = $0.tcpi_state != established }
+        return isClosed
+        #else
+        return false
+        #endif
     }
 
     private func scheduleSending(_ context: ChannelHandlerContext) -> Scheduled<Void> {

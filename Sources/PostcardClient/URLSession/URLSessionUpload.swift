@@ -187,9 +187,9 @@ final class URLSessionUpload: Sendable {
     ///   - bytesSent: How many bytes of the body the session says it has sent.
     func complete(_ lastResponse: HTTPURLResponse?, _ error: (any Error)?, bytesSent: Int64) {
         let response = lastResponse.flatMap { $0.isInterim ? nil : $0 }
-        // Reported before the response is returned, so that an early one is recognized. If the session does not count,
-        // it is not known which are early.
-        if response != nil, request.body != nil, state.withLock({ $0.countsBytes }) { sent(bytesSent) }
+        // Reported before the end, so that an early response is recognized, and a connection that was lost before
+        // anything was sent. If the session does not count, neither is known.
+        if request.body != nil, state.withLock({ $0.countsBytes }) { sent(bytesSent) }
         let (state, continuation) = state.withLock { state in
             defer { state.continuation = nil }
             return (state, state.continuation)

@@ -19,8 +19,7 @@ extension UploadError {
             .serverCertificateHasUnknownRoot, .serverCertificateNotYetValid, .clientCertificateRejected,
             .clientCertificateRequired, .appTransportSecurityRequiresSecureConnection:
             self = .tls(with: url, reason, underlyingError: error)
-        case .unknown where url.scheme?.lowercased() == "https" && bytesSent == 0:
-            // URLSession on Linux reports every failure between connecting and sending like this.
+        case .unknown where url.scheme?.lowercased() == "https" && bytesSent == 0 && Self.isAboutEncryption(reason):
             self = .tls(with: url, reason, underlyingError: error)
         case .timedOut:
             self = .timedOut(url, bytesSent == 0 ? .connecting : .sending, after: nil, underlyingError: error)
@@ -28,4 +27,24 @@ extension UploadError {
             self = .connectionLost(to: url, reason, underlyingError: error)
         }
     }
+
+    /// Whether a description by libcurl is about the encryption, rather than about a connection that was lost.
+    ///
+    /// URLSession on Linux reports every failure between connecting and sending as unknown. Only libcurl's words tell a
+    /// certificate that is not trusted, which another attempt does not help, from a connection that broke.
+    static func isAboutEncryption(_ description: String) -> Bool {
+        let text = description.lowercased()
+        return !lossWords.contains { text.contains($0) } && encryptionWords.contains { text.contains($0) }
+    }
+
+    /// How libcurl describes lost connections, in words that may be part of a sentence about encryption.
+    private static let lossWords = [
+        "ssl_error_syscall", "unexpected eof", "connection reset", "broken pipe", "not properly terminated",
+        "non-properly terminated", "timed out", "not connected", "empty reply",
+    ]
+
+    /// How libcurl describes failures of the encryption, with OpenSSL or GnuTLS.
+    private static let encryptionWords = [
+        "certificate", "ssl", "tls", "handshake", "cipher", "alternative name", "ca cert", "crl", "ocsp",
+    ]
 }

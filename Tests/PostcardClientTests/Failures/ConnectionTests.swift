@@ -60,6 +60,23 @@ import Testing
     }
 
     @Test(arguments: Carrier.allCases)
+    func `a connection that breaks before it is secure is lost, and tried again`(carrier: Carrier) async throws {
+        try await RawServer.run { connection in
+            // The first bytes of the client's greeting.
+            try await connection.readThrough("\u{16}")
+        } while: { server in
+            let url = try #require(URL(string: "https://127.0.0.1:\(server.url.port ?? 0)/uploads"))
+            let client = UploadClient(
+                transport: carrier.transport(), retry: .withoutDelays(maximumAttempts: 3))
+            let error = try await #require(throws: UploadError.self) {
+                try await client.upload(MultipartForm(), to: url)
+            }
+            #expect(error.code == .connectionLost, "\(String(describing: error.underlyingError))")
+            #expect(error.attempts == 3 && error.delivery == .neverArrived)
+        }
+    }
+
+    @Test(arguments: Carrier.allCases)
     func `a server that closes in the middle of the body loses the connection`(carrier: Carrier) async throws {
         let folder = try TemporaryFolder()
         let form = try Self.largeForm(in: folder)
