@@ -53,7 +53,7 @@ extension UploadError {
                 + "AsyncHTTPTransport: URLSessionTransport sends no Content-Length there for forms of more than 1 MiB."
         case 413:
             "The form is larger than the server, or a proxy in front of it, accepts. Make the pictures smaller with "
-                + "PostcardPictures, send fewer at once, or raise the limit (nginx: client_max_body_size)."
+                + "PostcardPictures, send fewer at once, or raise the limit\(limitSetting(response))."
         case 415:
             "The server does not accept this type: no forms at all, or not these files. Check the type of each file and "
                 + "what the server accepts."
@@ -75,6 +75,12 @@ extension UploadError {
     private static func allowed(_ response: UploadResponse) -> String {
         guard let methods = response.headerFields[.allow], !methods.isEmpty else { return "" }
         return " It accepts \(methods)."
+    }
+
+    /// The setting of the proxy that responds, or that of the most common one.
+    private static func limitSetting(_ response: UploadResponse) -> String {
+        let proxy = KnownProxy(respondingWith: response) ?? .nginx
+        return proxy.sizeLimit.map { " (\(proxy.name): \($0))" } ?? ""
     }
 
     private static func waiting(_ response: UploadResponse) -> String {

@@ -120,10 +120,12 @@ extension UploadError {
     /// The server refused a request. If the request had the form, see ``refusedForm(_:by:)``.
     package static func refused(_ response: UploadResponse, by url: URL) -> UploadError {
         var message = "\(url.address) responded with \(response.statusText)"
-        if let reason = response.reason {
+        let proxy = KnownProxy(respondingWith: response)
+        if let reason = proxy == nil ? response.reason : response.titleBesidesStatus {
             message += ": \(reason)"
         }
-        return UploadError(.refused, message, response: response)
+        let error = UploadError(.refused, message, response: response)
+        return proxy.map { error.adding($0.explanation(of: response.status)) } ?? error
     }
 
     /// The server refused the form, or does not know what became of it.
@@ -159,16 +161,16 @@ extension UploadError {
     ) -> UploadError {
         UploadError(
             .refused,
-            "\(url.address) says that it has \(offset) bytes of the form, \(contradiction). The upload starts over when it "
-                + "is sent again.", response: response)
+            "\(url.address) says that it has \(offset) bytes of the form, \(contradiction). The upload starts over when "
+                + "it is sent again.", response: response)
     }
 
     /// The server names another upload resource in its final response than in an interim one.
     static func changedLocation(_ response: UploadResponse, by url: URL) -> UploadError {
         UploadError(
             .refused,
-            "\(url.address) named two different addresses for the rest of one form, in a 104 and in its final response. "
-                + "Check whether a proxy changes the Location field of only one of them.", response: response)
+            "\(url.address) named two different addresses for the rest of one form, in a 104 and in its final "
+                + "response. Check whether a proxy changes the Location field of only one of them.", response: response)
     }
 
     /// The server announces limits within which the form cannot be sent.

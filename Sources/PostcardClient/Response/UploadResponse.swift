@@ -59,6 +59,16 @@ extension UploadResponse {
         return (found ?? firstLines).map(Self.printable).flatMap { $0.isEmpty ? nil : $0 }
     }
 
+    /// Whether the response gives no other reason than its status, as the default pages of web servers do.
+    var reasonIsStatus: Bool { reason.map { $0.hasPrefix("\(status.code)") } ?? true }
+
+    /// What the title of a page adds to the status; `nil` if that is nothing.
+    var titleBesidesStatus: String? {
+        guard var title = titleOfPage.map(Self.printable) else { return nil }
+        if title.hasPrefix("\(status.code) ") { title.removeFirst(4) }
+        return title.isEmpty || statusText.hasSuffix(title) ? nil : title
+    }
+
     /// The status as text, with its standard phrase: transports give different phrases, or none.
     var statusText: String {
         let phrase = Self.usualStatuses.first { $0.code == status.code }?.reasonPhrase ?? status.reasonPhrase
