@@ -196,11 +196,23 @@ let package = Package(
                 "PostcardServer", .product(name: "NIOCore", package: "swift-nio", condition: forServer),
             ],
             swiftSettings: settings),
+        // What the program checks of other servers.
+        .target(
+            name: "PostcardConformance",
+            dependencies: [
+                "PostcardForm", "PostcardResumption",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "NIOCore", package: "swift-nio", condition: forCommandLine),
+                .product(name: "NIOPosix", package: "swift-nio", condition: forCommandLine),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: forCommandLine),
+            ],
+            swiftSettings: settings),
         .executableTarget(
             name: "postcard",
             dependencies: [
-                "CCurlLoader", "PostcardForm", "PostcardDemo", "PostcardDoctor", "PostcardClient", "PostcardAsyncHTTP",
-                "PostcardPictures", "PostcardQueue", "PostcardServer", "PostcardReceiver",
+                "CCurlLoader", "PostcardConformance", "PostcardForm", "PostcardDemo", "PostcardDoctor", "PostcardClient",
+                "PostcardAsyncHTTP", "PostcardPictures", "PostcardQueue", "PostcardServer", "PostcardReceiver",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
@@ -280,6 +292,20 @@ let package = Package(
         .testTarget(
             name: "PostcardResumptionTests",
             dependencies: ["PostcardResumption", .product(name: "HTTPTypes", package: "swift-http-types")],
+            swiftSettings: settings),
+        .testTarget(
+            name: "PostcardConformanceTests",
+            dependencies: [
+                "PostcardConformance", "PostcardResumption", "PostcardTestSupport", "postcard",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "NIOCore", package: "swift-nio", condition: forAsyncHTTP),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: forAsyncHTTP),
+                .product(name: "NIOHTTPTypes", package: "swift-nio-extras", condition: forAsyncHTTP),
+                .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras", condition: forAsyncHTTP),
+                .product(name: "NIOPosix", package: "swift-nio", condition: forAsyncHTTP),
+                .product(name: "NIOResumableUpload", package: "swift-nio-extras", condition: forAsyncHTTP),
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "PostcardDoctorTests", dependencies: ["PostcardDoctor", "PostcardForm", "PostcardTestSupport"],

@@ -1,0 +1,101 @@
+import Crypto
+import HTTPTypes
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+extension CheckSession {
+    /// Fills in a request.
+    ///
+    /// - Throws: `CheckInterruption` if it needs something that the server has not sent.
+    func render(_ step: Step) throws -> (address: ServerAddress, request: RenderedRequest) {
+        let address = try address(of: step)
+        var bytes: [UInt8]?
+        var pause = Int.max
+        if let (start, end) = step.content {
+            let start = try position(start)
+            bytes = content.bytes(from: start, to: try position(end))
+            if let extent = step.delivery.pause { pause = max(try position(extent) - start, 0) }
+        }
+        let own = step.isAnonymous ? [] : headerFields.map { (name: $0.name.rawName, value: $0.value) }
+        let fields = try step.fields.map { field in
+            (name: field.name, value: try filled(field.value, content: bytes ?? []))
+        }
+        let request = RenderedRequest(
+            method: step.method, target: step.target == .server ? "*" : address.target, authority: address.authority,
+            fields: own + fields, content: bytes, pause: pause, isChunked: step.isChunked)
+        return (address, request)
+    }
+
+    private func address(of step: Step) throws -> ServerAddress {
+        switch step.target {
+        case .form, .server: return server
+        case .upload:
+            guard let upload else { throw CheckInterruption.unchecked("the server named no upload resource") }
+            return upload
+        case .unknownUpload:
+            guard let upload, let unknown = upload.changedAtEnd else {
+                throw CheckInterruption.unchecked("the server named no upload resource")
+            }
+            return unknown
+        }
+    }
+
+    func position(_ extent: Extent) throws -> Int {
+        guard let position = extent.position(in: content.bytes.count, seen: seenOffset) else {
+            throw CheckInterruption.notApplicable("the server has sent no Upload-Offset")
+        }
+        return position
+    }
+
+    /// A value as a message shows it, if all that it names is known.
+    func shown(_ value: String) -> String { (try? filled(value, content: [])) ?? value }
+
+    /// Fills in the positions and digests that a value names in braces.
+    private func filled(_ value: String, content piece: [UInt8]) throws -> String {
+        guard let open = value.firstIndex(of: "{"), let close = value[open...].firstIndex(of: "}") else { return value }
+        let name = String(value[value.index(after: open)..<close])
+        let rest = try filled(String(value[value.index(after: close)...]), content: piece)
+        return value[..<open] + (try text(of: name, content: piece)) + rest
+    }
+
+    private func text(of name: String, content piece: [UInt8]) throws -> String {
+        if let extent = Extent(rawValue: name) { return String(try position(extent)) }
+        switch name {
+        case "type": return content.contentType
+        case "digest": return ContentDigest(of: content.bytes).text
+        case "pieceDigest": return ContentDigest(of: piece).text
+        case "wrongDigest": return ContentDigest(of: content.bytes + [0]).text
+        case "aboveMaximum": return try above(knowledge.limits.maximumBytes, "max-size")
+        case "aboveMaximumAppend": return try above(knowledge.limits.maximumAppendBytes, "max-append-size")
+        default: throw CheckInterruption.unchecked("nothing is named \(name)")
+        }
+    }
+
+    private func above(_ limit: Int64?, _ name: String) throws -> String {
+        guard let limit else { throw CheckInterruption.notApplicable("the server announces no \(name)") }
+        return String(limit + 1)
+    }
+}
+
+extension Step.Delivery {
+    /// The position of the pause in the content.
+    fileprivate var pause: Extent? {
+        switch self {
+        case .whole, .paced, .headOnly: nil
+        case .paused(let position), .quiet(let position), .cut(let position): position
+        }
+    }
+}
+
+/// A digest with SHA-256, as in the fields of RFC 9530.
+struct ContentDigest: Sendable {
+    let text: String
+
+    init(of bytes: [UInt8]) {
+        text = "sha-256=:\(Data(SHA256.hash(data: bytes)).base64EncodedString()):"
+    }
+}

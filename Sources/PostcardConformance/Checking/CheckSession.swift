@@ -1,0 +1,329 @@
+import HTTPTypes
+import PostcardResumption
+
+/// One check's requests: where they go, what they contain, and what was seen.
+final class CheckSession {
+    let server: ServerAddress
+    let headerFields: HTTPFields
+    /// The longest wait for anything.
+    let timeout: Duration
+    /// The shortest wait for a 104 that must not be sent.
+    private let quietTime: Duration
+    let content: UploadContent
+    private(set) var knowledge: ServerKnowledge
+
+    /// The upload resource of the last creation.
+    private(set) var upload: ServerAddress?
+    /// The upload resources to delete after the check.
+    private var uploads: [ServerAddress] = []
+    private var connections: [ConformanceConnection] = []
+    private var idle: ConformanceConnection?
+    private var evidence: Evidence
+    /// The whole content's digest, as in `Repr-Digest`.
+    private let digest: ContentDigest
+
+    init(
+        server: ServerAddress, headerFields: HTTPFields, timeout: Duration, quietTime: Duration, content: UploadContent,
+        kind: UploadContent.Kind, knowledge: ServerKnowledge
+    ) {
+        self.server = server
+        self.headerFields = headerFields
+        self.timeout = timeout
+        self.quietTime = quietTime
+        self.content = content
+        self.knowledge = knowledge
+        digest = ContentDigest(of: content.bytes)
+        evidence = Evidence(
+            contentBytes: content.bytes.count, conventional: knowledge.conventional[kind], limits: knowledge.limits,
+            digest: digest.text)
+    }
+
+    /// The last offset that the server sent.
+    var seenOffset: Int64? { evidence.seenOffset }
+    /// When a wait that begins now ends. Uploads are deleted in less time than they are checked in.
+    var deadline: ContinuousClock.Instant { .now + (isEnding ? min(timeout, .seconds(2)) : timeout) }
+    private var isEnding = false
+    /// How long to wait for a 104.
+    private var announcementTime: Duration { min(timeout, .seconds(5)) }
+
+    // MARK: - Judging
+
+    /// Makes the requests in order, and judges those with expectations.
+    func judge(_ steps: [Step]) async throws -> CheckFinding {
+        var seen: [String] = []
+        for step in steps {
+            guard !step.expectations.isEmpty else {
+                try await succeed(step)
+                continue
+            }
+            let (judgement, exchange) = try await judgement(of: step)
+            switch judgement {
+            case .met: seen.append(exchange.summary)
+            case .failed(let expected): return CheckFinding(.violated, "\(exchange.summary), not \(expected)")
+            case .notApplicable(let reason): throw CheckInterruption.notApplicable(reason)
+            }
+        }
+        return CheckFinding(.ok, seen.joined(separator: "; "))
+    }
+
+    private func judgement(of step: Step) async throws -> (Expectation.Judgement, Exchange) {
+        let end = ContinuousClock.now + min(timeout, .seconds(2))
+        while true {
+            let exchange = try await perform(step)
+            let judgement = step.expectations.lazy.map { $0.judge(exchange, self.evidence) }.first { judgement in
+                if case .met = judgement { false } else { true }
+            }
+            evidence.earlier.append(exchange)
+            guard let judgement else { return (.met, exchange) }
+            guard step.isRepeated, ContinuousClock.now < end else { return (judgement, exchange) }
+            try await Task.sleep(for: .milliseconds(50))
+        }
+    }
+
+    /// Makes a request that prepares for others.
+    ///
+    /// - Throws: `CheckInterruption` if it has no effect.
+    @discardableResult
+    func succeed(_ step: Step) async throws -> Exchange {
+        let exchange = try await perform(step)
+        evidence.earlier.append(exchange)
+        if step.isIgnored { return exchange }
+        if case .cut = step.delivery { return exchange }
+        guard let final = exchange.final, final.isSuccess else { throw CheckInterruption.unchecked(exchange.summary) }
+        return exchange
+    }
+
+    /// The effect of a request, for comparison with another one: its status, and the state of the upload after it.
+    func signature(of step: Step) async throws -> String {
+        let exchange = try await perform(step)
+        guard let status = exchange.final?.status else { return exchange.missing }
+        guard upload != nil else { return "\(status)" }
+        guard let head = try await perform(.head).final else { return "\(status), then no response to HEAD" }
+        let fields = [HTTPField.Name.uploadOffset, .uploadComplete, .uploadLength].compactMap { name in
+            head.fields[name].map { "\(name): \($0)" }
+        }
+        return "\(status), then \(head.status) (\(fields.joined(separator: "; ")))"
+    }
+
+    /// Lets the next requests be for another upload.
+    func use(_ other: ServerAddress?) {
+        upload = other
+    }
+
+    /// Lets the next creation be the check's first.
+    func forgetUpload() {
+        upload = nil
+        evidence.seenOffset = nil
+    }
+
+    // MARK: - Requests
+
+    /// Makes a request, and waits for its final response if it has one.
+    func perform(_ step: Step) async throws -> Exchange {
+        if step.needsInterim, case .never = knowledge.announcement {
+            throw CheckInterruption.notApplicable("the server sends no 104 with the upload resource")
+        }
+        let (address, request) = try render(step)
+        var exchange = Exchange(method: step.method)
+        do throws(ConnectionFailure) {
+            // A server may close an idle connection at any time.
+            let isReused = idle?.isOpen == true && idle?.address.isOnServer(of: address) == true
+            do {
+                try await deliver(request, of: step, to: address, &exchange)
+            } catch  where isReused && exchange.interim.isEmpty && step.delivery.isWhole {
+                try await deliver(request, of: step, to: address, &exchange)
+            }
+        } catch {
+            exchange.missing = error.description
+        }
+        exchange.end = .now
+        try learn(from: exchange, of: step)
+        return exchange
+    }
+
+    private func deliver(
+        _ request: RenderedRequest, of step: Step, to address: ServerAddress, _ exchange: inout Exchange
+    ) async throws(ConnectionFailure) {
+        let connection = try await connection(to: address)
+        connection.beginRequest(step.method)
+        var end = deadline
+        switch step.delivery {
+        case .whole:
+            connection.send(request.head + request.beginning + request.rest)
+        case .headOnly:
+            // A server that does not refuse the request by its head waits for its content.
+            end = ContinuousClock.now + min(timeout, .seconds(3))
+            connection.send(request.head)
+        case .paced:
+            connection.send(request.head)
+            try await pace(request.beginning + request.rest, on: connection, &exchange)
+        case .paused, .quiet, .cut:
+            connection.send(request.head + request.beginning)
+            let start = ContinuousClock.now
+            var pause = announcementTime
+            if case .quiet = step.delivery { pause = knowledge.quietTime(atLeast: quietTime) }
+            if case .cut = step.delivery, !step.needsInterim { pause = .zero }
+            try await collect(into: &exchange, from: connection, before: start + pause) { step.isPauseOver($0) }
+            if !exchange.announcements.isEmpty { exchange.announcementDelay = .now - start }
+            if case .cut = step.delivery {
+                await connection.cut(after: [], before: ContinuousClock.now + .seconds(1))
+                exchange.missing = "cut after \(request.beginning.count) bytes"
+                return
+            }
+            if exchange.final == nil { connection.send(request.rest) }
+        }
+        try await collect(into: &exchange, from: connection, before: end) { _ in false }
+        if exchange.final == nil { exchange.missing = "no response within \(timeout.formattedSeconds)" }
+        if exchange.final?.isKeptAlive == true, step.delivery.isWhole {
+            idle = connection
+        } else {
+            connection.close()
+        }
+    }
+
+    /// Sends content in pieces, and waits for progress before the last.
+    private func pace(
+        _ content: [UInt8], on connection: ConformanceConnection, _ exchange: inout Exchange
+    ) async throws(ConnectionFailure) {
+        let count = 8
+        let size = max(content.count / count, 1)
+        let start = ContinuousClock.now
+        for piece in 0..<count where exchange.final == nil {
+            let isLast = piece == count - 1
+            if isLast {
+                try await collect(into: &exchange, from: connection, before: start + announcementTime) {
+                    !$0.announcements.isEmpty
+                }
+            }
+            let from = min(piece * size, content.count)
+            let to = isLast ? content.count : min(from + size, content.count)
+            connection.send(content[from..<to])
+            exchange.sentBytes = to
+            try await collect(into: &exchange, from: connection, before: ContinuousClock.now + .milliseconds(100)) { _ in
+                false
+            }
+        }
+        exchange.announcementDelay = exchange.announcements.isEmpty ? nil : .now - start
+    }
+
+    /// Collects responses until the final one.
+    ///
+    /// - Parameter isEnough: Whether to stop before.
+    private func collect(
+        into exchange: inout Exchange, from connection: ConformanceConnection, before end: ContinuousClock.Instant,
+        _ isEnough: (Exchange) -> Bool
+    ) async throws(ConnectionFailure) {
+        while exchange.final == nil, !isEnough(exchange) {
+            guard let response = try await connection.next(before: end) else { return }
+            if response.isInterim {
+                exchange.interim.append(response)
+                // A server may send them for ever.
+                if exchange.interim.count > 10_000 { throw ConnectionFailure("10,000 interim responses") }
+            } else {
+                exchange.final = response
+            }
+        }
+    }
+
+    private func connection(to address: ServerAddress) async throws(ConnectionFailure) -> ConformanceConnection {
+        if let connection = idle {
+            idle = nil
+            if connection.isOpen, connection.address.isOnServer(of: address) { return connection }
+            connection.close()
+        }
+        return try await openConnection(to: address)
+    }
+
+    /// Opens a connection that ends with the check.
+    func openConnection(to address: ServerAddress) async throws(ConnectionFailure) -> ConformanceConnection {
+        let connection = try await ConformanceConnection.open(to: address, timeout: timeout)
+        connections.append(connection)
+        return connection
+    }
+
+    /// Takes notes of addresses, offsets and the times of interim responses.
+    private func learn(from exchange: Exchange, of step: Step) throws {
+        for response in exchange.interim + [exchange.final].compactMap(\.self) {
+            if let offset = response.fields.uploadOffset { evidence.seenOffset = offset }
+        }
+        if step.method == "DELETE", exchange.final?.isSuccess == true { uploads.removeAll { $0 == upload } }
+        if case .paced = step.delivery { knowledge.progress = Self.announcement(in: exchange) }
+        guard step.method == "POST" else { return }
+        let named = exchange.announcements.compactMap { $0.fields[.location] }.first ?? location(of: exchange, step)
+        if let named, let address = server.resolving(named) {
+            upload = address
+            uploads.append(address)
+            knowledge.locations.append(address)
+        }
+        if step.isAnnouncementExpected, exchange.final?.isSuccess ?? true {
+            let announcement = Self.announcement(in: exchange)
+            switch (knowledge.announcement, announcement) {
+            case (.unknown, _), (_, .sent): knowledge.announcement = announcement
+            default: break
+            }
+        }
+        if step.needsInterim, exchange.announcements.isEmpty {
+            throw CheckInterruption.notApplicable("the server sends no 104 with the upload resource")
+        }
+    }
+
+    private static func announcement(in exchange: Exchange) -> ServerKnowledge.Announcement {
+        exchange.announcementDelay.map { .sent(after: $0) } ?? .never
+    }
+
+    /// The upload resource that a final response names. That of a complete upload names its result.
+    private func location(of exchange: Exchange, _ step: Step) -> String? {
+        guard let final = exchange.final, final.isSuccess, final.fields.uploadCompleteness(in: .interop8) != true,
+            step.fields.contains(where: { $0.name == "Upload-Complete" && $0.value.hasPrefix("?0") })
+        else { return nil }
+        return final.fields[.location]
+    }
+
+    /// Deletes the uploads of the check and closes its connections.
+    func end() async {
+        isEnding = true
+        for address in uploads {
+            upload = address
+            _ = try? await perform(.delete)
+        }
+        for connection in connections { connection.close() }
+    }
+}
+
+extension Step {
+    private var expectsContinue: Bool { fields.contains { $0.name == "Expect" } }
+
+    /// Whether the responses in a pause of the content are those that the pause is for.
+    fileprivate func isPauseOver(_ exchange: Exchange) -> Bool {
+        if case .quiet = delivery { return false }
+        return expectsContinue
+            ? exchange.interim.contains { $0.status == 100 } : !exchange.announcements.isEmpty
+    }
+
+    /// Whether the server has time to send a 104 with the upload resource, and may.
+    fileprivate var isAnnouncementExpected: Bool {
+        guard fields.contains(where: { $0 == ("Upload-Draft-Interop-Version", Self.interopVersion) }),
+            fields.contains(where: { $0.name == "Upload-Complete" && $0.value.hasPrefix("?") }), !expectsContinue
+        else { return false }
+        switch delivery {
+        case .paused: return true
+        case .cut: return needsInterim
+        default: return false
+        }
+    }
+}
+
+extension Step.Delivery {
+    /// Whether the request is sent without waiting for anything, so that its connection can be used again.
+    var isWhole: Bool {
+        if case .whole = self { true } else { false }
+    }
+}
+
+extension Duration {
+    /// The seconds, for a message.
+    var formattedSeconds: String {
+        let seconds = self / .seconds(1)
+        return seconds == seconds.rounded() ? "\(Int(seconds)) s" : "\((seconds * 1000).rounded() / 1000) s"
+    }
+}

@@ -1,0 +1,99 @@
+/// How strongly the draft asks for something (BCP 14).
+///
+/// A sentence without one of these words counts as `should`.
+package enum RequirementLevel: String, Sendable, Hashable, CaseIterable {
+    case must = "MUST"
+    case mustNot = "MUST NOT"
+    case should = "SHOULD"
+    case shouldNot = "SHOULD NOT"
+    case may = "MAY"
+
+    /// Whether a server that violates the sentence does not conform.
+    package var isAbsolute: Bool { self == .must || self == .mustNot }
+}
+
+/// What a check found.
+package enum CheckOutcome: String, Sendable, Hashable, CaseIterable {
+    case ok
+    case violated
+    /// The sentence is about something that the server does not do.
+    case notApplicable = "not applicable"
+    /// The server did not do what the check needs before it can see anything.
+    case unchecked = "could not be checked"
+}
+
+/// A numbered check of one sentence of "Resumable Uploads for HTTP" (draft-ietf-httpbis-resumable-upload, the editors'
+/// copy after revision 11, interop version 8).
+package struct ConformanceCheck: Sendable {
+    /// Stays the same when checks are added. The hundreds are the topic.
+    package let number: Int
+    /// The draft's section, such as 4.2.2, or B for the appendix on versions.
+    package let section: String
+    package let level: RequirementLevel
+    /// The draft's words, without its references. An ellipsis is where words are left out.
+    package let sentence: String
+    /// Which content is uploaded.
+    let content: UploadContent.Kind
+    let run: @Sendable (CheckSession) async throws -> CheckFinding
+
+    /// A check that is made of requests, of which those with expectations are judged.
+    init(
+        _ number: Int, _ section: String, _ level: RequirementLevel, _ sentence: String,
+        content: UploadContent.Kind = .whole, _ steps: Step...
+    ) {
+        self.init(number, section, level, sentence, content: content) { session in try await session.judge(steps) }
+    }
+
+    init(
+        _ number: Int, _ section: String, _ level: RequirementLevel, _ sentence: String,
+        content: UploadContent.Kind = .whole, run: @escaping @Sendable (CheckSession) async throws -> CheckFinding
+    ) {
+        self.number = number
+        self.section = section
+        self.level = level
+        self.sentence = sentence
+        self.content = content
+        self.run = run
+    }
+
+    /// Checks that an invalid value of a field is ignored: everything is as it is without the field.
+    ///
+    /// - Parameters:
+    ///   - setUp: The requests before the one with the field.
+    ///   - step: The request, without the field.
+    static func ignoring(
+        _ number: Int, _ section: String, _ sentence: String, _ name: String, _ values: [String],
+        setUp: [Step] = [], step: Step
+    ) -> ConformanceCheck {
+        ConformanceCheck(number, section, .must, sentence) { session in
+            var signatures: [String] = []
+            let with = values.reduce(step.without(name)) { $0.adding(name, $1) }
+            for step in [step.without(name), with] {
+                session.forgetUpload()
+                for step in setUp { try await session.succeed(step) }
+                signatures.append(try await session.signature(of: step))
+            }
+            let value = values.map { session.shown($0) }.joined(separator: "; ")
+            return CheckFinding(
+                signatures[0] == signatures[1] ? .ok : .violated,
+                "without \(name): \(signatures[0]); with '\(value)': \(signatures[1])")
+        }
+    }
+}
+
+/// What a check found, and what it saw.
+struct CheckFinding: Sendable {
+    let outcome: CheckOutcome
+    let seen: String
+
+    init(_ outcome: CheckOutcome, _ seen: String) {
+        self.outcome = outcome
+        self.seen = seen
+    }
+}
+
+/// Why a check ends before it has found anything.
+enum CheckInterruption: Error {
+    case notApplicable(String)
+    case unchecked(String)
+}

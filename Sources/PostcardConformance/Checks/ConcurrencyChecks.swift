@@ -1,0 +1,116 @@
+extension ConformanceSuite {
+    private static let accepted =
+        "the offset sent by the server MUST be accepted in a subsequent request to append representation data"
+    private static let measures =
+        "the server MUST take measures to prevent race conditions, data loss and corruption from concurrent requests"
+    private static let termination = "by terminating the previous request before processing the new request"
+
+    /// Requests at the same time (§4.6): 751 and on.
+    static let concurrencyChecks: [ConformanceCheck] = [
+        ConformanceCheck(
+            751, "4.6", .must, accepted, .create(.half), .head, .append(.seen, .most).expecting(.success)),
+        ConformanceCheck(
+            752, "4.6", .must, accepted,
+            .create(.half), .append(.half, .all).cut(at: .most), .head, .append(.seen, .all).expecting(.success)),
+        ConformanceCheck(
+            753, "4.6", .must, accepted,
+            .create(.half), .append(.none, .quarter).ignored, .append(.seen, .most).expecting(.success)),
+        ConformanceCheck(
+            754, "4.6", .must, accepted,
+            .create(.all, isComplete: true).cut(at: .half).announced, .head,
+            .append(.seen, .most).expecting(.success)),
+        ConformanceCheck(
+            755, "4.6", .mustNot, "the server MUST NOT send outdated information in responses when retrieving the offset"
+        ) { session in
+            try await session.succeed(.create(.half))
+            _ = try await session.begin(.append(.half, .all).paused(at: .most))
+            let offset = try await session.offset()
+            let append = try await session.perform(.append(.seen, .all))
+            return CheckFinding(
+                append.final?.isSuccess == true ? .ok : .violated,
+                "HEAD during an append: \(offset); an append there: \(append.summary)")
+        },
+        ConformanceCheck(
+            756, "4.6", .mustNot, "the server MUST NOT send outdated information in responses when retrieving the offset"
+        ) { session in
+            try await session.succeed(.create(.half))
+            let append = try await session.begin(.append(.half, .all).paused(at: .most))
+            let first = try await session.offset()
+            // The client has given up on these bytes, and the network delivers them late.
+            append.finish()
+            try await Task.sleep(for: .milliseconds(100))
+            let second = try await session.offset()
+            return CheckFinding(
+                first == second ? .ok : .violated, "HEAD during an append: \(first), after its late bytes: \(second)")
+        },
+        ConformanceCheck(757, "4.6", .must, measures) { session in
+            try await session.succeed(.create(.half))
+            let append = try await session.begin(.append(.half, .all).paused(at: .most))
+            let second = try await session.perform(.append(.half, .most))
+            append.finish()
+            try await Task.sleep(for: .milliseconds(100))
+            let offset = try await session.offset()
+            let finding = try await session.judge([
+                .append(.seen, .all, isComplete: true).expecting(.conventionalStatus)
+            ])
+            return CheckFinding(
+                finding.outcome, "a second append: \(second.summary); then HEAD: \(offset); \(finding.seen)")
+        },
+        ConformanceCheck(758, "4.6", .must, measures) { session in
+            try await session.succeed(.create(.half))
+            _ = try await session.begin(.append(.half, .all).paused(at: .most))
+            let offset = try await session.offset()
+            let finding = try await session.judge([
+                .append(.seen, .all, isComplete: true).expecting(.conventionalStatus)
+            ])
+            return CheckFinding(finding.outcome, "HEAD during an append: \(offset); \(finding.seen)")
+        },
+        ConformanceCheck(759, "4.6", .must, measures) { session in
+            try await session.succeed(.create(.half))
+            let appends = [
+                try await session.begin(.append(.half, .most).paused(at: .most)),
+                try await session.begin(.append(.half, .most).paused(at: .most)),
+            ]
+            var seen: [String] = []
+            for append in appends { seen.append(await append.ending(before: session.deadline) ?? "nothing") }
+            let offset = try await session.offset()
+            return CheckFinding(
+                offset == (try session.position(.most)) ? .ok : .violated,
+                "the same append on two connections: \(seen.joined(separator: ", ")); then HEAD: \(offset)")
+        },
+        ConformanceCheck(760, "4.6", .must, measures) { session in
+            try await session.succeed(.create(.half))
+            let append = try await session.begin(.append(.half, .all).paused(at: .most))
+            try await session.succeed(.delete)
+            append.finish()
+            try await Task.sleep(for: .milliseconds(100))
+            return try await session.judge([.append(.half, .most).expecting(.failure)])
+        },
+        terminated(771, by: .head),
+        terminated(772, by: .append(.most, .all)),
+        ConformanceCheck(
+            773, "4.6", .should, "the recommended approach is to terminate previous requests to enable quick resumption"
+        ) { session in
+            try await session.succeed(.create(.half))
+            _ = try await session.begin(.append(.half, .all).paused(at: .most))
+            let start = ContinuousClock.now
+            let head = try await session.perform(.head)
+            let time = ContinuousClock.now - start
+            return CheckFinding(
+                head.final != nil && time < .seconds(5) ? .ok : .violated,
+                "\(head.summary), after \(time.formattedSeconds) beside an append that hangs")
+        },
+    ]
+
+    private static func terminated(_ number: Int, by step: Step) -> ConformanceCheck {
+        ConformanceCheck(number, "4.6", .should, termination) { session in
+            try await session.succeed(.create(.half))
+            let append = try await session.begin(.append(.half, .all).paused(at: .most))
+            let exchange = try await session.perform(step)
+            let ending = await append.ending(before: session.deadline)
+            return CheckFinding(
+                ending == nil ? .violated : .ok,
+                "\(exchange.summary); the append before ended with \(ending ?? "nothing in time")")
+        }
+    }
+}

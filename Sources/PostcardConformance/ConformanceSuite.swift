@@ -1,0 +1,150 @@
+package import HTTPTypes
+import PostcardResumption
+
+/// Checks of a server against "Resumable Uploads for HTTP" (draft-ietf-httpbis-resumable-upload).
+///
+/// Each check creates uploads of its own, and deletes them. What checks complete stays on the server.
+package struct ConformanceSuite: Sendable {
+    /// Where representations are uploaded.
+    package let server: ServerAddress
+    /// What is uploaded. Defaults to a form.
+    package var content = ContentSource.form
+    /// Fields of every request, such as `Authorization`.
+    package var headerFields = HTTPFields()
+    /// The longest wait for a response. Defaults to 10 seconds.
+    package var timeout = Duration.seconds(10)
+    /// The shortest wait for an interim response that must not be sent. Defaults to a second.
+    package var quietTime = Duration.seconds(1)
+
+    package init(server: ServerAddress) {
+        self.server = server
+    }
+
+    /// All checks, in the order of their numbers.
+    package static let checks: [ConformanceCheck] =
+        resourceChecks + stateChecks + limitChecks + creationChecks + offsetChecks + appendChecks + appendRefusalChecks
+        + cancellationChecks + concurrencyChecks + interimResponseChecks + problemChecks + digestChecks + accessChecks
+
+    /// Runs checks, one after the other.
+    ///
+    /// - Parameters:
+    ///   - checks: The checks. Defaults to all.
+    ///   - onResult: Called after each check.
+    /// - Throws: `ConnectionFailure` if the server does not respond at all.
+    package func run(
+        _ checks: [ConformanceCheck] = Self.checks, onResult: (ConformanceResult) throws -> Void = { _ in }
+    ) async throws -> ConformanceReport {
+        var probe = ServerProbe(suite: self)
+        try await probe.run()
+        var results: [ConformanceResult] = []
+        for check in checks {
+            try Task.checkCancellation()
+            let finding = await find(check, &probe)
+            let result = ConformanceResult(check: check, outcome: finding.outcome, seen: finding.seen)
+            results.append(result)
+            try onResult(result)
+        }
+        return ConformanceReport(results: results)
+    }
+
+    private func find(_ check: ConformanceCheck, _ probe: inout ServerProbe) async -> CheckFinding {
+        guard let content = probe.contents[check.content] else {
+            return CheckFinding(.notApplicable, "only the built-in form can be broken")
+        }
+        let session = CheckSession(self, content: content, kind: check.content, knowledge: probe.knowledge)
+        let finding: CheckFinding
+        do {
+            finding = try await check.run(session)
+        } catch CheckInterruption.notApplicable(let reason) {
+            finding = CheckFinding(.notApplicable, reason)
+        } catch CheckInterruption.unchecked(let reason) {
+            finding = CheckFinding(.unchecked, reason)
+        } catch {
+            finding = CheckFinding(.unchecked, "\(error)")
+        }
+        await session.end()
+        probe.knowledge = session.knowledge
+        return finding
+    }
+}
+
+extension CheckSession {
+    fileprivate convenience init(
+        _ suite: ConformanceSuite, content: UploadContent, kind: UploadContent.Kind, knowledge: ServerKnowledge
+    ) {
+        self.init(
+            server: suite.server, headerFields: suite.headerFields, timeout: suite.timeout,
+            quietTime: suite.quietTime, content: content, kind: kind, knowledge: knowledge)
+    }
+}
+
+/// The requests before all checks: what the server's limits are, and what it makes of the contents in one request.
+private struct ServerProbe {
+    let suite: ConformanceSuite
+    var knowledge = ServerKnowledge()
+    private(set) var contents: [UploadContent.Kind: UploadContent] = [:]
+
+    /// The largest content, in bytes, that is made for a server with a large `min-append-size`.
+    private static let maximumBytes: Int64 = 64 << 20
+
+    init(suite: ConformanceSuite) {
+        self.suite = suite
+    }
+
+    /// - Throws: `ConnectionFailure` if the server does not respond.
+    mutating func run() async throws {
+        try await makeContents()
+        try await learn { session in
+            let options = try await session.perform(.options)
+            guard let final = options.final else { throw ConnectionFailure(options.missing) }
+            let creation = try await session.perform(.create(.none))
+            let head = session.upload == nil ? nil : try await session.perform(.head).final
+            var limits = KnownLimits()
+            limits.ofOptions = final.fields.uploadLimits(in: .interop8)
+            limits.ofCreation = creation.final?.fields.uploadLimits(in: .interop8)
+            limits.ofHead = head?.fields.uploadLimits(in: .interop8)
+            return { $0.limits = limits }
+        }
+        try await makeContents()
+        for kind in contents.keys where kind != .large {
+            try await learn(kind) { session in
+                guard let final = try await session.perform(.conventional()).final else { return { _ in } }
+                return { $0.conventional[kind] = (final.status, final.fields[.contentType]) }
+            }
+        }
+    }
+
+    private mutating func learn(
+        _ kind: UploadContent.Kind = .whole,
+        _ look: (CheckSession) async throws -> ((inout ServerKnowledge) -> Void)
+    ) async throws {
+        guard let content = contents[kind] else { return }
+        let session = CheckSession(suite, content: content, kind: kind, knowledge: knowledge)
+        do {
+            let change = try await look(session)
+            await session.end()
+            knowledge = session.knowledge
+            change(&knowledge)
+        } catch {
+            await session.end()
+            throw error
+        }
+    }
+
+    /// Makes contents within the limits that are known so far.
+    private mutating func makeContents() async throws {
+        let limits = knowledge.limits
+        // A quarter is the smallest piece that is appended.
+        var size = Int64(ContentSource.ordinaryBytes)
+        size = max(size, (limits.minimumAppendBytes ?? 0) * 4, limits.minimumBytes ?? 0)
+        let most = [limits.maximumBytes, limits.maximumAppendBytes, Self.maximumBytes].compactMap(\.self).min() ?? size
+        let ordinary = Int(min(size, most))
+        let large = Int(min(Int64(ContentSource.largeBytes), most))
+        contents[.whole] = try await suite.content.content(ofAbout: ordinary)
+        contents[.large] = try await suite.content.content(ofAbout: large)
+        if case .form = suite.content, var broken = contents[.whole] {
+            broken.bytes.removeLast(12)
+            contents[.broken] = broken
+        }
+    }
+}

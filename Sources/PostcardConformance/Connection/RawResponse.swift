@@ -1,0 +1,33 @@
+import HTTPTypes
+
+/// A response as it was received, interim or final.
+struct RawResponse: Sendable {
+    let status: Int
+    let fields: HTTPFields
+    /// The content, without transfer codings.
+    var body: [UInt8] = []
+    /// Whether the server keeps the connection open (RFC 9112 §9.3).
+    let isKeptAlive: Bool
+
+    /// Whether the response is informational (RFC 9110 §15.2), and so not the last one to its request.
+    var isInterim: Bool { (100..<200).contains(status) }
+
+    var isSuccess: Bool { (200..<300).contains(status) }
+}
+
+/// Why a connection has no more responses.
+package struct ConnectionFailure: Error, Sendable, Hashable, CustomStringConvertible {
+    package let description: String
+
+    init(_ description: String) {
+        self.description = description
+    }
+
+    static let closed = ConnectionFailure("the connection was closed without a response")
+    static let cutResponse = ConnectionFailure("the connection was closed within a response")
+    static let tooLarge = ConnectionFailure("the response is larger than \(ResponseReader.maximumBytes) bytes")
+
+    static func malformed(_ what: String) -> ConnectionFailure {
+        ConnectionFailure("the response is not HTTP/1.1: \(what)")
+    }
+}

@@ -1,0 +1,112 @@
+import PostcardForm
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What the checks upload.
+package enum ContentSource: Sendable, Hashable {
+    /// A multipart form with a text field and a text file.
+    case form
+    /// Bytes of the type `application/octet-stream`.
+    case octets
+    /// The caller's own.
+    case given(contentType: String, bytes: [UInt8])
+
+    /// The size of a form or of octets, in bytes, if the server has no limits that ask for another.
+    static let ordinaryBytes = 4096
+    /// Their size where a server reports progress only after many bytes.
+    static let largeBytes = 1 << 20
+
+    /// The whole content, of about this size unless it is the caller's own.
+    func content(ofAbout size: Int) async throws -> UploadContent {
+        switch self {
+        case .form:
+            var form = MultipartForm()
+            form.append("conformance", named: "note")
+            let lines = Self.lines(max(size - 400, 64))
+            form.append(
+                FormPart(
+                    name: "file", filename: "conformance.txt", contentType: .plainText, content: .data(Data(lines))))
+            let layout = try form.layout()
+            return UploadContent(contentType: layout.contentType, bytes: Array(try await layout.data()))
+        case .octets:
+            return UploadContent(contentType: "application/octet-stream", bytes: Self.lines(size))
+        case .given(let contentType, let bytes):
+            return UploadContent(contentType: contentType, bytes: bytes)
+        }
+    }
+
+    /// No two lines are equal, so that a byte at the wrong place is a different text.
+    private static func lines(_ count: Int) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(count + 40)
+        var number = 0
+        while bytes.count < count {
+            number += 1
+            bytes += Array("line \(number) of a conformance check\n".utf8)
+        }
+        return Array(bytes.prefix(count))
+    }
+}
+
+/// A representation (RFC 9110 §3.2), of which requests upload parts.
+struct UploadContent: Sendable {
+    let contentType: String
+    var bytes: [UInt8]
+
+    /// Which content a check uploads.
+    enum Kind: Sendable, Hashable {
+        /// One that the server processes.
+        case whole
+        /// One that the server refuses when it processes it: a form without its last bytes.
+        case broken
+        /// One that takes a server some time to receive. It is never completed.
+        case large
+    }
+
+    /// The bytes of a piece. What is beyond the end is filled up.
+    func bytes(from start: Int, to end: Int) -> [UInt8] {
+        guard start < end else { return [] }
+        let known = start < bytes.count ? Array(bytes[start..<min(end, bytes.count)]) : []
+        return known + [UInt8](repeating: UInt8(ascii: "x"), count: end - start - known.count)
+    }
+}
+
+/// A position in the content.
+enum Extent: String, Sendable {
+    /// Before its first byte.
+    case none
+    case quarter, half
+    /// One byte after the half.
+    case afterHalf
+    /// Three quarters.
+    case most
+    /// After its last byte.
+    case all
+    /// One byte after its end.
+    case beyond
+    /// Far after its end.
+    case far
+    /// The last `Upload-Offset` that the server sent.
+    case seen
+
+    /// The number of bytes before the position.
+    ///
+    /// - Returns: `nil` if the server has sent no offset.
+    func position(in count: Int, seen: Int64?) -> Int? {
+        switch self {
+        case .none: 0
+        case .quarter: count / 4
+        case .half: count / 2
+        case .afterHalf: count / 2 + 1
+        case .most: count / 4 * 3
+        case .all: count
+        case .beyond: count + 1
+        case .far: count + 1_000_000_000
+        case .seen: seen.flatMap { Int(exactly: $0) }
+        }
+    }
+}

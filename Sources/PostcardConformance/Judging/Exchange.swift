@@ -1,0 +1,83 @@
+import HTTPTypes
+import PostcardResumption
+
+/// A request and the responses to it.
+struct Exchange: Sendable {
+    let method: String
+    /// The responses before the final one, in order.
+    var interim: [RawResponse] = []
+    /// The final response; `nil` if there was none.
+    var final: RawResponse?
+    /// Why there is no final response.
+    var missing = "no response"
+    /// The time from the pause in the content to the first 104.
+    var announcementDelay: Duration?
+    /// When the final response was received.
+    var end = ContinuousClock.now
+    /// The number of content bytes that were sent.
+    var sentBytes = 0
+
+    /// The interim responses 104.
+    var announcements: [RawResponse] { interim.filter { $0.status == 104 } }
+
+    /// What the responses say, in one line.
+    var summary: String {
+        var words = "\(method): "
+        for response in interim { words += "\(Self.describe(response)), then " }
+        return words + (final.map(Self.describe) ?? missing)
+    }
+
+    private static let shown: Set<HTTPField.Name> = [
+        .uploadOffset, .uploadComplete, .uploadLength, .uploadLimit, .uploadDraftInteropVersion, .acceptPatch,
+        .location, .cacheControl, .contentDigest, .reprDigest,
+    ]
+
+    private static func describe(_ response: RawResponse) -> String {
+        let fields = response.fields.filter { shown.contains($0.name) }.map { "\($0.name): \($0.value.prefix(100))" }
+        return fields.isEmpty ? "\(response.status)" : "\(response.status) (\(fields.joined(separator: "; ")))"
+    }
+}
+
+extension HTTPField.Name {
+    static let contentDigest = name("Content-Digest")
+    static let reprDigest = name("Repr-Digest")
+
+    /// All these names are tokens (RFC 9110 §5.1).
+    private static func name(_ text: String) -> HTTPField.Name { HTTPField.Name(text) ?? .origin }
+}
+
+/// What the checks know of the server, and of the requests before the one that they judge.
+struct Evidence: Sendable {
+    /// The number of bytes in the content of the check.
+    var contentBytes: Int
+    /// The media type of the response to the content in one request, and its status.
+    var conventional: (status: Int, contentType: String?)?
+    /// The limits that the server announced for the URL and for uploads.
+    var limits: KnownLimits
+    /// The last offset that the server sent in this check.
+    var seenOffset: Int64?
+    /// The requests of the check before this one.
+    var earlier: [Exchange] = []
+    /// The digest of the whole content, as in `Repr-Digest`.
+    var digest: String
+
+    func position(_ extent: Extent) -> Int64? {
+        extent.position(in: contentBytes, seen: seenOffset).map { Int64($0) }
+    }
+}
+
+/// The limits of a server, in the order in which a client learns them.
+struct KnownLimits: Sendable {
+    var ofOptions: UploadLimits?
+    var ofCreation: UploadLimits?
+    var ofHead: UploadLimits?
+
+    var all: [UploadLimits] { [ofOptions, ofCreation, ofHead].compactMap(\.self) }
+    var areEmpty: Bool { all.isEmpty }
+    /// The limits of an upload.
+    var ofUpload: UploadLimits? { ofHead ?? ofCreation }
+    var maximumBytes: Int64? { all.compactMap(\.maximumBytes).min() }
+    var maximumAppendBytes: Int64? { all.compactMap(\.maximumAppendBytes).min() }
+    var minimumAppendBytes: Int64? { all.compactMap(\.minimumAppendBytes).max() }
+    var minimumBytes: Int64? { all.compactMap(\.minimumBytes).max() }
+}

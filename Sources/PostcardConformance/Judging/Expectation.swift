@@ -1,0 +1,176 @@
+import HTTPTypes
+import PostcardResumption
+
+/// What a check expects of a request's responses.
+struct Expectation: Sendable {
+    enum Judgement: Sendable {
+        case met
+        /// What was expected.
+        case failed(String)
+        case notApplicable(String)
+    }
+
+    let judge: @Sendable (Exchange, Evidence) -> Judgement
+
+    init(_ judge: @escaping @Sendable (Exchange, Evidence) -> Judgement) {
+        self.judge = judge
+    }
+
+    /// An expectation of the final response.
+    private static func final(
+        _ expected: String, _ isMet: @escaping @Sendable (RawResponse, Evidence) -> Bool
+    ) -> Expectation {
+        Expectation { exchange, evidence in
+            guard let response = exchange.final else { return .failed(expected) }
+            return isMet(response, evidence) ? .met : .failed(expected)
+        }
+    }
+
+    // MARK: - The status
+
+    static let success = final("a 2xx response") { response, _ in response.isSuccess }
+    static let refusal = final("a 4xx response") { response, _ in (400..<500).contains(response.status) }
+    static let failure = final("a 4xx or 5xx response") { response, _ in response.status >= 400 }
+
+    static func status(_ status: Int) -> Expectation {
+        final("the status \(status)") { response, _ in response.status == status }
+    }
+
+    static let noUnsafeRedirect = final("neither 301 nor 302") { response, _ in ![301, 302].contains(response.status) }
+
+    /// The check is not applicable unless the response has a status.
+    static func when(_ status: Int) -> Expectation {
+        when("the response is not \(status)") { $0.status == status }
+    }
+
+    static let whenSuccessful = when("the server refused it") { $0.isSuccess }
+    static let whenRefused = when("the server did not refuse it") { $0.status >= 400 }
+
+    static func when(_ otherwise: String, _ isSo: @escaping @Sendable (RawResponse) -> Bool) -> Expectation {
+        Expectation { exchange, _ in
+            guard let response = exchange.final, isSo(response) else { return .notApplicable(otherwise) }
+            return .met
+        }
+    }
+
+    /// The status that the content has in one request that is not resumable.
+    static let conventionalStatus = Expectation { exchange, evidence in
+        guard let conventional = evidence.conventional else {
+            return .notApplicable("the server did not respond to the upload in one conventional request")
+        }
+        return exchange.final?.status == conventional.status
+            ? .met : .failed("the status \(conventional.status), as of a conventional upload")
+    }
+
+    static let conventionalContentType = Expectation { exchange, evidence in
+        guard let conventional = evidence.conventional, let type = conventional.contentType else {
+            return .notApplicable("the response to a conventional upload has no content type")
+        }
+        return exchange.final?.fields[.contentType] == type
+            ? .met : .failed("Content-Type: \(type), as of a conventional upload")
+    }
+
+    // MARK: - Header fields
+
+    static func has(_ name: HTTPField.Name) -> Expectation {
+        final("the field \(name)") { response, _ in response.fields.contains(name) }
+    }
+
+    static func offset(_ extent: Extent) -> Expectation {
+        Expectation { exchange, evidence in
+            guard let position = evidence.position(extent) else {
+                return .notApplicable("the server has sent no Upload-Offset")
+            }
+            return exchange.final?.fields.uploadOffset == position ? .met : .failed("Upload-Offset: \(position)")
+        }
+    }
+
+    static func offsetAtLeast(_ extent: Extent) -> Expectation {
+        Expectation { exchange, evidence in
+            guard let position = evidence.position(extent) else {
+                return .notApplicable("the server has sent no Upload-Offset")
+            }
+            guard let offset = exchange.final?.fields.uploadOffset, offset >= position else {
+                return .failed("an Upload-Offset of at least \(position)")
+            }
+            return .met
+        }
+    }
+
+    /// An offset within the length, or a resource that is not there any more.
+    static func offsetAtMost(_ extent: Extent) -> Expectation {
+        Expectation { exchange, evidence in
+            guard let response = exchange.final, let position = evidence.position(extent) else {
+                return .failed("a response")
+            }
+            if response.status >= 400 { return .met }
+            return response.fields.uploadOffset.map { $0 <= position } ?? false
+                ? .met : .failed("an Upload-Offset of at most \(position)")
+        }
+    }
+
+    static func completeness(_ isComplete: Bool) -> Expectation {
+        final("Upload-Complete: \(isComplete ? "?1" : "?0")") { response, _ in
+            response.fields.uploadCompleteness(in: .interop8) == isComplete
+        }
+    }
+
+    static let notComplete = final("a response without Upload-Complete: ?1") { response, _ in
+        response.fields.uploadCompleteness(in: .interop8) != true
+    }
+
+    static func length(_ extent: Extent) -> Expectation {
+        Expectation { exchange, evidence in
+            let position = evidence.position(extent)
+            return exchange.final?.fields.uploadLength == position
+                ? .met : .failed("Upload-Length: \(position.map { "\($0)" } ?? "")")
+        }
+    }
+
+    static let noStore = final("Cache-Control: no-store") { response, _ in
+        let directives = response.fields[values: .cacheControl].joined(separator: ",").lowercased()
+        return directives.split(separator: ",").contains { $0.split(separator: " ") == ["no-store"] }
+    }
+
+    static let acceptsPartialUploads = final("application/partial-upload in Accept-Patch") { response, _ in
+        response.fields[values: .acceptPatch].joined(separator: ",").split(separator: ",").contains { type in
+            type.prefix { $0 != ";" }.lowercased().split(separator: " ") == ["application/partial-upload"]
+        }
+    }
+
+    /// The digest of the whole content with SHA-256 (RFC 9530).
+    static let digest = Expectation { exchange, evidence in
+        guard let value = exchange.final?.fields[.reprDigest] else {
+            return .notApplicable("the response has no Repr-Digest")
+        }
+        return value.contains(evidence.digest) ? .met : .failed("Repr-Digest: \(evidence.digest)")
+    }
+
+    // MARK: - Limits
+
+    /// Limits that a client can read.
+    static let readableLimits = final("an Upload-Limit that is a dictionary of integers") { response, _ in
+        response.fields.uploadLimits(in: .interop8) != nil
+    }
+
+    static let whenLimited = when("the response has no Upload-Limit") { $0.fields.contains(.uploadLimit) }
+
+    /// The limits, if other responses of the server have some.
+    static let knownLimits = Expectation { exchange, evidence in
+        guard !evidence.limits.areEmpty else { return .notApplicable("the server announces no limits") }
+        return exchange.final?.fields.uploadLimits(in: .interop8) != nil ? .met : .failed("Upload-Limit")
+    }
+
+    /// The limits do not become narrower than those of the check's first response.
+    static func keepsLimits(
+        _ name: String, _ isKept: @escaping @Sendable (_ before: UploadLimits, _ now: UploadLimits) -> Bool?
+    ) -> Expectation {
+        Expectation { exchange, evidence in
+            let first = evidence.earlier.lazy.compactMap { $0.final?.fields.uploadLimits(in: .interop8) }.first
+            guard let first, let now = exchange.final?.fields.uploadLimits(in: .interop8),
+                let isKept = isKept(first, now)
+            else { return .notApplicable("the server does not announce \(name) twice") }
+            return isKept ? .met : .failed("\(name) no narrower than in the first response")
+        }
+    }
+}

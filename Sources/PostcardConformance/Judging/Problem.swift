@@ -1,0 +1,60 @@
+import HTTPTypes
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The members of a problem (RFC 9457) that the draft defines (§7).
+private struct Problem: Decodable {
+    let type: String?
+    let expectedOffset: Int64?
+    let providedOffset: Int64?
+
+    private enum CodingKeys: String, CodingKey {
+        case type
+        case expectedOffset = "expected-offset"
+        case providedOffset = "provided-offset"
+    }
+
+    /// - Returns: `nil` if the response is not a problem.
+    init?(_ response: RawResponse?) {
+        guard let response, let type = response.fields[.contentType]?.prefix(while: { $0 != ";" && $0 != " " }),
+            type.lowercased() == "application/problem+json",
+            let problem = try? JSONDecoder().decode(Problem.self, from: Data(response.body))
+        else { return nil }
+        self = problem
+    }
+}
+
+extension Expectation {
+    private static func uri(_ name: String) -> String { "https://iana.org/assignments/http-problem-types#\(name)" }
+
+    /// No other problem type than that which the draft has for this, if the response is a problem of one of the draft's types.
+    static func noOtherProblem(than name: String) -> Expectation {
+        Expectation { exchange, _ in
+            guard let type = Problem(exchange.final)?.type, type.hasPrefix(uri("")) else { return .met }
+            return type == uri(name) ? .met : .failed("the problem \(name): \(type)")
+        }
+    }
+
+    /// The check is not applicable unless the response is a problem of a type.
+    static func whenProblem(_ name: String) -> Expectation {
+        Expectation { exchange, _ in
+            guard Problem(exchange.final)?.type == uri(name) else {
+                return .notApplicable("the response is no problem of the type \(name)")
+            }
+            return .met
+        }
+    }
+
+    static func problemMember(_ name: String, _ extent: Extent) -> Expectation {
+        Expectation { exchange, evidence in
+            let problem = Problem(exchange.final)
+            let value = name == "expected-offset" ? problem?.expectedOffset : problem?.providedOffset
+            let position = evidence.position(extent)
+            return value == position ? .met : .failed("\(name): \(position ?? 0), but \(value.map { "\($0)" } ?? "none")")
+        }
+    }
+}

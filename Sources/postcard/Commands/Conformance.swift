@@ -1,0 +1,193 @@
+import ArgumentParser
+import Foundation
+import HTTPTypes
+import PostcardConformance
+import SystemPackage
+
+struct Conformance: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Checks how a server keeps to the draft on resumable uploads.",
+        discussion: """
+            Each check is one sentence of draft-ietf-httpbis-resumable-upload (the editors' copy after revision 11, interop \
+            version 8). The checks create small uploads at the URL and delete them, but what they complete stays there: do \
+            not use a server that matters. A sentence without one of the words of BCP 14 counts as SHOULD.
+
+            Exit status: 0 no MUST and no MUST NOT is violated; 1 at least one is, or nothing could be checked; 64 usage; \
+            66 the content cannot be read; 69 no connection.
+            """)
+
+    @Argument(help: "Where forms or files are uploaded: an http or https URL.")
+    var url: String
+
+    @Option(
+        name: [.customShort("H"), .long], parsing: .unconditionalSingleValue,
+        help: ArgumentHelp(
+            "A header field of every request, such as Authorization; repeatable.", valueName: "Name: value"))
+    var header: [String] = []
+
+    @Flag(help: "Upload bytes of the type application/octet-stream instead of a form.")
+    var raw = false
+
+    @Option(help: ArgumentHelp("Upload this file's content, which the server must accept.", valueName: "file"))
+    var body: String?
+
+    @Option(
+        parsing: .unconditional, help: ArgumentHelp("The Content-Type of what --body uploads.", valueName: "value"))
+    var contentType: String?
+
+    @Option(
+        parsing: .upToNextOption,
+        help: ArgumentHelp("Only the checks with these numbers, such as 401 or 600-699.", valueName: "number"))
+    var only: [CheckNumbers] = []
+
+    @Option(help: "How long to wait for a response, in seconds.")
+    var timeout = 10.0
+
+    @Flag(help: "Write a JSON array of objects: id, section, sentence, level, outcome, seen.")
+    var json = false
+
+    /// The largest content, in bytes. Every check holds it in memory.
+    private static let maximumContentBytes = 16 << 20
+
+    func validate() throws {
+        _ = try address()
+        _ = try headerFields()
+        guard (0.1...3600).contains(timeout) else {
+            throw ValidationError("The timeout must be from a tenth of a second to an hour.")
+        }
+        if raw, body != nil || contentType != nil {
+            throw ValidationError("--raw uploads bytes of its own, and cannot be used with --body or --content-type.")
+        }
+        guard (body == nil) == (contentType == nil) else {
+            throw ValidationError("--body and --content-type belong together: a content and its type.")
+        }
+        if checks.isEmpty {
+            let (first, last) = (ConformanceSuite.checks.first?.number ?? 0, ConformanceSuite.checks.last?.number ?? 0)
+            throw ValidationError("No check has such a number. They are from \(first) to \(last).")
+        }
+    }
+
+    private var checks: [ConformanceCheck] {
+        guard !only.isEmpty else { return ConformanceSuite.checks }
+        return ConformanceSuite.checks.filter { check in only.contains { $0.range.contains(check.number) } }
+    }
+
+    private func address() throws -> ServerAddress {
+        guard let address = ServerAddress(url) else {
+            throw ValidationError("'\(url)' is not an http or https URL. Write it as http://host/path.")
+        }
+        return address
+    }
+
+    private func headerFields() throws -> HTTPFields {
+        var fields = HTTPFields()
+        for argument in header {
+            do {
+                fields.append(try HeaderArgument(argument).field)
+            } catch {
+                throw ValidationError("\(error)")
+            }
+        }
+        return fields
+    }
+
+    func run() async throws {
+        try await CommandFailure.reporting {
+            var suite = ConformanceSuite(server: try address())
+            suite.headerFields = try headerFields()
+            suite.timeout = .seconds(timeout)
+            suite.content = try content()
+            let report = try await run(suite)
+            if json {
+                let encoder = JSONEncoder()
+                encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+                try Terminal.write(json: try encoder.encode(report.results))
+            } else {
+                try Terminal.writeLine("\n" + ConformanceLines.summary(of: report))
+            }
+            if !report.conforms { throw ExitStatus.refused }
+        }
+    }
+
+    private func run(_ suite: ConformanceSuite) async throws -> ConformanceReport {
+        let lines = ConformanceLines(columns: Terminal.outputColumns, style: .standardOutput)
+        do {
+            return try await suite.run(checks) { result in
+                guard !json else { return }
+                for line in lines.lines(for: result) { try Terminal.writeLine(line) }
+            }
+        } catch let failure as ConnectionFailure {
+            throw CommandFailure(description: "\(url): \(failure)", status: ExitStatus.unavailable)
+        }
+    }
+
+    private func content() throws -> ContentSource {
+        guard let body, let contentType else { return raw ? .octets : .form }
+        let bytes: Data
+        do {
+            let file = try FileDescriptor.open(FilePath(body), .readOnly)
+            defer { try? file.close() }
+            let handle = FileHandle(fileDescriptor: file.rawValue)
+            bytes = try handle.read(upToCount: Self.maximumContentBytes + 1) ?? Data()
+        } catch {
+            throw CommandFailure.input(body, "cannot be read: \(error)")
+        }
+        guard bytes.count <= Self.maximumContentBytes else {
+            throw CommandFailure.input(body, "is larger than 16 MiB. The checks upload it many times.")
+        }
+        // Four pieces of at least two bytes, so that all positions in the content differ.
+        guard bytes.count >= 8 else {
+            throw CommandFailure.input(body, "is too short: the checks upload it in four pieces.")
+        }
+        return .given(contentType: contentType, bytes: Array(bytes))
+    }
+}
+
+/// The numbers of checks on the command line: one, or a range.
+struct CheckNumbers: ExpressibleByArgument {
+    let range: ClosedRange<Int>
+
+    init?(argument: String) {
+        let ends = argument.split(separator: "-", omittingEmptySubsequences: false).map { Int($0) }
+        guard ends.count <= 2, let first = ends.first ?? nil, let last = ends.last ?? nil, first <= last else {
+            return nil
+        }
+        range = first...last
+    }
+}
+
+/// The results of checks as text.
+struct ConformanceLines {
+    let columns: Int
+    let style: TextStyle
+
+    /// The lines of one result: the outcome, the sentence, and what was seen unless the sentence is kept.
+    func lines(for result: ConformanceResult) -> [String] {
+        let check = result.check
+        let outcome = result.outcome.rawValue
+        let head = "\(check.number)  \(outcome)  §\(check.section)  \(check.level.rawValue)"
+        var lines = WordWrap.lines(check.sentence, columns: columns, first: head + ": ", rest: "      ")
+        // The style goes in last, because its bytes have no width.
+        lines[0] = lines[0].replacing("  \(outcome)  ", with: "  \(style(outcome, role(of: result)))  ", maxReplacements: 1)
+        guard result.outcome != .ok else { return lines }
+        let seen = Terminal.printable(result.seen).replacing("\n", with: "\u{FFFD}")
+        return lines + WordWrap.lines(seen, columns: columns, first: "      seen: ", rest: "      ").map { style($0, .faint) }
+    }
+
+    private func role(of result: ConformanceResult) -> TextStyle.Role {
+        switch result.outcome {
+        case .ok: .good
+        case .violated: result.check.level.isAbsolute ? .error : .warning
+        case .notApplicable, .unchecked: .faint
+        }
+    }
+
+    /// The numbers of all results.
+    static func summary(of report: ConformanceReport) -> String {
+        let violated = report.count(of: .violated)
+        let absolute = report.violatedRequirements
+        return "\(report.results.count) checks: \(report.count(of: .ok)) ok, \(violated) violated"
+            + (violated > 0 ? " (\(absolute) of them a MUST)" : "") + ", \(report.count(of: .notApplicable)) not applicable, "
+            + "\(report.count(of: .unchecked)) could not be checked."
+    }
+}

@@ -1,0 +1,69 @@
+import Foundation
+import PostcardTestSupport
+import Testing
+
+@Suite("postcard conformance", .timeLimit(.minutes(10)))
+struct ConformanceCommandTests {
+    @Test(arguments: [
+        ["conformance"], ["conformance", "example.com"], ["conformance", "http://a/", "--only", "1"],
+        ["conformance", "http://a/", "--only", "x"], ["conformance", "http://a/", "--raw", "--body", "a"],
+        ["conformance", "http://a/", "--body", "a"], ["conformance", "http://a/", "--timeout", "0"],
+        ["conformance", "http://a/", "-H", "no colon"],
+    ])
+    func `a wrong command line ends it with 64`(arguments: [String]) async throws {
+        #expect(try await Program.run(arguments).status == 64)
+    }
+
+    @Test func `a content that cannot be read ends it with 66`() async throws {
+        let folder = try TemporaryFolder()
+        let short = try folder.file("short", "abc".utf8)
+        for path in ["\(folder.path)/missing", short.path, folder.path] {
+            let ending = try await Program.run([
+                "conformance", "http://127.0.0.1:1/", "--body", path, "--content-type", "text/plain",
+            ])
+            #expect(ending.status == 66, "\(path): \(ending.messages)")
+        }
+    }
+
+    @Test func `no connection ends it with 69`() async throws {
+        // The port is reserved, and nothing listens on it.
+        let ending = try await Program.run(["conformance", "http://127.0.0.1:1/uploads"])
+        #expect(ending.status == 69)
+        #expect(ending.messages.hasPrefix("postcard: http://127.0.0.1:1/uploads: no connection to 127.0.0.1, port 1"))
+    }
+
+    @Test func `a check is a line with its number, outcome, section, level and sentence, or an object`() async throws {
+        try await ModelServer.run { address in
+            let ending = try await Program.run(["conformance", address.description, "--only", "402", "1111"])
+            #expect(ending.status == 0, "\(ending.messages)")
+            #expect(
+                ending.text == """
+                    402  ok  §4.2.2  MUST: the server MUST include the Location response
+                          header field pointing to the upload resource
+                    1111  not applicable  §13  SHOULD: the server SHOULD ensure that only
+                          authorized clients can access the upload resource
+                          seen: the requests name no client
+
+                    2 checks: 1 ok, 0 violated, 1 not applicable, 0 could not be checked.
+
+                    """)
+            let json = try await Program.run([
+                "conformance", address.description, "--only", "402", "1110-1119", "-H", "Authorization: Bearer a", "--json",
+            ])
+            let array = try #require(try JSONSerialization.jsonObject(with: json.output) as? [[String: Any]])
+            #expect(array.map { $0["id"] as? Int } == [402, 1111, 1112, 1113, 1114])
+            // The server lets anyone in, which is a SHOULD.
+            #expect(array.map { $0["outcome"] as? String } == ["ok"] + [String](repeating: "violated", count: 4))
+            #expect(json.status == 0)
+        }
+    }
+
+    @Test func `a violated MUST ends it with 1`() async throws {
+        try await ModelServer.run(.omitsLocation) { address in
+            let ending = try await Program.run(["conformance", address.description, "--only", "401", "407"])
+            #expect(ending.status == 1)
+            #expect(ending.text.contains("401  violated  §4.2.2  MUST: "))
+            #expect(ending.text.contains("seen: POST: 201 "))
+        }
+    }
+}

@@ -1,0 +1,163 @@
+import Crypto
+import Foundation
+import HTTPTypes
+import NIOCore
+import PostcardResumption
+
+/// The uploads of a server that keeps to the draft, but for one mistake.
+final class ModelUploads {
+    static let maximumBytes: Int64 = 50_000_000
+
+    let deviation: Deviation?
+    private var uploads: [String: Upload] = [:]
+    private var count = 0
+
+    /// An upload resource.
+    final class Upload {
+        let path: String
+        let contentType: String
+        var bytes: [UInt8] = []
+        var length: Int64?
+        var isComplete = false
+        var isGone = false
+        let digest: String?
+        let wantsDigest: Bool
+        /// The connection of the request that appends.
+        var owner: (any Channel)?
+
+        init(_ path: String, _ fields: HTTPFields) {
+            self.path = path
+            contentType = fields[.contentType] ?? ""
+            digest = fields[.init("Repr-Digest") ?? .origin]
+            wantsDigest = fields[.init("Want-Repr-Digest") ?? .origin]?.contains("sha-256") ?? false
+        }
+    }
+
+    /// A response.
+    struct Response {
+        var status: Int
+        var fields: [(String, String)] = []
+        var body = ""
+
+        func with(_ name: String, _ value: String) -> Response {
+            var response = self
+            response.fields.append((name, value))
+            return response
+        }
+    }
+
+    init(_ deviation: Deviation?) {
+        self.deviation = deviation
+    }
+
+    func create(_ fields: HTTPFields) -> Upload {
+        count += 1
+        var path = "/uploads/\(UUID().uuidString)"
+        if deviation == .numbersUploads { path = "/uploads/\(count)" }
+        if deviation == .reusesUpload { path = "/uploads/abcdefghijk" }
+        let upload = Upload(path, fields)
+        uploads[path] = upload
+        return upload
+    }
+
+    func find(_ path: String) -> Upload? {
+        uploads[path].flatMap { $0.isGone ? nil : $0 }
+    }
+
+    // MARK: - Fields
+
+    var limits: String {
+        deviation == .hasUnreadableLimits ? "max-size=1000000000000000" : "max-size=\(Self.maximumBytes), min-size=0"
+    }
+
+    func completeness(_ fields: HTTPFields) -> Bool? {
+        let text = fields[.uploadComplete] ?? ""
+        if deviation == .readsCompletenessLeniently, text == "1" || text == "true" { return true }
+        return fields.uploadCompleteness(in: .newest)
+    }
+
+    func offset(_ fields: HTTPFields) -> Int64? {
+        if deviation == .readsOffsetLeniently { return fields[.uploadOffset].flatMap { Int64($0.prefix(while: \.isNumber)) } }
+        return fields.uploadOffset
+    }
+
+    // MARK: - Responses
+
+    var options: Response {
+        var response = Response(status: 204)
+        if deviation == .acceptsAnyPatch {
+            response = response.with("Accept-Patch", "application/*, */*")
+        } else if deviation != .omitsAcceptPatch {
+            response = response.with("Accept-Patch", "application/partial-upload")
+        }
+        return deviation == .omitsLimitsOfOptions ? response : response.with("Upload-Limit", limits)
+    }
+
+    func created(_ upload: Upload) -> Response {
+        var response = Response(status: deviation == .createsAsOK ? 200 : 201).with("Upload-Limit", limits)
+        if deviation != .omitsLocation { response = response.with("Location", upload.path) }
+        return response
+    }
+
+    func head(_ upload: Upload) -> Response {
+        if deviation == .redirects { return Response(status: 302).with("Location", upload.path + "x") }
+        var response = Response(status: 204)
+        if deviation != .omitsOffset { response = response.with("Upload-Offset", "\(upload.bytes.count)") }
+        if deviation != .omitsCompleteness {
+            response = response.with("Upload-Complete", upload.isComplete ? "?1" : "?0")
+        }
+        if deviation != .omitsLength, let length = upload.isComplete ? Int64(upload.bytes.count) : upload.length {
+            response = response.with("Upload-Length", "\(length)")
+        }
+        if deviation == .narrowsLimits {
+            response = response.with("Upload-Limit", "max-size=1000000")
+        } else if deviation != .omitsLimits {
+            response = response.with("Upload-Limit", limits)
+        }
+        return deviation == .isCacheable ? response : response.with("Cache-Control", "max-age=0, no-store")
+    }
+
+    func conflict(_ upload: Upload, provided: Int64) -> Response {
+        var response = Response(status: deviation == .refusesConflictsAsBad ? 400 : 409)
+        if deviation != .conflictsWithoutOffset { response = response.with("Upload-Offset", "\(upload.bytes.count)") }
+        response = response.with("Upload-Complete", deviation == .saysCompleteInConflicts ? "?1" : "?0")
+        let shift = deviation == .hasWrongProblemMembers ? 1 : 0
+        return problem(
+            response, "mismatching-upload-offset",
+            #", "expected-offset": \#(upload.bytes.count + shift), "provided-offset": \#(provided + Int64(shift))"#)
+    }
+
+    func inconsistentLength() -> Response { problem(Response(status: 400), "inconsistent-upload-length") }
+
+    func completed() -> Response { problem(Response(status: 400), "completed-upload") }
+
+    func tooLarge() -> Response {
+        deviation == .omitsLimitsOfRefusals ? Response(status: 413) : Response(status: 413).with("Upload-Limit", limits)
+    }
+
+    private func problem(_ response: Response, _ type: String, _ members: String = "") -> Response {
+        var response = response.with("Content-Type", "application/problem+json")
+        response.body = #"{"type": "https://iana.org/assignments/http-problem-types#\#(type)"\#(members)}"#
+        return response
+    }
+
+    /// What the resource makes of a whole representation.
+    func process(_ upload: Upload, isAppend: Bool) -> Response {
+        var response = Response(status: 201, body: "{}").with("Content-Type", "application/json")
+        if upload.contentType.hasPrefix("multipart/"), !upload.bytes.suffix(4).elementsEqual("--\r\n".utf8) {
+            response.status = 422
+        }
+        if isAppend, deviation == .respondsOtherwiseAfterAppends { response.status = 299 }
+        if upload.wantsDigest {
+            let wrong: [UInt8] = deviation == .sendsWrongDigests ? [0] : []
+            response = response.with("Repr-Digest", Self.digest(of: upload.bytes + wrong))
+        }
+        let isOmitted =
+            deviation == .omitsCompletion || deviation == .omitsCompletionOfRefusals && response.status >= 400
+        return isOmitted ? response : response.with("Upload-Complete", "?1")
+    }
+
+    static func digest(of bytes: [UInt8]) -> String {
+        "sha-256=:\(Data(SHA256.hash(data: bytes)).base64EncodedString()):"
+    }
+}
