@@ -1,4 +1,4 @@
-package import HTTPTypes
+import HTTPTypes
 import PostcardResumption
 
 /// Checks of a server against "Resumable Uploads for HTTP" (draft-ietf-httpbis-resumable-upload).
@@ -9,12 +9,8 @@ package struct ConformanceSuite: Sendable {
     package let server: ServerAddress
     /// What is uploaded. Defaults to a form.
     package var content = ContentSource.form
-    /// Fields of every request, such as `Authorization`.
-    package var headerFields = HTTPFields()
-    /// The longest wait for a response. Defaults to 10 seconds.
-    package var timeout = Duration.seconds(10)
-    /// The shortest wait for an interim response that must not be sent. Defaults to a second.
-    package var quietTime = Duration.seconds(1)
+    /// How the requests are made.
+    package var settings = CheckSettings()
 
     package init(server: ServerAddress) {
         self.server = server
@@ -73,8 +69,7 @@ extension CheckSession {
         _ suite: ConformanceSuite, content: UploadContent, kind: UploadContent.Kind, knowledge: ServerKnowledge
     ) {
         self.init(
-            server: suite.server, headerFields: suite.headerFields, timeout: suite.timeout,
-            quietTime: suite.quietTime, content: content, kind: kind, knowledge: knowledge)
+            server: suite.server, settings: suite.settings, content: content, kind: kind, knowledge: knowledge)
     }
 }
 
@@ -142,9 +137,9 @@ private struct ServerProbe {
         let large = Int(min(Int64(ContentSource.largeBytes), most))
         contents[.whole] = try await suite.content.content(ofAbout: ordinary)
         contents[.large] = try await suite.content.content(ofAbout: large)
-        if case .form = suite.content, var broken = contents[.whole] {
-            broken.bytes.removeLast(12)
-            contents[.broken] = broken
+        if case .form = suite.content, let form = contents[.whole] {
+            contents[.broken] = form.broken
+            contents[.malformed] = form.malformed
         }
     }
 }

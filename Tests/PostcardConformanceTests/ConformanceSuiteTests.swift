@@ -10,9 +10,10 @@ import Testing
         try await ModelServer.run(deviation) { address in
             var suite = ConformanceSuite(server: address)
             suite.content = content
-            suite.quietTime = .milliseconds(200)
+            suite.settings.quietTime = .milliseconds(200)
             // A mistake may be that nothing happens. Without mistakes nothing is waited for.
-            suite.timeout = deviation == nil ? .seconds(60) : .seconds(3)
+            suite.settings.timeout = deviation == nil ? .seconds(60) : .seconds(3)
+            if deviation != nil { suite.settings.settlingTimes = [.milliseconds(150)] }
             return try await suite.run(
                 ConformanceSuite.checks.filter { numbers?.contains($0.number) ?? true })
         }

@@ -37,7 +37,7 @@ extension CheckSession {
         }
         connection.beginRequest(step.method)
         connection.send(request.head + request.beginning)
-        try await Task.sleep(for: .milliseconds(150))
+        try await Task.sleep(for: settlingTime)
         guard connection.isOpen else {
             throw CheckInterruption.unchecked("the server closed the connection of the first request")
         }

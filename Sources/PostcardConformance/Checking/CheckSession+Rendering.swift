@@ -20,7 +20,7 @@ extension CheckSession {
             bytes = content.bytes(from: start, to: try position(end))
             if let extent = step.delivery.pause { pause = max(try position(extent) - start, 0) }
         }
-        let own = step.isAnonymous ? [] : headerFields.map { (name: $0.name.rawName, value: $0.value) }
+        let own = step.isAnonymous ? [] : settings.headerFields.map { (name: $0.name.rawName, value: $0.value) }
         let fields = try step.fields.map { field in
             (name: field.name, value: try filled(field.value, content: bytes ?? []))
         }
@@ -66,6 +66,7 @@ extension CheckSession {
         if let extent = Extent(rawValue: name) { return String(try position(extent)) }
         switch name {
         case "type": return content.contentType
+        case "version": return String(settings.interopVersion)
         case "digest": return ContentDigest(of: content.bytes).text
         case "pieceDigest": return ContentDigest(of: piece).text
         case "wrongDigest": return ContentDigest(of: content.bytes + [0]).text

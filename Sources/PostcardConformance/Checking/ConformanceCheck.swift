@@ -56,6 +56,14 @@ package struct ConformanceCheck: Sendable {
         self.run = run
     }
 
+    /// A check of requests at the same time, which is repeated if the server may not have received one before another.
+    static func concurrent(
+        _ number: Int, _ section: String, _ level: RequirementLevel, _ sentence: String,
+        run: @escaping @Sendable (CheckSession) async throws -> CheckFinding
+    ) -> ConformanceCheck {
+        ConformanceCheck(number, section, level, sentence) { session in try await session.repeating(run) }
+    }
+
     /// Checks that an invalid value of a field is ignored: everything is as it is without the field.
     ///
     /// - Parameters:

@@ -58,6 +58,14 @@ extension ConformanceSuite {
             626, "4.4.2", .must, trueSentence, content: .broken,
             .create(.all), .append(.all, .all, isComplete: true).expecting(.whenRefused, .completeness(true))),
         ConformanceCheck(
+            627, "4.4.2", .must, trueSentence, content: .malformed,
+            .create(.none),
+            .append(.none, .all, isComplete: true).expecting(.whenRefused, .completeness(true))),
+        ConformanceCheck(
+            628, "4.4.2", .must, trueSentence, content: .malformed,
+            .create(.none),
+            .append(.none, .all, isComplete: true).chunked.expecting(.whenRefused, .completeness(true))),
+        ConformanceCheck(
             631, "4.4.2", .should,
             "SHOULD generate the response that matches what the resource, that was targeted by the initial upload "
                 + "creation …, would have generated",

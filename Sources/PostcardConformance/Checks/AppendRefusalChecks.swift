@@ -72,51 +72,42 @@ extension ConformanceSuite {
 
     private static let completeUpload: [Step] = [.create(.half), .append(.half, .all, isComplete: true)]
 
+    private static let rejection = "the server MUST NOT modify the upload resource and MUST reject the request"
+    private static let constancy = "the server MUST NOT modify the upload resource"
+    private static let inconsistency =
+        "If the client attempted to append a non-zero length document, the server MUST treat this as an inconsistent "
+        + "length failure."
+    private static let origin = "the corresponding response comes from the resource processing the representation"
+
     private static let completedChecks: [ConformanceCheck] = [
+        afterCompletion(681, .must, rejection, .append(.all, .beyond).expecting(.failure)),
+        afterCompletion(682, .must, rejection, .append(.all, .beyond, isComplete: true).expecting(.failure)),
+        afterCompletion(683, .must, rejection, .append(.all, .all).expecting(.failure)),
+        afterCompletion(684, .must, rejection, .append(.all, .all, isComplete: true).expecting(.failure)),
+        afterCompletion(685, .must, rejection, .append(.half, .all, isComplete: true).expecting(.failure)),
         afterCompletion(
-            681, .must, "the server MUST NOT modify the upload resource and MUST reject the request",
-            .append(.all, .beyond).expecting(.failure)),
-        afterCompletion(
-            682, .must, "the server MUST NOT modify the upload resource and MUST reject the request",
-            .append(.all, .beyond, isComplete: true).expecting(.failure)),
-        afterCompletion(
-            683, .must, "the server MUST NOT modify the upload resource and MUST reject the request",
-            .append(.all, .all).expecting(.failure)),
-        afterCompletion(
-            684, .must, "the server MUST NOT modify the upload resource and MUST reject the request",
-            .append(.all, .all, isComplete: true).expecting(.failure)),
-        afterCompletion(
-            685, .must, "the server MUST NOT modify the upload resource and MUST reject the request",
-            .append(.half, .all, isComplete: true).expecting(.failure)),
-        afterCompletion(
-            686, .mustNot, "the server MUST NOT modify the upload resource",
+            686, .mustNot, constancy,
             .append(.all, .beyond).ignored, .head.expecting(.whenSuccessful, .offset(.all), .completeness(true))),
         afterCompletion(
-            687, .mustNot, "the server MUST NOT modify the upload resource",
+            687, .mustNot, constancy,
             .append(.all, .beyond, isComplete: true).chunked.ignored,
             .head.expecting(.whenSuccessful, .offset(.all), .completeness(true))),
         afterCompletion(
-            688, .must,
-            "If the client attempted to append a non-zero length document, the server MUST treat this as an inconsistent "
-                + "length failure.",
+            688, .must, inconsistency,
             .append(.all, .beyond).expecting(.refusal, .noOtherProblem(than: "inconsistent-upload-length"))),
         afterCompletion(
-            689, .must,
-            "If the client attempted to append a non-zero length document, the server MUST treat this as an inconsistent "
-                + "length failure.",
-            .append(.all, .beyond).chunked.expecting(
-                .refusal, .noOtherProblem(than: "inconsistent-upload-length"))),
-        // A client takes a final response with ?1 for that of the resource that processed the representation (§4.4.1).
+            689, .must, inconsistency,
+            .append(.all, .beyond).chunked.expecting(.refusal, .noOtherProblem(than: "inconsistent-upload-length"))),
+        // A client takes a final response with ?1 for that of the resource that processed the representation.
         afterCompletion(
-            690, "4.4.1", .should, "the corresponding response comes from the resource processing the representation",
+            690, in: "4.4.1", .should, origin,
             .append(.half, .all, isComplete: true).expecting(.whenRefused, .notComplete)),
         afterCompletion(
-            691, "4.4.1", .should, "the corresponding response comes from the resource processing the representation",
-            .append(.all, .beyond).expecting(.whenRefused, .notComplete)),
+            691, in: "4.4.1", .should, origin, .append(.all, .beyond).expecting(.whenRefused, .notComplete)),
     ]
 
     private static func afterCompletion(
-        _ number: Int, _ section: String = "4.4.2", _ level: RequirementLevel, _ sentence: String, _ steps: Step...
+        _ number: Int, in section: String = "4.4.2", _ level: RequirementLevel, _ sentence: String, _ steps: Step...
     ) -> ConformanceCheck {
         ConformanceCheck(number, section, level, sentence) { session in
             try await session.judge(completeUpload + steps)

@@ -26,7 +26,7 @@ extension ConformanceSuite {
         ConformanceCheck(
             733, "4.5.2", .shouldNot, redirection,
             .create(.half), .append(.half, .all, isComplete: true), .delete.expecting(.noUnsafeRedirect)),
-        ConformanceCheck(
+        .concurrent(
             734, "4.5.2", .should, "The server SHOULD terminate any in-flight requests to the upload resource"
         ) { session in
             try await session.succeed(.create(.half))
@@ -37,7 +37,7 @@ extension ConformanceSuite {
                 ending == nil ? .violated : .ok,
                 "\(cancellation.summary); the append ended with \(ending ?? "nothing in time")")
         },
-        ConformanceCheck(
+        .concurrent(
             735, "4.5.2", .should, "before sending the response by abruptly terminating their HTTP connection(s)"
         ) { session in
             try await session.succeed(.create(.half))

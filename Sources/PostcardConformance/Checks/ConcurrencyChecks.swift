@@ -19,7 +19,7 @@ extension ConformanceSuite {
             754, "4.6", .must, accepted,
             .create(.all, isComplete: true).cut(at: .half).announced, .head,
             .append(.seen, .most).expecting(.success)),
-        ConformanceCheck(
+        .concurrent(
             755, "4.6", .mustNot, "the server MUST NOT send outdated information in responses when retrieving the offset"
         ) { session in
             try await session.succeed(.create(.half))
@@ -30,7 +30,7 @@ extension ConformanceSuite {
                 append.final?.isSuccess == true ? .ok : .violated,
                 "HEAD during an append: \(offset); an append there: \(append.summary)")
         },
-        ConformanceCheck(
+        .concurrent(
             756, "4.6", .mustNot, "the server MUST NOT send outdated information in responses when retrieving the offset"
         ) { session in
             try await session.succeed(.create(.half))
@@ -43,7 +43,7 @@ extension ConformanceSuite {
             return CheckFinding(
                 first == second ? .ok : .violated, "HEAD during an append: \(first), after its late bytes: \(second)")
         },
-        ConformanceCheck(757, "4.6", .must, measures) { session in
+        .concurrent(757, "4.6", .must, measures) { session in
             try await session.succeed(.create(.half))
             let append = try await session.begin(.append(.half, .all).paused(at: .most))
             let second = try await session.perform(.append(.half, .most))
@@ -56,7 +56,7 @@ extension ConformanceSuite {
             return CheckFinding(
                 finding.outcome, "a second append: \(second.summary); then HEAD: \(offset); \(finding.seen)")
         },
-        ConformanceCheck(758, "4.6", .must, measures) { session in
+        .concurrent(758, "4.6", .must, measures) { session in
             try await session.succeed(.create(.half))
             _ = try await session.begin(.append(.half, .all).paused(at: .most))
             let offset = try await session.offset()
@@ -65,7 +65,7 @@ extension ConformanceSuite {
             ])
             return CheckFinding(finding.outcome, "HEAD during an append: \(offset); \(finding.seen)")
         },
-        ConformanceCheck(759, "4.6", .must, measures) { session in
+        .concurrent(759, "4.6", .must, measures) { session in
             try await session.succeed(.create(.half))
             let appends = [
                 try await session.begin(.append(.half, .most).paused(at: .most)),
@@ -78,7 +78,7 @@ extension ConformanceSuite {
                 offset == (try session.position(.most)) ? .ok : .violated,
                 "the same append on two connections: \(seen.joined(separator: ", ")); then HEAD: \(offset)")
         },
-        ConformanceCheck(760, "4.6", .must, measures) { session in
+        .concurrent(760, "4.6", .must, measures) { session in
             try await session.succeed(.create(.half))
             let append = try await session.begin(.append(.half, .all).paused(at: .most))
             try await session.succeed(.delete)
@@ -88,7 +88,7 @@ extension ConformanceSuite {
         },
         terminated(771, by: .head),
         terminated(772, by: .append(.most, .all)),
-        ConformanceCheck(
+        .concurrent(
             773, "4.6", .should, "the recommended approach is to terminate previous requests to enable quick resumption"
         ) { session in
             try await session.succeed(.create(.half))
@@ -103,7 +103,7 @@ extension ConformanceSuite {
     ]
 
     private static func terminated(_ number: Int, by step: Step) -> ConformanceCheck {
-        ConformanceCheck(number, "4.6", .should, termination) { session in
+        .concurrent(number, "4.6", .should, termination) { session in
             try await session.succeed(.create(.half))
             let append = try await session.begin(.append(.half, .all).paused(at: .most))
             let exchange = try await session.perform(step)

@@ -10,23 +10,23 @@ extension ConformanceSuite {
 
     private static let locationChecks: [ConformanceCheck] = [
         ConformanceCheck(
-            401, "4.2.2", .must, locationSentence, .create(.half).expecting(.success, .has(.location))),
+            401, "4.2.2", .must, locationSentence, .create(.half).expecting(.processed, .has(.location))),
         ConformanceCheck(
-            402, "4.2.2", .must, locationSentence, .create(.none).expecting(.success, .has(.location))),
+            402, "4.2.2", .must, locationSentence, .create(.none).expecting(.processed, .has(.location))),
         ConformanceCheck(
-            403, "4.2.2", .must, locationSentence, .create(.all).expecting(.success, .has(.location))),
+            403, "4.2.2", .must, locationSentence, .create(.all).expecting(.processed, .has(.location))),
         ConformanceCheck(
             404, "4.2.2", .must, locationSentence,
-            .create(.half).with("Upload-Length", "{all}").expecting(.success, .has(.location))),
+            .create(.half).with("Upload-Length", "{all}").expecting(.processed, .has(.location))),
         ConformanceCheck(
             405, "4.2.2", .must, locationSentence,
             .create(.half), .head.expecting(.success, .has(.uploadOffset))),
         ConformanceCheck(
             406, "4.2.2", .must, "MUST include the Upload-Limit header field with the corresponding limits if existing",
-            .create(.half).expecting(.success, .knownLimits)),
+            .create(.half).expecting(.processed, .knownLimits)),
         ConformanceCheck(
             407, "4.2.2", .should, "Servers are RECOMMENDED to use the 201 (Created) status code.",
-            .create(.half).expecting(.success, .status(201))),
+            .create(.half).expecting(.processed, .status(201))),
         ConformanceCheck(
             408, "4.2.1", .should, "An Upload-Complete header field set to false is also valid.",
             .create(.none), .append(.none, .half).expecting(.success), .head.expecting(.offset(.half))),
@@ -98,6 +98,10 @@ extension ConformanceSuite {
             "The client can invite the server to upgrade such a request to a resumable upload by adding the "
                 + "Upload-Complete: ?1 header field to the original request.",
             .create(.all, isComplete: true).paused().expecting(.conventionalStatus)),
+        ConformanceCheck(
+            429, "4.2.2", .should,
+            "no resumable upload is needed and the server proceeds to process the request and generate a response",
+            content: .malformed, .create(.all, isComplete: true).expecting(.conventionalStatus)),
     ]
 
     private static let interruptedCreationChecks: [ConformanceCheck] = [

@@ -49,7 +49,7 @@ final class ConformanceConnection: Sendable {
     private static func handler(_ context: NIOSSLContext, _ host: String) throws -> NIOSSLClientHandler {
         do {
             return try NIOSSLClientHandler(context: context, serverHostname: host)
-        } catch NIOSSLExtraError.cannotUseIPAddressInSNI {
+        } catch let error as NIOSSLExtraError where error == .cannotUseIPAddressInSNI {
             return try NIOSSLClientHandler(context: context, serverHostname: nil)
         }
     }

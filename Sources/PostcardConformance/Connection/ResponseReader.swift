@@ -1,72 +1,151 @@
 import HTTPTypes
 
 /// Reads the responses on a connection, from its bytes in chunks of any size (RFC 9112).
-///
-/// Responses are small, so that each chunk reads the unfinished response from its beginning.
 struct ResponseReader {
-    /// The maximum size of a response, in bytes.
+    /// The maximum size of a response's content, in bytes.
     static let maximumBytes = 1 << 20
+    /// The maximum size of a response's head, and of the lines around chunks and after them, in bytes.
+    static let maximumHeadBytes = 64 << 10
+
+    private enum State {
+        case head
+        case content(remaining: Int)
+        /// The line before a chunk.
+        case chunkSize
+        case chunk(remaining: Int)
+        /// The line break after a chunk.
+        case chunkEnd
+        /// The lines after the last chunk.
+        case trailers
+        case contentUntilEnd
+    }
 
     /// Whether the next final response answers HEAD, and so has no content, whatever its fields say.
     var answersHead = false
 
+    private var state = State.head
+    private var lines: [String] = []
+    private var lineBytes = 0
+    private var response: RawResponse?
+    private var body: [UInt8] = []
     private var pending: [UInt8] = []
+    private var position = 0
+    /// The bytes before this index are known to contain no line break.
+    private var searched = 0
 
     /// Reads bytes.
     ///
     /// - Returns: The responses that end in them.
     mutating func read(_ bytes: some Sequence<UInt8>) throws(ConnectionFailure) -> [RawResponse] {
+        pending.removeFirst(position)
+        searched -= position
+        position = 0
         pending += bytes
         var responses: [RawResponse] = []
-        while let response = try next(isEnded: false) { responses.append(response) }
-        guard pending.count <= Self.maximumBytes else { throw .tooLarge }
+        while let response = try next() { responses.append(response) }
         return responses
     }
 
     /// Reads the end of the connection, which may be the end of a response.
     mutating func readEnd() throws(ConnectionFailure) -> RawResponse? {
-        if let response = try next(isEnded: true) { return response }
-        guard pending.isEmpty else { throw .cutResponse }
+        if case .contentUntilEnd = state { return finish() }
+        guard response == nil, lines.isEmpty, position == pending.count else { throw .cutResponse }
         return nil
     }
 
-    private mutating func next(isEnded: Bool) throws(ConnectionFailure) -> RawResponse? {
-        guard let end = Self.endOfHead(in: pending) else { return nil }
-        var response = try Self.head(of: pending[..<end])
-        let isBodyless = response.isInterim || response.status == 204 || response.status == 304 || answersHead
-        if isBodyless {
-            pending.removeFirst(end)
-            return response
+    private mutating func next() throws(ConnectionFailure) -> RawResponse? {
+        while true {
+            switch state {
+            case .head:
+                guard let line = try takeLine() else { return nil }
+                guard line.isEmpty else {
+                    lines.append(line)
+                    continue
+                }
+                guard !lines.isEmpty else { continue }
+                let response = try Self.response(lines)
+                (lines, lineBytes) = ([], 0)
+                state = try content(of: response)
+                self.response = response
+            case .content(let remaining), .chunk(let remaining):
+                let taken = pending[position...].prefix(remaining)
+                try append(taken)
+                guard taken.count < remaining else {
+                    if case .content = state { return finish() }
+                    state = .chunkEnd
+                    continue
+                }
+                if case .content = state {
+                    state = .content(remaining: remaining - taken.count)
+                } else {
+                    state = .chunk(remaining: remaining - taken.count)
+                }
+                return nil
+            case .chunkSize:
+                guard let line = try takeLine() else { return nil }
+                let digits = line.prefix { $0 != ";" && $0 != " " }
+                guard let count = Int(digits, radix: 16), count >= 0 else {
+                    throw .malformed("a chunk of size '\(digits.prefix(80))'")
+                }
+                state = count == 0 ? .trailers : .chunk(remaining: count)
+            case .chunkEnd:
+                guard let line = try takeLine() else { return nil }
+                guard line.isEmpty else { throw .malformed("a chunk that is longer than its size") }
+                state = .chunkSize
+            case .trailers:
+                guard let line = try takeLine() else { return nil }
+                if line.isEmpty { return finish() }
+            case .contentUntilEnd:
+                try append(pending[position...])
+                return nil
+            }
         }
-        let content = pending[end...]
-        if let coding = response.fields[.transferEncoding] {
-            guard coding.lowercased() == "chunked" else { throw .malformed("Transfer-Encoding: \(coding)") }
-            guard let (body, rest) = try Self.dechunk(content) else { return nil }
-            response.body = body
-            pending = Array(rest)
-        } else if let text = response.fields[.contentLength] {
-            guard let length = Int(text), length >= 0 else { throw .malformed("Content-Length: \(text)") }
-            guard length <= Self.maximumBytes else { throw .tooLarge }
-            guard content.count >= length else { return nil }
-            response.body = Array(content.prefix(length))
-            pending = Array(content.dropFirst(length))
-        } else {
-            guard isEnded else { return nil }
-            response.body = Array(content)
-            pending = []
-        }
+    }
+
+    private mutating func append(_ bytes: ArraySlice<UInt8>) throws(ConnectionFailure) {
+        guard body.count + bytes.count <= Self.maximumBytes else { throw .tooLarge }
+        body += bytes
+        position += bytes.count
+    }
+
+    private mutating func finish() -> RawResponse? {
+        defer { (state, response, body, lineBytes) = (.head, nil, [], 0) }
+        response?.body = body
         return response
     }
 
-    private static func endOfHead(in bytes: [UInt8]) -> Int? {
-        let mark = Array("\r\n\r\n".utf8)
-        return bytes.firstRange(of: mark)?.upperBound
+    /// Takes the next line, without its line break.
+    private mutating func takeLine() throws(ConnectionFailure) -> String? {
+        let start = max(position, searched)
+        guard let end = pending[start...].firstIndex(of: UInt8(ascii: "\n")) else {
+            searched = pending.count
+            guard lineBytes + pending.count - position <= Self.maximumHeadBytes else { throw .tooLarge }
+            return nil
+        }
+        var line = pending[position..<end]
+        if line.last == UInt8(ascii: "\r") { line.removeLast() }
+        lineBytes += end + 1 - position
+        guard lineBytes <= Self.maximumHeadBytes else { throw .tooLarge }
+        position = end + 1
+        return String(decoding: line, as: UTF8.self)
     }
 
-    private static func head(of bytes: ArraySlice<UInt8>) throws(ConnectionFailure) -> RawResponse {
-        let lines = bytes.dropLast(4).split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false).map { line in
-            String(decoding: line.last == UInt8(ascii: "\r") ? line.dropLast() : line, as: UTF8.self)
+    /// How the content of a response is framed (RFC 9112 §6.3).
+    private func content(of response: RawResponse) throws(ConnectionFailure) -> State {
+        if response.isInterim || response.status == 204 || response.status == 304 || answersHead {
+            return .content(remaining: 0)
         }
+        if let coding = response.fields[.transferEncoding] {
+            guard coding.lowercased() == "chunked" else { throw .malformed("Transfer-Encoding: \(coding.prefix(80))") }
+            return .chunkSize
+        }
+        guard let text = response.fields[.contentLength] else { return .contentUntilEnd }
+        guard let length = Int(text), length >= 0 else { throw .malformed("Content-Length: \(text.prefix(80))") }
+        guard length <= Self.maximumBytes else { throw .tooLarge }
+        return .content(remaining: length)
+    }
+
+    private static func response(_ lines: [String]) throws(ConnectionFailure) -> RawResponse {
         let first = lines.first ?? ""
         let words = first.split(separator: " ", maxSplits: 2)
         guard words.count >= 2, words[0] == "HTTP/1.1" || words[0] == "HTTP/1.0", words[1].utf8.count == 3,
@@ -83,36 +162,5 @@ struct ResponseReader {
         let options = fields[values: .connection].joined(separator: ",").lowercased()
         let isKeptAlive = words[0] == "HTTP/1.1" ? !options.contains("close") : options.contains("keep-alive")
         return RawResponse(status: status, fields: fields, isKeptAlive: isKeptAlive)
-    }
-
-    /// Reads content in chunks (RFC 9112 §7.1).
-    ///
-    /// - Returns: The content and the bytes after it; `nil` if its end has not arrived.
-    private static func dechunk(
-        _ bytes: ArraySlice<UInt8>
-    ) throws(ConnectionFailure) -> (body: [UInt8], rest: ArraySlice<UInt8>)? {
-        var rest = bytes
-        var body: [UInt8] = []
-        func line() -> ArraySlice<UInt8>? {
-            guard let end = rest.firstRange(of: Array("\r\n".utf8)) else { return nil }
-            defer { rest = rest[end.upperBound...] }
-            return rest[..<end.lowerBound]
-        }
-        while let size = line() {
-            let digits = String(decoding: size.prefix { $0 != UInt8(ascii: ";") && $0 != UInt8(ascii: " ") }, as: UTF8.self)
-            guard let count = Int(digits, radix: 16), count >= 0 else { throw .malformed("a chunk of size '\(digits)'") }
-            guard count <= maximumBytes else { throw .tooLarge }
-            if count == 0 {
-                // The lines up to an empty one are trailers.
-                while let trailer = line() {
-                    if trailer.isEmpty { return (body, rest) }
-                }
-                return nil
-            }
-            guard rest.count >= count + 2 else { return nil }
-            body += rest.prefix(count)
-            rest = rest.dropFirst(count + 2)
-        }
-        return nil
     }
 }

@@ -29,7 +29,7 @@ package enum ContentSource: Sendable, Hashable {
             let lines = Self.lines(max(size - 400, 64))
             form.append(
                 FormPart(
-                    name: "file", filename: "conformance.txt", contentType: .plainText, content: .data(Data(lines))))
+                    name: "file", filename: "conformance.txt", contentType: .plainText, content: .bytes(Data(lines))))
             let layout = try form.layout()
             return UploadContent(contentType: layout.contentType, bytes: Array(try await layout.data()))
         case .octets:
@@ -63,8 +63,22 @@ struct UploadContent: Sendable {
         case whole
         /// One that the server refuses when it processes it: a form without its last bytes.
         case broken
+        /// One that the server can refuse before it has all of it: a form whose first part's header is not one.
+        case malformed
         /// One that takes a server some time to receive. It is never completed.
         case large
+    }
+
+    /// The content without its last bytes.
+    var broken: UploadContent {
+        UploadContent(contentType: contentType, bytes: bytes.dropLast(12))
+    }
+
+    /// The content with another byte in place of its first colon, which is that of a header.
+    var malformed: UploadContent {
+        var content = self
+        if let colon = bytes.firstIndex(of: UInt8(ascii: ":")) { content.bytes[colon] = UInt8(ascii: " ") }
+        return content
     }
 
     /// The bytes of a piece. What is beyond the end is filled up.

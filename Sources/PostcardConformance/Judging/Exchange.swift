@@ -60,6 +60,8 @@ struct Evidence: Sendable {
     var earlier: [Exchange] = []
     /// The digest of the whole content, as in `Repr-Digest`.
     var digest: String
+    /// The version of the draft in the check's requests.
+    var interopVersion: Int
 
     func position(_ extent: Extent) -> Int64? {
         extent.position(in: contentBytes, seen: seenOffset).map { Int64($0) }

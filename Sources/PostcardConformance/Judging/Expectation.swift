@@ -8,6 +8,7 @@ struct Expectation: Sendable {
         /// What was expected.
         case failed(String)
         case notApplicable(String)
+        case unchecked(String)
     }
 
     let judge: @Sendable (Exchange, Evidence) -> Judgement
@@ -37,6 +38,11 @@ struct Expectation: Sendable {
     }
 
     static let noUnsafeRedirect = final("neither 301 nor 302") { response, _ in ![301, 302].contains(response.status) }
+
+    /// The sentence is about requests that the server processes, and nothing can be seen where it refuses one.
+    static let processed = Expectation { exchange, _ in
+        exchange.final?.isSuccess == true ? .met : .unchecked(exchange.summary)
+    }
 
     /// The check is not applicable unless the response has a status.
     static func when(_ status: Int) -> Expectation {

@@ -47,14 +47,15 @@ struct Step: Sendable {
     /// What is expected of the responses; empty for a request that only prepares for later ones.
     var expectations: [Expectation] = []
 
-    static let interopVersion = "8"
+    /// The version of the run, as in a field's value.
+    static let ownVersion = "{version}"
 
     private init(
         _ method: String, _ target: Target, _ fields: [(String, String)] = [], content: (Extent, Extent)? = nil
     ) {
         self.method = method
         self.target = target
-        self.fields = [("Upload-Draft-Interop-Version", Self.interopVersion)] + fields
+        self.fields = [("Upload-Draft-Interop-Version", Self.ownVersion)] + fields
         self.content = content
     }
 

@@ -43,6 +43,11 @@ struct Conformance: AsyncParsableCommand {
     @Option(help: "How long to wait for a response, in seconds.")
     var timeout = 10.0
 
+    @Option(
+        help: ArgumentHelp(
+            "The interop version of the draft that the requests name; the sentences are those of 8.", valueName: "number"))
+    var interopVersion = 8
+
     @Flag(help: "Write a JSON array of objects: id, section, sentence, level, outcome, seen.")
     var json = false
 
@@ -55,6 +60,7 @@ struct Conformance: AsyncParsableCommand {
         guard (0.1...3600).contains(timeout) else {
             throw ValidationError("The timeout must be from a tenth of a second to an hour.")
         }
+        guard (1...999).contains(interopVersion) else { throw ValidationError("\(interopVersion) is not a version.") }
         if raw, body != nil || contentType != nil {
             throw ValidationError("--raw uploads bytes of its own, and cannot be used with --body or --content-type.")
         }
@@ -94,8 +100,9 @@ struct Conformance: AsyncParsableCommand {
     func run() async throws {
         try await CommandFailure.reporting {
             var suite = ConformanceSuite(server: try address())
-            suite.headerFields = try headerFields()
-            suite.timeout = .seconds(timeout)
+            suite.settings.headerFields = try headerFields()
+            suite.settings.timeout = .seconds(timeout)
+            suite.settings.interopVersion = interopVersion
             suite.content = try content()
             let report = try await run(suite)
             if json {

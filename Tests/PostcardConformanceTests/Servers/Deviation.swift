@@ -1,3 +1,5 @@
+import Testing
+
 /// A mistake of the model server.
 enum Deviation: String, CaseIterable, Sendable, CustomTestStringConvertible {
     case announcesWithoutVersion
