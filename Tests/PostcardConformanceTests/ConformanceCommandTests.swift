@@ -33,6 +33,15 @@ struct ConformanceCommandTests {
         #expect(ending.messages.hasPrefix("postcard: http://127.0.0.1:1/uploads: no connection to 127.0.0.1, port 1"))
     }
 
+    @Test func `a server without TLS ends it with 69 at an https URL`() async throws {
+        try await ModelServer.run { address in
+            let url = address.description.replacing("http://", with: "https://")
+            let ending = try await Program.run(["conformance", url, "--timeout", "30"])
+            #expect(ending.status == 69)
+            #expect(ending.messages.contains("the connection failed: "), "\(ending.messages)")
+        }
+    }
+
     @Test func `a check is a line with its number, outcome, section, level and sentence, or an object`() async throws {
         try await ModelServer.run { address in
             let ending = try await Program.run(["conformance", address.description, "--only", "402", "1111"])

@@ -36,8 +36,10 @@ final class CheckSession {
 
     /// The last offset that the server sent.
     var seenOffset: Int64? { evidence.seenOffset }
-    /// When a wait that begins now ends. Uploads are deleted in less time than they are checked in.
-    var deadline: ContinuousClock.Instant { .now + (isEnding ? min(settings.timeout, .seconds(2)) : settings.timeout) }
+    /// When a wait for a response that begins now ends.
+    var deadline: ContinuousClock.Instant { .now + longestWait }
+    /// Uploads are deleted in less time than they are checked in.
+    private var longestWait: Duration { isEnding ? min(settings.timeout, .seconds(2)) : settings.timeout }
     private var isEnding = false
     /// How long to wait for a 104.
     private var announcementTime: Duration { min(settings.timeout, .seconds(5)) }
@@ -170,13 +172,13 @@ final class CheckSession {
     ) async throws(ConnectionFailure) {
         let connection = try await connection(to: address)
         connection.beginRequest(step.method)
-        var end = deadline
+        var wait = longestWait
         switch step.delivery {
         case .whole:
             connection.send(request.head + request.beginning + request.rest)
         case .headOnly:
             // A server that does not refuse the request by its head waits for its content.
-            end = ContinuousClock.now + min(settings.timeout, .seconds(3))
+            wait = min(wait, .seconds(3))
             connection.send(request.head)
         case .paced:
             connection.send(request.head)
@@ -197,7 +199,8 @@ final class CheckSession {
             }
             if exchange.final == nil { connection.send(request.rest) }
         }
-        try await collect(into: &exchange, from: connection, before: end) { _ in false }
+        // The time begins once the whole request is sent, after its pauses.
+        try await collect(into: &exchange, from: connection, before: ContinuousClock.now + wait) { _ in false }
         if exchange.final == nil { exchange.missing = "no response within \(settings.timeout.formattedSeconds)" }
         if exchange.final?.isKeptAlive == true, step.delivery.isWhole {
             idle = connection

@@ -37,7 +37,7 @@ struct Conformance: AsyncParsableCommand {
 
     @Option(
         parsing: .upToNextOption,
-        help: ArgumentHelp("Only the checks with these numbers, such as 401 or 600-699.", valueName: "number"))
+        help: ArgumentHelp("Only the checks with these numbers, such as 401 or 600-699. They come after the URL.", valueName: "number"))
     var only: [CheckNumbers] = []
 
     @Option(help: "How long to wait for a response, in seconds.")
