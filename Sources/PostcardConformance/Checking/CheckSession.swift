@@ -227,9 +227,8 @@ final class CheckSession {
             let to = isLast ? content.count : min(from + size, content.count)
             connection.send(content[from..<to])
             exchange.sentBytes = to
-            try await collect(into: &exchange, from: connection, before: ContinuousClock.now + .milliseconds(100)) { _ in
-                false
-            }
+            let pause = ContinuousClock.now + .milliseconds(100)
+            try await collect(into: &exchange, from: connection, before: pause) { _ in false }
         }
         exchange.announcementDelay = exchange.announcements.isEmpty ? nil : .now - start
     }

@@ -34,7 +34,8 @@ extension ConformanceSuite {
 
     private static func unauthorized(_ number: Int, _ step: Step) -> ConformanceCheck {
         ConformanceCheck(number, "13", .should, authorization) { session in
-            guard session.settings.headerFields.contains(.authorization) || session.settings.headerFields.contains(.cookie) else {
+            let fields = session.settings.headerFields
+            guard fields.contains(.authorization) || fields.contains(.cookie) else {
                 throw CheckInterruption.notApplicable("the requests name no client")
             }
             return try await session.judge([.create(.half), step.anonymous.expecting(.refusal)])

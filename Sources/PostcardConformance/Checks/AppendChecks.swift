@@ -8,7 +8,8 @@ extension ConformanceSuite {
             .create(.half), .append(.half, .most).expecting(.success), .head.expecting(.success, .offset(.most))),
         ConformanceCheck(
             602, "4.4.2", .should, "by appending the patch document in the request content",
-            .create(.none), .append(.none, .quarter), .append(.quarter, .half), .append(.half, .most).expecting(.success),
+            .create(.none), .append(.none, .quarter), .append(.quarter, .half),
+            .append(.half, .most).expecting(.success),
             .head.expecting(.success, .offset(.most))),
         ConformanceCheck(
             603, "4.4.2", .should,

@@ -3,6 +3,8 @@ extension ConformanceSuite {
         "the offset sent by the server MUST be accepted in a subsequent request to append representation data"
     private static let measures =
         "the server MUST take measures to prevent race conditions, data loss and corruption from concurrent requests"
+    private static let outdated =
+        "the server MUST NOT send outdated information in responses when retrieving the offset"
     private static let termination = "by terminating the previous request before processing the new request"
 
     /// Requests at the same time (§4.6): 751 and on.
@@ -19,9 +21,7 @@ extension ConformanceSuite {
             754, "4.6", .must, accepted,
             .create(.all, isComplete: true).cut(at: .half).announced, .head,
             .append(.seen, .most).expecting(.success)),
-        .concurrent(
-            755, "4.6", .mustNot, "the server MUST NOT send outdated information in responses when retrieving the offset"
-        ) { session in
+        .concurrent(755, "4.6", .mustNot, outdated) { session in
             try await session.succeed(.create(.half))
             _ = try await session.begin(.append(.half, .all).paused(at: .most))
             let offset = try await session.offset()
@@ -30,9 +30,7 @@ extension ConformanceSuite {
                 append.final?.isSuccess == true ? .ok : .violated,
                 "HEAD during an append: \(offset); an append there: \(append.summary)")
         },
-        .concurrent(
-            756, "4.6", .mustNot, "the server MUST NOT send outdated information in responses when retrieving the offset"
-        ) { session in
+        .concurrent(756, "4.6", .mustNot, outdated) { session in
             try await session.succeed(.create(.half))
             let append = try await session.begin(.append(.half, .all).paused(at: .most))
             let first = try await session.offset()

@@ -37,7 +37,8 @@ extension ConformanceSuite {
             .append(.half, .all, isComplete: true).expecting(.digest)),
         ConformanceCheck(
             1013, "10.1", .should, computation,
-            .create(.all, isComplete: true).with("Want-Repr-Digest", "sha-256=10").expecting(.processed, .has(.reprDigest))),
+            .create(.all, isComplete: true).with("Want-Repr-Digest", "sha-256=10").expecting(
+                .processed, .has(.reprDigest))),
         ConformanceCheck(
             1014, "10.1", .should, computation,
             .create(.all, isComplete: true).with("Want-Repr-Digest", "sha-256=10").expecting(.digest)),
@@ -71,7 +72,8 @@ extension ConformanceSuite {
             .create(.half).with("Content-Digest", "{pieceDigest}").expecting(.success, .has(.location))),
         ConformanceCheck(
             1028, "10.2", .should, "the integrity of an individual request can be protected",
-            .create(.half), .append(.half, .all, isComplete: true).with("Content-Digest", "{pieceDigest}").expecting(
+            .create(.half),
+            .append(.half, .all, isComplete: true).with("Content-Digest", "{pieceDigest}").expecting(
                 .conventionalStatus)),
     ]
 }

@@ -39,7 +39,8 @@ extension ConformanceSuite {
         ConformanceCheck(
             808, "5", .mustNot,
             "the server MUST NOT omit the 100 (Continue) response because it has sent an interim response with the 104",
-            .create(.half), .append(.half, .all).with("Expect", "100-continue").paused(at: .half).expecting(.continuation)),
+            .create(.half),
+            .append(.half, .all).with("Expect", "100-continue").paused(at: .half).expecting(.continuation)),
     ]
 
     private static let versionSentence =

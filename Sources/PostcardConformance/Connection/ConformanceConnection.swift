@@ -42,8 +42,15 @@ final class ConformanceConnection: Sendable {
                 .connect(host: address.host, port: address.port).get()
             return ConformanceConnection(address, channel, inbox)
         } catch {
-            throw ConnectionFailure("no connection to \(address.host), port \(address.port): \(error)")
+            throw ConnectionFailure("no connection to \(address.host), port \(address.port): \(reason(error))")
         }
+    }
+
+    /// What of an error is of interest to a person.
+    private static func reason(_ error: any Error) -> String {
+        guard let error = error as? NIOConnectionError else { return "\(error)" }
+        if let attempt = error.connectionErrors.first { return "\(attempt.error)" }
+        return (error.dnsAError ?? error.dnsAAAAError).map { "\($0)" } ?? "it has no address"
     }
 
     private static func handler(_ context: NIOSSLContext, _ host: String) throws -> NIOSSLClientHandler {

@@ -54,7 +54,8 @@ extension Expectation {
             let problem = Problem(exchange.final)
             let value = name == "expected-offset" ? problem?.expectedOffset : problem?.providedOffset
             let position = evidence.position(extent)
-            return value == position ? .met : .failed("\(name): \(position ?? 0), but \(value.map { "\($0)" } ?? "none")")
+            let seen = value.map { "\($0)" } ?? "none"
+            return value == position ? .met : .failed("\(name): \(position ?? 0), but \(seen)")
         }
     }
 }

@@ -37,7 +37,9 @@ struct Conformance: AsyncParsableCommand {
 
     @Option(
         parsing: .upToNextOption,
-        help: ArgumentHelp("Only the checks with these numbers, such as 401 or 600-699. They come after the URL.", valueName: "number"))
+        help: ArgumentHelp(
+            "Only the checks with these numbers, such as 401 or 600-699. They come after the URL.",
+            valueName: "number"))
     var only: [CheckNumbers] = []
 
     @Option(help: "How long to wait for a response, in seconds.")
@@ -45,7 +47,8 @@ struct Conformance: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The interop version of the draft that the requests name; the sentences are those of 8.", valueName: "number"))
+            "The interop version of the draft that the requests name; the sentences are those of 8.",
+            valueName: "number"))
     var interopVersion = 8
 
     @Flag(help: "Write a JSON array of objects: id, section, sentence, level, outcome, seen.")
@@ -175,10 +178,12 @@ struct ConformanceLines {
         let head = "\(check.number)  \(outcome)  §\(check.section)  \(check.level.rawValue)"
         var lines = WordWrap.lines(check.sentence, columns: columns, first: head + ": ", rest: "      ")
         // The style goes in last, because its bytes have no width.
-        lines[0] = lines[0].replacing("  \(outcome)  ", with: "  \(style(outcome, role(of: result)))  ", maxReplacements: 1)
+        let styled = style(outcome, role(of: result))
+        lines[0] = lines[0].replacing("  \(outcome)  ", with: "  \(styled)  ", maxReplacements: 1)
         guard result.outcome != .ok else { return lines }
         let seen = Terminal.printable(result.seen).replacing("\n", with: "\u{FFFD}")
-        return lines + WordWrap.lines(seen, columns: columns, first: "      seen: ", rest: "      ").map { style($0, .faint) }
+        let details = WordWrap.lines(seen, columns: columns, first: "      seen: ", rest: "      ")
+        return lines + details.map { style($0, .faint) }
     }
 
     private func role(of result: ConformanceResult) -> TextStyle.Role {
@@ -194,7 +199,7 @@ struct ConformanceLines {
         let violated = report.count(of: .violated)
         let absolute = report.violatedRequirements
         return "\(report.results.count) checks: \(report.count(of: .ok)) ok, \(violated) violated"
-            + (violated > 0 ? " (\(absolute) of them a MUST)" : "") + ", \(report.count(of: .notApplicable)) not applicable, "
-            + "\(report.count(of: .unchecked)) could not be checked."
+            + (violated > 0 ? " (\(absolute) of them a MUST)" : "")
+            + ", \(report.count(of: .notApplicable)) not applicable, \(report.count(of: .unchecked)) could not be checked."
     }
 }

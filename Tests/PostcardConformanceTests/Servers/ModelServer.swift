@@ -26,7 +26,8 @@ enum ModelServer {
                 }
             }
             .bind(host: "127.0.0.1", port: 0).get()
-        guard let port = listener.localAddress?.port, let address = ServerAddress("http://127.0.0.1:\(port)/uploads") else {
+        guard let port = listener.localAddress?.port, let address = ServerAddress("http://127.0.0.1:\(port)/uploads")
+        else {
             throw ProgramFailure("The server has no port.")
         }
         do {
@@ -101,6 +102,10 @@ private final class ModelHandler: ChannelInboundHandler {
         if deviation == .dropsCutContent { upload.bytes.removeLast(upload.bytes.count - appending.start) }
         if deviation == .completesCutUploads { upload.isComplete = true }
         state = .idle
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        context.close(promise: nil)
     }
 
     private func report(

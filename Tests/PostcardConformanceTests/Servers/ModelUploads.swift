@@ -77,8 +77,8 @@ final class ModelUploads {
     }
 
     func offset(_ fields: HTTPFields) -> Int64? {
-        if deviation == .readsOffsetLeniently { return fields[.uploadOffset].flatMap { Int64($0.prefix(while: \.isNumber)) } }
-        return fields.uploadOffset
+        guard deviation == .readsOffsetLeniently else { return fields.uploadOffset }
+        return fields[.uploadOffset].flatMap { Int64($0.prefix(while: \.isNumber)) }
     }
 
     // MARK: - Responses
