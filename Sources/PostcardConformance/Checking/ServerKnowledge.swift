@@ -7,8 +7,6 @@ struct ServerKnowledge {
     var announcement = Announcement.unknown
     /// Whether the server sends 104 while an append is in progress.
     var progress = Announcement.unknown
-    /// The upload resources that were named, in order.
-    var locations: [ServerAddress] = []
 
     enum Announcement {
         case unknown

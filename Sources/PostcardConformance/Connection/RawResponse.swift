@@ -25,6 +25,8 @@ package struct ConnectionFailure: Error, Sendable, Hashable, CustomStringConvert
 
     static let closed = ConnectionFailure("the connection was closed without a response")
     static let cutResponse = ConnectionFailure("the connection was closed within a response")
+    static let tooMany = ConnectionFailure(
+        "more than \(ResponseInbox.maximumResponses) responses on a connection")
     static let tooLarge = ConnectionFailure("the response is larger than \(ResponseReader.maximumBytes) bytes")
 
     static func malformed(_ what: String) -> ConnectionFailure {

@@ -8,11 +8,15 @@ final class ResponseInbox: Sendable {
         var responses: [RawResponse] = []
         /// Why there are no more; `nil` while the connection is open.
         var failure: ConnectionFailure?
+        var count = 0
         var waiter: (number: Int, continuation: CheckedContinuation<Void, Never>)?
         var waits = 0
     }
 
     private let state = Mutex(State())
+
+    /// The maximum number of responses on a connection. A hostile server sends interim responses for ever.
+    static let maximumResponses = 10_000
 
     /// Whether the connection may have further responses.
     var isOpen: Bool { state.withLock { $0.failure == nil } }
@@ -27,7 +31,10 @@ final class ResponseInbox: Sendable {
         change { state in
             guard state.failure == nil else { return }
             do throws(ConnectionFailure) {
-                state.responses += try state.reader.read(bytes)
+                let responses = try state.reader.read(bytes)
+                state.count += responses.count
+                guard state.count <= Self.maximumResponses else { throw ConnectionFailure.tooMany }
+                state.responses += responses
             } catch {
                 state.failure = error
             }

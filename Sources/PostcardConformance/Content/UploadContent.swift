@@ -33,7 +33,7 @@ package enum ContentSource: Sendable, Hashable {
             let layout = try form.layout()
             return UploadContent(contentType: layout.contentType, bytes: Array(try await layout.data()))
         case .octets:
-            return UploadContent(contentType: "application/octet-stream", bytes: Self.lines(size))
+            return UploadContent(contentType: "application/octet-stream", bytes: Self.lines(max(size, 64)))
         case .given(let contentType, let bytes):
             return UploadContent(contentType: contentType, bytes: bytes)
         }

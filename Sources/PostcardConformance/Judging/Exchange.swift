@@ -12,8 +12,6 @@ struct Exchange: Sendable {
     var missing = "no response"
     /// The time from the pause in the content to the first 104.
     var announcementDelay: Duration?
-    /// When the final response was received.
-    var end = ContinuousClock.now
     /// The number of content bytes that were sent.
     var sentBytes = 0
 
@@ -76,8 +74,6 @@ struct KnownLimits: Sendable {
 
     var all: [UploadLimits] { [ofOptions, ofCreation, ofHead].compactMap(\.self) }
     var areEmpty: Bool { all.isEmpty }
-    /// The limits of an upload.
-    var ofUpload: UploadLimits? { ofHead ?? ofCreation }
     var maximumBytes: Int64? { all.compactMap(\.maximumBytes).min() }
     var maximumAppendBytes: Int64? { all.compactMap(\.maximumAppendBytes).min() }
     var minimumAppendBytes: Int64? { all.compactMap(\.minimumAppendBytes).max() }
