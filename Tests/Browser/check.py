@@ -335,6 +335,47 @@ async def tokens(browser, url, pictures):
     expect(not await page.run("document.body.innerText.includes('to-post')"), "A token is not shown")
 
 
+# Holds the events back as a proxy does that buffers them, until they are released. Timers run 20 times as fast.
+HOLD_EVENTS = """
+const { fetch: fetched, setTimeout: later } = globalThis;
+globalThis.setTimeout = (handler, milliseconds, ...rest) => later(handler, milliseconds / 20, ...rest);
+globalThis.isHeld = true;
+globalThis.attempts = 0;
+globalThis.fetch = (path, options) => {
+  if (path !== "/events" || !globalThis.isHeld) return fetched(path, options);
+  globalThis.attempts += 1;
+  return new Promise((_, reject) => options.signal.addEventListener("abort", () => reject(options.signal.reason)));
+};
+"""
+
+
+async def buffered(browser, url, pictures):
+    """The page polls while a proxy holds back the events, and goes back to them when they arrive."""
+    page = await browser.page()
+    await page.send("Page.addScriptToEvaluateOnNewDocument", source=HOLD_EVENTS)
+    await page.open(url)
+    await page.expect("document.querySelector('.connection.polling')", "The page polls")
+    broken = part('filename="a.jpg"', "abc") + b"--XX--\r\n"
+    expect(post(url, broken) == 400, "A form is refused")
+    await page.click("#requests-tab")
+    await page.expect("document.querySelectorAll('.requests > li').length === 1", "Its request is shown")
+    await page.click(".requests summary")
+    await page.expect("document.querySelector('.problem')", "The problem is shown")
+    for count in (1, 2):
+        expect(post(url, part('name="a"', "first") + b"--XX--\r\n") == 201, "A form is taken")
+        await page.expect(f"document.querySelectorAll('.card').length === {count}", "A new form is shown")
+        await page.expect(f"document.querySelectorAll('.requests > li').length === {count + 1}", "So is its request")
+    expect(await page.run("document.querySelector('.requests > li:last-child .problem') !== null"),
+           "What is open stays open")
+    (newest, _) = uploads(url)
+    request = urllib.request.Request(f"{url}/uploads/{newest['id']}", method="DELETE")
+    urllib.request.urlopen(request).close()
+    await page.expect("document.querySelectorAll('.card').length === 1", "A deleted form is gone")
+    await page.expect("attempts > 2", "The page tries again to get events")
+    await page.run("isHeld = false")
+    await page.expect("document.querySelector('.connection.live')", "The page is live when events arrive")
+
+
 async def languages(browser, url, pictures):
     for language, words in (("ko-KR,ko;q=0.9,en;q=0.8", "양식 보내기"), ("de, en;q=0.5", "Send a form")):
         page = await opened(browser, url, language=language)
@@ -348,7 +389,8 @@ async def languages(browser, url, pictures):
 
 
 scenarios = {each.__name__: each for each in (
-    sending, cancelling, aborting, reused, deleting, refused, folded, hostile, plain, keyboard, languages, tokens)}
+    sending, cancelling, aborting, reused, deleting, refused, folded, hostile, plain, keyboard, languages, tokens,
+    buffered)}
 
 
 async def main(name, url, *pictures):

@@ -147,15 +147,27 @@ struct EventStream: Sendable {
     /// is gone.
     private static let heartbeat = Duration.seconds(15)
 
+    /// What the response begins with. The comment fills the buffer of a proxy that passes on nothing before 2 KiB.
+    private static let beginning = ByteBuffer(
+        string: ":" + String(repeating: " ", count: 2 << 10) + "\nretry: 2000\n: listening\n\n")
+
+    private static var headers: HTTPFields {
+        var headers: HTTPFields = [
+            .contentType: "text/event-stream", .cacheControl: "no-store", .xContentTypeOptions: "nosniff",
+        ]
+        // nginx, and proxies that follow it, then pass on each event at once.
+        if let buffering = HTTPField.Name("X-Accel-Buffering") { headers[buffering] = "no" }
+        return headers
+    }
+
     func response() throws(UploadProblem) -> Response {
         let (events, listener) = try live.listen()
         return Response(
-            status: .ok,
-            headers: [.contentType: "text/event-stream", .cacheControl: "no-store", .xContentTypeOptions: "nosniff"],
+            status: .ok, headers: Self.headers,
             body: ResponseBody { writer in
                 defer { listener.finish() }
                 // A client that has read this misses no event from here on.
-                try await writer.write(ByteBuffer(string: "retry: 2000\n: listening\n\n"))
+                try await writer.write(Self.beginning)
                 try await withThrowingTaskGroup(of: Void.self) { tasks in
                     tasks.addTask {
                         while !Task.isCancelled {

@@ -36,7 +36,7 @@ struct PageTests {
         "The page does what people expect of it",
         arguments: [
             "sending", "cancelling", "aborting", "reused", "deleting", "refused", "folded", "hostile", "plain",
-            "keyboard", "languages",
+            "keyboard", "languages", "buffered",
         ])
     func scenario(_ name: String) async throws {
         try await withReceiver { receiver in

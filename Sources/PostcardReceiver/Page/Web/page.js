@@ -19,12 +19,14 @@ const replayed = (handler) => (message) => {
   handler(message);
 };
 
+/** Reloads the lists, and returns whether the list of forms could be read. */
 async function load() {
   const missed = [];
   early = missed;
-  await Promise.all([received.load(), offer.showsRequests ? requests.load() : undefined]);
+  const [isLoaded] = await Promise.all([received.load(), offer.showsRequests ? requests.load() : undefined]);
   if (early === missed) early = undefined;
   for (const replay of missed) replay();
+  return isLoaded;
 }
 
 compose({ delivered: replayed((record) => received.add(record)) });
@@ -38,6 +40,8 @@ if (offer.canRead) {
       say(connection, words("live"), "live");
       load();
     },
+    poll: load,
+    polling: () => say(connection, words("polling"), "polling"),
     lost: () => say(connection, words("connecting")),
     uploaded: replayed((record) => received.add(record)),
     deleted: replayed(({ id }) => {

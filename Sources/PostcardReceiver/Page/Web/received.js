@@ -16,21 +16,26 @@ export class Received {
     place.append(this.problem, this.list, this.empty, this.older);
   }
 
-  /** Reloads the newest records. */
+  /** Reloads the newest records, and returns whether they could be read. */
   async load() {
+    let isLoaded = false;
     try {
       const { uploads, next } = await askForJSON("/uploads");
       const known = new Set(uploads.map(({ id }) => id));
       const oldest = uploads.at(-1)?.id ?? "";
+      // Older ones that are already shown stay, and need not be offered again.
+      const isContinued = this.cards.has(oldest);
       // Recent records that are missing now were deleted in the meantime.
       for (const id of [...this.cards.keys()]) if (id >= oldest && !known.has(id)) this.remove(id);
       for (const record of uploads.reverse()) this.add(record);
-      this.#offerOlder(next);
+      if (!isContinued) this.#offerOlder(next);
       this.problem.textContent = "";
+      isLoaded = true;
     } catch (error) {
       this.problem.textContent = words("failed", { reason: error.message });
     }
     this.#showWhetherEmpty();
+    return isLoaded;
   }
 
   async #loadOlder() {

@@ -15,12 +15,15 @@ export class Requests {
     place.append(this.problem, this.list, this.empty);
   }
 
-  /** Reloads the list. Identifiers start over when the receiver restarts, so older entries are dropped. */
+  /**
+   * Reloads the list. Rows stay as they are, because they may be open. Identifiers start over when the receiver
+   * restarts, so entries that it does not have are dropped.
+   */
   async load() {
     try {
       const { requests } = await askForJSON("/requests");
-      this.entries.clear();
-      this.list.replaceChildren();
+      const known = new Map(requests.map((entry) => [entry.id, entry.received]));
+      for (const [id, row] of [...this.entries]) if (known.get(id) !== row.dataset.received) this.#remove(id);
       for (const entry of requests.reverse()) this.add(entry);
       this.problem.textContent = "";
     } catch (error) {
@@ -33,7 +36,8 @@ export class Requests {
     if (this.entries.has(entry.id)) return;
     const row = this.#row(entry);
     this.entries.set(entry.id, row);
-    this.list.prepend(row);
+    const after = [...this.list.children].find((other) => Number(other.dataset.id) < Number(entry.id));
+    this.list.insertBefore(row, after ?? null);
     if (this.entries.size > maximumEntries) this.#remove(this.list.lastElementChild.dataset.id);
     this.#showWhetherEmpty();
   }
@@ -67,7 +71,9 @@ export class Requests {
       details.append(inside);
       await describe(entry, inside);
     });
-    return element("li", { "data-id": entry.id, "data-upload": entry.upload ?? "" }, details);
+    return element("li", {
+      "data-id": entry.id, "data-upload": entry.upload ?? "", "data-received": entry.received,
+    }, details);
   }
 }
 
@@ -88,7 +94,9 @@ function description(request, showValues) {
     request.valuesHidden ? element("p", { class: "note" }, words("valuesHidden"), " ",
       element("button", { class: "quiet", "data-action": "show-values", onclick: showValues }, words("showValues"))) : null,
     request.problems.length ? section("problems", request.problems.map(problem)) : null,
-    section("head", fieldList(request.headers)),
+    section("head",
+      request.client ? element("p", { class: "note" }, words("from", { address: request.client })) : null,
+      fieldList(request.headers)),
     request.parts.length ? section("parts", element("ol", { class: "parts" }, request.parts.map(part)),
       request.partCount > request.parts.length
         ? element("p", { class: "note" }, words("partsLeftOut", { count: request.partCount - request.parts.length }))

@@ -55,39 +55,99 @@ export async function ask(path, options = {}, kind = "reading") {
 
 export const askForJSON = async (path) => (await ask(path)).json();
 
+const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+// How long the page waits for events before it polls, and how often it polls.
+const patience = 5_000;
+const interval = 5_000;
+// The receiver sends a comment every 15 seconds. A longer silence means that a proxy holds the events back.
+const longestSilence = 40_000;
+
 /**
- * Calls handlers with the events of the receiver as long as the page is open. `listening` is called each time a
- * connection is established: events may have been missed before, so lists have to be reloaded.
+ * Calls handlers with the events of the receiver as long as the page is open. `listening` is called each time events
+ * begin to arrive: some may have been missed before, so lists have to be reloaded. While none arrive, because a proxy
+ * holds them back or there are too many listeners, `poll` reloads the lists every few seconds. It returns whether it
+ * could, and `polling` or `lost` is called when that changes.
  *
  * An EventSource could not send the token.
  */
 export async function listen(handlers) {
+  const polling = new Polling(handlers);
   for (;;) {
+    polling.start();
     try {
-      const response = await ask("/events");
-      handlers.listening();
-      await readEvents(response.body, handlers);
+      await readEvents({ ...handlers, listening: () => { polling.stop(); handlers.listening(); } });
     } catch (error) {
-      if (error instanceof Refusal && error.status === 401) return handlers.lost();
+      if (error instanceof Refusal && error.status === 401) {
+        polling.stop();
+        return handlers.lost();
+      }
     }
-    handlers.lost();
-    await new Promise((resolve) => setTimeout(resolve, 2000));
+    if (!polling.isPolling) handlers.lost();
+    polling.start();
+    await pause(2000);
   }
 }
 
-async function readEvents(stream, handlers) {
-  const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
-  let text = "";
-  for (;;) {
-    const { value, done } = await reader.read();
-    if (done) return;
-    text += value;
-    const messages = text.split("\n\n");
-    text = messages.pop();
-    for (const message of messages) {
-      const line = (name) => message.split("\n").find((each) => each.startsWith(`${name}: `))?.slice(name.length + 2);
-      const name = line("event");
-      if (name) handlers[name]?.(JSON.parse(line("data")));
-    }
+/** Polls after a while, and then every few seconds, one request at a time. */
+class Polling {
+  #handlers;
+  #timer;
+  isPolling = false;
+
+  constructor(handlers) {
+    this.#handlers = handlers;
   }
+
+  start() {
+    this.#timer ??= setTimeout(() => this.#next(), patience);
+  }
+
+  stop() {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.isPolling = false;
+  }
+
+  async #next() {
+    const timer = this.#timer;
+    const isLoaded = await this.#handlers.poll();
+    // Events may have begun to arrive in the meantime.
+    if (timer !== this.#timer) return;
+    if (isLoaded && !this.isPolling) this.#handlers.polling();
+    if (!isLoaded && this.isPolling) this.#handlers.lost();
+    this.isPolling = isLoaded;
+    this.#timer = setTimeout(() => this.#next(), interval);
+  }
+}
+
+async function readEvents(handlers) {
+  const silence = new AbortController();
+  let timer = setTimeout(() => silence.abort(), longestSilence);
+  try {
+    const { body } = await ask("/events", { signal: silence.signal });
+    const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+    let text = "";
+    let isListening = false;
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      clearTimeout(timer);
+      timer = setTimeout(() => silence.abort(), longestSilence);
+      text += value;
+      const messages = text.split("\n\n");
+      text = messages.pop();
+      if (messages.length && !isListening) handlers.listening();
+      isListening ||= messages.length > 0;
+      for (const message of messages) handle(message, handlers);
+    }
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function handle(message, handlers) {
+  const line = (name) => message.split("\n").find((each) => each.startsWith(`${name}: `))?.slice(name.length + 2);
+  const name = line("event");
+  if (name) handlers[name]?.(JSON.parse(line("data")));
 }
