@@ -204,6 +204,25 @@ struct ServeTests {
         #expect(await server.terminate() == 0)
     }
 
+    @Test func `the client that a proxy names counts with --trust-proxy`() async throws {
+        for (trusted, client) in [("127.0.0.0/8", "203.0.113.9"), ("::1", "127.0.0.1")] {
+            let server = try await serve("--trust-proxy", "10.0.0.1", "--trust-proxy", trusted, "--log-level", "info")
+            let response = try await Program.run(
+                "curl", ["-sS", "-H", "X-Forwarded-For: 192.0.2.1, 203.0.113.9", "\(server.address)/health"])
+            #expect(response.text == "ok")
+            #expect(await server.terminate() == 0)
+            #expect(try server.messages.contains("client=\(client) "))
+        }
+    }
+
+    @Test func `without a PROXY header a receiver with --proxy-protocol responds to no one`() async throws {
+        let server = try await serve("--proxy-protocol")
+        let response = try await Program.run("curl", ["-sS", "\(server.address)/health"])
+        #expect(response.status != 0 && response.text.isEmpty)
+        #expect(await server.terminate() == 0)
+        #expect(try server.messages.contains("Closed connections without a valid PROXY header"))
+    }
+
     @Test func `a receiver that is out of descriptors waits, says so, and goes on when there are some again`()
         async throws
     {
@@ -253,7 +272,8 @@ struct ServeTests {
             ["--idle-timeout", "-1"], ["--shutdown-timeout", "-1"], ["--max-parts", "0"], ["--max-part-header", "0"],
             ["--max-part-header-fields", "many"], ["--token", "with blank"], ["--certificate", "a.pem"],
             ["--log-level", "loud"], ["--max-connections", "0"], ["--client-share", "0"], ["--max-screenings", "0"],
-            ["--client-share", "101"],
+            ["--client-share", "101"], ["--keep-alive-timeout", "0"], ["--trust-proxy", "10.0.0.0/33"],
+            ["--trust-proxy", "localhost"], ["--proxy-protocol", "--host", "0.0.0.0", "--open"],
             ["--allow-origin", "app.example"], ["--allow-origin", "https://app.example/"], ["--allow-origin", "null"],
         ]
         for arguments in wrong {

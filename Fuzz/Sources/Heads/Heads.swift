@@ -49,6 +49,7 @@ private let port: UInt16 = {
     // The stream of events has no end. Nothing else is worth reading here.
     receiver.uploads.access = .none
     receiver.connections.idleTimeout = guardTime
+    receiver.connections.keepAliveTimeout = guardTime
     receiver.connections.gracePeriod = guardTime
     receiver.connections.drainTimeout = guardTime
     receiver.logger.logLevel = .critical

@@ -14,7 +14,7 @@ extension RecordedRequest {
     /// The request with its structure, and harmless values alone. Names, sizes and offsets stay.
     var hidingValues: RecordedRequest {
         RecordedRequest(
-            id: id, received: received, duration: duration, method: method, scheme: scheme, host: host,
+            id: id, received: received, duration: duration, client: client, method: method, scheme: scheme, host: host,
             path: Secrets.hidingValues(ofPath: path), fields: fields.map(Secrets.hidingValue), contentType: contentType,
             outcome: outcome, notes: notes.hidingValues)
     }

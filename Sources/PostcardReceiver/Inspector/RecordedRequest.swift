@@ -23,6 +23,8 @@ struct RecordedRequest: Sendable {
     var id = 0
     let received: Date
     let duration: Duration
+    /// The address of the client, as far as it is known.
+    let client: String?
     let method: String
     let scheme: String
     let host: String
@@ -65,9 +67,9 @@ extension RecordedRequest {
             (field.name.rawName, Secrets.masked(field.value, of: field.name.canonicalName))
         }
         self.init(
-            received: received, duration: duration, method: head.method.rawValue, scheme: scheme,
-            host: host ?? "", path: Secrets.masked(path: head.path ?? "/"),
-            fields: (host.map { [("Host", $0)] } ?? []) + fields,
+            received: received, duration: duration, client: UploadConnection.current?.clientAddress?.description,
+            method: head.method.rawValue, scheme: scheme, host: host ?? "",
+            path: Secrets.masked(path: head.path ?? "/"), fields: (host.map { [("Host", $0)] } ?? []) + fields,
             contentType: head.headerFields[.contentType], outcome: outcome, notes: notes)
     }
 }
@@ -81,10 +83,10 @@ extension RecordedRequest {
         let fields = Self.fields(lines.dropFirst().prefix { !$0.isEmpty })
         func value(_ name: String) -> String? { fields.first { $0.name.lowercased() == name }?.value }
         self.init(
-            received: Date(), duration: .zero, method: words.first.map(String.init) ?? "", scheme: scheme,
-            host: value("host") ?? "", path: words.count > 1 ? Secrets.masked(path: String(words[1])) : "",
-            fields: fields, contentType: value("content-type"), outcome: .refused(refusal.problem),
-            notes: .none)
+            received: Date(), duration: .zero, client: refusal.client?.description,
+            method: words.first.map(String.init) ?? "", scheme: scheme, host: value("host") ?? "",
+            path: words.count > 1 ? Secrets.masked(path: String(words[1])) : "", fields: fields,
+            contentType: value("content-type"), outcome: .refused(refusal.problem), notes: .none)
     }
 
     private static func fields(_ lines: ArraySlice<Substring>) -> [(name: String, value: String)] {

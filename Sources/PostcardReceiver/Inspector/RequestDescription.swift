@@ -12,6 +12,8 @@ import Foundation
 /// Everything recorded about a request: the response to `GET /requests/ID`.
 struct RequestDescription: Encodable {
     let summary: RequestSummary
+    /// The address of the client: through a trusted proxy, the one that the proxy names.
+    let client: String?
     let headers: [[String]]
     let parts: [Part]
     let problems: [Problem]
@@ -98,6 +100,7 @@ struct RequestDescription: Encodable {
         let request = showsValues ? recorded : recorded.hidingValues
         valuesHidden = !showsValues
         summary = RequestSummary(recorded)
+        client = recorded.client
         headers = request.fields.map { [$0.name, $0.value] }
         let notes = request.notes
         parts = notes.parts.map { part in
@@ -117,12 +120,13 @@ struct RequestDescription: Encodable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case headers, parts, problems, body, curl, valuesHidden
+        case client, headers, parts, problems, body, curl, valuesHidden
     }
 
     func encode(to encoder: any Encoder) throws {
         try summary.encode(to: encoder)
         var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encodeIfPresent(client, forKey: .client)
         try container.encode(headers, forKey: .headers)
         try container.encode(parts, forKey: .parts)
         try container.encode(problems, forKey: .problems)

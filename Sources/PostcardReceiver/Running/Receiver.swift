@@ -72,8 +72,8 @@ public struct Receiver: Sendable {
     public var maximumConnections: Int?
     /// Secures connections with TLS, and allows HTTP/2. Defaults to `nil`: plain HTTP/1.1. Needs the trait `TLS`.
     public var certificate: ServerCertificate?
-    /// Logs each request in one line at the level `info`, with its path and its result but no names or values of the
-    /// form, and the receiver's own failures.
+    /// Logs each request in one line at the level `info`, with its client's address, its path and its result but no
+    /// names or values of the form, and the receiver's own failures.
     public var logger = Logger(label: "postcard.receiver")
 
     /// Makes a receiver with default settings.
@@ -117,6 +117,11 @@ public struct Receiver: Sendable {
         let router = Router()
         var limits = ShareLimits(uploads, connections: maximumConnections ?? OpenFiles.maximumConnections)
         limits[.listeners] = LiveEvents.maximumListeners
+        if !connections.trustedProxies.isEmpty {
+            // A proxy's connections are not limited, and each of its clients takes one for a request. So the share of
+            // requests has to be one of connections.
+            limits[.requests] = min(limits[.requests], limits[.connections])
+        }
         let shares = ShareAccount(limits, logger: logger)
         let live = LiveEvents(shares: shares)
         let inspector = inspection.map { options in
@@ -158,7 +163,8 @@ public struct Receiver: Sendable {
 
     private func limitConnections(of server: any Channel, _ shares: ShareAccount) async {
         do {
-            try await ConnectionGate.install(on: server, shares: shares, logger: logger)
+            try await ConnectionGate.install(
+                on: server, shares: shares, options: connections, logger: logger)
         } catch {
             logger.error("Could not limit the connections", metadata: ["error": "\(error)"])
         }

@@ -5,6 +5,8 @@ import PostcardServer
 
 /// The log line of a request.
 struct RequestLine {
+    /// The address of the client, as far as it is known: through a trusted proxy, the one that the proxy names.
+    let client: IPAddress?
     let method: String
     /// The path without the query, which may hold secrets.
     let path: String
@@ -20,6 +22,7 @@ struct RequestLine {
             "method": "\(Self.shown(method))", "path": "\(Self.shown(Secrets.masked(path: path)))",
             "milliseconds": "\(Int(duration / .milliseconds(1)))",
         ]
+        metadata["client"] = client.map { "\($0)" }
         metadata["status"] = status.map { "\($0)" }
         metadata["code"] = code.map { "\($0)" }
         metadata["upload"] = upload.map { "\($0)" }
@@ -41,6 +44,7 @@ extension RequestLine {
     init(_ refusal: EarlyRefusal) {
         let line = String(decoding: refusal.bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
         let words = line.split(separator: " ", maxSplits: 2)
+        client = refusal.client
         method = words.first.map(String.init) ?? ""
         path = words.dropFirst().first.map { String($0.prefix { $0 != "?" }) } ?? ""
         status = refusal.problem.status.code
@@ -56,7 +60,8 @@ struct RequestLog<Context: RequestContext>: RouterMiddleware {
     ) async throws -> Response {
         guard context.logger.logLevel <= .info else { return try await next(request, context) }
         let start = ContinuousClock.now
-        var line = RequestLine(method: request.method.rawValue, path: request.uri.path)
+        var line = RequestLine(
+            client: UploadConnection.current?.clientAddress, method: request.method.rawValue, path: request.uri.path)
         var isWritten = true
         defer {
             line.duration = start.duration(to: .now)

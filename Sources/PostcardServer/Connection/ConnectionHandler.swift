@@ -16,7 +16,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     private let options: ConnectionOptions
     private let onEarlyRefusal: EarlyRefusal.Observer
-    private var state: ConnectionState
+    private var state = ConnectionState()
     private var rate: TransferRate
     /// Whether the channel is a stream of HTTP/2. It has a single request, and no `Connection` header.
     private var isStream = false
@@ -43,7 +43,6 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         self.options = options
         self.onEarlyRefusal = onEarlyRefusal
         progress = ResponseProgress(options: options)
-        state = ConnectionState(maximumDrainBytes: options.maximumDrainBytes)
         rate = TransferRate(
             minimumBytesPerSecond: options.minimumBytesPerSecond, gracePeriod: options.gracePeriod)
     }
@@ -107,7 +106,8 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        if state.silence != .afterLastResponse { quietSince = .now }
+        if !state.isLingering { quietSince = .now }
+        wire.partRead()
         let action =
             switch unwrapInboundIn(data) {
             case .head(let head): headRead(head)
@@ -119,7 +119,8 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     private func headRead(_ head: HTTPRequest) -> ConnectionState.ReadAction {
         rate.bodyBegins(at: quietSince)
-        return state.headRead(isFinal: Self.asksForClose(head.headerFields))
+        return state.headRead(
+            isFinal: head.headerFields.askForClose, hasLength: head.headerFields.contains(.contentLength))
     }
 
     private func bodyRead(_ count: Int) -> ConnectionState.ReadAction {
@@ -155,7 +156,10 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
             }
         // Hummingbird responds when the decoder fails, and its response is then replaced with the refusal.
         let original = error is RequestRefusal ? HTTPParserError.unknown : error
-        let early = EarlyRefusal(problem: .decoding(error), bytes: wire.beginning)
+        let connection = isStream ? context.channel.parent : context.channel
+        let early = EarlyRefusal(
+            problem: .decoding(error), bytes: wire.beginning,
+            client: connection.flatMap(ProxyHeaderHandler.clientNow))
         if fail(interruption, original: original, context: context) == .pass { refusal = early }
     }
 
@@ -175,15 +179,6 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         case .drop: break
         }
         return action
-    }
-
-    /// Whether a message is the last one of its connection. `Connection` is a case-insensitive list (RFC 9110 §7.6.1).
-    private static func asksForClose(_ fields: HTTPFields) -> Bool {
-        fields[values: .connection].contains { value in
-            value.split(separator: ",").contains { option in
-                option.lowercased().split(whereSeparator: { $0 == " " || $0 == "\t" }) == ["close"]
-            }
-        }
     }
 
     private func perform(_ action: ConnectionState.ReadAction, context: ChannelHandlerContext, pass: () -> Void) {
@@ -213,7 +208,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     private func writeHead(_ head: HTTPResponse, context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
         var head = head
-        switch state.responseBegins(isLast: Self.asksForClose(head.headerFields)) {
+        switch state.responseBegins(isLast: head.headerFields.askForClose) {
         case .drop:
             promise?.succeed()
         case .write:
@@ -296,7 +291,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
             case .ignore: break
             }
             promise?.succeed()
-        case .all where state.silence == .afterLastResponse || unsentEnds > 0:
+        case .all where state.isLingering || unsentEnds > 0:
             // The response is still in flight.
             closePromises.append(promise ?? context.eventLoop.makePromise())
             checkSilence(context: context, after: options.drainTimeout)
@@ -323,7 +318,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     private func checkSilence(context: ChannelHandlerContext, after delay: Duration) {
         silenceCheck?.cancel()
-        let delay = min(delay, options.gracePeriod)
+        let delay = min(delay, options.gracePeriod, options.idleTimeout)
         silenceCheck = context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(delay)) { [self] in
             silenceCheckDue(context: context)
         }
@@ -359,13 +354,12 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         switch state.silence {
         case .inBody where pausedSince == nil:
             checkSending(quiet: quiet, context: context)
-        case .betweenRequests where quiet >= options.idleTimeout,
-            .afterLastResponse where quiet >= options.drainTimeout:
-            closeNow(context: context)
+        case .beforeRequests:
+            closeUnless(options.idleTimeout - quiet, context: context)
         case .betweenRequests:
-            checkSilence(context: context, after: options.idleTimeout - quiet)
-        case .afterLastResponse:
-            checkSilence(context: context, after: options.drainTimeout - quiet)
+            closeUnless(timeForRequest(quiet: quiet), context: context)
+        case .afterLastResponse(let drain):
+            closeUnless(drain.time(options.drainTimeout) - quiet, context: context)
         case .inBody, .expected:
             if closePromises.isEmpty {
                 checkSilence(context: context, after: options.idleTimeout)
@@ -373,6 +367,18 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
                 closeNow(context: context)
             }
         }
+    }
+
+    /// How much longer the client may take to send the next request.
+    private func timeForRequest(quiet: Duration) -> Duration {
+        // The head of a request that has begun has to arrive within the idle timeout.
+        if let since = wire.incompleteSince { return options.idleTimeout - since.duration(to: .now) }
+        // A stream has a single request.
+        return (isStream ? options.idleTimeout : options.keepAliveTimeout) - quiet
+    }
+
+    private func closeUnless(_ rest: Duration, context: ChannelHandlerContext) {
+        if rest > .zero { checkSilence(context: context, after: rest) } else { closeNow(context: context) }
     }
 }
 

@@ -55,8 +55,8 @@ package enum OpenFiles {
 
 /// Accepts connections within the shares of their addresses, and as many as there are descriptors.
 ///
-/// The gate is the first handler of the listening channel. Connections beyond an address's share are closed. While all
-/// connections are used up, others wait in the system's queue.
+/// The gate is the first handler of the listening channel. Connections beyond an address's share are closed, except
+/// those of a proxy, which has many clients. While all connections are used up, others wait in the system's queue.
 package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandler, Sendable {
     package typealias InboundIn = any Channel
     package typealias InboundOut = any Channel
@@ -78,6 +78,7 @@ package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandle
     }
 
     private let shares: ShareAccount
+    private let options: ConnectionOptions
     private let logger: Logger
     private let count: NIOLoopBoundBox<Count>
 
@@ -85,16 +86,22 @@ package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandle
     /// connection makes room for those that wait.
     private static let pause = TimeAmount.milliseconds(100)
 
-    private init(shares: ShareAccount, logger: Logger, eventLoop: any EventLoop) {
+    private init(shares: ShareAccount, options: ConnectionOptions, logger: Logger, eventLoop: any EventLoop) {
         self.shares = shares
+        self.options = options
         self.logger = logger
         count = NIOLoopBoundBox(Count(), eventLoop: eventLoop)
     }
 
-    /// - Parameter shares: What all clients hold.
-    package static func install(on server: any Channel, shares: ShareAccount, logger: Logger) async throws {
+    /// - Parameters:
+    ///   - shares: What all clients hold.
+    ///   - options: Which connections are proxies'.
+    package static func install(
+        on server: any Channel, shares: ShareAccount, options: ConnectionOptions, logger: Logger
+    ) async throws {
         try await server.eventLoop.submit {
-            let gate = ConnectionGate(shares: shares, logger: logger, eventLoop: server.eventLoop)
+            let gate = ConnectionGate(
+                shares: shares, options: options, logger: logger, eventLoop: server.eventLoop)
             try server.pipeline.syncOperations.addHandler(gate, position: .first)
         }.get()
     }
@@ -103,7 +110,8 @@ package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandle
         let channel = unwrapInboundIn(data)
         let hold: ShareAccount.Hold
         do throws(UploadProblem) {
-            hold = try shares.take(of: .connections, for: PeerAddress(channel.remoteAddress), on: channel)
+            let peer = options.isProxy(ConnectionPeer(channel)) ? nil : PeerAddress(channel.remoteAddress)
+            hold = try shares.take(of: .connections, for: peer, on: channel)
         } catch {
             return channel.close(promise: nil)
         }

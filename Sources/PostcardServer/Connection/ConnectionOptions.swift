@@ -3,11 +3,17 @@ public struct ConnectionOptions: Sendable, Hashable {
     /// How long a client may send or read nothing. Defaults to 30 seconds, which is longer than a phone takes to change
     /// networks.
     ///
-    /// After that, a client that stopped in the middle of a body is refused with 408. Between two requests, or if the
-    /// client does not read its response, the connection is closed. A client that has just read much of its response at
-    /// once may pause for up to twice as long. A stream of HTTP/2 may stall for up to twice as long while the client
-    /// reads other streams of the connection.
+    /// After that, a client that stopped in the middle of a body is refused with 408. The connection is closed if no
+    /// request was begun on it, if the head of a request is not complete, or if the client does not read its response. A
+    /// client that has just read much of its response at once may pause for up to twice as long. A stream of HTTP/2 may
+    /// stall for up to twice as long while the client reads other streams of the connection.
     public var idleTimeout: Duration = .seconds(30)
+
+    /// How long a connection is kept after a response, until the next request begins. Defaults to 75 seconds.
+    ///
+    /// Let it be longer than a reverse proxy keeps its connections to the server, such as 60 seconds in nginx: otherwise
+    /// the proxy may send a request on a connection that the server is just closing, and respond with 502.
+    public var keepAliveTimeout: Duration = .seconds(75)
 
     /// The minimum rate at which a body must arrive, in bytes per second. Defaults to 500, a twentieth of what the
     /// slowest phone networks carry. 0 means no minimum. A slower client is refused with 408.
@@ -18,15 +24,37 @@ public struct ConnectionOptions: Sendable, Hashable {
     /// Each such period is measured on its own, without the time in which the server was not ready to read.
     public var gracePeriod: Duration = .seconds(20)
 
-    /// How many bytes of a body are read and dropped after an early refusal. Defaults to 128 MiB.
-    ///
-    /// Most clients send the whole body before they read the response, and would lose the response if the connection
-    /// were closed earlier.
-    public var maximumDrainBytes: Int64 = 128 << 20
-
     /// How long a client may go on sending after an early refusal, or leave the connection open after its last
     /// response. Defaults to 10 seconds.
+    ///
+    /// Most clients, and most proxies, send the whole body before they read the response, and would lose the response if
+    /// the connection were closed earlier. So what is left of a body is read and dropped. If the body has a
+    /// `Content-Length`, each 100 MB of it that arrive are worth another second, up to five times this timeout.
     public var drainTimeout: Duration = .seconds(10)
+
+    /// The proxies that may say which client a request is from. Defaults to none.
+    ///
+    /// A request from one of them counts for the client that it names in `Forwarded` (RFC 7239) or `X-Forwarded-For`: the
+    /// last address in it that is not itself a trusted proxy's. That is the client for its share of all limits, see
+    /// ``UploadOptions/clientShare``, and for the log. Connections from these addresses are not limited to a share. From
+    /// any other address the two fields mean nothing, because a client can write what it likes into them.
+    ///
+    /// If a request has both fields, they count only if both name the same client: a proxy adds to one of them, and
+    /// passes on the other one as the client wrote it. Let the proxy remove the field that it does not set.
+    ///
+    /// Every address in these ranges can pretend to be any client. Name only proxies, and no network with clients in it.
+    public var trustedProxies: [TrustedProxy] = []
+
+    /// Whether each connection begins with a header of the PROXY protocol, version 2, that names its client. Defaults to
+    /// `false`.
+    ///
+    /// Proxies that forward connections instead of requests send it, such as HAProxy with `send-proxy-v2`. A connection
+    /// without a valid header is closed, and so is one that is not from one of the ``trustedProxies``. If there are
+    /// none, every connection is taken for a proxy's: use that only where no client can reach the port.
+    ///
+    /// The client that the header names counts for its share of connections too. If it is itself one of the
+    /// ``trustedProxies``, the client of each request is looked for in the request's header fields as well.
+    public var usesProxyProtocol = false
 
     /// How long requests in progress may take to finish once the server is shutting down. Defaults to 30 seconds.
     /// After that, they are cancelled and their connections are closed.
@@ -37,6 +65,11 @@ public struct ConnectionOptions: Sendable, Hashable {
 }
 
 extension ConnectionOptions {
+    /// Whether the other end of a connection is a proxy, which has many clients.
+    func isProxy(_ peer: ConnectionPeer) -> Bool {
+        trustedProxies.isEmpty ? usesProxyProtocol : trustedProxies.contains { $0.contains(peer) }
+    }
+
     /// The number of bytes that the slowest allowed client reads in half of the idle timeout. Responses are written in
     /// slices of this size, so that the reading of a slow client shows before the timeout.
     var sliceBytes: Int {

@@ -7,10 +7,10 @@ struct ConnectionState {
         /// Requests are read and responses are written.
         case serving(Exchange)
         /// The last response of the connection is being written. Bytes received now are dropped.
-        case lastResponse(drainableBytes: Int64)
+        case lastResponse(Drain)
         /// Everything is written and the output is closed. Bytes received now are read and dropped: closing a socket
         /// with unread bytes resets it, and the client would lose the response (RFC 9112 §9.6).
-        case lingering(drainableBytes: Int64)
+        case lingering(Drain)
         case closed
     }
 
@@ -20,6 +20,31 @@ struct ConnectionState {
         var input = Input.betweenRequests
         /// Whether the last request asked to close the connection after its response (RFC 9112 §9.6).
         var isFinal = false
+        /// Whether the last request said how long its body is.
+        var hasLength = false
+        /// Whether any request has begun.
+        var hasBegun = false
+
+        /// The drain of what is left of the last request.
+        var drain: Drain { Drain(hasLength: hasLength) }
+    }
+
+    /// What is left of a body after the last response, and is dropped.
+    struct Drain: Equatable {
+        fileprivate let hasLength: Bool
+        fileprivate var bytes: Int64 = 0
+
+        /// The number of bytes that are worth another second.
+        private static let bytesPerSecond = 100_000_000.0
+        private static let maximumTimeouts = 5
+
+        /// How long it may take: the timeout, and more for a body of known length of which much arrives. A proxy on a
+        /// fast network sends hundreds of megabytes before it reads the response. A client that holds the connection
+        /// for longer has to use as much of its own network for that.
+        func time(_ timeout: Duration) -> Duration {
+            guard hasLength else { return timeout }
+            return timeout + min(Duration.seconds(Double(bytes) / Self.bytesPerSecond), timeout * Self.maximumTimeouts)
+        }
     }
 
     private enum Input {
@@ -35,20 +60,19 @@ struct ConnectionState {
     private var phase = Phase.serving(Exchange())
     /// Whether the client may send more bytes. A client can stop in any phase, but that only matters at the end.
     private var isInputOpen = true
-    private let maximumDrainBytes: Int64
-
-    init(maximumDrainBytes: Int64) {
-        self.maximumDrainBytes = maximumDrainBytes
-    }
 
     enum ReadAction: Equatable { case pass, drop, close }
 
-    /// - Parameter isFinal: Whether the request asks to close the connection.
-    mutating func headRead(isFinal: Bool = false) -> ReadAction {
+    /// - Parameters:
+    ///   - isFinal: Whether the request asks to close the connection.
+    ///   - hasLength: Whether the request says how long its body is.
+    mutating func headRead(isFinal: Bool = false, hasLength: Bool = false) -> ReadAction {
         guard case .serving(var exchange) = phase, exchange.input != .malformed else { return .drop }
         exchange.awaitingResponse += 1
         exchange.input = .inBody
         exchange.isFinal = isFinal
+        exchange.hasLength = hasLength
+        exchange.hasBegun = true
         phase = .serving(exchange)
         return .pass
     }
@@ -56,12 +80,14 @@ struct ConnectionState {
     mutating func bodyRead(_ count: Int) -> ReadAction {
         switch phase {
         case .serving(let exchange): return exchange.input == .malformed ? .drop : .pass
-        case .lastResponse(let drainable):
-            phase = .lastResponse(drainableBytes: drainable - Int64(count))
+        case .lastResponse(var drain):
+            drain.bytes += Int64(count)
+            phase = .lastResponse(drain)
             return .drop
-        case .lingering(let drainable):
-            phase = .lingering(drainableBytes: drainable - Int64(count))
-            return drainable > Int64(count) ? .drop : .close
+        case .lingering(var drain):
+            drain.bytes += Int64(count)
+            phase = .lingering(drain)
+            return .drop
         case .closed: return .drop
         }
     }
@@ -124,14 +150,14 @@ struct ConnectionState {
     mutating func responseBegins(isLast: Bool) -> ResponseAction {
         guard case .serving(let exchange) = phase else { return .drop }
         if exchange.awaitingResponse == 0 {
-            phase = .lastResponse(drainableBytes: maximumDrainBytes)
+            phase = .lastResponse(exchange.drain)
             return exchange.input == .malformed ? .writeMalformedRequest : .writeAsLast
         }
         // A response to an incomplete request: the next bytes of the connection are the rest of a body that is not
         // needed.
         let isEarly = exchange.input == .inBody || exchange.input == .interrupted
         guard isLast || (exchange.awaitingResponse == 1 && (isEarly || exchange.isFinal)) else { return .write }
-        phase = .lastResponse(drainableBytes: maximumDrainBytes)
+        phase = .lastResponse(exchange.drain)
         return .writeAsLast
     }
 
@@ -150,12 +176,17 @@ struct ConnectionState {
             exchange.awaitingResponse -= 1
             phase = .serving(exchange)
             return .write
-        case .lastResponse(let drainable):
-            phase = .lingering(drainableBytes: drainable)
+        case .lastResponse(let drain):
+            phase = .lingering(drain)
             return isInputOpen ? .writeAndLinger : .writeAndClose
         case .lingering, .closed:
             return .drop
         }
+    }
+
+    /// Whether the client has received its last response.
+    var isLingering: Bool {
+        if case .lingering = phase { true } else { false }
     }
 
     /// Whether the parts of a response's body are still written to the connection.
@@ -171,10 +202,10 @@ struct ConnectionState {
     /// The server has nothing more to write.
     mutating func outputCloses() -> OutputCloseAction {
         switch phase {
-        case .serving:
-            phase = .lingering(drainableBytes: maximumDrainBytes)
-        case .lastResponse(let drainable):
-            phase = .lingering(drainableBytes: drainable)
+        case .serving(let exchange):
+            phase = .lingering(exchange.drain)
+        case .lastResponse(let drain):
+            phase = .lingering(drain)
         case .lingering, .closed:
             return .ignore
         }
@@ -191,17 +222,25 @@ struct ConnectionState {
         case expected
         /// A body stops in the middle.
         case inBody
+        /// The client has not begun a request.
+        case beforeRequests
         case betweenRequests
         /// The client has received its last response.
-        case afterLastResponse
+        case afterLastResponse(Drain)
     }
 
     var silence: Silence {
         switch phase {
         case .serving(let exchange):
-            exchange.input == .inBody ? .inBody : exchange.awaitingResponse > 0 ? .expected : .betweenRequests
+            if exchange.input == .inBody {
+                .inBody
+            } else if exchange.awaitingResponse > 0 {
+                .expected
+            } else {
+                exchange.hasBegun ? .betweenRequests : .beforeRequests
+            }
         case .lastResponse, .closed: .expected
-        case .lingering: .afterLastResponse
+        case .lingering(let drain): .afterLastResponse(drain)
         }
     }
 }

@@ -54,7 +54,7 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
 
     /// Waits until an idle client has been sent a GOAWAY and has had time to react.
     private func waitForRequest() {
-        close(after: options.idleTimeout + options.drainTimeout)
+        close(after: options.keepAliveTimeout + options.drainTimeout)
     }
 
     private func close(after delay: Duration) {

@@ -27,14 +27,16 @@ extension HTTPServerBuilder {
         HTTPServerBuilder { responder in
             // Streams in progress are not cut off after a GOAWAY: ConnectionHandler ends slow ones, as over HTTP/1.1.
             let streams = HTTP2ChannelConfiguration(
-                idleTimeout: options.idleTimeout, gracefulCloseTimeout: nil,
+                idleTimeout: options.keepAliveTimeout, gracefulCloseTimeout: nil,
                 streamConfiguration: configuration(options, onEarlyRefusal))
             return ShutdownConnection(
-                base: WatchedConnection(
-                    base: try HTTP2UpgradeChannel(
-                        tlsConfiguration: tls, configuration: streams,
-                        responder: onUploadConnection(responder, shares)),
-                    options: options),
+                base: ProxiedConnection(
+                    base: WatchedConnection(
+                        base: try HTTP2UpgradeChannel(
+                            tlsConfiguration: tls, configuration: streams,
+                            responder: onUploadConnection(responder, options, shares)),
+                        options: options),
+                    options: options, shares: shares),
                 timeout: options.shutdownTimeout)
         }
     }

@@ -27,9 +27,11 @@ extension HTTPServerBuilder {
     ) -> HTTPServerBuilder {
         HTTPServerBuilder { responder in
             ShutdownConnection(
-                base: HTTP1Channel(
-                    responder: onUploadConnection(responder, shares),
-                    configuration: configuration(options, onEarlyRefusal)),
+                base: ProxiedConnection(
+                    base: HTTP1Channel(
+                        responder: onUploadConnection(responder, options, shares),
+                        configuration: configuration(options, onEarlyRefusal)),
+                    options: options, shares: shares),
                 timeout: options.shutdownTimeout)
         }
     }
@@ -42,11 +44,15 @@ extension HTTPServerBuilder {
     }
 
     static func onUploadConnection(
-        _ responder: @escaping HTTPChannelHandler.Responder, _ shares: ShareAccount?
+        _ responder: @escaping HTTPChannelHandler.Responder, _ options: ConnectionOptions, _ shares: ShareAccount?
     ) -> HTTPChannelHandler.Responder {
         { request, writer, channel in
             var writer: ResponseWriter? = writer
-            let connection = UploadConnection(channel: channel)
+            let named = options.usesProxyProtocol ? await ProxyHeaderHandler.client(of: channel) : nil
+            let client = RequestClient(
+                of: request.headers, from: named.map(ConnectionPeer.address) ?? ConnectionPeer(channel),
+                trusting: options.trustedProxies)
+            let connection = UploadConnection(channel: channel, client: client)
             let hold: ShareAccount.Hold?
             do throws(UploadProblem) {
                 hold = try shares?.take(of: .requests, for: connection.peer, on: channel)

@@ -1,3 +1,4 @@
+import HTTPTypes
 import NIOCore
 import NIOHTTP1
 
@@ -6,6 +7,8 @@ package struct EarlyRefusal: Sendable {
     package let problem: UploadProblem
     /// The first of the bytes received last, which usually are those of the request.
     package let bytes: [UInt8]
+    /// The other end of the connection. Header fields that were not read cannot say more.
+    package var client: IPAddress?
 
     /// Called with each such request, on the connection's event loop.
     package typealias Observer = @Sendable (EarlyRefusal) -> Void
@@ -55,20 +58,40 @@ enum RequestInterruption: Error {
     }
 }
 
-/// Keeps the bytes of a connection only while they are parsed, so that an ``EarlyRefusal`` can show them.
+extension HTTPFields {
+    /// Whether a message is the last one of its connection. `Connection` is a case-insensitive list (RFC 9110 §7.6.1).
+    var askForClose: Bool {
+        self[values: .connection].contains { value in
+            value.split(separator: ",").contains { option in
+                option.lowercased().split(whereSeparator: { $0 == " " || $0 == "\t" }) == ["close"]
+            }
+        }
+    }
+}
+
+/// Keeps the bytes of a connection only while they are parsed, so that an ``EarlyRefusal`` can show them, and knows
+/// since when the head of a request is incomplete.
 final class WireBytes: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
 
     private var latest: ByteBuffer?
+    /// The time of the first bytes after the last complete part of a request; `nil` if there were none.
+    private(set) var incompleteSince: ContinuousClock.Instant?
 
     /// The maximum number of bytes that are shown: enough for the head of a usual request.
     private static let maximumBytes = 8 << 10
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         latest = unwrapInboundIn(data)
+        incompleteSince = incompleteSince ?? .now
         context.fireChannelRead(data)
         latest = nil
+    }
+
+    /// A part of a request was decoded.
+    func partRead() {
+        incompleteSince = nil
     }
 
     /// The first of the bytes being parsed.

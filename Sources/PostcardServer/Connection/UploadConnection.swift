@@ -15,21 +15,25 @@ package struct UploadConnection: Sendable {
     /// channel.
     package var isStream: Bool { channel.parent?.parent != nil }
 
+    /// The client that the request is from: the other end of the connection, or who a trusted proxy says it is.
+    private let client: RequestClient
+
     /// The client that the request counts for, or `nil` if clients cannot be distinguished.
-    package let peer: PeerAddress?
+    package var peer: PeerAddress? { client.peer }
+
+    /// The address of the client, or `nil` if it is not known.
+    package var clientAddress: IPAddress? { client.address }
 
     /// Files that are removed once the response has been sent.
     let files = TemporaryFiles()
 
-    init(channel: any Channel) {
+    init(channel: any Channel, client: RequestClient) {
         self.channel = channel
-        peer = Self.peer(of: channel)
+        self.client = client
     }
 
-    private static func peer(of channel: any Channel) -> PeerAddress? {
-        if let address = channel.remoteAddress { return PeerAddress(address) }
-        let listening = channel.parent?.parent ?? channel.parent
-        return listening?.localAddress?.ipAddress == nil ? nil : .unknown
+    init(channel: any Channel) {
+        self.init(channel: channel, client: RequestClient(from: ConnectionPeer(channel)))
     }
 
     /// Waits until the response written so far is in the client's socket. If the client reads nothing, it waits until

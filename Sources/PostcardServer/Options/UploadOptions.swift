@@ -74,7 +74,8 @@ public struct UploadOptions: Sendable {
     /// has most makes room for a newcomer. A client is refused with 429 if its address has its share, and with 503 if all
     /// is used up.
     ///
-    /// Set it to 1, which is no limit, behind a reverse proxy, where all clients have one address.
+    /// Behind a reverse proxy all clients have one address, unless the proxy is one of the
+    /// ``ConnectionOptions/trustedProxies``. 1 is no limit.
     public var clientShare = 0.25
 
     /// The scope of a request's `Idempotency-Key`, such as the user, read from the header fields: the same key in two

@@ -7,6 +7,7 @@ extension ShareLimits {
         // An upload and a response have a file each.
         let files = max(OpenFiles.forRequests(connections: connections) / 2, 1)
         self[.connections] = connections
+        self[.proxiedConnections] = connections
         self[.requests] = options.maximumConcurrentRequests
         self[.uploads] = min(options.maximumConcurrentUploads, files)
         self[.textBytes] = options.maximumHeldBytes

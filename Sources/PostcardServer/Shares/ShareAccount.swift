@@ -13,19 +13,14 @@ package final class ShareAccount: Sendable {
         let number: Int
     }
 
-    /// The refusals with a code since the last line about them.
-    private struct Line {
-        let written: ContinuousClock.Instant
-        let count: Int
-    }
-
     private struct State {
         var pools: [Pool]
         var waiting: [Ticket: CheckedContinuation<Int, any Error>] = [:]
         /// The connections on which a request has waited, each with the last such request. Each has one callback for
         /// its end: one per request would add up while a connection is kept alive.
         var connections: [ObjectIdentifier: Ticket] = [:]
-        var lines: [String: Line] = [:]
+        /// The lines about refusals, by their codes.
+        var lines: [String: RepeatedLine] = [:]
     }
 
     package let limits: ShareLimits
@@ -33,8 +28,6 @@ package final class ShareAccount: Sendable {
     private let logger: Logger?
     /// The minimum time that a client keeps what it holds while newcomers have no room.
     private let patience: Duration
-
-    private static let lineInterval = Duration.seconds(60)
 
     /// - Parameters:
     ///   - limits: How much there is of each resource.
@@ -246,17 +239,7 @@ package final class ShareAccount: Sendable {
     /// Logs refusals with a code, at most once a minute.
     private func log(_ problem: UploadProblem) {
         guard let logger else { return }
-        let count: Int? = state.withLock { state in
-            let now = ContinuousClock.now
-            let line = state.lines[problem.code]
-            let count = (line?.count ?? 0) + 1
-            if let line, line.written.duration(to: now) < Self.lineInterval {
-                state.lines[problem.code] = Line(written: line.written, count: count)
-                return nil
-            }
-            state.lines[problem.code] = Line(written: now, count: 0)
-            return count
-        }
+        let count = state.withLock { $0.lines[problem.code, default: RepeatedLine()].count(at: .now) }
         guard let count else { return }
         logger.warning(
             "Refused clients that hold too much", metadata: ["code": "\(problem.code)", "count": "\(count)"])

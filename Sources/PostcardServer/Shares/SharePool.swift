@@ -259,10 +259,11 @@ struct SharePool<Owner: Sendable>: Sendable {
     // MARK: - Giving way
 
     /// The owner of the item that gives way to a newcomer: of those taken before a time, the oldest of the address that
-    /// holds most. It is not chosen again. `nil` if there is none, or addresses are not limited.
+    /// holds most. It is not chosen again. `nil` if there is none, or addresses are not limited. Clients that cannot be
+    /// distinguished do not give way, because one of them says nothing about what the others hold.
     mutating func giveWay(takenBefore start: Instant) -> Owner? {
         guard share < 1 else { return nil }
-        let old = items.filter { $0.value.since <= start && !$0.value.isGivingWay }
+        let old = items.filter { $0.value.since <= start && !$0.value.isGivingWay && $0.value.peer != nil }
         let chosen = old.max { first, second in
             let (one, other) = (holders[first.value.peer]?.held ?? 0, holders[second.value.peer]?.held ?? 0)
             return one == other ? first.key > second.key : one < other

@@ -4,6 +4,8 @@ import HTTPTypes
 package enum SharedResource: Int, CaseIterable, Sendable {
     /// Open connections. Clients without a share of them get no response: the connection is closed.
     case connections
+    /// Open connections of the clients that PROXY headers name. The connections themselves are a proxy's.
+    case proxiedConnections
     /// Requests in progress, each with its task and buffers. Streams of HTTP/2 are cheap for their client.
     case requests
     /// Forms that are being received, each with an open file, until their responses are sent.
@@ -28,7 +30,9 @@ package enum SharedResource: Int, CaseIterable, Sendable {
         // The smallest piece in which a stored file is read.
         case .responseBytes: 4 << 10
         case .textBytes, .unfinishedBytes: 64 << 10
-        case .connections, .requests, .uploads, .unfinishedUploads, .responses, .listeners, .screenings: 1
+        case .connections, .proxiedConnections, .requests, .uploads, .unfinishedUploads, .responses, .listeners,
+            .screenings:
+            1
         }
     }
 }
@@ -74,7 +78,7 @@ extension SharedResource {
 
     private var refusal: Refusal {
         switch self {
-        case .connections:
+        case .connections, .proxiedConnections:
             Refusal(
                 code: "too-many-connections", limit: "maximumConnections", noun: "connections",
                 advice: "Close connections that you do not use.")
@@ -143,7 +147,7 @@ extension SharedResource {
         var problem = UploadProblem(
             status: .tooManyRequests, code: refusal.code + "-of-client",
             detail: "Your address may have \(limit) \(refusal.noun) now, and there is no room for more.",
-            advice: refusal.advice + " Behind a proxy, start the receiver with --client-share 100.")
+            advice: refusal.advice + " Behind a proxy, start the receiver with --trust-proxy and the proxy's address.")
         problem.limit = UploadProblem.Limit(name: refusal.limit + "OfClient", value: Int64(limit))
         problem.retryAfterSeconds = refusal.retryAfterSeconds
         problem.isOfShare = true

@@ -27,7 +27,7 @@ struct ReceivingOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "The share of what is free, of connections, requests, forms, text, unfinished uploads and unread responses, "
-                + "that one address can have (25). Use 100 behind a proxy, where all clients have the same address.",
+                + "that one address can have (25). Behind a proxy, also use --trust-proxy.",
             valueName: "percent"))
     var clientShare: Double?
 
@@ -39,6 +39,10 @@ struct ReceivingOptions: ParsableArguments {
 
     @Option(help: ArgumentHelp("How long a body may be slower than that (20).", valueName: "seconds"))
     var grace: Double?
+
+    @Option(
+        help: ArgumentHelp("How long a connection is kept between two requests (75).", valueName: "seconds"))
+    var keepAliveTimeout: Double?
 
     @Option(help: ArgumentHelp("How long a sender may be idle (30).", valueName: "seconds"))
     var idleTimeout: Double?
@@ -86,7 +90,11 @@ struct ReceivingOptions: ParsableArguments {
         if let clientShare, !(clientShare > 0 && clientShare <= 100) {
             throw ValidationError("--client-share must be a percentage, more than 0 and at most 100.")
         }
-        for (name, seconds) in [("grace", grace), ("idle-timeout", idleTimeout), ("screen-timeout", screenTimeout)] {
+        let timeouts = [
+            ("grace", grace), ("keep-alive-timeout", keepAliveTimeout), ("idle-timeout", idleTimeout),
+            ("screen-timeout", screenTimeout),
+        ]
+        for (name, seconds) in timeouts {
             // Timers count milliseconds.
             if let seconds, !(seconds >= 0.001 && seconds <= 86400) {
                 throw ValidationError("--\(name) must be from 0.001 to 86400 seconds.")
@@ -112,6 +120,7 @@ struct ReceivingOptions: ParsableArguments {
         if let keepFree { receiver.keptFreeBytes = keepFree.bytes }
         if let minimumRate { receiver.connections.minimumBytesPerSecond = Int(minimumRate.bytes) }
         if let grace { receiver.connections.gracePeriod = .seconds(grace) }
+        if let keepAliveTimeout { receiver.connections.keepAliveTimeout = .seconds(keepAliveTimeout) }
         if let idleTimeout { receiver.connections.idleTimeout = .seconds(idleTimeout) }
         if let rules { receiver.uploads.rules = try Self.rules(at: rules) }
         if let screen {

@@ -49,6 +49,7 @@ struct Serve: AsyncParsableCommand {
     @OptionGroup(title: "What is accepted") var taking: ReceivingOptions
     @OptionGroup(title: "Limits of a form's parts") var limits: FormLimitOptions
     @OptionGroup(title: "Access") var access: AccessOptions
+    @OptionGroup(title: "Behind a proxy") var proxies: ProxyOptions
 
     func validate() throws {
         guard (0...65535).contains(port) else { throw ValidationError("\(port) is not a port.") }
@@ -59,6 +60,7 @@ struct Serve: AsyncParsableCommand {
             throw ValidationError("--shutdown-timeout must be from 0 to 86400 seconds.")
         }
         try access.validate(host: host)
+        try proxies.validate(host: host)
     }
 
     func run() async throws {
@@ -87,6 +89,7 @@ struct Serve: AsyncParsableCommand {
         limits.apply(to: &receiver.uploads.limits)
         try taking.apply(to: &receiver)
         try access.apply(to: &receiver)
+        proxies.apply(to: &receiver)
         receiver.logger = Logger(label: "postcard") { StreamLogHandler.standardError(label: $0) }
         receiver.logger.logLevel = logLevel
         return receiver

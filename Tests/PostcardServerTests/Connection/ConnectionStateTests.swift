@@ -5,8 +5,8 @@ import Testing
 struct ConnectionStateTests {
     @Test("A complete request and its response leave the connection open")
     func ordinaryExchange() {
-        var state = ConnectionState(maximumDrainBytes: 10)
-        #expect(state.silence == .betweenRequests)
+        var state = ConnectionState()
+        #expect(state.silence == .beforeRequests)
         #expect(state.headRead() == .pass)
         #expect(state.silence == .inBody)
         #expect(state.bodyRead(5) == .pass)
@@ -17,21 +17,46 @@ struct ConnectionStateTests {
         #expect(state.silence == .betweenRequests)
     }
 
-    @Test("A response before the end of the body is the last, and the rest of the body is dropped up to the limit")
+    @Test("A response before the end of the body is the last, and the rest of the body is dropped")
     func earlyResponse() {
-        var state = ConnectionState(maximumDrainBytes: 10)
+        var state = ConnectionState()
         _ = state.headRead()
         #expect(state.responseBegins(isLast: false) == .writeAsLast)
         #expect(state.bodyRead(4) == .drop)
         #expect(state.responseEnds() == .writeAndLinger)
-        #expect(state.silence == .afterLastResponse)
+        #expect(state.isLingering && state.isDropping)
         #expect(state.bodyRead(5) == .drop)
-        #expect(state.bodyRead(1) == .close)
+        #expect(state.bodyRead(1) == .drop)
+        #expect(state.inputClosed() == .close)
+    }
+
+    static let drains: [(hasLength: Bool, bytes: [Int], milliseconds: Int)] = [
+        (true, [], 10_000), (true, [50_000_000], 10_500), (true, [100_000_000, 100_000_000], 12_000),
+        (true, [5_000_000_000], 60_000), (true, [.max], 60_000), (false, [100_000_000], 10_000),
+        (false, [.max], 10_000),
+    ]
+
+    @Test(arguments: drains)
+    func `a body of known length may take a second longer for each 100 MB, up to five timeouts`(
+        hasLength: Bool, bytes: [Int], milliseconds: Int
+    ) {
+        var state = ConnectionState()
+        _ = state.headRead(hasLength: hasLength)
+        // What arrives before the response belongs to the request.
+        _ = state.bodyRead(1_000_000_000)
+        _ = state.responseBegins(isLast: false)
+        _ = state.responseEnds()
+        for count in bytes { #expect(state.bodyRead(count) == .drop) }
+        guard case .afterLastResponse(let drain) = state.silence else {
+            Issue.record("The response was not the last.")
+            return
+        }
+        #expect(drain.time(.seconds(10)) == .milliseconds(milliseconds))
     }
 
     @Test("The response to the first of two requests is not early, even if the second is still being received")
     func responseWhileNextIsRead() {
-        var state = ConnectionState(maximumDrainBytes: 10)
+        var state = ConnectionState()
         _ = state.headRead()
         _ = state.endRead()
         _ = state.headRead()
@@ -42,7 +67,7 @@ struct ConnectionStateTests {
 
     @Test("A body that breaks off is an interruption, and its response closes the connection")
     func brokenBody() {
-        var state = ConnectionState(maximumDrainBytes: 10)
+        var state = ConnectionState()
         _ = state.headRead()
         #expect(state.inputFailed() == .passAsInterruption)
         #expect(state.inputClosed() == .pass)
@@ -52,7 +77,7 @@ struct ConnectionStateTests {
 
     @Test("Input that is not HTTP is refused once, after the responses to earlier requests")
     func malformedInput() {
-        var state = ConnectionState(maximumDrainBytes: 10)
+        var state = ConnectionState()
         _ = state.headRead()
         _ = state.endRead()
         #expect(state.inputFailed() == .pass)
@@ -66,7 +91,7 @@ struct ConnectionStateTests {
 
     @Test("A client that closes after its last response ends the connection")
     func clientCloses() {
-        var state = ConnectionState(maximumDrainBytes: 10)
+        var state = ConnectionState()
         #expect(state.outputCloses() == .linger)
         #expect(state.inputClosed() == .close)
         #expect(state.outputCloses() == .ignore)

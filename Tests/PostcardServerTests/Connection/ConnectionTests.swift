@@ -68,17 +68,25 @@ struct ConnectionTests {
         try await withReceiver {
             $0.uploads.limits.maximumFileBytes = 1000
         } _: { receiver in
-            let content = Form.fileHeader + String(repeating: "x", count: 30_000_000) + Form.end
-            let response = try await receiver.exchange(Form.request(body: content))
+            let port = receiver.port
+            // As much as a proxy on the same machine sends at once.
+            let block = [UInt8](repeating: 0x78, count: 1 << 20)
+            let response = try await onThread {
+                let socket = try RawSocket(port: port)
+                let length = Form.fileHeader.utf8.count + 200 * block.count
+                try socket.send(Form.head(contentLength: length) + Form.fileHeader)
+                for _ in 0..<200 { try socket.send(block) }
+                return try RawResponse(socket.receiveAll())
+            }
             #expect(response.problem?.code == "file-too-large")
         }
     }
 
-    @Test("A client that keeps sending after its refusal is disconnected at the limit")
+    @Test("A client that keeps sending after its refusal is disconnected after some time, however fast it sends")
     func drainBound() async throws {
         try await withReceiver {
             $0.uploads.limits.maximumFileBytes = 1000
-            $0.connections.maximumDrainBytes = 1_000_000
+            $0.connections.drainTimeout = .milliseconds(100)
         } _: { receiver in
             let port = receiver.port
             await #expect(throws: (any Error).self) {
@@ -120,6 +128,33 @@ struct ConnectionTests {
             #expect(response.problem?.code == "too-slow")
             #expect(response.problem?.limit?.value == 200)
             #expect(try receiver.incoming.isEmpty)
+        }
+    }
+
+    @Test func `a connection is kept between requests for longer than a client may be idle`() async throws {
+        try await withReceiver {
+            // A busy machine has to read the head of a request within this time.
+            $0.connections.idleTimeout = .seconds(3)
+            $0.connections.keepAliveTimeout = .seconds(600)
+        } _: { receiver in
+            let port = receiver.port
+            try await onThread {
+                let socket = try RawSocket(port: port)
+                for _ in 0..<2 {
+                    try socket.send("GET /health HTTP/1.1\r\nHost: a\r\n\r\n")
+                    #expect(try socket.receive(until: "\r\n\r\nok").contains("200"))
+                    #expect(!socket.hasReceived(within: 4_000))
+                }
+            }
+        }
+    }
+
+    @Test func `a connection is closed if no request follows a response within the keep-alive timeout`() async throws {
+        try await withReceiver {
+            $0.connections.keepAliveTimeout = .milliseconds(200)
+        } _: { receiver in
+            let response = try await receiver.exchange("GET /health HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(response.body == "ok")
         }
     }
 

@@ -67,7 +67,7 @@ struct SecureConnectionTests {
     @Test(arguments: ["", #"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"#])
     func `an HTTP/2 client that sends nothing and ignores the GOAWAY is disconnected`(beginning: String) async throws {
         try await withSecureReceiver {
-            $0.connections.idleTimeout = .milliseconds(200)
+            $0.connections.keepAliveTimeout = .milliseconds(200)
             $0.connections.drainTimeout = .milliseconds(200)
         } _: { receiver, certificate in
             // It speaks only TLS, and stays connected until the server closes.

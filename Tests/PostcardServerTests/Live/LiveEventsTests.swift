@@ -32,6 +32,50 @@ struct LiveEventsTests {
         }
     }
 
+    @Test func `a proxy is asked not to buffer events, and what it buffers anyway is filled at once`() async throws {
+        try await withReceiver { receiver in
+            let port = receiver.port
+            let beginning = try await onThread {
+                let socket = try RawSocket(port: port)
+                try socket.send("GET /events HTTP/1.1\r\nHost: a\r\n\r\n")
+                return try socket.receive(until: ": listening\n\n")
+            }
+            let response = try RawResponse(Array(beginning.utf8))
+            #expect(response.headers["x-accel-buffering"] == "no")
+            #expect(response.headers["cache-control"] == "no-store")
+            #expect(response.body.utf8.count > 2 << 10)
+            // Everything before is a comment, which clients ignore.
+            #expect(response.body.contains("\n\n") && !response.body.contains("event:"))
+        }
+    }
+
+    @Test func `the listeners of many clients of a proxy have room, and those of one leave it`() async throws {
+        try await withReceiver({ $0.connections.trustedProxies = ["127.0.0.1"].compactMap { TrustedProxy($0) } }) {
+            receiver in
+            let port = receiver.port
+            func listening(for client: Int) async throws -> (socket: RawSocket, head: String) {
+                try await onThread {
+                    let socket = try RawSocket(port: port)
+                    try socket.send("GET /events HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 203.0.113.\(client)\r\n\r\n")
+                    return (socket, try socket.receive(until: "\r\n\r\n"))
+                }
+            }
+            var open: [RawSocket] = []
+            for client in 1...40 {
+                let next = try await listening(for: client)
+                #expect(next.head.contains(" 200 "))
+                open.append(next.socket)
+            }
+            var last = try await listening(for: 100)
+            while last.head.contains(" 200 ") {
+                open.append(last.socket)
+                last = try await listening(for: 100)
+            }
+            #expect(last.head.contains(" 429 "))
+            #expect(try await listening(for: 101).head.contains(" 200 "))
+        }
+    }
+
     @Test func `an upload that is sent again under its key is published once`() async throws {
         try await withReceiver { receiver in
             let listener = try await Listener.listening(to: receiver)

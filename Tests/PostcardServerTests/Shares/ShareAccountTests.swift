@@ -21,6 +21,7 @@ struct ShareAccountTests {
 
     static let codes: [(resource: SharedResource, code: String, limit: String)] = [
         (.connections, "too-many-connections", "maximumConnections"),
+        (.proxiedConnections, "too-many-connections", "maximumConnections"),
         (.requests, "too-many-requests", "maximumConcurrentRequests"),
         (.uploads, "too-many-uploads", "maximumConcurrentUploads"),
         (.textBytes, "too-much-text", "maximumHeldBytes"),

@@ -158,4 +158,11 @@ struct SharePoolTests {
         _ = try Self.taken(&unlimited, for: Self.peers[0])
         #expect(unlimited.giveWay(takenBefore: Self.now) == nil)
     }
+
+    @Test func `clients that cannot be distinguished do not give way`() throws {
+        var pool = Pool(total: 10, share: 0.25)
+        for number in 0..<8 { _ = try Self.taken(&pool, for: nil, by: number) }
+        _ = try Self.taken(&pool, for: Self.peers[0], by: 8)
+        #expect([pool.giveWay(takenBefore: Self.now), pool.giveWay(takenBefore: Self.now)] == [8, nil])
+    }
 }

@@ -36,8 +36,10 @@ struct RawStreams {
     /// - Parameters:
     ///   - receiveBufferBytes: How much the system takes for this end while it is not read.
     ///   - window: How many bytes of each response may be sent before ``openWindow(on:)``.
+    ///   - beginning: The bytes before the handshake.
     static func connect(
         to port: Int, from address: String? = nil, receiveBufferBytes: Int? = nil, window: UInt32 = 65_535,
+        beginning: [UInt8] = [],
         _ body: (inout RawStreams) async throws -> Void
     ) async throws {
         var configuration = TLSConfiguration.makeClientConfiguration()
@@ -52,6 +54,7 @@ struct RawStreams {
         let channel = try await bootstrap.connect(host: "127.0.0.1", port: port) { channel in
             channel.eventLoop.makeCompletedFuture {
                 let handler = try NIOSSLClientHandler(context: tls, serverHostname: nil)
+                try channel.pipeline.syncOperations.addHandler(ConnectionBeginning(beginning))
                 try channel.pipeline.syncOperations.addHandler(handler)
                 return try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)
             }
@@ -154,4 +157,21 @@ struct RawStreams {
 
     /// A string of HPACK (RFC 7541 §5.2), shorter than 127 bytes.
     private static func literal(_ text: String) -> [UInt8] { [UInt8(text.utf8.count)] + text.utf8 }
+}
+
+/// Writes some bytes before all others.
+private final class ConnectionBeginning: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private let bytes: [UInt8]
+
+    init(_ bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: bytes)), promise: nil)
+        context.fireChannelActive()
+    }
 }

@@ -82,6 +82,7 @@ extension ConnectionOptions {
     /// Lets clients be as slow as a busy machine makes them.
     fileprivate mutating func waitForBusyClients() {
         idleTimeout = .seconds(120)
+        keepAliveTimeout = .seconds(120)
         gracePeriod = .seconds(120)
     }
 }

@@ -13,7 +13,7 @@ package final class ReceivingServer: Sendable {
     /// - Parameter options: Further arguments of the command line.
     package init(_ options: String...) async throws {
         folder = try TemporaryFolder()
-        let patience = ["--minimum-rate", "0", "--idle-timeout", "120"]
+        let patience = ["--minimum-rate", "0", "--idle-timeout", "120", "--keep-alive-timeout", "120"]
         server = try await RunningServer(["serve", "--port", "0", "--directory", folder.path] + patience + options)
         guard let url = URL(string: server.address) else { throw ProgramFailure("\(server.address) is no URL.") }
         uploads = url.appending(path: "uploads")
