@@ -165,6 +165,7 @@ let package = Package(
                 .product(name: "NIOHTTP1", package: "swift-nio", condition: forServer),
                 .product(name: "NIOHTTP2", package: "swift-nio-http2", condition: forTLS),
                 .product(name: "NIOHTTPTypes", package: "swift-nio-extras", condition: forServer),
+                .product(name: "NIOHTTPTypesHTTP2", package: "swift-nio-extras", condition: forTLS),
                 .product(name: "NIOPosix", package: "swift-nio", condition: forServer),
                 .product(name: "NIOSSL", package: "swift-nio-ssl", condition: forTLS),
                 .product(name: "NIOTLS", package: "swift-nio", condition: forServer),

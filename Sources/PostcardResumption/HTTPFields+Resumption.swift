@@ -10,7 +10,7 @@ extension HTTPField.Name {
     package static let acceptPatch = name("Accept-Patch")
 
     /// All these names are tokens (RFC 9110 §5.1); the other name would show in a test.
-    private static func name(_ text: String) -> HTTPField.Name { HTTPField.Name(text) ?? .origin }
+    static func name(_ text: String) -> HTTPField.Name { HTTPField.Name(text) ?? .origin }
 }
 
 /// The draft's fields. An invalid value is ignored, as the draft requires.
@@ -78,7 +78,7 @@ extension HTTPFields {
     }
 
     /// Several lines of a field are one value (RFC 9110 §5.3), and so no single item.
-    private func combined(_ name: HTTPField.Name) -> String? {
+    func combined(_ name: HTTPField.Name) -> String? {
         let values = self[values: name]
         return values.isEmpty ? nil : values.joined(separator: ", ")
     }

@@ -1,10 +1,20 @@
-/// The part of Structured Field Values (RFC 9651) that uploads need: integers and booleans are read, and everything
-/// else is only checked.
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The part of Structured Field Values (RFC 9651) that uploads need: integers, booleans and bytes are read, and
+/// everything else is only checked.
 enum StructuredField: Equatable {
     case integer(Int64)
     case boolean(Bool)
+    case bytes([UInt8])
     /// A value of another type.
     case other
+
+    /// The largest integer, of 15 digits (§3.3.1).
+    static let maximumInteger: Int64 = 999_999_999_999_999
 
     /// Far longer than any field of an upload. Longer values are ignored.
     private static let maximumBytes = 4 << 10
@@ -139,7 +149,7 @@ struct StructuredFieldReader {
         case let byte? where byte.isDigit: return try number()
         case UInt8(ascii: "\""): try skipString()
         case UInt8(ascii: "%"): try skipDisplayString()
-        case UInt8(ascii: ":"): try skipBytes()
+        case UInt8(ascii: ":"): return try bytes()
         case UInt8(ascii: "@"):
             rest.removeFirst()
             guard case .integer = try number() else { throw Malformed() }
@@ -197,10 +207,15 @@ struct StructuredFieldReader {
         }
     }
 
-    private mutating func skipBytes() throws(Malformed) {
+    /// Bytes in base64 (§4.2.7). Missing padding is accepted, as the section asks.
+    private mutating func bytes() throws(Malformed) -> StructuredField {
         rest.removeFirst()
-        _ = take { $0.isLetter || $0.isDigit || "+/=".utf8.contains($0) }
+        let text = take { $0.isLetter || $0.isDigit || "+/=".utf8.contains($0) }
         guard skip(":") else { throw Malformed() }
+        let missing = (4 - text.count % 4) % 4
+        let padded = Data(text) + Data(repeating: UInt8(ascii: "="), count: missing)
+        guard let bytes = Data(base64Encoded: padded) else { throw Malformed() }
+        return .bytes(Array(bytes))
     }
 }
 

@@ -45,9 +45,12 @@ package struct UploadLimits: Sendable, Hashable {
     }
 
     /// The field's value; `nil` if there are no limits, and so no field.
+    ///
+    /// A limit that no integer of a structured field can express is left out: it would make the whole field invalid.
     func fieldValue(in version: ResumptionVersion) -> String? {
-        let members = Self.fields(in: version).compactMap { key, field in
-            self[keyPath: field].map { "\(key)=\(StructuredField.text($0))" }
+        let members = Self.fields(in: version).compactMap { key, field -> String? in
+            guard let limit = self[keyPath: field], limit <= StructuredField.maximumInteger else { return nil }
+            return "\(key)=\(StructuredField.text(limit))"
         }
         return members.isEmpty ? nil : members.joined(separator: ", ")
     }

@@ -61,6 +61,13 @@ import Testing
         #expect(fields.uploadLimits(in: .newest) == limits)
     }
 
+    @Test func `a limit that no integer of a structured field can be is left out`() {
+        var fields = HTTPFields()
+        let limits = UploadLimits(maximumBytes: 1_000_000_000_000_000, maximumAppendBytes: 999_999_999_999_999)
+        fields.setUploadLimits(limits, in: .newest)
+        #expect(fields[.uploadLimit] == "max-append-size=999999999999999")
+    }
+
     @Test func `limits on several lines are one dictionary`() {
         let fields = HTTPFields([
             HTTPField(name: .uploadLimit, value: "max-size=5"), HTTPField(name: .uploadLimit, value: "max-age=6"),

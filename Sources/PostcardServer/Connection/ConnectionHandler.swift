@@ -2,6 +2,7 @@ import HTTPTypes
 import NIOCore
 import NIOHTTP1
 import NIOHTTPTypes
+import PostcardResumption
 
 /// Ends connections so that every response reaches its client, and detects clients that send or read nothing.
 ///
@@ -34,6 +35,8 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private let wire = WireBytes()
     /// Closes a TLS connection without requests.
     private weak var watch: ConnectionWatch?
+    /// Whether the next final response is the last of the connection, whatever it says.
+    private var endsWithResponse = false
     /// Why the bytes received are not accepted as a request.
     private var refusal = EarlyRefusal(problem: .malformedRequest, bytes: [])
     /// Succeed once the connection is closed, if closing has to wait.
@@ -194,7 +197,13 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         switch unwrapOutboundIn(data) {
         case .head(let head) where head.status.kind == .informational:
-            if state.isWriting { context.write(data, promise: promise) } else { promise?.succeed() }
+            guard state.isWriting else {
+                promise?.succeed()
+                return
+            }
+            // A proxy that takes it for the final response waits for the end of the connection.
+            if head.status == .uploadResumptionSupported, !isStream { endsWithResponse = true }
+            context.write(data, promise: promise)
         case .head(let head):
             writeHead(head, context: context, promise: promise)
         case .body(let bytes) where state.isWriting:
@@ -208,7 +217,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     private func writeHead(_ head: HTTPResponse, context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
         var head = head
-        switch state.responseBegins(isLast: head.headerFields.askForClose) {
+        switch state.responseBegins(isLast: endsWithResponse || head.headerFields.askForClose) {
         case .drop:
             promise?.succeed()
         case .write:

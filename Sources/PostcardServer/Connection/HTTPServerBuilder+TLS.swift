@@ -4,6 +4,7 @@ import HummingbirdHTTP2
 import Logging
 import NIOCore
 import NIOHTTP2
+import NIOHTTPTypesHTTP2
 public import NIOSSL
 
 extension HTTPServerBuilder {
@@ -39,6 +40,20 @@ extension HTTPServerBuilder {
                     options: options, shares: shares),
                 timeout: options.shutdownTimeout)
         }
+    }
+}
+
+extension UploadConnection {
+    /// Waits until the response is in the client's socket, and ends the stream, also if its client is still sending: it
+    /// need not send the rest of a refused form (RFC 9113 §8.1).
+    func endStream() async throws {
+        try await flushed()
+        try await channel.eventLoop.submit { [channel] in
+            guard channel.isActive else { return }
+            let codec = try channel.pipeline.syncOperations.context(
+                handlerType: HTTP2FramePayloadToHTTPServerCodec.self)
+            codec.writeAndFlush(NIOAny(HTTP2Frame.FramePayload.rstStream(.noError)), promise: nil)
+        }.get()
     }
 }
 
@@ -116,4 +131,9 @@ final class StreamConnectionHandler: ChannelDuplexHandler, RemovableChannelHandl
 
 @available(*, unavailable)
 extension StreamConnectionHandler: Sendable {}
+#else
+extension UploadConnection {
+    /// There are no streams without TLS.
+    func endStream() async throws {}
+}
 #endif

@@ -63,7 +63,7 @@ extension HTTPServerBuilder {
                 defer { cut?.cancel() }
                 guard let writer = writer.take() else { return }
                 try await writer.write(response: response.head, body: body)
-                if connection.isStream { try await connection.flushed() }
+                if connection.isStream { try await connection.endStream() }
                 return
             }
             // Also if the response fails or its task is cancelled.
@@ -73,7 +73,7 @@ extension HTTPServerBuilder {
                 try await responder(request, writer, channel)
             }
             // A stream keeps its memory until its client has opened a window for the response.
-            if connection.isStream { try await connection.flushed() }
+            if connection.isStream { try await connection.endStream() }
             withExtendedLifetime(hold) {}
         }
     }

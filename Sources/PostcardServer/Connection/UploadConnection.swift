@@ -66,6 +66,13 @@ package struct UploadConnection: Sendable {
     func inform(_ head: HTTPResponse) async throws {
         try await channel.writeAndFlush(HTTPResponsePart.head(head))
     }
+
+    /// Sends an informational response after a delay, if the result has not been cancelled by then.
+    func inform(_ head: HTTPResponse, after delay: Duration) -> Scheduled<Void> {
+        channel.eventLoop.scheduleTask(in: TimeAmount(delay)) { [channel] in
+            channel.writeAndFlush(HTTPResponsePart.head(head), promise: nil)
+        }
+    }
 }
 
 extension ShareAccount {

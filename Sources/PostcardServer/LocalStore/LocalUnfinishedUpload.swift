@@ -56,7 +56,8 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
     public var form: UnfinishedForm {
         let facts = facts
         return UnfinishedForm(
-            contentType: facts.contentType, key: UploadKey(digest: facts.keyDigest), length: facts.length)
+            contentType: facts.contentType, key: UploadKey(digest: facts.keyDigest), length: facts.length,
+            reprDigest: facts.reprDigest, wantReprDigest: facts.wantReprDigest)
     }
 
     public var expires: Date { facts.expires }
@@ -71,9 +72,18 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
     public func durableProgress() async throws -> UnfinishedUploadProgress {
         let progress = progress
         let (isSynchronized, hasLostBytes) = state.withLock { ($0.isSynchronized, $0.hasLostBytes) }
-        guard case .unfinished(let offset) = progress, !isSynchronized else { return progress }
+        guard case .unfinished(let offset) = progress else { return progress }
         guard !hasLostBytes else { return .gone }
-        let body = try await onFileThread { [directory] in try AppendedFile(directory.body) }
+        let (body, size) = try await onFileThread { [directory] in
+            let body = try AppendedFile(directory.body)
+            return (body, try body.size())
+        }
+        guard size >= offset else {
+            // Something else has shortened the file. Bytes that the client was promised cannot be asked for again.
+            state.withLock { $0.hasLostBytes = true }
+            return .gone
+        }
+        guard !isSynchronized else { return progress }
         do {
             try await onFileThread { try body.synchronize() }
         } catch {
@@ -109,6 +119,15 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
         state.withLock { state in
             guard case .unfinished(let offset) = state.progress else { return }
             state.progress = .unfinished(offset: offset + Int64(count))
+            state.isSynchronized = false
+        }
+    }
+
+    /// Takes back bytes that no client was promised.
+    func retreat(to offset: Int64) {
+        state.withLock { state in
+            guard case .unfinished(let current) = state.progress, current > offset else { return }
+            state.progress = .unfinished(offset: offset)
             state.isSynchronized = false
         }
     }

@@ -110,7 +110,7 @@ final class LocalUnfinishedUploads: Sendable {
         let folder = UnfinishedDirectory(path: directory.unfinished.appending(id.text))
         let facts = UnfinishedDirectory.Facts(
             contentType: form.contentType, keyDigest: form.key.digest, created: now, expires: expires,
-            length: form.length)
+            length: form.length, reprDigest: form.reprDigest, wantReprDigest: form.wantReprDigest)
         try await onFileThread { [directory] in
             // When it is committed, the form takes up room as an upload and as a record.
             let (both, isOver) = (form.length ?? 0).multipliedReportingOverflow(by: 2)

@@ -12,13 +12,15 @@ public struct LocalUploadAppender: UploadAppender {
     private let file: AppendedFile
     private let gathered = GatheredBytes()
     private var writing: FileWork<Void>?
+    private let start: Int64
     public private(set) var offset: Int64
 
     init(to upload: LocalUnfinishedUpload, of uploads: LocalUnfinishedUploads) async throws {
         self.uploads = uploads
         self.upload = upload
         file = try await onFileThread { [directory = upload.directory] in try AppendedFile(directory.body) }
-        offset = upload.bytes
+        start = upload.bytes
+        offset = start
     }
 
     public mutating func append(_ bytes: ByteBuffer) async throws {
@@ -36,6 +38,13 @@ public struct LocalUploadAppender: UploadAppender {
 
     public mutating func finish() async throws {
         try await writing.take()?.value()
+    }
+
+    public mutating func revert() async throws {
+        try? await finish()
+        upload.retreat(to: start)
+        offset = start
+        try await onFileThread { [file, start] in try file.cut(to: start) }
     }
 }
 

@@ -29,6 +29,9 @@ struct UnfinishedDirectory: Sendable {
         var promised: Int64? = 0
         /// The start of the system after which the other bytes were written.
         var systemStart = SystemStart.current
+        /// The digest fields of the request that created the upload.
+        var reprDigest: String?
+        var wantReprDigest: String?
 
         /// Checks that an upload can have these facts: others may have changed them.
         func check() throws(StoreDamage) {
@@ -212,6 +215,15 @@ final class AppendedFile: Sendable {
             }
         } catch {
             throw FileError("write to", path, error)
+        }
+    }
+
+    /// The length of the file in bytes.
+    func size() throws(FileError) -> Int64 {
+        do {
+            return try descriptor.stat().size
+        } catch {
+            throw FileError("look at", path, error)
         }
     }
 

@@ -21,6 +21,31 @@ public struct ResumptionOptions: Sendable, Hashable {
     /// How many responses are kept for clients that missed them. Defaults to 10,000. The oldest are removed first.
     public var maximumKeptResponses = 10_000
 
+    /// Which interim responses clients get while their form arrives. Defaults to ``InterimResponses/auto``.
+    public var interimResponses = InterimResponses.auto
+
+    /// How long a form must have been incomplete before its client gets an interim response with the address of the
+    /// upload. Defaults to 1 second, so that small forms need none. 0 sends it before the body is read.
+    public var announcementDelay: Duration = .seconds(1)
+
+    /// When a client first gets an interim response with the number of bytes that are stored. Defaults to 5 seconds
+    /// after its request began. Two more follow, each after twice the time: some proxies give up on a request with
+    /// more than five interim responses.
+    public var progressInterval: Duration = .seconds(5)
+
+    /// Which interim responses with status 104 (Upload Resumption Supported) a client gets.
+    ///
+    /// Proxies that do not know the status take it for the final response, as nginx does with upstreams of HTTP/1.1.
+    /// Clients that create an upload with an empty request need no interim response.
+    public enum InterimResponses: String, Sendable, Hashable, CaseIterable {
+        /// Only to requests with `Upload-Draft-Interop-Version`, whose body takes longer than
+        /// ``ResumptionOptions/announcementDelay``. The connection is closed after the final response, so that a proxy
+        /// that took the interim one for final sees an end.
+        case auto
+        /// None.
+        case never
+    }
+
     /// Makes options with the default values.
     public init() {}
 }

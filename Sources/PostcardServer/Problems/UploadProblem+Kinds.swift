@@ -168,6 +168,24 @@ extension UploadProblem {
         status: 400, code: "malformed-request", detail: "An HTTP/1.0 request has a Transfer-Encoding.",
         advice: "Send the body with a Content-Length, or use HTTP/1.1.")
 
+    static func malformedDigest(_ field: String) -> UploadProblem {
+        UploadProblem(
+            status: 400, code: "malformed-digest", detail: "\(field) has no SHA-256 digest of 32 bytes in base64.",
+            advice: "Send \(field): sha-256=:…: (RFC 9530), or leave it out.")
+    }
+
+    /// - Parameters:
+    ///   - field: The header field with the digest.
+    ///   - range: The bytes of the form that the digest is about.
+    static func digestMismatch(_ field: String, of range: Range<Int64>) -> UploadProblem {
+        var problem = UploadProblem(
+            status: 400, code: "digest-mismatch",
+            detail: "Bytes \(range.lowerBound) to \(range.upperBound) are not those of \(field): they changed on the way.",
+            advice: "Send the bytes from byte \(range.lowerBound) again.")
+        problem.offset = range.lowerBound
+        return problem
+    }
+
     static let malformedKey = UploadProblem(
         status: 400, code: "malformed-idempotency-key",
         detail: "Idempotency-Key is empty, repeated or malformed.",

@@ -39,9 +39,9 @@ extension UploadProblem {
     }
 
     static func completedUpload(in version: ResumptionVersion) -> UploadProblem {
-        // To the newest version, bytes after the end are a wrong length (§4.4.2).
+        // Since the eighth version, bytes after the end are a wrong length (§4.4.2).
         UploadProblem(
-            version == .newest ? .inconsistentLength : .completed, status: .badRequest,
+            version >= .interop8 ? .inconsistentLength : .completed, status: .badRequest,
             detail: "The upload is complete and accepts no more bytes.",
             advice: "Create another upload, or send an empty PATCH that completes this one to get its response again.")
     }

@@ -1,6 +1,8 @@
+import Crypto
 import HTTPTypes
 import Hummingbird
 import Logging
+import PostcardResumption
 
 /// Responds to requests for stored uploads.
 struct Archive<Store: UploadStore>: Sendable {
@@ -61,14 +63,30 @@ struct Archive<Store: UploadStore>: Sendable {
         }
     }
 
-    func record(id: String?, logger: Logger) async throws -> Response {
+    func record(_ request: Request, id: String?, logger: Logger) async throws -> Response {
         let hold = try budget.shares.take(of: .responses)
         guard let id = id.flatMap({ UploadID($0) }),
             let record = try await reading(logger, { try await store.openRecord(id) })
         else {
             throw UploadProblem.uploadNotFound
         }
+        var headers = headers
+        if request.headers.wantsDigest(.wantReprDigest) {
+            headers[.reprDigest] = try await reading(logger) { try await digest(of: record) }?.fieldValue
+        }
         return Response(status: .ok, headers: headers, body: budget.body(of: record, hold))
+    }
+
+    private func digest(of record: any StoredFile) async throws -> BodyDigest? {
+        var hash = SHA256()
+        var offset: Int64 = 0
+        while offset < record.size {
+            let piece = try await record.read(at: offset, count: 64 << 10)
+            guard piece.readableBytes > 0 else { break }
+            piece.withUnsafeReadableBytes { hash.update(bufferPointer: $0) }
+            offset += Int64(piece.readableBytes)
+        }
+        return BodyDigest(hash.finalize())
     }
 
     func delete(id: String?, logger: Logger) async throws -> Response {

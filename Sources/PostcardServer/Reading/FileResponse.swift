@@ -1,6 +1,7 @@
 import HTTPTypes
 import Hummingbird
 import PostcardForm
+import PostcardResumption
 
 /// The response to a request for a file, or for a part of it.
 struct FileResponse {
@@ -47,7 +48,7 @@ struct FileResponse {
 
     private var headers: HTTPFields {
         let presentation = FilePresentation(file)
-        return [
+        var headers: HTTPFields = [
             .contentType: presentation.contentType,
             .contentDisposition: presentation.contentDisposition,
             .contentSecurityPolicy: "sandbox; default-src 'none'",
@@ -56,6 +57,8 @@ struct FileResponse {
             .eTag: etag,
             .cacheControl: "no-cache",
         ]
+        headers[.reprDigest] = BodyDigest(hexadecimal: file.sha256)?.fieldValue
+        return headers
     }
 
     private func body(of range: Range<Int64>) -> ResponseBody {

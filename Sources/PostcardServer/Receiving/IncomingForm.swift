@@ -1,5 +1,7 @@
+import HTTPTypes
 import Hummingbird
 import PostcardForm
+import PostcardResumption
 
 /// A form that is being received: files are passed to the store, text fields are collected.
 ///
@@ -30,11 +32,16 @@ final class IncomingForm {
     private let maximumRecordBytes: Int
     private let observer = FormObservation.current
     private(set) var fields: [UploadRecord.Field] = []
+    /// Hashes the body, if the request asks for it.
+    private var digestCheck: DigestCheck?
 
-    /// - Parameter shares: Counts the bytes of text and names in memory.
-    init(parser: CheckedFormParser, maximumRecordBytes: Int, shares: ShareAccount) {
+    /// - Parameters:
+    ///   - digestCheck: Compares the body with its digests; `nil` if there is nothing to compare.
+    ///   - shares: Counts the bytes of text and names in memory.
+    init(parser: CheckedFormParser, digestCheck: DigestCheck?, maximumRecordBytes: Int, shares: ShareAccount) {
         self.shares = shares
         self.parser = parser
+        self.digestCheck = digestCheck
         self.maximumRecordBytes = maximumRecordBytes
     }
 
@@ -53,6 +60,7 @@ final class IncomingForm {
             // The chunk is released before the next bytes are awaited, which can then use its memory.
             do {
                 guard let chunk = next.take() else { break }
+                digestCheck?.add(chunk)
                 var position = 0
                 while let step = try nextStep(in: chunk, at: &position) {
                     switch step {
@@ -65,8 +73,14 @@ final class IncomingForm {
             }
             next = try await rest.next(isolation: #isolation)
         }
+        if let field = digestCheck?.mismatch {
+            throw UploadProblem.digestMismatch(field.rawName, of: 0..<parser.offset)
+        }
         try parser.finish()
     }
+
+    /// The digest of the whole body, if the request asks for it.
+    var digest: BodyDigest? { digestCheck?.isWanted == true ? digestCheck?.digest : nil }
 
     /// Parses up to the next step. Returns `nil` at the end of the chunk.
     @inline(never)

@@ -2,6 +2,7 @@ import HTTPTypes
 import Hummingbird
 import Logging
 import PostcardForm
+import PostcardResumption
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -31,6 +32,8 @@ struct Reception<Store: UploadStore>: Sendable {
         let upload: CommittedUpload
         /// The upload counts as one in progress until its response is sent.
         let hold: ShareAccount.Hold
+        /// The digest of the form, if its client asked for it.
+        let digest: BodyDigest?
     }
 
     func response(to request: Request, logger: Logger) async throws -> Response {
@@ -56,13 +59,11 @@ struct Reception<Store: UploadStore>: Sendable {
     }
 
     func response(showing received: Received, logger: Logger) async -> Response {
-        Response(
-            status: .created,
-            headers: [
-                .contentType: "application/json", .location: received.upload.record.url,
-                .xContentTypeOptions: "nosniff",
-            ],
-            body: await body(of: received, logger: logger))
+        var headers: HTTPFields = [
+            .contentType: "application/json", .location: received.upload.record.url, .xContentTypeOptions: "nosniff",
+        ]
+        headers[.reprDigest] = received.digest?.fieldValue
+        return Response(status: .created, headers: headers, body: await body(of: received, logger: logger))
     }
 
     /// The body of a response: the stored bytes, or for a small record the JSON, which is faster to encode than to
@@ -129,7 +130,8 @@ struct Reception<Store: UploadStore>: Sendable {
                 await upload.discard()
                 throw form.problem(for: error)
             }
-            return Received(upload: try await finish(upload, with: form, logger: logger), hold: hold)
+            return Received(
+                upload: try await finish(upload, with: form, logger: logger), hold: hold, digest: form.digest)
         } catch let error as UploadStoreError {
             let problem = UploadProblem.store(error)
             if problem.status.kind == .serverError {
@@ -174,7 +176,8 @@ struct Reception<Store: UploadStore>: Sendable {
     @inline(never)
     private func form(for request: Request) throws -> IncomingForm {
         IncomingForm(
-            parser: try parser(for: request), maximumRecordBytes: options.maximumRecordBytes, shares: shares)
+            parser: try parser(for: request), digestCheck: try DigestCheck(of: request, [.contentDigest, .reprDigest]),
+            maximumRecordBytes: options.maximumRecordBytes, shares: shares)
     }
 
     /// Makes the checker of a form that arrives in several requests. Checks the head of the request.

@@ -18,14 +18,17 @@ extension ResumableReception {
         _ append: AppendRequest, _ request: Request, into upload: Uploads.Unfinished, _ holder: UploadLock.Holder,
         isWhole: Bool, _ logger: Logger
     ) async throws -> Outcome {
+        let reports = InterimReports(on: isWhole ? location(of: upload) : nil, limits(of: upload), append, options)
         do {
-            try await write(append, request, into: upload, holder)
+            try await write(append, request, into: upload, holder, reports)
         } catch let excess as Excess {
             throw try await problem(of: excess, upload)
         } catch let problem as FormProblem {
             // The client need not send the rest.
             try await discard(upload)
-            throw UploadProblem(problem)
+            let problem = UploadProblem(problem)
+            reception.meter.refused(problem)
+            return .refusedForm(problem, isFinal: true)
         }
         if append.isComplete {
             return try await finish(upload, holder, append.version, isWhole: isWhole, logger)
@@ -44,9 +47,14 @@ extension ResumableReception {
 
     /// Appends the bytes as far as they arrive.
     private func write(
-        _ append: AppendRequest, _ request: Request, into upload: Uploads.Unfinished, _ holder: UploadLock.Holder
+        _ append: AppendRequest, _ request: Request, into upload: Uploads.Unfinished, _ holder: UploadLock.Holder,
+        _ reports: InterimReports
     ) async throws {
         let meter = reception.meter
+        var reports = reports
+        var digestCheck = try DigestCheck(of: request, [.contentDigest])
+        let announcement = try await reports.announce()
+        defer { announcement?.cancel() }
         var body = request.body.makeAsyncIterator()
         var next: ByteBuffer?
         do {
@@ -67,13 +75,25 @@ extension ResumableReception {
         }
         guard !holder.isEnded else { throw UploadProblem.supersededAppend }
         var appender = try await upload.makeAppender()
-        let checker = upload.lock.takeChecker(at: append.offset)
+        var checker = upload.lock.takeChecker(at: append.offset)
         let interruption: (any Error)?
+        var formProblem: FormProblem?
         do {
             while let chunk = next {
                 try await checkLength(appender.offset + Int64(chunk.readableBytes), of: upload)
-                try checker?.check(chunk)
+                digestCheck?.add(chunk)
+                do {
+                    try checker?.check(chunk)
+                } catch let problem as FormProblem where digestCheck != nil {
+                    // The bytes may have changed on the way, which shows at their end.
+                    formProblem = problem
+                    checker = nil
+                }
                 try await appender.append(chunk)
+                if digestCheck == nil, reports.isDue(at: .now) {
+                    try await appender.finish()
+                    try await reports.report(upload.durableProgress())
+                }
                 next = try await body.next(isolation: #isolation)
             }
             interruption = nil
@@ -91,6 +111,14 @@ extension ResumableReception {
         // A closed connection may look like the end of the body.
         try Task.checkCancellation()
         if let announced = append.contentLength, count != announced { throw UploadProblem.endedEarly(at: count) }
+        if let field = digestCheck?.mismatch {
+            let end = appender.offset
+            try await appender.revert()
+            throw UploadProblem.digestMismatch(field.rawName, of: append.offset..<end).adding {
+                $0.uploadOffset = append.offset
+            }
+        }
+        if let formProblem { throw formProblem }
     }
 
     // Untyped, because the optimizer of Swift 6.3 crashes on a typed error of this nested type.
@@ -127,9 +155,11 @@ extension ResumableReception {
         guard case .unfinished(let length) = upload.progress else { throw UploadProblem.unfinishedUploadNotFound }
         let known = upload.form
         guard known.length ?? length == length else { throw UploadProblem.inconsistentLength }
-        let head = HTTPRequest(
+        var head = HTTPRequest(
             method: .post, scheme: nil, authority: nil, path: reception.options.path,
             headerFields: [.contentType: known.contentType, .contentLength: String(length)])
+        head.headerFields[.reprDigest] = known.reprDigest
+        head.headerFields[.wantReprDigest] = known.wantReprDigest
         let form = Request(
             head: head, body: RequestBody(asyncSequence: StoredFileBody(file: try await upload.openContent())))
         do {
@@ -146,14 +176,10 @@ extension ResumableReception {
             // Another kind of refusal is not final: the same bytes may be accepted the next time. So may those of a
             // client that has too many uploads in progress.
             guard problem.status.kind == .clientError, problem.status != .tooManyRequests else {
-                return .refusedForm(problem)
+                return .refusedForm(problem, isFinal: false)
             }
             await store(FinalResponse(problem, length: length), of: upload, logger)
-            return .refusedForm(
-                problem.adding { fields in
-                    fields.setUploadCompleteness(true, in: version)
-                    fields.uploadOffset = length
-                })
+            return .refusedForm(problem.adding { $0.uploadOffset = length }, isFinal: true)
         }
     }
 

@@ -25,8 +25,8 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
     /// What became of a request.
     enum Outcome {
         case response(Response)
-        /// The form was read and refused, and the refusal counted.
-        case refusedForm(UploadProblem)
+        /// The form was read and refused, and the refusal counted. The client need not ask again if it is final.
+        case refusedForm(UploadProblem, isFinal: Bool)
     }
 
     // MARK: - Requests
@@ -36,8 +36,19 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
         let version = ResumptionVersion(of: request.headers) ?? .newest
         var headers: HTTPFields = [.acceptPatch: PartialUpload.mediaType, .cacheControl: "no-store"]
         headers.setResumptionVersion(version)
-        headers.setUploadLimits(limits(lifetime: options.lifetime / .seconds(1)), in: version)
+        headers.setUploadLimits(limits, in: version)
+        headers.askForDigests()
         return Response(status: .noContent, headers: headers)
+    }
+
+    /// Receives a form that cannot be resumed. Its client may be one that can, so a refusal of the form's size carries
+    /// the limits (§4.1.4).
+    func receiveOrdinary(_ request: Request, logger: Logger) async throws -> Response {
+        do {
+            return try await reception.response(to: request, logger: logger)
+        } catch let problem as UploadProblem where problem.status == .contentTooLarge {
+            throw problem.adding { $0.setUploadLimits(limits, in: ResumptionVersion(of: request.headers) ?? .newest) }
+        }
     }
 
     /// Responds to a request that posts a form which may be resumed.
@@ -46,30 +57,45 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
     // Not inlined, because its frame is large, and forms that cannot be resumed are received without it.
     @inline(never)
     func create(_ request: Request, logger: Logger) async throws -> Response? {
-        guard let append = try await counting(logger, { try AppendRequest(creatingBy: request) }),
-            let upload = try await naming(append.version, logger, { try await create(append, by: request) })
+        guard let append = try await counting(logger, { try AppendRequest(creatingBy: request) }) else { return nil }
+        // A request that its head alone shows to be wrong is refused first.
+        let (form, checker) = try await naming(append.version, isFinal: true, logger) {
+            // Compared when the form is whole.
+            _ = try DigestCheck(of: request, [.reprDigest])
+            return (try unfinishedForm(of: request), try reception.checker(for: request))
+        }
+        guard
+            let upload = try await naming(
+                append.version, logger, { try await create(append, form, checker, by: request) })
         else { return nil }
         return try await responding(append.version, logger) {
             try await upload.lock.withLock(on: UploadConnection.current?.channel) { holder in
-                try await announce(upload, append.version)
-                return try await receive(append, request, into: upload, holder, isWhole: true, logger)
+                try await receive(append, request, into: upload, holder, isWhole: true, logger)
             }
         }
     }
 
+    /// The facts about a form that are in the head of its request.
+    private func unfinishedForm(of request: Request) throws(UploadProblem) -> (contentType: String, key: UploadKey?) {
+        (
+            try request.formContentType(limits: reception.options.limits),
+            try UploadKey(of: request, scope: reception.options.keyScope)
+        )
+    }
+
     /// - Returns: `nil` if no more uploads can be kept, and the request has the whole form.
-    private func create(_ append: AppendRequest, by request: Request) async throws -> Uploads.Unfinished? {
-        // A request that its head alone shows to be wrong is refused first.
-        let contentType = try request.formContentType(limits: reception.options.limits)
-        let checker = try reception.checker(for: request)
-        let key = try UploadKey(of: request, scope: reception.options.keyScope)
+    private func create(
+        _ append: AppendRequest, _ known: (contentType: String, key: UploadKey?), _ checker: ArrivingFormChecker,
+        by request: Request
+    ) async throws -> Uploads.Unfinished? {
         let length = try append.length(known: nil, maximum: reception.options.limits.maximumBodyBytes)
         do {
             let id = ResumptionID.random()
             let form = UnfinishedForm(
-                contentType: contentType,
+                contentType: known.contentType,
                 // The identifier is known to the client alone, and so is a key made of it.
-                key: key ?? UploadKey(id.text, scope: "\u{0}resumable"), length: length)
+                key: known.key ?? UploadKey(id.text, scope: "\u{0}resumable"), length: length,
+                reprDigest: request.headers[.reprDigest], wantReprDigest: request.headers[.wantReprDigest])
             let upload = try await uploads.create(id, of: form, for: UploadConnection.current?.peer)
             upload.lock.giveBack(checker)
             return upload
@@ -81,15 +107,6 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
         }
     }
 
-    /// Sends the upload's address before its bytes are read (§5).
-    private func announce(_ upload: Uploads.Unfinished, _ version: ResumptionVersion) async throws {
-        var head = HTTPResponse(status: .uploadResumptionSupported)
-        head.headerFields[.location] = location(of: upload)
-        head.headerFields.setResumptionVersion(version)
-        head.headerFields.setUploadLimits(limits(of: upload), in: version)
-        try await UploadConnection.current?.inform(head)
-    }
-
     /// Responds to PATCH.
     func append(_ request: Request, id: String?, logger: Logger) async throws -> Response {
         let append = try await counting(logger) { try AppendRequest(appendingBy: request) }
@@ -99,7 +116,7 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
                 switch try await upload.durableProgress() {
                 case .gone: throw UploadProblem.unfinishedUploadNotFound
                 case .unfinished(let offset):
-                    try check(append, offset, isComplete: false)
+                    try check(append, offset)
                     let known = upload.form.length
                     let length = try append.length(
                         known: known, maximum: reception.options.limits.maximumBodyBytes)
@@ -109,27 +126,22 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
                     }
                     return try await receive(append, request, into: upload, holder, isWhole: false, logger)
                 case .finished(let length, _):
-                    try check(append, length, isComplete: true)
+                    try check(append, length)
                     return .response(try await repeatResponse(append, request, upload, logger))
                 }
             }
         }
     }
 
-    private func check(_ append: AppendRequest, _ offset: Int64, isComplete: Bool) throws(UploadProblem) {
-        guard append.offset != offset else { return }
-        throw .mismatchingOffset(expected: offset, provided: append.offset).adding { fields in
-            fields.setUploadCompleteness(isComplete, in: append.version)
-        }
+    private func check(_ append: AppendRequest, _ offset: Int64) throws(UploadProblem) {
+        guard append.offset == offset else { throw .mismatchingOffset(expected: offset, provided: append.offset) }
     }
 
     /// Repeats the final response for a client that missed it, and asks for it by completing the upload again.
     private func repeatResponse(
         _ append: AppendRequest, _ request: Request, _ upload: Uploads.Unfinished, _ logger: Logger
     ) async throws -> Response {
-        let completed = UploadProblem.completedUpload(in: append.version).adding { fields in
-            fields.setUploadCompleteness(true, in: append.version)
-        }
+        let completed = UploadProblem.completedUpload(in: append.version)
         guard append.isComplete, append.contentLength ?? 0 == 0 else { throw completed }
         for try await chunk in request.body where chunk.readableBytes > 0 { throw completed }
         let kept = try await upload.response()
@@ -215,6 +227,9 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
         limits(lifetime: upload.expires.timeIntervalSinceNow)
     }
 
+    /// The limits of an upload that is created now.
+    private var limits: UploadLimits { limits(lifetime: options.lifetime / .seconds(1)) }
+
     private func limits(lifetime: Double) -> UploadLimits {
         UploadLimits(
             maximumBytes: reception.options.limits.maximumBodyBytes,
@@ -228,24 +243,31 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
         case .response(var response):
             response.headers.setResumptionVersion(version)
             return response
-        case .refusedForm(let problem):
-            throw problem.adding { $0.setResumptionVersion(version) }
+        case .refusedForm(let problem, let isFinal):
+            throw named(problem, version, isFinal: isFinal)
         }
     }
 
-    /// Adds the version to a refusal, and the limits to one that is about them.
+    /// Adds to refusals what the draft asks for.
+    ///
+    /// - Parameter isFinal: Whether the refusals are of the form, and not of the request (§4.4.2). Defaults to `false`.
     private func naming<Value>(
-        _ version: ResumptionVersion, _ logger: Logger, _ body: () async throws -> Value
+        _ version: ResumptionVersion, isFinal: Bool = false, _ logger: Logger, _ body: () async throws -> Value
     ) async throws -> Value {
         do {
             return try await counting(logger, body)
         } catch let problem as UploadProblem {
-            throw problem.adding { fields in
-                fields.setResumptionVersion(version)
-                if problem.status == .contentTooLarge {
-                    fields.setUploadLimits(limits(lifetime: options.lifetime / .seconds(1)), in: version)
-                }
-            }
+            // A form that is too large can be made smaller, within the limits.
+            throw named(problem, version, isFinal: isFinal && problem.status != .contentTooLarge)
+        }
+    }
+
+    /// Adds the version and the completeness to a refusal, and the limits to one that is about them.
+    private func named(_ problem: UploadProblem, _ version: ResumptionVersion, isFinal: Bool) -> UploadProblem {
+        problem.adding { fields in
+            fields.setResumptionVersion(version)
+            fields.setUploadCompleteness(isFinal, in: version)
+            if problem.status == .contentTooLarge { fields.setUploadLimits(limits, in: version) }
         }
     }
 

@@ -6,11 +6,19 @@ public struct UnfinishedForm: Sendable, Hashable {
     public let key: UploadKey
     /// The length of the body in bytes, once a request has said it.
     public var length: Int64?
+    /// The value of `Repr-Digest`, with which the whole form is compared (RFC 9530 §3).
+    public var reprDigest: String?
+    /// The value of `Want-Repr-Digest`, if the client wants the digest of the whole form (RFC 9530 §4).
+    public var wantReprDigest: String?
 
     /// Describes a form.
-    public init(contentType: String, key: UploadKey, length: Int64?) {
+    public init(
+        contentType: String, key: UploadKey, length: Int64?, reprDigest: String? = nil, wantReprDigest: String? = nil
+    ) {
         self.contentType = contentType
         self.key = key
         self.length = length
+        self.reprDigest = reprDigest
+        self.wantReprDigest = wantReprDigest
     }
 }

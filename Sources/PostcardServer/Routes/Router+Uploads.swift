@@ -2,6 +2,7 @@
 #error("PostcardServer needs the trait Server of this package: .package(url: …, traits: [\"Server\"])")
 #endif
 
+import HTTPTypes
 public import Hummingbird
 import Logging
 
@@ -24,7 +25,7 @@ extension Router {
     /// | `GET /uploads/ID/files/N` | file N, counted from 0, or one range of its bytes |
     /// | `DELETE /uploads/ID` | 204 |
     /// | `OPTIONS /uploads` | the limits of uploads that can be resumed |
-    /// | `HEAD`, `PATCH`, `DELETE /uploads/resumable/ID` | reads the offset of an unfinished upload, appends, discards |
+    /// | `HEAD`, `GET`, `PATCH`, `DELETE /uploads/resumable/ID` | reads the offset of an unfinished upload, appends, discards |
     ///
     /// A form that is posted with `Upload-Complete` can be resumed (draft-ietf-httpbis-resumable-upload) if the store
     /// is a ``ResumableUploadStore``: the client learns the address of the upload from a 104 or 201, asks it by HEAD
@@ -74,8 +75,8 @@ extension Routes {
             addReading("\(base)") { request, context in
                 try await archive.list(request, logger: context.logger)
             }
-            addReading("\(base)/{id}") { _, context in
-                try await archive.record(id: context.parameters.get("id"), logger: context.logger)
+            addReading("\(base)/{id}") { request, context in
+                try await archive.record(request, id: context.parameters.get("id"), logger: context.logger)
             }
             addReading("\(base)/{id}/files/{index}") { request, context in
                 try await archive.file(
@@ -102,7 +103,7 @@ extension Routes {
             {
                 return response
             }
-            return try await reception.response(to: request, logger: context.logger)
+            return try await resumption.receiveOrdinary(request, logger: context.logger)
         }
     }
 
@@ -111,9 +112,13 @@ extension Routes {
         of resumption: ResumableReception<some UploadStore, some ResumableUploadStore>, below path: String
     ) {
         add(RouterPath(path), .options) { request, _ in try resumption.offer(to: request) }
+        serverOptions = { request, _ in try resumption.offer(to: request) }
         let upload = RouterPath(ResumptionPath.folder(below: path) + "/{id}")
-        add(upload, .head) { request, context in
-            try await resumption.progress(request, id: context.parameters.get("id"), logger: context.logger)
+        // Some proxies turn HEAD into GET. The response has no body in any case.
+        for method in [HTTPRequest.Method.head, .get] {
+            add(upload, method) { request, context in
+                try await resumption.progress(request, id: context.parameters.get("id"), logger: context.logger)
+            }
         }
         add(upload, .patch) { request, context in
             try await resumption.append(request, id: context.parameters.get("id"), logger: context.logger)

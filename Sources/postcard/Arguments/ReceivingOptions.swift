@@ -1,8 +1,10 @@
-import ArgumentParser
+public import ArgumentParser
 import Foundation
 import PostcardForm
 import PostcardReceiver
-import PostcardServer
+public import PostcardServer
+
+extension ResumptionOptions.InterimResponses: ExpressibleByArgument {}
 
 /// What `serve` accepts of a form, and how fast.
 struct ReceivingOptions: ParsableArguments {
@@ -56,6 +58,13 @@ struct ReceivingOptions: ParsableArguments {
         help: ArgumentHelp("How long an interrupted upload is kept (86400, a day).", valueName: "seconds"))
     var uploadExpiry: Double?
 
+    @Option(
+        help: ArgumentHelp(
+            "Whether the address of an upload is sent while a form arrives: auto, to clients that know status 104, or never, "
+                + "behind a proxy that takes it for the final response (auto).",
+            valueName: "auto|never"))
+    var interimResponses: ResumptionOptions.InterimResponses?
+
     @Option(help: ArgumentHelp("A JSON file with the allowed fields and files.", valueName: "file"))
     var rules: String?
 
@@ -84,6 +93,9 @@ struct ReceivingOptions: ParsableArguments {
                 throw ValidationError("--upload-expiry must be from 1 to \(Int(Self.longestExpiry)) seconds, a year.")
             }
         }
+        if interimResponses != nil, !resume {
+            throw ValidationError("--interim-responses has no meaning with --no-resume.")
+        }
         if let maxUploads, maxUploads < 1 { throw ValidationError("--max-uploads must be at least 1.") }
         if let maxScreenings, maxScreenings < 1 { throw ValidationError("--max-screenings must be at least 1.") }
         if let maxConnections, maxConnections < 1 { throw ValidationError("--max-connections must be at least 1.") }
@@ -107,6 +119,7 @@ struct ReceivingOptions: ParsableArguments {
     func apply(to receiver: inout Receiver) throws {
         if !resume { receiver.uploads.resumption = nil }
         if let uploadExpiry { receiver.uploads.resumption?.lifetime = .seconds(uploadExpiry) }
+        if let interimResponses { receiver.uploads.resumption?.interimResponses = interimResponses }
         if let maxBody {
             receiver.uploads.limits.maximumBodyBytes = maxBody.bytes
             // A file may be as large as the body.

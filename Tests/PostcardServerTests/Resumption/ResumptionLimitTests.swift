@@ -238,7 +238,7 @@ struct ResumptionLimitTests {
     }
 
     @Test func `as many responses are kept as may be, the oldest forgotten first`() async throws {
-        try await withCurlSender(.newest, { $0.uploads.resumption?.maximumKeptResponses = 1 }) { sender, receiver in
+        try await withCurlSender(.interop8, { $0.uploads.resumption?.maximumKeptResponses = 1 }) { sender, receiver in
             var locations: [String] = []
             for _ in 0..<2 {
                 let response = try await sender.create(Form.small.utf8, isComplete: true)
@@ -252,7 +252,7 @@ struct ResumptionLimitTests {
     }
 
     @Test func `no response is kept if none may be`() async throws {
-        try await withCurlSender(.newest, { $0.uploads.resumption?.maximumKeptResponses = 0 }) { sender, receiver in
+        try await withCurlSender(.interop8, { $0.uploads.resumption?.maximumKeptResponses = 0 }) { sender, receiver in
             for count in 1...2 {
                 let response = try await sender.create(Form.small.utf8, isComplete: true)
                 #expect(response.status == 201)

@@ -133,14 +133,17 @@ struct ResumptionRefusalTests {
             #expect(response.status == status)
             #expect(response.problem?.code == code)
             #expect(response.interim.isEmpty)
+            // What is wrong with the form is so for good, and what is wrong with the request is not.
+            let isFinal = ["not-form-data", "unsupported-content-encoding", "malformed-idempotency-key"].contains(code)
+            if code != "unknown-resumption-version" { #expect(response.isComplete(in: .newest) == isFinal) }
             if status == 413 { #expect(response.head.fields["upload-limit"] == "max-size=1000, max-age=86400") }
             #expect(receiver.unfinished.isEmpty)
         }
     }
 
     @Test(arguments: [
-        (ResumptionVersion.newest, "inconsistent-upload-length"), (.interop8, "completed-upload"),
-        (.interop3, "completed-upload"),
+        (ResumptionVersion.newest, "inconsistent-upload-length"), (.interop8, "inconsistent-upload-length"),
+        (.interop7, "completed-upload"), (.interop3, "completed-upload"),
     ])
     func `more bytes behind the end are refused, and an end that comes twice is not`(
         version: ResumptionVersion, code: String
@@ -154,12 +157,13 @@ struct ResumptionRefusalTests {
             let more = try await sender.append("x".utf8, at: length, isComplete: true, to: location)
             #expect(more.status == 400)
             #expect(more.problem?.code == code)
-            #expect(more.isComplete(in: version) == true)
+            #expect(more.isComplete(in: version) == false)
             let open = try await sender.append([], at: length, isComplete: false, to: location)
             #expect(open.problem?.code == code)
             let early = try await sender.append(body[10...], at: 10, isComplete: true, to: location)
             #expect(early.status == 409)
             #expect(early.offset == length)
+            #expect(early.isComplete(in: version) == false)
             let again = try await sender.append([], at: length, isComplete: true, to: location)
             #expect(again.body == first.body)
             #expect(try receiver.records.count == 1)
@@ -207,6 +211,49 @@ struct ResumptionRefusalTests {
         }
     }
 
+    @Test func `an ordinary form that is too large is refused with the limit too`() async throws {
+        try await withCurlSender(.newest, { $0.uploads.limits.maximumBodyBytes = 1000 }) { sender, _ in
+            let large = String(repeating: "x", count: 1001)
+            for fields in [[], ["Transfer-Encoding: chunked"]] {
+                let request = Form.part("Content-Disposition: form-data; name=a", large)
+                let refused = try await sender.create(request.utf8, isComplete: nil, fields: fields)
+                #expect(refused.status == 413)
+                #expect(refused.head.fields["upload-limit"] == "max-size=1000, max-age=86400")
+                #expect(refused.head.fields["upload-complete"] == nil)
+            }
+        }
+    }
+
+    @Test(arguments: [("HEAD", 204), ("GET", 204)])
+    func `the offset is answered to HEAD, and to GET, which some proxies make of it`(
+        method: String, status: Int
+    ) async throws {
+        try await withCurlSender { sender, _ in
+            let created = try await sender.create("0123456789".utf8, isComplete: false)
+            let location = try #require(created.head.fields["location"])
+            let response = method == "HEAD" ? try await sender.head(location) : try await sender.request(method, location)
+            #expect(response.status == status)
+            #expect(response.offset == 10)
+            #expect(response.isComplete(in: .newest) == false)
+            #expect(response.body.isEmpty)
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `an upload whose bytes something else has cut is gone`(isKnownToBeStored: Bool) async throws {
+        try await withCurlSender { sender, receiver in
+            let created = try await sender.create("0123456789".utf8, isComplete: false)
+            let location = try #require(created.head.fields["location"])
+            if isKnownToBeStored { #expect(try await sender.head(location).offset == 10) }
+            let body = receiver.directory.appending(".unfinished").appending(String(location.suffix(32)))
+                .appending("body")
+            try Data("0123".utf8).write(to: URL(filePath: body.string))
+            #expect(try await sender.head(location).status == 404)
+            #expect(try await sender.append("x".utf8, at: 10, isComplete: true, to: location).status == 404)
+            #expect(try await sender.append("x".utf8, at: 4, isComplete: true, to: location).status == 404)
+        }
+    }
+
     @Test func `a form that breaks a rule is refused at that byte, though more of it is to come`() async throws {
         let rules = try FormRules(json: Data(#"{"fields":{"b":{}}}"#.utf8))
         try await withCurlSender(.newest, { $0.uploads.rules = rules }) { sender, receiver in
@@ -216,7 +263,7 @@ struct ResumptionRefusalTests {
             let refused = try await sender.append(body[20...60], at: 20, isComplete: false, to: location)
             #expect(refused.status == 422)
             #expect(refused.problem?.code == "unexpected-field")
-            #expect(refused.isComplete(in: .newest) == nil)
+            #expect(refused.isComplete(in: .newest) == true)
             #expect(try await sender.head(location).status == 404)
             #expect(receiver.unfinished.isEmpty)
         }

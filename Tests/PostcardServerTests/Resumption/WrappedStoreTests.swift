@@ -124,7 +124,7 @@ struct WrappedStoreTests {
             open.finish()
             let refused = try await append
             #expect(refused.status == 429)
-            #expect(refused.isComplete(in: .newest) == nil)
+            #expect(refused.isComplete(in: .newest) == false)
             #expect(try await sender.head(location).isComplete(in: .newest) == false)
             stalled.abort()
             var last = refused

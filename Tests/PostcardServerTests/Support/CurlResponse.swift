@@ -96,12 +96,14 @@ struct CurlSender: Sendable {
         return ["--data-binary", "@" + file.path]
     }
 
+    /// - Parameter isComplete: What the request says; `nil` for one that says nothing.
     func create(
-        _ bytes: some Collection<UInt8>, isComplete: Bool, contentType: String = Form.contentType,
+        _ bytes: some Collection<UInt8>, isComplete: Bool?, contentType: String = Form.contentType,
         fields: [String] = []
     ) async throws -> CurlResponse {
         try await run(
-            body(bytes) + [receiver.url + "/uploads"], fields: [contentType, completeness(isComplete)] + fields)
+            body(bytes) + [receiver.url + "/uploads"],
+            fields: [contentType] + [isComplete.map(completeness)].compactMap(\.self) + fields)
     }
 
     func head(_ location: String) async throws -> CurlResponse {
@@ -139,12 +141,16 @@ struct LargeForm: Sendable {
     }
 }
 
-/// Runs a body with a sender to a receiver of its own.
+/// Runs a body with a sender to a receiver of its own, which sends the address of an upload before its bytes are read
+/// if the version allows it.
 func withCurlSender(
     _ version: ResumptionVersion = .newest, _ configure: @escaping (inout Receiver) -> Void = { _ in },
     _ body: (CurlSender, RunningReceiver) async throws -> Void
 ) async throws {
-    try await withReceiver(configure) { receiver in
+    try await withReceiver { receiver in
+        receiver.uploads.resumption?.announcementDelay = .zero
+        configure(&receiver)
+    } _: { receiver in
         let sender = try CurlSender(to: receiver, version)
         defer { sender.removeFiles() }
         try await body(sender, receiver)

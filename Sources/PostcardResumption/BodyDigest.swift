@@ -1,0 +1,90 @@
+package import HTTPTypes
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The SHA-256 digest of a message's content, or of the whole form, in a header field (RFC 9530).
+package struct BodyDigest: Sendable, Hashable {
+    /// The 32 bytes of the digest.
+    package let bytes: [UInt8]
+
+    /// - Returns: `nil` if there are more or fewer than 32 bytes.
+    package init?(_ bytes: some Sequence<UInt8>) {
+        self.bytes = Array(bytes)
+        guard self.bytes.count == 32 else { return nil }
+    }
+
+    /// - Returns: `nil` if the text is not 64 hexadecimal digits.
+    package init?(hexadecimal text: String) {
+        let digits = Array(text.utf8)
+        guard digits.count == 64 else { return nil }
+        var bytes: [UInt8] = []
+        for index in stride(from: 0, to: digits.count, by: 2) {
+            guard let byte = UInt8(String(decoding: digits[index...(index + 1)], as: UTF8.self), radix: 16) else {
+                return nil
+            }
+            bytes.append(byte)
+        }
+        self.bytes = bytes
+    }
+
+    /// What a field says of SHA-256.
+    package enum Announcement: Sendable, Hashable {
+        /// There is no such field, or only digests of other algorithms.
+        case none
+        case digest(BodyDigest)
+        /// The field is no dictionary, or the digest is not 32 bytes.
+        case malformed
+    }
+
+    /// The key of the algorithm (RFC 9530 §5).
+    static let algorithm = "sha-256"
+
+    /// The value of a field that asks for a digest.
+    package static let want = "\(algorithm)=10"
+
+    /// The field's value: `sha-256=:…:`.
+    package var fieldValue: String { "\(Self.algorithm)=:\(Data(bytes).base64EncodedString()):" }
+}
+
+extension HTTPField.Name {
+    /// The digest of the content of one message (RFC 9530 §2).
+    package static let contentDigest = name("Content-Digest")
+    /// The digest of the whole representation, here of the whole form (RFC 9530 §3).
+    package static let reprDigest = name("Repr-Digest")
+    /// Asks for ``reprDigest`` (RFC 9530 §4).
+    package static let wantReprDigest = name("Want-Repr-Digest")
+    /// Asks for ``contentDigest`` (RFC 9530 §4).
+    package static let wantContentDigest = name("Want-Content-Digest")
+}
+
+extension HTTPFields {
+    /// The SHA-256 digest in ``HTTPTypes/HTTPField/Name/contentDigest`` or
+    /// ``HTTPTypes/HTTPField/Name/reprDigest``.
+    package func digest(_ name: HTTPField.Name) -> BodyDigest.Announcement {
+        guard let value = combined(name) else { return .none }
+        guard let members = StructuredField.dictionary(value) else { return .malformed }
+        switch members[BodyDigest.algorithm] {
+        case nil: return .none
+        case .bytes(let bytes): return BodyDigest(bytes).map { .digest($0) } ?? .malformed
+        default: return .malformed
+        }
+    }
+
+    /// Whether a field such as `Want-Repr-Digest: sha-256=10` asks for a digest. 0 means that it does not.
+    package func wantsDigest(_ name: HTTPField.Name) -> Bool {
+        guard let value = combined(name), let members = StructuredField.dictionary(value),
+            case .integer(let preference)? = members[BodyDigest.algorithm]
+        else { return false }
+        return (1...10).contains(preference)
+    }
+
+    /// Asks for digests of requests.
+    package mutating func askForDigests() {
+        self[.wantContentDigest] = BodyDigest.want
+        self[.wantReprDigest] = BodyDigest.want
+    }
+}
