@@ -30,6 +30,11 @@ public struct UploadResponse: Sendable {
     /// What the server said about resumption before this response.
     var announcement: ResumptionAnnouncement?
 
+    /// Whether the server has said that it received the bytes that were sent: its `Repr-Digest` is the form's (see
+    /// ``ResponseOptions/sendsDigests``), or a ``ResponseOptions/verification`` found no difference. An app can then
+    /// delete its original.
+    public package(set) var isVerified = false
+
     /// Makes a response; for transports.
     public init(status: HTTPResponse.Status, headerFields: HTTPFields, body: Data) {
         self.status = status
@@ -68,6 +73,9 @@ extension UploadResponse {
         if title.hasPrefix("\(status.code) ") { title.removeFirst(4) }
         return title.isEmpty || statusText.hasSuffix(title) ? nil : title
     }
+
+    /// Whether the server refused the form because its bytes changed on the way: the problem of `postcard serve`.
+    var isDigestMismatch: Bool { status == .badRequest && problem?["code"]?.text == "digest-mismatch" }
 
     /// The status as text, with its standard phrase: transports give different phrases, or none.
     var statusText: String {

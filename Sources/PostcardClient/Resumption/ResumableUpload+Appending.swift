@@ -121,6 +121,8 @@ extension ResumableUpload {
             return .fail(error)
         case 404 where offset == nil, 410 where offset == nil: resumption.forget()
         case 409 where isConflict(response, offer): break
+        // The bytes changed on the way, and the server has dropped them.
+        case 400 where response.isDigestMismatch && offset != nil: break
         default: return .fail(error)
         }
         return reject(error, &resumption) ?? locate(announced, &resumption)

@@ -269,6 +269,8 @@ extension UploadRequest {
     func resumptionFields(for url: URL, _ version: ResumptionVersion) -> HTTPFields {
         var fields = url.hasOrigin(of: self.url) ? headerFields : headerFields.harmless
         fields[.expect] = nil
+        // They are about the whole form, and belong to the request that begins it.
+        if url != self.url { (fields[.reprDigest], fields[.wantReprDigest]) = (nil, nil) }
         fields.setResumptionVersion(version)
         return fields
     }

@@ -83,7 +83,7 @@ public struct RetryPolicy: Sendable, Hashable {
     func mayPass(_ error: UploadError) -> Bool {
         switch error.code {
         case .connectionFailed, .connectionLost, .timedOut, .connectTimedOut: retriesConnectionFailures
-        case .refused: error.response.map { statuses.contains($0.status.code) } ?? false
+        case .refused: error.response.map { statuses.contains($0.status.code) || $0.isDigestMismatch } ?? false
         default: false
         }
     }

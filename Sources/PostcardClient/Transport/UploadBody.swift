@@ -1,4 +1,6 @@
+import Crypto
 public import PostcardForm
+import PostcardResumption
 import Synchronization
 
 /// The body of a request: the bytes of a form, read no faster than the client's rate limit allows.
@@ -75,6 +77,23 @@ public final class UploadBody: Sendable {
             try Task.checkCancellation()
             _ = try buffer.withUnsafeMutableBytes { try reader.read(into: $0) }
         }
+    }
+
+    /// The SHA-256 digest of all bytes, which are read without a rate limit.
+    ///
+    /// - Throws: `FormError` if a file cannot be read or has changed; `CancellationError`.
+    @concurrent func digestOfAll() async throws -> BodyDigest? {
+        let reader = try UploadBody(layout).reader()
+        var hash = SHA256()
+        var buffer = [UInt8](repeating: 0, count: 256 << 10)
+        while try await reader.prepare() {
+            try Task.checkCancellation()
+            try buffer.withUnsafeMutableBytes { bytes in
+                let count = try reader.read(into: bytes)
+                hash.update(bufferPointer: UnsafeRawBufferPointer(rebasing: bytes[..<count]))
+            }
+        }
+        return BodyDigest(hash.finalize())
     }
 
     /// The number of bytes, if it is known by now: that of a stream is known once it was read to its end.

@@ -121,6 +121,8 @@ final class UploadRun: Sendable {
         var event = DeliveryMachine.Event.started
         var attempt = (number: 1, url: job.url)
         var saved = job.resource
+        var digest = BodyDigest.Announcement.none
+        var isVerified = false
         while let action = machine.handle(event, elapsed: .now - start, using: &generator) {
             logFailure(machine.lastError, after: event, before: action)
             if let support = machine.support { client.resumption?.offers.note(support, for: attempt.url) }
@@ -133,7 +135,9 @@ final class UploadRun: Sendable {
             switch action {
             case .prepare(let limits, let refusal):
                 folder?.remove()
-                event = .prepared(try await preparedRequest(within: limits, after: refusal, in: &folder))
+                let request = try await preparedRequest(within: limits, after: refusal, in: &folder)
+                digest = request.headerFields.digest(.reprDigest)
+                event = .prepared(request)
             case .adapt(let request, let number):
                 let adapted = try await self.adapted(request, attempt: number, after: machine.lastError)
                 attempt = (number, adapted.url)
@@ -145,11 +149,13 @@ final class UploadRun: Sendable {
             case .send(let request, let statuses, let acceptsEarlyResponses, let isSecret):
                 let sender = sender(attempt.number, acceptsEarlyResponses: acceptsEarlyResponses)
                 event = try await Self.event {
+                    let request = try await digested(request)
                     let answer = try await sender.response(to: request, accepting: statuses, isSecret: isSecret)
                     return .responded(answer.response, from: answer.url)
                 }
             case .verify(let response, let request):
                 event = try await Self.event { try await verify(response, to: request) }
+                if case .verified = event { isVerified = true }
             case .decide(let error, let attempt):
                 event = .decided(try await decision(after: error, of: attempt))
             case .wait(let delay, let error, let nextAttempt):
@@ -157,7 +163,10 @@ final class UploadRun: Sendable {
                 events?.put(.retrying(UploadRetry(after: error, nextAttempt: nextAttempt, delay: delay)))
                 try await ContinuousClock().sleepLong(until: .now.advanced(by: delay))
                 event = .waited
-            case .finish(let response): return response
+            case .finish(var response):
+                let reported = response.headerFields.digest(.reprDigest)
+                response.isVerified = isVerified || (digest != .none && digest == reported)
+                return response
             case .fail(let error): throw error
             }
         }
@@ -239,9 +248,33 @@ extension UploadRun {
         let body = UploadBody(
             layout, rateLimit: client.network.rateLimit,
             digests: client.responses.verification == nil ? nil : ContentDigests(of: layout.parts))
+        if client.responses.sendsDigests, let digest = try await Self.digest(of: body) {
+            fields[.reprDigest] = digest.fieldValue
+            fields[.wantReprDigest] = BodyDigest.want
+        }
         return try UploadRequest(
             url: job.url, method: job.method, headerFields: fields, body: body,
             maximumResponseBytes: client.responses.maximumBytes)
+    }
+
+    /// Adds its digest to a request that appends to an upload. That of the whole form has one already.
+    private func digested(_ request: UploadRequest) async throws -> UploadRequest {
+        guard client.responses.sendsDigests, request.method == .patch, let body = request.body,
+            body.contentType == PartialUpload.mediaType, let digest = try await Self.digest(of: body)
+        else { return request }
+        var request = request
+        request.headerFields[.contentDigest] = digest.fieldValue
+        return request
+    }
+
+    /// - Returns: `nil` if the bytes can be read only once, or there are none.
+    private static func digest(of body: UploadBody) async throws -> BodyDigest? {
+        guard body.isReplayable, body.contentLength != 0 else { return nil }
+        do {
+            return try await body.digestOfAll()
+        } catch let error as FormError {
+            throw UploadError.form(error)
+        }
     }
 
     /// Sends requests of an attempt.

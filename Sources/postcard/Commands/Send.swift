@@ -83,6 +83,13 @@ struct Send: AsyncParsableCommand {
     var verify = false
 
     @Flag(
+        help: ArgumentHelp(
+            "Send SHA-256 digests (RFC 9530), so that bytes that change on the way are refused and sent again.",
+            discussion: "The form is read once before it is sent. With --json, \"verified\" says whether the receiver "
+                + "has reported the same digest."))
+    var digests = false
+
+    @Flag(
         name: .customLong("accept-early-answer"),
         help: "Accept a 2xx response that arrives before the whole form was sent.")
     var acceptsEarlyResponse = false
@@ -93,7 +100,7 @@ struct Send: AsyncParsableCommand {
     @Flag(help: "Write the body to standard output and the head to standard error, and send nothing.")
     var dryRun = false
 
-    @Flag(help: "Write one JSON object: status, headers, body, bytesSent, seconds, attempts.")
+    @Flag(help: "Write one JSON object: status, headers, body, bytesSent, seconds, attempts, verified.")
     var json = false
 
     func validate() throws {
@@ -155,6 +162,7 @@ struct Send: AsyncParsableCommand {
         client.responses.acceptsEarly = acceptsEarlyResponse
         client.network.rateLimit = limitRate.map { RateLimit(bytesPerSecond: Int(clamping: $0.bytes)) }
         client.resumption = resumable ? ResumptionPolicy(minimumBytes: 0) : nil
+        client.responses.sendsDigests = digests
         client.responses.verification = verify ? .record : nil
         return client
     }
@@ -237,6 +245,7 @@ struct ResponseReport {
         object = [
             "status": response.status.code, "headers": headers, "body": Self.body(of: response),
             "bytesSent": response.bytesSent, "seconds": (seconds * 1000).rounded() / 1000, "attempts": attempts,
+            "verified": response.isVerified,
         ]
     }
 

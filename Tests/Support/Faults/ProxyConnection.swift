@@ -82,7 +82,8 @@ struct ProxyConnection {
             case .head: return .close
             case .body(var bytes):
                 requests.countBody(bytes.readableBytes)
-                let passing = bytes.readSlice(length: min(bytes.readableBytes, left)) ?? ByteBuffer()
+                var passing = bytes.readSlice(length: min(bytes.readableBytes, left)) ?? ByteBuffer()
+                if case .flip(let byte) = fault { passing.flip(byte - (fault.byte - left)) }
                 left -= passing.readableBytes
                 try await pace.pass(passing) { try await server.write($0) }
             case .end:
@@ -133,7 +134,7 @@ struct ProxyConnection {
         case .halfClose:
             outbound.finish()
             while try await inbound.next(isolation: #isolation) != nil {}
-        case .none, .slow, .responseLost, .response, .earlyResponse:
+        case .none, .slow, .flip, .responseLost, .response, .earlyResponse:
             break
         }
         return .close
@@ -163,7 +164,7 @@ struct ProxyConnection {
         case .response(let response):
             try await write(response, to: outbound, closes: !head.isKeepAlive)
             return .next
-        case .none, .reset, .stall, .slow, .halfClose, .responseLost:
+        case .none, .reset, .stall, .slow, .halfClose, .flip, .responseLost:
             return .close
         }
     }
@@ -178,6 +179,14 @@ struct ProxyConnection {
                 .head(HTTPResponseHead(version: .http1_1, status: status, headers: fields)),
                 .body(.byteBuffer(ByteBuffer(string: response.body))), .end(nil),
             ])
+    }
+}
+
+extension ByteBuffer {
+    /// Changes a bit of a byte, if the buffer has that byte.
+    fileprivate mutating func flip(_ position: Int) {
+        guard position >= 0, let byte: UInt8 = getInteger(at: readerIndex + position) else { return }
+        setInteger(byte ^ 1, at: readerIndex + position)
     }
 }
 
