@@ -13,8 +13,8 @@ SECONDS_OF_FUZZING ?= 60
 
 STAGE := @Scripts/stage
 
-.PHONY: demo test check check-api check-apple check-consumers check-fuzz check-kills install archive
-.PHONY: set-up set-up-tests build-tests lint format reference
+.PHONY: demo test check check-api check-apple check-consumers check-fuzz check-kills check-systems install archive
+.PHONY: set-up set-up-tests set-up-proxies build-tests lint format reference
 .NOTPARALLEL:
 
 # A program of its own: TLS, HTTP/2, the queue and the page would take twice as long to compile. What debuggers and
@@ -32,7 +32,7 @@ test: set-up-tests
 	$(STAGE) 'busy tests' Scripts/run-tests --filter "$(BUSY)"
 
 # What takes longer. Each stage can be run alone.
-check: check-api check-apple check-consumers check-kills check-fuzz
+check: check-api check-apple check-consumers check-kills check-systems check-fuzz
 
 # Whether everything compiles, the snippets too, and the public declarations are those in API/.
 check-api: set-up-tests
@@ -53,6 +53,14 @@ check-kills: set-up-tests
 	$(STAGE) 'build' $(MAKE) --no-print-directory build-tests
 	$(STAGE) 'kills and power cuts' env POSTCARD_KILLS=60 POSTCARD_POWER_CUTS=20 POSTCARD_DAEMON_FORMS=100 POSTCARD_DAEMON_KILLS=40 Scripts/run-tests --filter 'QueueCommandTests|PowerCutTests|TransferDaemonKillTests'
 
+# Real proxies in front of the receiver: with the program that `make install` built, if it is not older than that of the
+# tests, which is there already but slower.
+check-systems: set-up-proxies
+	$(STAGE) 'build' $(MAKE) --no-print-directory build-tests
+	$(STAGE) 'proxies' sh -c 'program=.build/program/release/postcard; \
+		[ $$program -nt .build/debug/postcard ] || program=.build/debug/postcard; \
+		exec Tests/Proxies/check --quick $$program'
+
 # Runs each fuzzer for a minute.
 check-fuzz: set-up-tests
 	$(STAGE) 'fuzzers' Fuzz/run all $(SECONDS_OF_FUZZING)
@@ -72,6 +80,9 @@ set-up:
 
 set-up-tests:
 	@Scripts/set-up test
+
+set-up-proxies:
+	@Scripts/set-up proxies
 
 # The tests and the programs that they run.
 build-tests:

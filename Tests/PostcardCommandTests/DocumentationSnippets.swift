@@ -175,10 +175,9 @@ private func refused(_ album: Album) async throws {
     }
 }
 
-private func proxied(_ options: inout UploadOptions, _ router: Router<BasicRequestContext>) async throws {
-    options.clientShare = 1
+private func proxied(_ router: Router<BasicRequestContext>) async throws {
     var connections = ConnectionOptions()
-    connections.idleTimeout = .seconds(90)
+    if let proxy = TrustedProxy("10.0.0.7") { connections.trustedProxies = [proxy] }
     let application = Application(router: router, server: .uploads(options: connections))
     try await application.runService()
 }
