@@ -138,6 +138,7 @@ final class CheckSession {
     /// Makes a request, and waits for its final response if it has one.
     func perform(_ step: Step) async throws -> Exchange {
         try requireInterimResponses(for: step)
+        if step.needsInterim, case .paced = step.delivery, let exchange = knowledge.slowAppend { return exchange }
         let (address, request) = try render(step)
         var exchange = Exchange(method: step.method)
         do throws(ConnectionFailure) {
@@ -208,26 +209,26 @@ final class CheckSession {
         }
     }
 
-    /// Sends content in pieces, and waits for progress before the last.
+    /// Sends content in pieces, slowly until the server reports its progress.
     private func pace(
         _ content: [UInt8], on connection: ConformanceConnection, _ exchange: inout Exchange
     ) async throws(ConnectionFailure) {
-        let count = 8
+        let count = 16
         let size = max(content.count / count, 1)
         let start = ContinuousClock.now
+        // Servers report at intervals, but only when they receive something.
+        let slow = min(settings.timeout, .seconds(8)) / (count - 1)
         for piece in 0..<count where exchange.final == nil {
-            let isLast = piece == count - 1
-            if isLast {
-                try await collect(into: &exchange, from: connection, before: start + announcementTime) {
-                    !$0.announcements.isEmpty
-                }
-            }
             let from = min(piece * size, content.count)
-            let to = isLast ? content.count : min(from + size, content.count)
+            let to = piece == count - 1 ? content.count : min(from + size, content.count)
             connection.send(content[from..<to])
             exchange.sentBytes = to
-            let pause = ContinuousClock.now + .milliseconds(100)
-            try await collect(into: &exchange, from: connection, before: pause) { _ in false }
+            guard piece < count - 1 else { break }
+            let isReported = !exchange.announcements.isEmpty
+            let pause = ContinuousClock.now + (isReported ? .milliseconds(50) : slow)
+            try await collect(into: &exchange, from: connection, before: pause) { exchange in
+                !isReported && !exchange.announcements.isEmpty
+            }
         }
         exchange.announcementDelay = exchange.announcements.isEmpty ? nil : .now - start
     }
@@ -271,7 +272,10 @@ final class CheckSession {
             if let offset = response.fields.uploadOffset { evidence.seenOffset = offset }
         }
         if step.method == "DELETE", exchange.final?.isSuccess == true { uploads.removeAll { $0 == upload } }
-        if case .paced = step.delivery { knowledge.progress = Self.announcement(in: exchange) }
+        if case .paced = step.delivery {
+            knowledge.progress = Self.announcement(in: exchange)
+            knowledge.slowAppend = exchange
+        }
         guard step.method == "POST" else { return }
         let named = exchange.announcements.compactMap { $0.fields[.location] }.first ?? location(of: exchange, step)
         if let named, let address = server.resolving(named) {

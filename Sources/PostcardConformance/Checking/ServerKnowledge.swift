@@ -7,6 +7,8 @@ struct ServerKnowledge {
     var announcement = Announcement.unknown
     /// Whether the server sends 104 while an append is in progress.
     var progress = Announcement.unknown
+    /// The last append that was sent slowly, which takes too long to be repeated for each sentence on its responses.
+    var slowAppend: Exchange?
 
     enum Announcement {
         case unknown

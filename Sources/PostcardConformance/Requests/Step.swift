@@ -23,7 +23,7 @@ struct Step: Sendable {
         case quiet(at: Extent)
         /// Up to a position, after which the connection is closed.
         case cut(at: Extent)
-        /// In pieces, with pauses between them and after the last but one.
+        /// In pieces, with pauses between them until the server reports its progress.
         case paced
         /// Not at all: the head alone, with the announced length.
         case headOnly
