@@ -129,6 +129,10 @@ struct DeliveryMachine: Sendable {
     /// The request of the latest attempt.
     private var adapted: UploadRequest?
 
+    /// Whether the server may resume uploads although it has not said so in this attempt: it was busy when it was asked,
+    /// or the request that begins a resumable upload was lost.
+    private var mayResumeLater = false
+
     /// The error of the last failed attempt.
     private(set) var lastError: UploadError?
 
@@ -178,6 +182,7 @@ struct DeliveryMachine: Sendable {
         case (.adapting(let number), .adapted(let request, let known)):
             adapted = request
             support = nil
+            mayResumeLater = false
             let attempt = UploadAttempt(request: request, number: number, earlierErrors: earlierErrors)
             return begin(attempt, known, elapsed: elapsed, using: &generator)
         case (.sending(let attempt, let upload), _):
@@ -231,6 +236,7 @@ extension DeliveryMachine {
         resumption.elapsed = elapsed
         if let bytes = known.appendBytes { resumption.appendSize.begin(with: bytes) }
         let action = upload.begin(&resumption, known)
+        mayResumeLater = known.support != .unsupported
         return carryOut(action, of: attempt, upload, resumption, elapsed: elapsed, using: &generator)
     }
 
@@ -285,7 +291,9 @@ extension DeliveryMachine {
         case .send(let request, let statuses):
             return send(request, accepting: statuses, isSecret: request.url != attempt.request.url)
         case .check(let readBytes): return .check(attempt.request, readBytes: readBytes)
-        case .sendWhole: return sendWhole(attempt)
+        case .sendWhole:
+            if upload.support == .unsupported { mayResumeLater = false }
+            return sendWhole(attempt)
         case .finish(let response): return verify(response, of: attempt)
         case .fail(let error): return handle(error, of: attempt, elapsed: elapsed, using: &generator)
         }
@@ -316,12 +324,13 @@ extension DeliveryMachine {
 
     /// Counts a failure by the policy that decides: that of the resumption, if the server is known to resume.
     private mutating func failure(_ error: UploadError, of attempt: UploadAttempt) -> Failure {
-        var reason = RetrySchedule.Failure(error)
+        let mayPassInPieces = mayPassInPieces(error, of: attempt)
+        var reason = RetrySchedule.Failure(error, pause: mayPassInPieces ? .zero : nil)
         reason.isReplayable = attempt.request.body?.isReplayable ?? true
         history.add(reason, resource: resumption?.resource?.url)
         reason.error.attempts = attempt.number
         reason.error.delivery = history.delivery.summary
-        guard var resumption, resumption.isInProgress else {
+        guard var resumption, resumption.isInProgress || mayPassInPieces else {
             return Failure(
                 attempt: attempt, reason: reason, schedule: rules.schedule(rules.retry), history: history)
         }
@@ -336,6 +345,19 @@ extension DeliveryMachine {
         var counted = history
         counted.failures = resumption.failures
         return Failure(attempt: attempt, reason: reason, schedule: rules.schedule(policy), history: counted)
+    }
+
+    /// Whether an ordinary form was refused as too large without a limit, as a proxy does it, and the server may take it
+    /// in pieces. The next attempt then asks the server again, and begins with small appends.
+    private mutating func mayPassInPieces(_ error: UploadError, of attempt: UploadAttempt) -> Bool {
+        guard mayResumeLater, resumption?.isInProgress == false, error.code == .refused, let response = error.response,
+            response.status == .contentTooLarge, error.problem?["limit"] == nil,
+            response.headerFields.uploadLimits(in: .newest) == nil,
+            let length = attempt.request.body?.contentLength,
+            resumption?.appendSize.noteRefusal(of: length, minimum: 0) == true
+        else { return false }
+        resumption?.forgiveLostCreations()
+        return true
     }
 
     private mutating func handle(

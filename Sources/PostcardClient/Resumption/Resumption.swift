@@ -141,6 +141,11 @@ struct Resumption: Sendable {
         lostCreations += 1
     }
 
+    /// Lets the next attempt be a resumable one again.
+    mutating func forgiveLostCreations() {
+        lostCreations = 0
+    }
+
     /// Forgets the upload resource: the server has lost it, or has finished with it.
     mutating func forget() {
         guard case .keeping(_, let offer) = server else { return }

@@ -47,6 +47,21 @@ extension DeliveryMachineTests {
                 + again(cap, at: 0, "PATCH /uploads/1 0–15") + again(cap, at: 0, "PATCH /uploads/1 0–10")
                 + [Step(cap, "DELETE /uploads/1"), Step(.answered(204, [:]), "fail refused")]),
         ResumedSequence(
+            testDescription: "an ordinary form that a limit stops, while the server was busy, is sent in pieces later",
+            steps: [
+                Step(.started, "prepare"), Step(.prepared, "adapt 1"), Step(.adapted, "OPTIONS /"),
+                Step(.answered(503, [:]), "OPTIONS /"), Step(.answered(503, [:]), "send 1"),
+                Step(cap, "wait 0 seconds"), Step(.waited, "adapt 2"), Step(.adapted, "OPTIONS /"),
+                Step(.answered(204, [.uploadLimit: "min-size=0"]), "POST / 0–0"), Step(created, "check"),
+                Step(.checked, "PATCH /uploads/1 0–60"),
+            ]),
+        ResumedSequence(
+            testDescription: "an ordinary form that a limit stops is not sent again to a server that knows no pieces",
+            steps: [
+                Step(.started, "prepare"), Step(.prepared, "adapt 1"), Step(.adapted, "OPTIONS /"),
+                Step(.answered(405, [:]), "OPTIONS /"), Step(.answered(405, [:]), "send 1"), Step(cap, "fail refused"),
+            ]),
+        ResumedSequence(
             testDescription: "the size that passes a limit that no one announced is kept", passed: 60,
             steps: sending + again(cap, at: 0, "PATCH /uploads/1 0–60") + [
                 Step(.answered(204, [:]), "PATCH /uploads/1 60–100"), Step(appended, "finish after 1"),
