@@ -31,8 +31,8 @@ private func checkContentType(_ value: String) {
     }
 }
 
-/// A header that is accepted has a field's name and a filename without a path. A backslash in it was escaped. The error
-/// of a refused one has an offset inside the header.
+/// A header that is accepted has a field's name and a filename without a path. A backslash in it was escaped, or ends
+/// the filename. The error of a refused one has an offset inside the header.
 private func checkHeader(_ lines: [UInt8]) {
     let head = Array("--XX\r\n".utf8)
     let backslash = UInt8(ascii: "\\")
@@ -43,7 +43,9 @@ private func checkHeader(_ lines: [UInt8]) {
         switch reading {
         case .part(let name, let filename, _, let offset, let warnings):
             if name.isEmpty { finding("an empty name was taken") }
-            if let filename, filename.contains(UInt8(ascii: "/")) || filename.contains(backslash) && !isEscaped {
+            if let filename,
+                filename.contains(UInt8(ascii: "/")) || filename.dropLast().contains(backslash) && !isEscaped
+            {
                 finding("a path was taken for a filename: \(String(decoding: filename, as: UTF8.self))")
             }
             if let filename, filename.contains(0) { finding("a filename with a NUL was taken") }

@@ -56,7 +56,7 @@ struct HeaderChecks {
             edits: value.isExact ? [Edit(at: value.offset, length: Int64(last + 1), [])] : nil)
     }
 
-    /// The last slash or backslash, except a backslash that escapes a quote or another backslash.
+    /// The last slash or backslash, except a backslash that escapes a quote or another backslash, or ends the name.
     private func lastSeparator(in bytes: [UInt8]) -> Int? {
         var last: Int?
         var index = 0
@@ -64,7 +64,8 @@ struct HeaderChecks {
             let isEscape =
                 bytes[index] == .backslash && index + 1 < bytes.count
                 && (bytes[index + 1] == .quote || bytes[index + 1] == .backslash)
-            if !isEscape, bytes[index] == .slash || bytes[index] == .backslash { last = index }
+            let isLast = index + 1 == bytes.count
+            if !isEscape, bytes[index] == .slash || (bytes[index] == .backslash && !isLast) { last = index }
             index += isEscape ? 2 : 1
         }
         return last

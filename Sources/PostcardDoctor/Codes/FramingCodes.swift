@@ -219,9 +219,10 @@ extension FormProblem.Code {
 
     /// Blanks follow the boundary of a delimiter.
     public static let paddedDelimiter = Self(
-        "padded-delimiter", .delimiters, "Blanks follow the boundary",
+        "padded-delimiter", severity: .warning, .delimiters, "Blanks follow the boundary",
         cause:
-            "RFC 2046 §5.1.1 lets blanks follow a boundary, but most servers then refuse the form or find no part.",
+            "RFC 2046 §5.1.1 lets blanks follow a boundary, and browsers accept them, but many servers then refuse the "
+            + "form or find no part.",
         example: #"--XX  \r\n"#,
         fix: "Write CRLF directly after the boundary.")
 

@@ -189,9 +189,9 @@ extension FormProblem.Code {
 
     /// A text is not in UTF-8.
     public static let textNotUTF8 = Self(
-        "text-not-utf-8", .parts, "A text is not in UTF-8",
-        cause: "Texts in forms are read as UTF-8 (RFC 7578 §5.1); other bytes become question marks or "
-            + "refusals.",
+        "text-not-utf-8", severity: .warning, .parts, "A text is not in UTF-8",
+        cause: "Servers and browsers read texts in forms as UTF-8 (RFC 7578 §5.1), and replace other bytes with "
+            + "question marks. A few refuse them.",
         example: #"caf\xE9"#, fix: "Write texts in UTF-8.", swift: "Data(text.utf8)")
 
     /// Several files have the same filename.

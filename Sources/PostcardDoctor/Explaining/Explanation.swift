@@ -37,7 +37,8 @@ public struct Explanation: Sendable {
     /// All findings in one list, each root cause followed by its consequences.
     public var problems: [Finding] { findings.flatMap { [$0] + $0.consequences } }
 
-    /// Whether receivers accept the form without losing or altering anything: there are no errors, only warnings.
+    /// Whether receivers accept the form and lose nothing of it: there are no errors, only warnings. A form that the
+    /// receiver's parser refuses is never valid.
     public var isValid: Bool { findings.allSatisfy { $0.severity != .error } }
 
     /// Whether the form has neither errors nor warnings.

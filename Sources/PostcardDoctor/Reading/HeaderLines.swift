@@ -222,6 +222,25 @@ struct HeaderText {
         return fields
     }
 
+    /// The indices of the lines that begin with a blank, and so continue the field before them.
+    var foldedLines: [Int] {
+        countSteps(bytes.count)
+        var folded: [Int] = []
+        var start = lineEnd(from: 0) + 2
+        while start < bytes.count {
+            if bytes[start].isBlank { folded.append(start) }
+            start = lineEnd(from: start) + 2
+        }
+        return folded
+    }
+
+    /// The header with spaces for the line breaks within fields, so that all other bytes keep their index.
+    var unfoldedBytes: [UInt8] {
+        var unfolded = bytes
+        for line in foldedLines { unfolded.replaceSubrange((line - 2)..<line, with: [.space, .space]) }
+        return unfolded
+    }
+
     struct Field {
         let line: Int
         let name: Range<Int>

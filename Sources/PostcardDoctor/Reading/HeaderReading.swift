@@ -32,14 +32,12 @@ struct HeaderReading {
         let header = fixer.read()
         let fixed = fixer.text
         self.offset = offset
-        findings = fixer.findings
-        contentTypeField = fixed.field("content-type").map {
-            Located(offset: fixed.offset(of: $0.value.lowerBound), bytes: Array(fixed.bytes[$0.value]))
-        }
+        findings = fixer.findings + [text.foldedLine(partIndex)].compactMap(\.self)
+        contentTypeField = fixed.field("content-type").map { fixed.unfolded($0.value) }
         let disposition = fixed.field("content-disposition").map {
-            DispositionReading(fixed.bytes, in: $0.value)
+            DispositionReading(fixed.unfoldedBytes, in: $0.value)
         }
-        let original = text.field("content-disposition").map { DispositionReading(text.bytes, in: $0.value) }
+        let original = text.field("content-disposition").map { DispositionReading(text.unfoldedBytes, in: $0.value) }
         let locate: (String) -> Located? = { name in
             if let parameter = original?.parameter(name), parameter.fault == nil, parameter.foreignQuotes == nil {
                 let value = parameter.value
@@ -62,8 +60,12 @@ struct HeaderReading {
             // is not.
             let plain = disposition?.parameter("filename").map { fixed.bytes[$0.value] }
             let isRepeated = plain.map { !$0.starts(with: "=?".utf8) } ?? false
-            findings += header.warnings.filter { $0.code != .extendedFilename || !isRepeated }.map {
-                Finding($0, at: fixed.offset(of: Int(clamping: $0.offset) - 5), part: partIndex)
+            findings += header.warnings.filter {
+                $0.code != .foldedHeaderLine && ($0.code != .extendedFilename || !isRepeated)
+            }.map {
+                var finding = Finding($0, at: fixed.offset(of: Int(clamping: $0.offset) - 5), part: partIndex)
+                if $0.code == .unescapedBackslash { finding.edits = disposition?.backslashEdits(in: fixed) }
+                return finding
             }
             findings += ["name", "filename"].compactMap { name in
                 disposition?.parameter(name)?.quotesInName(in: fixed, partIndex)
@@ -74,6 +76,51 @@ struct HeaderReading {
             contentType = contentTypeField.map { String(decoding: $0.bytes, as: UTF8.self) }
             fields = fixed.fields.map { (fixed.text($0.name), fixed.text($0.value)) }
         }
+    }
+}
+
+extension HeaderText {
+    private func blanks(at index: Int) -> Int { bytes[index...].prefix(while: \.isBlank).count }
+
+    /// A value with spaces for the line breaks in it, and without the blanks before it.
+    fileprivate func unfolded(_ value: Range<Int>) -> HeaderReading.Located {
+        let line = unfoldedBytes[value]
+        let blanks = line.prefix(while: \.isBlank).count
+        return HeaderReading.Located(
+            offset: offset(of: value.lowerBound + blanks), bytes: Array(line.dropFirst(blanks)))
+    }
+
+    /// The finding if lines of the header continue the field before them. Fixed, each field is on one line.
+    fileprivate func foldedLine(_ partIndex: Int) -> Finding? {
+        let lines = foldedLines
+        guard let first = lines.first else { return nil }
+        return Finding(
+            .foldedHeaderLine, at: offset(of: first), length: blanks(at: first), part: partIndex,
+            lines.count == 1
+                ? "A line of the part's header begins with a blank, and continues the field before it."
+                : "\(lines.count) lines of the part's header begin with a blank, and continue the field before them.",
+            edits: lines.map { edit(($0 - 2)..<($0 + blanks(at: $0)), with: [.space]) })
+    }
+}
+
+extension DispositionReading {
+    /// The edits that escape every backslash of a name that escapes nothing.
+    fileprivate func backslashEdits(in text: HeaderText) -> [Edit] {
+        parameters.filter(\.isQuoted).compactMap { parameter in
+            let value = text.bytes[parameter.value]
+            let escaped = Self.escapingBackslashes(in: value)
+            return escaped.elementsEqual(value) ? nil : text.edit(parameter.value, with: escaped)
+        }
+    }
+
+    private static func escapingBackslashes(in value: ArraySlice<UInt8>) -> [UInt8] {
+        var result: [UInt8] = []
+        for index in value.indices {
+            result.append(value[index])
+            let isEscape = index + 1 < value.endIndex && value[index + 1] == .quote
+            if value[index] == .backslash, !isEscape { result.append(.backslash) }
+        }
+        return result
     }
 }
 
@@ -137,6 +184,7 @@ struct HeaderFixer {
             note(problem)
             text.replace(line, with: [])
             return true
+        case .duplicatePartContentType: return removeContentType(at: index, problem)
         case .contradictingFilenames:
             note(problem)
             let end = text.lineEnd(from: index)
@@ -153,6 +201,30 @@ struct HeaderFixer {
         let place = isMissing ? text.start : text.offset(of: Int(clamping: problem.offset))
         findings.append(Finding(problem, at: place, part: partIndex))
         return false
+    }
+
+    /// Notes a second Content-Type with the first, and removes it. Only the sender knows which of two types was meant.
+    private mutating func removeContentType(at index: Int, _ problem: FormProblem) -> Bool {
+        guard let first = text.field("content-type"),
+            let second = text.fields.first(where: { $0.line == index }), second.line > first.line
+        else { return note(problem) }
+        let areEqual = text.text(first.value).lowercased() == text.text(second.value).lowercased()
+        // The line break before the line, because that of the last line is not among these bytes.
+        let line = (second.line - 2)..<second.value.upperBound
+        findings.append(
+            Finding(
+                .duplicatePartContentType, at: text.offset(of: second.line),
+                length: second.value.upperBound - second.line, part: partIndex,
+                "The part has two Content-Types: \(quoted(first)) and \(quoted(second)).",
+                edits: areEqual ? [text.edit(line, with: [])] : nil))
+        text.replace(line, with: [])
+        return true
+    }
+
+    /// A field's line in quotes, cut to a length that fits a message.
+    private func quoted(_ field: HeaderText.Field) -> String {
+        let line = text.text(field.line..<field.value.upperBound)
+        return (line.count > 80 ? String(line.prefix(80)) + "…" : line).debugDescription
     }
 
     /// Fixes a malformed field: a blank before its colon, or something else.
@@ -196,8 +268,9 @@ struct HeaderFixer {
     /// Writes the Content-Disposition as it was meant.
     private mutating func fixDisposition(_ problem: FormProblem, isCertain: Bool) -> Bool {
         guard let field = text.field("content-disposition") else { return note(problem) }
-        let reading = DispositionReading(text.bytes, in: field.value)
-        let fixed = reading.corrected(text.bytes)
+        let bytes = text.unfoldedBytes
+        let reading = DispositionReading(bytes, in: field.value)
+        let fixed = reading.corrected(bytes)
         guard !reading.parameters.isEmpty, !fixed.elementsEqual(text.bytes[field.value]) else { return note(problem) }
         let edits = isCertain && reading.parameter("name") != nil ? [text.edit(field.value, with: fixed)] : nil
         findings.append(finding(problem, reading, edits))

@@ -11,7 +11,7 @@ struct ContentDisposition {
     ) throws(FormProblem) {
         let disposition: HeaderParameters
         do {
-            disposition = try HeaderParameters(header, in: field.value)
+            disposition = try HeaderParameters(header, in: field.value, endsAtRawBackslashes: true)
         } catch {
             throw .malformedParameter(error.reason, at: headerOffset + Int64(error.index), part: partIndex)
         }
@@ -55,6 +55,7 @@ struct ContentDisposition {
             }
             decoder.warn(about: unknown, in: header)
         }
+        if disposition.endsInRawBackslash { decoder.warn(ofRawBackslashIn: disposition, in: header) }
         warnings = decoder.warnings
     }
 }
@@ -99,9 +100,22 @@ private struct NameDecoder {
                 "The parameter \(header.repairedText(in: parameter.name).lowercased()) was ignored."))
     }
 
+    /// Warns of the first value that ends in a backslash which is not escaped.
+    mutating func warn(ofRawBackslashIn disposition: HeaderParameters, in header: Span<UInt8>) {
+        for parameter in disposition.parameters
+        where parameter.isQuoted && !parameter.value.isEmpty && header[parameter.value.upperBound - 1] == .backslash {
+            warnings.append(
+                FormProblem(
+                    .unescapedBackslash, at: place(of: parameter), part: partIndex,
+                    "The \(header.repairedText(in: parameter.name).lowercased()) ends in a backslash that is not "
+                        + "escaped."))
+            return
+        }
+    }
+
     /// A name as its sender meant it.
     mutating func decode(_ parameter: HeaderParameters.Parameter, in header: Span<UInt8>) -> String {
-        let isPlain = !parameter.hasEscapes && !(parameter.isQuoted && header.holdsPercent(in: parameter.value))
+        let isPlain = parameter.escapes == .none && !(parameter.isQuoted && header.holdsPercent(in: parameter.value))
         if isPlain, let text = header.text(in: parameter.value) { return text }
         let value = parameter.bytes(in: header)
         let bytes = parameter.isQuoted ? Self.undoingEscapes(in: value) : value
@@ -175,9 +189,12 @@ private struct NameDecoder {
         Array("22".utf8): .quote, Array("0d".utf8): .carriageReturn, Array("0a".utf8): .lineFeed,
     ]
 
-    /// What follows the last slash or backslash: old browsers sent whole paths.
+    /// What follows the last slash or backslash, except a backslash at the end: old browsers sent whole paths.
     private static func lastComponent(of filename: String) -> String {
-        String(filename.utf8.suffix { $0 != .slash && $0 != .backslash }) ?? filename
+        let bytes = filename.utf8
+        let path = bytes.last == .backslash ? bytes.dropLast() : bytes[...]
+        let start = path.lastIndex { $0 == .slash || $0 == .backslash }.map(path.index(after:))
+        return start.flatMap { String(bytes[$0...]) } ?? filename
     }
 }
 
@@ -185,12 +202,5 @@ extension Span<UInt8> {
     fileprivate func holdsPercent(in range: Range<Int>) -> Bool {
         for index in range where self[index] == .percent { return true }
         return false
-    }
-}
-
-extension BidirectionalCollection {
-    /// The longest end of which every element satisfies a condition.
-    fileprivate func suffix(while belongs: (Element) -> Bool) -> SubSequence {
-        self[(lastIndex { !belongs($0) }.map(index(after:)) ?? startIndex)...]
     }
 }

@@ -14,7 +14,9 @@ struct HeaderBlock: Sendable {
     /// Whether the blank line after the header has been read.
     private(set) var isComplete = false
 
-    private var hasFoldedLines = false
+    /// The index in the header of the first line that continues a field; `nil` if there is none.
+    private(set) var firstFoldedLine: Int?
+
     private var lineLength = 0
     private var fieldCount = 0
     private var sawCarriageReturn = false
@@ -62,7 +64,7 @@ struct HeaderBlock: Sendable {
                 throw .nulInHeader(at: place(count), part: partIndex)
             default:
                 if lineLength == 0, byte.isBlank, fieldCount > 0 {
-                    hasFoldedLines = true
+                    firstFoldedLine = firstFoldedLine ?? bytes.count + count
                 } else if lineLength == 0, !byte.isBlank {
                     fieldCount += 1
                     if fieldCount > limits.maximumHeaderFields {
@@ -126,7 +128,7 @@ extension HeaderBlock {
     mutating func takeUnfoldedBytes() -> ContiguousArray<UInt8> {
         var unfolded: ContiguousArray<UInt8> = []
         swap(&unfolded, &bytes)
-        guard hasFoldedLines else { return unfolded }
+        guard firstFoldedLine != nil else { return unfolded }
         for index in unfolded.indices.dropLast() where unfolded[index] == .lineFeed && unfolded[index + 1].isBlank {
             unfolded[index - 1] = .space
             unfolded[index] = .space

@@ -6,6 +6,8 @@ struct HeaderParameters {
     /// The first parameter apart from the others, because most fields have one, and need no array for it.
     let first: Parameter?
     let others: [Parameter]
+    /// Whether a value ends in a backslash that is not escaped.
+    let endsInRawBackslash: Bool
 
     var parameters: [Parameter] { first.map { [$0] + others } ?? [] }
 
@@ -17,14 +19,15 @@ struct HeaderParameters {
         /// The value; if it is a quoted string, the bytes between the quotes.
         let value: Range<Int>
         let isQuoted: Bool
-        /// Whether the quoted string contains `\"` or `\\`.
-        let hasEscapes: Bool
+        /// The backslashes in the quoted string that escape what follows them.
+        let escapes: Escapes
 
         /// The index of the parameter's name.
         var start: Int { name.lowerBound }
 
         /// The same parameter with what follows the last slash of either kind in its value: old browsers sent whole
-        /// paths. A backslash that is escaped, as `\\`, is a character of the name.
+        /// paths. A backslash that is escaped, as `\\`, is a character of the name, and so is one at the value's end,
+        /// because no path of a file ends in one.
         func lastComponent(in header: Span<UInt8>) -> Parameter {
             var start = value.lowerBound
             var index = start
@@ -34,12 +37,13 @@ struct HeaderParameters {
                     continue
                 }
                 index += 1
-                if header[index - 1] == .slash || header[index - 1] == .backslash { start = index }
+                let isLast = index == value.upperBound
+                if header[index - 1] == .slash || (header[index - 1] == .backslash && !isLast) { start = index }
             }
-            return Parameter(name: name, value: start..<value.upperBound, isQuoted: isQuoted, hasEscapes: hasEscapes)
+            return Parameter(name: name, value: start..<value.upperBound, isQuoted: isQuoted, escapes: escapes)
         }
 
-        /// The value with `\"` and `\\` undone. Other backslashes stay, because old browsers sent
+        /// The value with its ``escapes`` undone. Other backslashes stay, because old browsers sent
         /// `C:\photos\cat.jpg` as it is.
         func bytes(in header: Span<UInt8>) -> [UInt8] {
             var bytes: [UInt8] = []
@@ -53,9 +57,20 @@ struct HeaderParameters {
         }
 
         private func isEscape(at index: Int, in header: Span<UInt8>) -> Bool {
-            hasEscapes && header[index] == .backslash && index + 1 < value.upperBound
-                && (header[index + 1] == .quote || header[index + 1] == .backslash)
+            escapes != .none && header[index] == .backslash && index + 1 < value.upperBound
+                && (header[index + 1] == .quote
+                    || (header[index + 1] == .backslash && escapes == .quotesAndBackslashes))
         }
+    }
+
+    /// What backslashes escape in a quoted string.
+    enum Escapes: Sendable {
+        /// The string has no backslash that escapes anything.
+        case none
+        /// `\"` and `\\`, as RFC 9110 §5.6.4 has them and curl writes them.
+        case quotesAndBackslashes
+        /// `\"` alone, inside a field that is read as browsers write it.
+        case quotes
     }
 
     /// The index at which a value breaks the grammar, and the reason.
@@ -75,8 +90,27 @@ struct HeaderParameters {
         return nil
     }
 
-    init(_ header: Span<UInt8>, in range: Range<Int>) throws(Fault) {
+    /// Reads a field's value.
+    ///
+    /// Browsers never escape a backslash: for a field named `a\` they write `name="a\"`, and a quoted string of RFC 9110
+    /// §5.6.4 does not end there. So a value that is malformed by the RFC is read a second time, as browsers write it:
+    /// `\"` then ends a quoted string if nothing or another parameter follows. What is well-formed by the RFC, such as
+    /// curl's `name="a\"; b=\"c"`, is never read that way. Each reading looks at a byte at most twice.
+    ///
+    /// - Parameter endsAtRawBackslashes: Whether a quoted string may end in a backslash that is not escaped.
+    init(_ header: Span<UInt8>, in range: Range<Int>, endsAtRawBackslashes: Bool = false) throws(Fault) {
         var scanner = Scanner(index: range.lowerBound, end: range.upperBound)
+        do {
+            try self.init(header, readBy: &scanner)
+        } catch {
+            guard endsAtRawBackslashes, scanner.sawEscapedQuote else { throw error }
+            scanner = Scanner(index: range.lowerBound, end: range.upperBound, backslashesAreRaw: true)
+            guard let raw = try? HeaderParameters(header, readBy: &scanner), scanner.sawRawEnd else { throw error }
+            self = raw
+        }
+    }
+
+    private init(_ header: Span<UInt8>, readBy scanner: inout Scanner) throws(Fault) {
         value = scanner.text(upTo: .semicolon, in: header)
         first = try scanner.nextParameter(in: header)
         var parameters: [Parameter] = []
@@ -87,6 +121,7 @@ struct HeaderParameters {
             parameters.append(parameter)
         }
         others = parameters
+        endsInRawBackslash = scanner.sawRawEnd
     }
 }
 
@@ -94,6 +129,12 @@ extension HeaderParameters {
     private struct Scanner {
         var index: Int
         let end: Int
+        /// Whether the field is read as browsers write it, with backslashes that are not escaped.
+        var backslashesAreRaw = false
+        /// Whether a quoted string had `\"` in it, which may have been meant as its end.
+        private(set) var sawEscapedQuote = false
+        /// Whether a quoted string ended in a backslash that is not escaped.
+        private(set) var sawRawEnd = false
 
         /// The text up to a byte, without the blanks before it.
         mutating func text(upTo stop: UInt8, in bytes: Span<UInt8>) -> Range<Int> {
@@ -116,13 +157,13 @@ extension HeaderParameters {
             }
             index += 1
             let isQuoted = index < end && bytes[index] == .quote
-            var hasEscapes = false
-            let value = isQuoted ? try quotedString(in: bytes, &hasEscapes) : try unquoted(in: bytes)
+            var escapes = Escapes.none
+            let value = isQuoted ? try quotedString(in: bytes, &escapes) : try unquoted(in: bytes)
             skip(in: bytes) { $0.isBlank }
             guard index == end || bytes[index] == .semicolon else {
                 throw Fault(index: index, reason: "A parameter's value is followed by something else than a semicolon.")
             }
-            return Parameter(name: name, value: value, isQuoted: isQuoted, hasEscapes: hasEscapes)
+            return Parameter(name: name, value: value, isQuoted: isQuoted, escapes: escapes)
         }
 
         @inline(__always)
@@ -138,7 +179,7 @@ extension HeaderParameters {
             return start..<index
         }
 
-        private mutating func quotedString(in bytes: Span<UInt8>, _ hasEscapes: inout Bool) throws(Fault) -> Range<Int>
+        private mutating func quotedString(in bytes: Span<UInt8>, _ escapes: inout Escapes) throws(Fault) -> Range<Int>
         {
             let start = index
             index += 1
@@ -147,12 +188,35 @@ extension HeaderParameters {
                 guard index < end else { break }
                 index += 1
                 if bytes[index - 1] == .quote { return (start + 1)..<(index - 1) }
-                if index < end, bytes[index] == .quote || bytes[index] == .backslash {
-                    hasEscapes = true
-                    index += 1
+                guard index < end, bytes[index] == .quote || bytes[index] == .backslash else { continue }
+                if backslashesAreRaw {
+                    guard bytes[index] == .quote else { continue }
+                    if endsValue(in: bytes, before: index + 1) {
+                        sawRawEnd = true
+                        index += 1
+                        return (start + 1)..<(index - 1)
+                    }
+                    escapes = .quotes
+                } else {
+                    if bytes[index] == .quote { sawEscapedQuote = true }
+                    escapes = .quotesAndBackslashes
                 }
+                index += 1
             }
             throw Fault(index: start, reason: "A quoted string is not closed.")
+        }
+
+        /// Whether a value may end before an index: nothing follows, or another parameter.
+        private func endsValue(in bytes: Span<UInt8>, before index: Int) -> Bool {
+            var rest = Scanner(index: index, end: end)
+            rest.skip(in: bytes) { $0.isBlank }
+            guard rest.index < end else { return true }
+            guard bytes[rest.index] == .semicolon else { return false }
+            rest.skip(in: bytes) { $0.isBlank || $0 == .semicolon }
+            guard rest.index < end else { return true }
+            let name = rest.index
+            rest.skip(in: bytes) { $0.isTokenCharacter }
+            return rest.index > name && rest.index < end && bytes[rest.index] == .equals
         }
     }
 }

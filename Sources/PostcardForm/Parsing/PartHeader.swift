@@ -6,13 +6,14 @@ public struct PartHeader: Sendable {
     /// The offset of the header's first byte, counted from the start of the body.
     public let offset: Int64
 
-    /// The name of the form's field, as its sender meant it: `%22`, `%0D` and `%0A` undone as WHATWG's parser
-    /// does, and `\"` and `\\` as RFC 9110 §5.6.4 has them. Bytes that are not UTF-8 are U+FFFD.
+    /// The name of the form's field, as its sender meant it: `%22`, `%0D` and `%0A` undone, as browsers write them,
+    /// and `\"` and `\\` as RFC 9110 §5.6.4 has them. A backslash at the name's end is a character, as in a browser's
+    /// `name="a\"`. Bytes that are not UTF-8 are U+FFFD.
     public let name: String
 
     /// The name of the file without its path, otherwise decoded like ``name``; `nil` if the part is a text field. A
-    /// path ends at the last slash or backslash, except a backslash that is escaped as `\\`. It is data from a
-    /// stranger: never use it as a path.
+    /// path ends at the last slash or backslash, except a backslash that is escaped as `\\` or is the last character.
+    /// It is data from a stranger: never use it as a path.
     public let filename: String?
 
     /// The media type, as written in the header; `nil` if there is none.
@@ -68,6 +69,12 @@ public struct PartHeader: Sendable {
         var disposition: ContentDisposition?
         var contentType: String?
         var warnings: [FormProblem] = []
+        if let folded = block.firstFoldedLine {
+            warnings.append(
+                FormProblem(
+                    .foldedHeaderLine, at: block.offset + Int64(folded), part: index,
+                    "A header field of a part continues on another line."))
+        }
         while let field = try HeaderField.next(in: header, at: &start, offset: block.offset, partIndex: index) {
             let place = block.offset + Int64(field.start)
             if header.holds("content-disposition", in: field.name) {
@@ -79,14 +86,11 @@ public struct PartHeader: Sendable {
                 disposition = try ContentDisposition(
                     field, in: header, headerOffset: block.offset, partIndex: index, fieldName: fieldName)
             } else if header.holds("content-type", in: field.name) {
-                if contentType == nil {
-                    contentType = header.repairedText(in: field.value)
-                } else {
-                    warnings.append(
-                        FormProblem(
-                            .duplicatePartContentType, at: place, part: index,
-                            "A part has a second Content-Type; the first was used."))
+                guard contentType == nil else {
+                    throw FormProblem(
+                        .duplicatePartContentType, at: place, part: index, "A part has a second Content-Type.")
                 }
+                contentType = header.repairedText(in: field.value)
             } else if header.holds("content-transfer-encoding", in: field.name) {
                 warnings.append(
                     FormProblem(

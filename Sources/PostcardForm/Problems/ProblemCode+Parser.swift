@@ -4,10 +4,10 @@ extension FormProblem.Code {
         .malformedRequest, .contentLengthMismatch, .missingLength, .malformedChunk, .missingContentType, .notFormData,
         .malformedContentType, .missingBoundary, .duplicateBoundary, .invalidBoundary, .delimiterNotFound,
         .malformedDelimiter, .textAfterCloseDelimiter, .truncated, .bareLineBreak, .nulInHeader, .malformedHeaderField,
-        .missingContentDisposition, .duplicateContentDisposition, .dispositionNotFormData, .malformedParameter,
-        .duplicateParameter, .contradictingFilenames, .missingName, .emptyName, .headerTooLarge, .tooManyHeaderFields,
-        .contentTransferEncoding, .nameNotUTF8, .extendedFilename, .ignoredParameter, .duplicatePartContentType,
-        .tooManyParts,
+        .missingContentDisposition, .duplicateContentDisposition, .duplicatePartContentType, .dispositionNotFormData,
+        .malformedParameter, .duplicateParameter, .contradictingFilenames, .missingName, .emptyName, .headerTooLarge,
+        .tooManyHeaderFields, .foldedHeaderLine, .contentTransferEncoding, .nameNotUTF8, .unescapedBackslash,
+        .extendedFilename, .ignoredParameter, .tooManyParts,
     ]
 }
 
@@ -168,6 +168,14 @@ extension FormProblem.Code {
         example: "Content-Disposition: form-data; name=\"a\"\\r\\nContent-Disposition: form-data; name=\"b\"",
         fix: "Write one, with all its parameters.")
 
+    /// The part has more than one Content-Type, even if they are the same.
+    public static let duplicatePartContentType = Self(
+        "duplicate-part-content-type", status: 400, .parts, "A part has two Content-Types",
+        cause: "One server uses the first and another the last, so a filter may check one type and the receiver store "
+            + "the other.",
+        example: #"Content-Type: image/jpeg\r\nContent-Type: text/html"#,
+        fix: "Write one, with the type that the content has.")
+
     /// The part's Content-Disposition is not `form-data`.
     public static let dispositionNotFormData = Self(
         "disposition-not-form-data", status: 400, .parts, "A part's Content-Disposition is not form-data",
@@ -224,6 +232,13 @@ extension FormProblem.Code {
         cause: "Only Content-Disposition and Content-Type are used (RFC 7578 §4.8), and servers limit the rest.",
         example: "65 header fields", fix: "Write only Content-Disposition and Content-Type.")
 
+    /// A header field continues on a line that begins with a blank, which HTTP has retired (RFC 9112 §5.2).
+    public static let foldedHeaderLine = Self(
+        "folded-header-line", severity: .warning, .parts, "A header field is folded over several lines",
+        cause: "A line that begins with a blank continues the field before it, as in mail. HTTP has retired that "
+            + "(RFC 9112 §5.2): most servers join the lines, but browsers and some servers refuse the form.",
+        example: #"Content-Disposition: form-data;\r\n name="a""#, fix: "Write each header field on one line.")
+
     /// A Content-Transfer-Encoding, which RFC 7578 §4.7 retired, was not undone.
     public static let contentTransferEncoding = Self(
         "content-transfer-encoding", severity: .warning, .parts, "A Content-Transfer-Encoding is announced",
@@ -233,9 +248,17 @@ extension FormProblem.Code {
 
     /// A name or filename is not in UTF-8.
     public static let nameNotUTF8 = Self(
-        "name-not-utf-8", .parts, "A name is not in UTF-8",
-        cause: "Servers read names as UTF-8 (RFC 7578 §5.1), and replace other bytes with question marks.",
+        "name-not-utf-8", severity: .warning, .parts, "A name is not in UTF-8",
+        cause: "Servers and browsers read names as UTF-8 (RFC 7578 §5.1), and replace other bytes with question marks.",
         example: #"filename="caf\xE9.jpg""#, fix: "Write names in UTF-8.", swift: "Data(filename.utf8)")
+
+    /// A name or filename ends in a backslash that is not escaped, as browsers write it.
+    public static let unescapedBackslash = Self(
+        "unescaped-backslash", severity: .warning, .parts, "A name ends in a backslash that is not escaped",
+        cause: "Browsers write a backslash as it is, but in a quoted string it escapes the quote after it (RFC 9110 "
+            + "§5.6.4). Go, busboy and Werkzeug then lose the part or its name, and PHP reads a quote in it.",
+        example: #"Content-Disposition: form-data; name="a\""#,
+        fix: #"Write \\ for a backslash in a name or filename."#)
 
     /// `filename*` names the file, which RFC 7578 §4.2 forbids and some receivers do not read.
     public static let extendedFilename = Self(
@@ -248,12 +271,6 @@ extension FormProblem.Code {
         "ignored-parameter", severity: .warning, .parts, "A parameter is not read",
         cause: "A Content-Disposition in a form has name and filename (RFC 7578 §4.2); others are ignored.",
         example: #"form-data; name="a"; size=12"#, fix: "Write only name and filename.")
-
-    /// The Content-Type of a part appears twice, and the first was used.
-    public static let duplicatePartContentType = Self(
-        "duplicate-part-content-type", severity: .warning, .parts, "A part has two Content-Types",
-        cause: "One server uses the first and another the last.",
-        example: #"Content-Type: image/jpeg\r\nContent-Type: image/png"#, fix: "Write one.")
 }
 
 // MARK: - The form as a whole

@@ -18,8 +18,8 @@ extension FormProblem {
         /// How much the problem weighs in an explanation.
         ///
         /// An error: most receivers refuse the form, or accept it and lose or alter a part, bytes of the content or a
-        /// name. A warning: everything arrives as it was sent, but some receivers refuse it, or something else may have
-        /// been meant.
+        /// name. A warning: the parser accepts the form and keeps all of its bytes, but some other receivers refuse it,
+        /// replace bytes that are not UTF-8, or read something else than was meant.
         public let severity: Severity
 
         /// The status with which a receiver refuses the request (RFC 9110 §15.5); 200 if it does not.

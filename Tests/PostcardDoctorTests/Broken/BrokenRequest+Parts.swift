@@ -107,8 +107,27 @@ extension BrokenRequest {
         .init("a transfer encoding", .pictures, .contentTransferEncoding, at: .body("Content-Transfer"), part: 1) {
             $0.replace("image/jpeg\r\n", with: "image/jpeg\r\nContent-Transfer-Encoding: binary\r\n")
         },
+        .init("one type twice", .pictures, .duplicatePartContentType, at: .body("content-type:"), part: 1) {
+            $0.replace("image/jpeg\r\n", with: "image/jpeg\r\ncontent-type: image/JPEG\r\n")
+        },
+        .init(
+            "one type twice, in lines between others", .pictures, .duplicatePartContentType,
+            at: .body("Content-Type", 2), part: 1
+        ) {
+            $0.replace("image/jpeg\r\n", with: "image/jpeg\r\nX: y\r\nContent-Type: image/jpeg\r\nX: z\r\n")
+        },
         .init("two types", .pictures, .duplicatePartContentType, at: .body("Content-Type", 2), part: 1) {
-            $0.replace("image/jpeg\r\n", with: "image/jpeg\r\nContent-Type: image/jpeg\r\n")
+            $0.replace("image/jpeg\r\n", with: "image/jpeg\r\nContent-Type: text/html;\r\n charset=utf-8\r\n")
+        },
+        .init("a field on two lines", .pictures, .foldedHeaderLine, at: .body("\r\n filename", plus: 2), part: 1) {
+            $0.replace(" filename=\"sea.jpg\"", with: "\r\n filename=\"sea.jpg\"")
+        },
+        .init("two fields on five lines", .pictures, .foldedHeaderLine, at: .body("\t \tname"), part: 1) {
+            $0.replace("; name=\"image\"; ", with: ";\r\n\t \tname=\"image\";\r\n ")
+            $0.replace("image/jpeg\r\n", with: "\r\n image/jpeg\r\n")
+        },
+        .init("a backslash at a name's end", .texts, .unescapedBackslash, at: .body("name=\"title"), part: 0) {
+            $0.replace("\"title\"", with: #""title\""#)
         },
         .init("a long header", .texts, .headerTooLarge, at: .body(disposition, plus: 16 << 10), part: 0) {
             $0.replace(disposition, with: disposition + "\r\nX-Note: " + String(repeating: "x", count: 17_000))

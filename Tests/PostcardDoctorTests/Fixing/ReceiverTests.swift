@@ -82,8 +82,9 @@ struct ReceiverTests {
             received.fields.map { Self.plain($0.name) } == fields.map { Self.plain($0.name) }, "\(request.name)")
     }
 
-    /// A name without what servers write in their own ways: escaped quotes, and PHP's underscores.
+    /// A name without what servers write in their own ways: escaped quotes and backslashes, and PHP's underscores.
     private static func plain(_ name: String) -> String {
-        name.replacing("%22", with: "\"").replacing(" ", with: "_").replacing(".", with: "_")
+        name.replacing("%22", with: "\"").replacing(#"\\"#, with: #"\"#).replacing(" ", with: "_")
+            .replacing(".", with: "_")
     }
 }

@@ -52,6 +52,31 @@ struct RequestFixerTests {
         #expect(text.lowercased().components(separatedBy: "content-length:").count == 2)
     }
 
+    @Test("Two types that differ are named with their lines, and only their sender can choose")
+    func twoTypes() throws {
+        var request = SampleRequest.pictures
+        request.replace("image/jpeg\r\n", with: "image/jpeg\r\nContent-Type: text/html\r\n")
+        let explanation = BrokenRequestTests.explanation(of: request.bytes)
+        let finding = try #require(explanation.findings.first)
+        #expect(
+            finding.message
+                == #"The part has two Content-Types: "Content-Type: image/jpeg" and "Content-Type: text/html"."#)
+        #expect(finding.fix.hasPrefix("Write one"))
+        #expect(explanation.fixable.isEmpty)
+        #expect(Self.fixed(request.bytes) == request.bytes)
+    }
+
+    @Test("Each backslash that escapes nothing is escaped where a name ends in one")
+    func backslashes() {
+        var request = SampleRequest.pictures
+        request.replace(#"image"; filename="sea.jpg""#, with: #"i\\m\"age\"; filename="sea.jpg\""#)
+        let fixed = Self.fixed(request.bytes)
+        #expect(String(decoding: fixed, as: UTF8.self).contains(#"name="i\\\\m\"age\\"; filename="sea.jpg\\""#))
+        let parts = [request.bytes, fixed].map { BrokenRequestTests.explanation(of: $0).parts[1] }
+        #expect(parts.map(\.name) == [#"i\\m"age\"#, #"i\\m"age\"#])
+        #expect(parts.map(\.filename) == [#"sea.jpg\"#, #"sea.jpg\"#])
+    }
+
     @Test("The bytes tell the type, however the announced one is spelled")
     func bytesWin() {
         for announced in ["image/jpeg", "image/jpg", "jpeg", "image/pjpeg; q=1"] {

@@ -9,9 +9,10 @@ struct ReferencePage {
             "Every code that an explanation can contain: the usual cause, an example, and what to write instead.", "",
             "## Overview", "",
             "An error means that most servers refuse the form, or accept it and lose or alter a part, bytes of the content "
-                + "or a name. A warning means that everything arrives as it was sent, but some servers refuse it, or "
-                + "something else may have been meant. In the examples, `\\r` and `\\n` are the bytes CR and LF. A "
-                + "receiver's own limits and rules are not listed here: see ``PostcardForm/FormProblem/Code``.", "",
+                + "or a name. A warning means that `postcard serve` accepts the form and keeps all of its bytes, but some "
+                + "other servers refuse it, replace bytes that are not UTF-8, or read something else than was meant. In the "
+                + "examples, `\\r` and `\\n` are the bytes CR and LF. A receiver's own limits and rules are not listed "
+                + "here: see ``PostcardForm/FormProblem/Code``.", "",
             "`make reference` writes this page from the entries in the code.", "",
         ]
         for topic in FormProblem.Code.Topic.allCases where topic != .receiver {

@@ -29,6 +29,8 @@ struct FormParserTests {
         (#"; name="a\\"; filename="a\\b\\""#, "a\\", "a\\b\\"),
         (#"; name="a\\%22"; filename="../a\\b""#, "a\\\"", "a\\b"),
         (#"; name="a"; filename="a\\b"; filename*=utf-8''a%5Cb"#, "a", "b"),
+        (#"; name="a"; filename="C:\photos\""#, "a", #"photos\"#),
+        (#"; name="a"; filename=b\; filename*=utf-8''b%5C"#, "a", #"b\"#),
         (#"; name="a"; filename="../../etc/passwd""#, "a", "passwd"),
         (#"; name="a"; filename="photos/""#, "a", ""),
         (#"; name="a"; filename*=UTF-8''%ec%b4%88%EC%BD%94.jpg"#, "a", "초코.jpg"),
@@ -50,6 +52,39 @@ struct FormParserTests {
         #expect(readings.last == .complete)
     }
 
+    /// What browsers write of names that end in a backslash, which they never escape; and what others write of quotes,
+    /// which looks similar.
+    static let backslashes: [(parameters: String, name: String, filename: String?)] = [
+        (#"; name="a\""#, #"a\"#, nil),
+        (#"; name="\""#, #"\"#, nil),
+        (#"; name="a\"; filename="b.jpg""#, #"a\"#, "b.jpg"),
+        (#"; name="a\" ;; filename="b\" ; "#, #"a\"#, #"b\"#),
+        (#"; name="a"; filename="b\""#, "a", #"b\"#),
+        (#"; name="a\"; filename="""#, #"a\"#, ""),
+        (#"; name="a\"; filename=";""#, #"a\"#, ";"),
+        (#"; name="a\"; filename="; b=c""#, #"a\"#, "; b=c"),
+        (#"; name="\\a\b\"; filename="C:\photos\cat.jpg""#, #"\\a\b\"#, "cat.jpg"),
+        (#"; name="a\%22b\"; filename="c"; filename*=utf-8''c"#, #"a\"b\"#, "c"),
+        // Old versions of Firefox escaped quotes and no backslashes.
+        (#"; name="a\"b"; filename="c\""#, #"a"b"#, #"c\"#),
+        (#"; name="a\";b"; filename="c\""#, #"a";b"#, #"c\"#),
+        // Quoted strings of RFC 9110, in which a name holds what looks like its end.
+        (#"; name="a\"; b=\"c""#, #"a"; b="c"#, nil),
+        (#"; name="a\"; filename=\"b"; filename="c""#, #"a"; filename="b"#, "c"),
+        (#"; name="a\"; b=c""#, #"a"; b=c"#, nil),
+        (#"; name="a\"; b=""#, #"a"; b="#, nil),
+        (#"; name="a\";"; filename="\"""#, #"a";"#, "\""),
+        (#"; name="a\\"; filename="b\\""#, #"a\"#, #"b\"#),
+    ]
+
+    @Test(
+        "A backslash at a name's end is part of it, unless the header is well-formed otherwise", arguments: backslashes)
+    func backslash(parameters: String, name: String, filename: String?) {
+        let readings = Reading.all(of: Self.form("Content-Disposition: form-data" + parameters))
+        #expect(readings.first == .part(name: name, filename: filename, contentType: nil, offset: 6))
+        #expect(readings.last == .complete)
+    }
+
     /// Headers that are read although they are written unusually, and the Content-Type that they give.
     static let headers: [(header: [String], contentType: String?)] = [
         (["content-disposition:form-data;name=a", "CONTENT-TYPE:\t image/jpeg \t"], "image/jpeg"),
@@ -57,10 +92,6 @@ struct FormParserTests {
         (
             ["Content-Disposition: form-data;", "\tname=a", "Content-Type: text/plain;", "  charset=utf-8"],
             "text/plain;    charset=utf-8"
-        ),
-        (
-            ["Content-Type: image/png", "Content-Type: image/jpeg", "Content-Disposition: form-data; name=a"],
-            "image/png"
         ),
         (["X-Empty:", "Content-Disposition: form-data; name=a", "Content-Type:"], ""),
     ]
@@ -90,6 +121,14 @@ struct FormParserTests {
             "Content-Disposition: form-data; name=a\r\nContent-Disposition: form-data; name=b\r\n",
             .duplicateContentDisposition, 46
         ),
+        (
+            "Content-Type: image/png\r\nContent-Disposition: form-data; name=a\r\nContent-Type: image/jpeg\r\n",
+            .duplicatePartContentType, 71
+        ),
+        (
+            "Content-Disposition: form-data; name=a\r\ncontent-type: image/png\r\nContent-Type: image/png\r\n",
+            .duplicatePartContentType, 71
+        ),
         ("Content-Disposition: attachment; name=a\r\n", .dispositionNotFormData, 6),
         ("Content-Disposition:\r\n", .dispositionNotFormData, 6),
         ("Content-Disposition: form-data\r\n", .missingName, 6),
@@ -101,6 +140,10 @@ struct FormParserTests {
         ("Content-Disposition: form-data; name\r\n", .malformedParameter, 42),
         ("Content-Disposition: form-data; name=\"a\"b\r\n", .malformedParameter, 46),
         ("Content-Disposition: form-data;\r\n name=\"a\" b\r\n", .malformedParameter, 49),
+        ("Content-Disposition: form-data; name=\"a\\\"b\r\n", .malformedParameter, 43),
+        ("Content-Disposition: form-data; name=\"a\\\"; b\r\n", .malformedParameter, 43),
+        ("Content-Disposition: form-data; name=\"a\\\"; =b\r\n", .malformedParameter, 43),
+        ("Content-Disposition: form-data; name=\"\\\"a\\\\\"b\"\r\n", .malformedParameter, 50),
         ("Content-Disposition: form-data; name=a; name=a\r\n", .duplicateParameter, 46),
         ("Content-Disposition: form-data; name=a; filename=b; filename=c\r\n", .duplicateParameter, 58),
         (
@@ -184,7 +227,7 @@ struct FormParserTests {
     func warnings() throws {
         let header =
             #"Content-Disposition: form-data; name="\#u{61}"; size=1; name*=utf-8''b"# + "\r\n"
-            + "Content-Transfer-Encoding: base64\r\nContent-Type: a/b\r\nContent-Type: a/b\r\n\r\n"
+            + "Content-Transfer-Encoding: base64\r\nContent-Type: a/b;\r\n c=d\r\n\te=f\r\n\r\n"
         var parser = try FormParser(boundary: "XX")
         var position = 0
         let event = try parser.nextEvent(in: Array(("--XX\r\n" + header).utf8).span.bytes, at: &position)
@@ -194,8 +237,10 @@ struct FormParserTests {
         }
         #expect(
             part.warnings.map(\.code) == [
-                .ignoredParameter, .contentTransferEncoding, .duplicatePartContentType,
+                .ignoredParameter, .foldedHeaderLine, .contentTransferEncoding,
             ])
+        let beforeFold = header.split(separator: " c=d", maxSplits: 1)[0]
+        #expect(part.warnings.map(\.offset)[1] == Int64(beforeFold.utf8.count + 6))
         #expect(part.fields.map(\.name).first == "Content-Disposition")
     }
 
@@ -214,6 +259,24 @@ struct FormParserTests {
         }
         #expect(part.filename == "a.jpg")
         #expect(part.warnings.map(\.code) == [.extendedFilename])
+    }
+
+    private static let unescapedBackslashes: [(parameters: String, offset: Int64?)] = [
+        (#"name="a\""#, 38), (#"name="a"; filename="\b\""#, 48), (#"name="a\b"; filename="c""#, nil),
+        (#"name="a\\""#, nil), (#"name="a"; filename=b\"#, nil), (#"name="a\"; b=\"c""#, nil),
+    ]
+
+    @Test("A name that ends in a backslash is warned of where nothing escapes it", arguments: unescapedBackslashes)
+    func unescapedBackslash(parameters: String, offset: Int64?) throws {
+        var parser = try FormParser(boundary: "XX")
+        let form = Array("--XX\r\nContent-Disposition: form-data; \(parameters)\r\n\r\n".utf8)
+        var position = 0
+        guard case .partBegan(let part) = try parser.nextEvent(in: form.span.bytes, at: &position) else {
+            Issue.record("no part began")
+            return
+        }
+        #expect(part.warnings.map(\.code) == (offset == nil ? [] : [.unescapedBackslash]))
+        #expect(part.warnings.first?.offset == offset)
     }
 
     @Test("A name that is not UTF-8 is repaired, with a warning")

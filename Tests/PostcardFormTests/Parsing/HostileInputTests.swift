@@ -62,7 +62,15 @@ struct HostileInputTests {
             }, code: nil),
         Attack(
             about: "8 kB of escapes in a name that is not closed",
-            body: { bytes("--XX\r\nContent-Disposition: form-data; name=\"", many("\\\\\\\"", 2000), "\r\n\r\n") },
+            body: { bytes("--XX\r\nContent-Disposition: form-data; name=\"", many("\\\\\\\"", 2000), "x\r\n\r\n") },
+            code: .malformedParameter),
+        Attack(
+            about: "8 kB of what may end a name, and does not",
+            body: { bytes("--XX\r\nContent-Disposition: form-data; name=\"", many("\\\";;;", 1600), "x\r\n\r\n") },
+            code: .malformedParameter),
+        Attack(
+            about: "8 kB of what may end a name, and parameters that are none",
+            body: { bytes("--XX\r\nContent-Disposition: form-data; name=\"", many("\\\"; b=", 1300), "\r\n\r\n") },
             code: .malformedParameter),
         Attack(
             about: "a list of parameters",
