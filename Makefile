@@ -95,6 +95,7 @@ lint:
 format:
 	swift format --in-place --parallel --recursive $(SOURCES)
 
-# Writes the page of the documentation that lists every problem, from the table in the code.
+# Writes the pages of the documentation that list every problem, and every difference from browsers, from the tables in
+# the code.
 reference:
 	POSTCARD_WRITE_REFERENCE=1 swift test --filter ReferencePageTests
