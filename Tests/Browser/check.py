@@ -388,9 +388,25 @@ async def languages(browser, url, pictures):
         await page.expect("document.documentElement.scrollWidth <= innerWidth", f"Nothing sticks out at {size}")
 
 
+async def forms(browser, url, pictures):
+    """Posts random forms, and compares what is stored of them with what the browser was given."""
+    count, seed = (int(os.environ.get(f"POSTCARD_BROWSER_{name}", default)) for name, default in (
+        ("FORMS", 1000), ("SEED", 1)))
+    page = await browser.page()
+    # The receiver lets no script of its answers run; this one is the test's.
+    await page.send("Page.setBypassCSP", enabled=True)
+    await page.open(url + "/status")
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "forms.js")) as script:
+        async with asyncio.timeout(max(count / 1000, 1) * 120):
+            result = await page.run(f"({script.read()})({count}, {seed})")
+    expect(not result["wrong"], f"With the seed {seed}: {json.dumps(result['wrong'], ensure_ascii=False, indent=1)}")
+    expect(result["posted"] == count, f"{result['posted']} of {count} forms are posted")
+    expect(result["backslashes"] > count / 10, f"{result['backslashes']} names end in a backslash")
+
+
 scenarios = {each.__name__: each for each in (
     sending, cancelling, aborting, reused, deleting, refused, folded, hostile, plain, keyboard, languages, tokens,
-    buffered)}
+    buffered, forms)}
 
 
 async def main(name, url, *pictures):

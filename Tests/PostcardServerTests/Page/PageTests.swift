@@ -48,10 +48,18 @@ struct PageTests {
 }
 
 /// What drives Chromium.
-private enum Chromium {
+enum Chromium {
     static let repository = URL(filePath: #filePath).appending(path: "../../../..").standardized
     static let python = repository.appending(path: ".build/receivers/bin/python").path(percentEncoded: false)
 
-    static let canRun =
-        ["chromium", "chromium-browser", "google-chrome"].contains(where: Tool.isInstalled) && Tool.isInstalled(python)
+    static let canRun = isInstalled && Tool.isInstalled(python)
+
+    private static let isInstalled =
+        ["chromium", "chromium-browser", "google-chrome"].contains(where: Tool.isInstalled)
+
+    /// Skips the rest of the current test without Chromium, or fails it in CI.
+    static func require() throws {
+        if !isInstalled { try Tool.require("chromium") }
+        try Tool.require(python)
+    }
 }
