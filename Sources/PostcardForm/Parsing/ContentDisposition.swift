@@ -10,10 +10,14 @@ struct ContentDisposition {
         _ field: HeaderField, in header: Span<UInt8>, headerOffset: Int64, partIndex: Int, fieldName: String?
     ) throws(FormProblem) {
         let disposition: HeaderParameters
+        var endingInBackslash: HeaderParameters.Parameter?
         do {
-            disposition = try HeaderParameters(header, in: field.value, endsAtRawBackslashes: true)
+            disposition = try HeaderParameters(header, in: field.value)
         } catch {
-            throw .malformedParameter(error.reason, at: headerOffset + Int64(error.index), part: partIndex)
+            guard let raw = HeaderParameters.asBrowsersWrite(header, in: field.value) else {
+                throw .malformedParameter(error.reason, at: headerOffset + Int64(error.index), part: partIndex)
+            }
+            (disposition, endingInBackslash) = raw
         }
         let fieldOffset = headerOffset + Int64(field.start)
         let isNested = header.holds("file", in: disposition.value) || header.holds("attachment", in: disposition.value)
@@ -55,7 +59,7 @@ struct ContentDisposition {
             }
             decoder.warn(about: unknown, in: header)
         }
-        if disposition.endsInRawBackslash { decoder.warn(ofRawBackslashIn: disposition, in: header) }
+        if let endingInBackslash { decoder.warn(ofBackslashAtEndOf: endingInBackslash, in: header) }
         warnings = decoder.warnings
     }
 }
@@ -100,17 +104,13 @@ private struct NameDecoder {
                 "The parameter \(header.repairedText(in: parameter.name).lowercased()) was ignored."))
     }
 
-    /// Warns of the first value that ends in a backslash which is not escaped.
-    mutating func warn(ofRawBackslashIn disposition: HeaderParameters, in header: Span<UInt8>) {
-        for parameter in disposition.parameters
-        where parameter.isQuoted && !parameter.value.isEmpty && header[parameter.value.upperBound - 1] == .backslash {
-            warnings.append(
-                FormProblem(
-                    .unescapedBackslash, at: place(of: parameter), part: partIndex,
-                    "The \(header.repairedText(in: parameter.name).lowercased()) ends in a backslash that is not "
-                        + "escaped."))
-            return
-        }
+    /// Warns of a value that ends in a backslash which is not escaped.
+    mutating func warn(ofBackslashAtEndOf parameter: HeaderParameters.Parameter, in header: Span<UInt8>) {
+        let name = header.repairedText(in: parameter.name).lowercased()
+        warnings.append(
+            FormProblem(
+                .unescapedBackslash, at: place(of: parameter), part: partIndex,
+                "The \(name) ends in a backslash that is not escaped."))
     }
 
     /// A name as its sender meant it.

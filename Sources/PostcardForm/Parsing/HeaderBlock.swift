@@ -14,9 +14,8 @@ struct HeaderBlock: Sendable {
     /// Whether the blank line after the header has been read.
     private(set) var isComplete = false
 
-    /// The index in the header of the first line that continues a field; `nil` if there is none.
-    private(set) var firstFoldedLine: Int?
-
+    /// Whether a line continues a field.
+    private(set) var hasFoldedLines = false
     private var lineLength = 0
     private var fieldCount = 0
     private var sawCarriageReturn = false
@@ -64,7 +63,7 @@ struct HeaderBlock: Sendable {
                 throw .nulInHeader(at: place(count), part: partIndex)
             default:
                 if lineLength == 0, byte.isBlank, fieldCount > 0 {
-                    firstFoldedLine = firstFoldedLine ?? bytes.count + count
+                    hasFoldedLines = true
                 } else if lineLength == 0, !byte.isBlank {
                     fieldCount += 1
                     if fieldCount > limits.maximumHeaderFields {
@@ -123,12 +122,20 @@ struct HeaderField: Sendable {
 }
 
 extension HeaderBlock {
+    /// The warning of lines that continue a field, at the first of them.
+    func foldedLineWarning(partIndex: Int) -> FormProblem {
+        let lineBreak = bytes.indices.dropLast().first { bytes[$0] == .lineFeed && bytes[$0 + 1].isBlank } ?? 0
+        return FormProblem(
+            .foldedHeaderLine, at: offset + Int64(lineBreak + 1), part: partIndex,
+            "A header field of a part continues on another line.")
+    }
+
     /// The lines, with spaces instead of line breaks within fields (RFC 9112 §5.2), so that all other bytes keep their
     /// place.
     mutating func takeUnfoldedBytes() -> ContiguousArray<UInt8> {
         var unfolded: ContiguousArray<UInt8> = []
         swap(&unfolded, &bytes)
-        guard firstFoldedLine != nil else { return unfolded }
+        guard hasFoldedLines else { return unfolded }
         for index in unfolded.indices.dropLast() where unfolded[index] == .lineFeed && unfolded[index + 1].isBlank {
             unfolded[index - 1] = .space
             unfolded[index] = .space

@@ -6,8 +6,6 @@ struct HeaderParameters {
     /// The first parameter apart from the others, because most fields have one, and need no array for it.
     let first: Parameter?
     let others: [Parameter]
-    /// Whether a value ends in a backslash that is not escaped.
-    let endsInRawBackslash: Bool
 
     var parameters: [Parameter] { first.map { [$0] + others } ?? [] }
 
@@ -36,9 +34,9 @@ struct HeaderParameters {
                     index += 2
                     continue
                 }
+                let isLast = index + 1 == value.upperBound
+                if header[index] == .slash || (header[index] == .backslash && !isLast) { start = index + 1 }
                 index += 1
-                let isLast = index == value.upperBound
-                if header[index - 1] == .slash || (header[index - 1] == .backslash && !isLast) { start = index }
             }
             return Parameter(name: name, value: start..<value.upperBound, isQuoted: isQuoted, escapes: escapes)
         }
@@ -90,27 +88,9 @@ struct HeaderParameters {
         return nil
     }
 
-    /// Reads a field's value.
-    ///
-    /// Browsers never escape a backslash: for a field named `a\` they write `name="a\"`, and a quoted string of RFC 9110
-    /// §5.6.4 does not end there. So a value that is malformed by the RFC is read a second time, as browsers write it:
-    /// `\"` then ends a quoted string if nothing or another parameter follows. What is well-formed by the RFC, such as
-    /// curl's `name="a\"; b=\"c"`, is never read that way. Each reading looks at a byte at most twice.
-    ///
-    /// - Parameter endsAtRawBackslashes: Whether a quoted string may end in a backslash that is not escaped.
-    init(_ header: Span<UInt8>, in range: Range<Int>, endsAtRawBackslashes: Bool = false) throws(Fault) {
-        var scanner = Scanner(index: range.lowerBound, end: range.upperBound)
-        do {
-            try self.init(header, readBy: &scanner)
-        } catch {
-            guard endsAtRawBackslashes, scanner.sawEscapedQuote else { throw error }
-            scanner = Scanner(index: range.lowerBound, end: range.upperBound, backslashesAreRaw: true)
-            guard let raw = try? HeaderParameters(header, readBy: &scanner), scanner.sawRawEnd else { throw error }
-            self = raw
-        }
-    }
-
-    private init(_ header: Span<UInt8>, readBy scanner: inout Scanner) throws(Fault) {
+    /// - Parameter backslashesAreRaw: Whether backslashes are read as browsers write them: see ``asBrowsersWrite(_:in:)``.
+    init(_ header: Span<UInt8>, in range: Range<Int>, backslashesAreRaw: Bool = false) throws(Fault) {
+        var scanner = Scanner(index: range.lowerBound, end: range.upperBound, backslashesAreRaw: backslashesAreRaw)
         value = scanner.text(upTo: .semicolon, in: header)
         first = try scanner.nextParameter(in: header)
         var parameters: [Parameter] = []
@@ -121,7 +101,26 @@ struct HeaderParameters {
             parameters.append(parameter)
         }
         others = parameters
-        endsInRawBackslash = scanner.sawRawEnd
+    }
+
+    /// Reads a value that is malformed by the RFC as browsers write it.
+    ///
+    /// Browsers never escape a backslash: for a field named `a\` they write `name="a\"`, and a quoted string of RFC 9110
+    /// §5.6.4 does not end there. So `\"` ends a quoted string here if nothing or another parameter follows. What is
+    /// well-formed by the RFC, such as curl's `name="a\"; b=\"c"`, must be read first and is never read this way. Each
+    /// byte is looked at no more than twice.
+    ///
+    /// - Returns: The parameters, and the first that ends in a backslash; `nil` if the value is malformed this way too,
+    ///   or if no parameter ends so.
+    static func asBrowsersWrite(
+        _ header: Span<UInt8>, in range: Range<Int>
+    ) -> (parameters: HeaderParameters, endingInBackslash: Parameter)? {
+        guard let read = try? HeaderParameters(header, in: range, backslashesAreRaw: true) else { return nil }
+        for parameter in read.parameters
+        where parameter.isQuoted && !parameter.value.isEmpty && header[parameter.value.upperBound - 1] == .backslash {
+            return (read, parameter)
+        }
+        return nil
     }
 }
 
@@ -130,11 +129,7 @@ extension HeaderParameters {
         var index: Int
         let end: Int
         /// Whether the field is read as browsers write it, with backslashes that are not escaped.
-        var backslashesAreRaw = false
-        /// Whether a quoted string had `\"` in it, which may have been meant as its end.
-        private(set) var sawEscapedQuote = false
-        /// Whether a quoted string ended in a backslash that is not escaped.
-        private(set) var sawRawEnd = false
+        let backslashesAreRaw: Bool
 
         /// The text up to a byte, without the blanks before it.
         mutating func text(upTo stop: UInt8, in bytes: Span<UInt8>) -> Range<Int> {
@@ -192,13 +187,11 @@ extension HeaderParameters {
                 if backslashesAreRaw {
                     guard bytes[index] == .quote else { continue }
                     if endsValue(in: bytes, before: index + 1) {
-                        sawRawEnd = true
                         index += 1
                         return (start + 1)..<(index - 1)
                     }
                     escapes = .quotes
                 } else {
-                    if bytes[index] == .quote { sawEscapedQuote = true }
                     escapes = .quotesAndBackslashes
                 }
                 index += 1
@@ -208,7 +201,7 @@ extension HeaderParameters {
 
         /// Whether a value may end before an index: nothing follows, or another parameter.
         private func endsValue(in bytes: Span<UInt8>, before index: Int) -> Bool {
-            var rest = Scanner(index: index, end: end)
+            var rest = Scanner(index: index, end: end, backslashesAreRaw: true)
             rest.skip(in: bytes) { $0.isBlank }
             guard rest.index < end else { return true }
             guard bytes[rest.index] == .semicolon else { return false }

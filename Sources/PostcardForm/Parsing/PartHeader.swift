@@ -63,18 +63,12 @@ public struct PartHeader: Sendable {
     init(_ block: inout HeaderBlock, index: Int, fieldName: String? = nil) throws(FormProblem) {
         self.index = index
         offset = block.offset
+        var warnings = block.hasFoldedLines ? [block.foldedLineWarning(partIndex: index)] : []
         let bytes = block.takeUnfoldedBytes()
         let header = bytes.span
         var start = 0
         var disposition: ContentDisposition?
         var contentType: String?
-        var warnings: [FormProblem] = []
-        if let folded = block.firstFoldedLine {
-            warnings.append(
-                FormProblem(
-                    .foldedHeaderLine, at: block.offset + Int64(folded), part: index,
-                    "A header field of a part continues on another line."))
-        }
         while let field = try HeaderField.next(in: header, at: &start, offset: block.offset, partIndex: index) {
             let place = block.offset + Int64(field.start)
             if header.holds("content-disposition", in: field.name) {
