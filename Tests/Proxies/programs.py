@@ -56,22 +56,28 @@ def accepts(port):
 class Process:
     """A program with its children, in a group of their own. Its output goes to a file."""
     running = set()
+    # Whether an interrupted check ends, and starts nothing any more.
+    is_ending = False
+    lock = threading.RLock()
 
     @classmethod
     def kill_all(cls):
-        for each in list(cls.running):
-            each.kill()
+        with cls.lock:
+            cls.is_ending = True
+            for each in [*cls.running, *senders]:
+                each.kill()
 
     def __init__(self, command, log, environment=None):
         self.command, self.log, self.environment = command, log, environment
         self.process = None
 
     def start(self):
-        with open(self.log, "ab") as log:
+        with Process.lock, open(self.log, "ab") as log:
+            expect(not Process.is_ending, "the check was interrupted")
             self.process = subprocess.Popen(
                 self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
                 env={**os.environ, **(self.environment or {})})
-        Process.running.add(self)
+            Process.running.add(self)
 
     def kill(self):
         Process.running.discard(self)
@@ -219,18 +225,25 @@ class Trust:
         return {"URLSessionCertificateAuthorityInfoFile": self.all}
 
 
+# What `run_program` runs.
+senders = set()
+
+
 def run_program(command, seconds, environment=None):
     """Runs a program that must end, and gives it with the seconds that it took."""
     start = time.monotonic()
     process = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env={**os.environ, **(environment or {})})
+    senders.add(process)
     try:
         output, errors = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
         process.kill()
         errors = process.communicate()[1]
         raise Failed(f"{os.path.basename(command[0])} did not end within {seconds:.0f} s: {errors[-300:]!r}") from None
+    finally:
+        senders.discard(process)
     return subprocess.CompletedProcess(command, process.returncode, output, errors), time.monotonic() - start
 
 
