@@ -212,7 +212,8 @@ let package = Package(
         .executableTarget(
             name: "postcard",
             dependencies: [
-                "CCurlLoader", "PostcardConformance", "PostcardForm", "PostcardDemo", "PostcardDoctor", "PostcardClient",
+                "CCurlLoader", "PostcardConformance", "PostcardForm", "PostcardDemo", "PostcardDoctor",
+                "PostcardClient",
                 "PostcardAsyncHTTP", "PostcardPictures", "PostcardQueue", "PostcardServer", "PostcardReceiver",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),

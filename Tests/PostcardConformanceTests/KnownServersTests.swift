@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(15))) struct KnownServersTests {
     /// What `postcard serve` does otherwise than the draft says, and why.
     private static let deviationsOfServe: [Int: String] = [
-        684: "A client that missed the final response gets it again by completing the upload once more.",
+        684: "A client that missed the final response gets it again by completing the upload once more."
     ]
 
     private static func expect(_ report: ConformanceReport, toViolateOnly known: [Int: String]) {

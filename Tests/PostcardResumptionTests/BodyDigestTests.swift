@@ -29,14 +29,16 @@ import Testing
     @Test func `a digest is written as it is read`() throws {
         let digest = try #require(BodyDigest(Self.bytes))
         #expect(digest.fieldValue == "sha-256=:\(Self.text):")
-        #expect(BodyDigest(hexadecimal: Self.bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()) == digest)
+        #expect(
+            BodyDigest(hexadecimal: Self.bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()) == digest)
         #expect(BodyDigest(hexadecimal: String(repeating: "g", count: 64)) == nil)
         #expect(BodyDigest(hexadecimal: "00") == nil)
         #expect(BodyDigest(Self.bytes + [0]) == nil)
     }
 
     @Test(arguments: [
-        ("sha-256=10", true), ("sha-512=3, sha-256=1", true), ("sha-256=0", false), ("sha-256", false), ("sha-256=11", false),
+        ("sha-256=10", true), ("sha-512=3, sha-256=1", true), ("sha-256=0", false), ("sha-256", false),
+        ("sha-256=11", false),
         ("sha-512=10", false), ("", false),
     ])
     func `a digest is wanted with a preference from 1 to 10`(value: String, isWanted: Bool) {

@@ -180,7 +180,8 @@ extension UploadProblem {
     static func digestMismatch(_ field: String, of range: Range<Int64>) -> UploadProblem {
         var problem = UploadProblem(
             status: 400, code: "digest-mismatch",
-            detail: "Bytes \(range.lowerBound) to \(range.upperBound) are not those of \(field): they changed on the way.",
+            detail:
+                "Bytes \(range.lowerBound) to \(range.upperBound) are not those of \(field): they changed on the way.",
             advice: "Send the bytes from byte \(range.lowerBound) again.")
         problem.offset = range.lowerBound
         return problem

@@ -63,9 +63,10 @@ import Testing
             var generator = SeededGenerator(seed: 12)
             var stored = 0
             for index in 0..<Self.count {
-                let content = Data((0..<Int.random(in: 1...2000, using: &generator)).map { _ in
-                    UInt8.random(in: 0...255, using: &generator)
-                })
+                let content = Data(
+                    (0..<Int.random(in: 1...2000, using: &generator)).map { _ in
+                        UInt8.random(in: 0...255, using: &generator)
+                    })
                 var form = MultipartForm()
                 form.append("\(index)", named: "number")
                 form.append(content, named: "photo", filename: "photo.bin")

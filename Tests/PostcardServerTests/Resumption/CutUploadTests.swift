@@ -50,7 +50,9 @@ struct CutUploadTests {
     }
 
     private static func creation(contentLength: Int) -> String {
-        head("POST /uploads", [Form.contentType, "Upload-Complete: ?1", "Upload-Draft-Interop-Version: 8"], contentLength: contentLength)
+        head(
+            "POST /uploads", [Form.contentType, "Upload-Complete: ?1", "Upload-Draft-Interop-Version: 8"],
+            contentLength: contentLength)
     }
 
     private static func append(

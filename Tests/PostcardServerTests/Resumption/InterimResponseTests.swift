@@ -63,7 +63,8 @@ struct InterimResponseTests {
         } _: { receiver in
             let socket = try RawSocket(port: receiver.port)
             for _ in 0..<2 {
-                let head = Form.head(contentLength: Form.small.utf8.count, fields: [Self.version, "Upload-Complete: ?1"])
+                let head = Form.head(
+                    contentLength: Form.small.utf8.count, fields: [Self.version, "Upload-Complete: ?1"])
                 try await socket.send(head + Form.small)
                 let response = try await socket.receive(until: "}")
                 #expect(response.hasPrefix("HTTP/1.1 201 "))

@@ -231,7 +231,8 @@ struct ResumptionRefusalTests {
         try await withCurlSender { sender, _ in
             let created = try await sender.create("0123456789".utf8, isComplete: false)
             let location = try #require(created.head.fields["location"])
-            let response = method == "HEAD" ? try await sender.head(location) : try await sender.request(method, location)
+            let response =
+                method == "HEAD" ? try await sender.head(location) : try await sender.request(method, location)
             #expect(response.status == status)
             #expect(response.offset == 10)
             #expect(response.isComplete(in: .newest) == false)
