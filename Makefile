@@ -32,7 +32,7 @@ test: set-up-tests
 	$(STAGE) 'busy tests' Scripts/run-tests --filter "$(BUSY)"
 
 # What takes longer. Each stage can be run alone.
-check: check-api check-apple check-consumers check-kills check-systems check-fuzz
+check: check-api check-apple check-consumers check-kills check-fuzz
 
 # Whether everything compiles, the snippets too, and the public declarations are those in API/.
 check-api: set-up-tests
@@ -53,6 +53,7 @@ check-kills: set-up-tests
 	$(STAGE) 'build' $(MAKE) --no-print-directory build-tests
 	$(STAGE) 'kills and power cuts' env POSTCARD_KILLS=60 POSTCARD_POWER_CUTS=20 POSTCARD_DAEMON_FORMS=100 POSTCARD_DAEMON_KILLS=40 Scripts/run-tests --filter 'QueueCommandTests|PowerCutTests|TransferDaemonKillTests'
 
+# Not part of `check`, because its limits of time need a machine that does nothing else.
 # Real proxies in front of the receiver: with the program that `make install` built, if it is not older than that of the
 # tests, which is there already but slower.
 check-systems: set-up-proxies

@@ -20,7 +20,7 @@ package struct BodyDigest: Sendable, Hashable {
     /// - Returns: `nil` if the text is not 64 hexadecimal digits.
     package init?(hexadecimal text: String) {
         let digits = Array(text.utf8)
-        guard digits.count == 64 else { return nil }
+        guard digits.count == 64, text.allSatisfy(\.isHexDigit) else { return nil }
         var bytes: [UInt8] = []
         for index in stride(from: 0, to: digits.count, by: 2) {
             guard let byte = UInt8(String(decoding: digits[index...(index + 1)], as: UTF8.self), radix: 16) else {
@@ -31,7 +31,7 @@ package struct BodyDigest: Sendable, Hashable {
         self.bytes = bytes
     }
 
-    /// What a field says of SHA-256.
+    /// The SHA-256 digest that a field announces.
     package enum Announcement: Sendable, Hashable {
         /// There is no such field, or only digests of other algorithms.
         case none

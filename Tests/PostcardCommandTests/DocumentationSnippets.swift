@@ -71,6 +71,13 @@ private func patience(of client: inout UploadClient) {
     client.retry = patient
 }
 
+private func verified(_ form: MultipartForm, of original: URL, to url: URL, by sender: UploadClient) async throws {
+    var client = sender
+    client.responses.sendsDigests = true
+    let response = try await client.upload(form, to: url)
+    if response.isVerified { try FileManager.default.removeItem(at: original) }
+}
+
 // MARK: - PostcardPictures
 
 private func fitted(_ photos: [URL], in form: inout MultipartForm, to url: URL, by client: UploadClient) async throws {

@@ -47,6 +47,7 @@ def repaired(bench):
         expect(sending.exit_status == 0, str(sending))
         expect(sending.report.get("verified"), "the response is not verified")
         bench.expect_stored(caption, size)
+        expect(flip.flipped > 0, "no byte was flipped")
         count += flip.flipped
     return f"{count} flipped bytes in {FORMS_THROUGH_A_LINK} forms, all repaired"
 

@@ -133,6 +133,9 @@ struct DeliveryMachine: Sendable {
     /// or the request that begins a resumable upload was lost.
     private var mayResumeLater = false
 
+    /// Whether an ordinary form that was too large has led to another attempt at a resumable one.
+    private var hasTriedPieces = false
+
     /// The error of the last failed attempt.
     private(set) var lastError: UploadError?
 
@@ -353,11 +356,14 @@ extension DeliveryMachine {
         guard mayResumeLater, resumption?.isInProgress == false, error.code == .refused, let response = error.response,
             response.status == .contentTooLarge, error.problem?["limit"] == nil,
             response.headerFields.uploadLimits(in: .newest) == nil,
-            let length = attempt.request.body?.contentLength,
-            resumption?.appendSize.noteRefusal(of: length, minimum: 0) == true
+            let length = attempt.request.body?.contentLength, !hasTriedPieces, var resumption
         else { return false }
-        resumption?.forgiveLostCreations()
-        return true
+        // Once: the server may stay busy.
+        hasTriedPieces = true
+        let isLowered = resumption.appendSize.noteRefusal(of: length, minimum: 0)
+        resumption.forgiveLostCreations()
+        self.resumption = resumption
+        return isLowered || resumption.appendSize.maximum ?? .max < length
     }
 
     private mutating func handle(

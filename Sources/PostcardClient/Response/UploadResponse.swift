@@ -70,7 +70,7 @@ extension UploadResponse {
     /// What the title of a page adds to the status; `nil` if that is nothing.
     var titleBesidesStatus: String? {
         guard var title = titleOfPage.map(Self.printable) else { return nil }
-        if title.hasPrefix("\(status.code) ") { title.removeFirst(4) }
+        if title.hasPrefix("\(status.code) ") { title.removeFirst("\(status.code) ".count) }
         return title.isEmpty || statusText.hasSuffix(title) ? nil : title
     }
 

@@ -72,7 +72,9 @@ struct AppendSize: Sendable, Hashable {
     private mutating func lower(from count: Int64, minimum: Int64) -> Bool {
         let smallest = max(cautious.lowerBound, minimum)
         guard count > smallest else { return false }
-        maximum = max(count > cautious.upperBound ? cautious.upperBound : count / 2, smallest)
+        let lower = max(count > cautious.upperBound ? cautious.upperBound : count / 2, smallest)
+        guard lower < maximum ?? .max else { return false }
+        maximum = lower
         return true
     }
 }

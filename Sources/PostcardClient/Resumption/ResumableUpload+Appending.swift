@@ -125,6 +125,7 @@ extension ResumableUpload {
         case 400 where response.isDigestMismatch && offset != nil: break
         default: return .fail(error)
         }
+        guard announced.accepts(length) else { return sendWhole(&resumption) }
         return reject(error, &resumption) ?? locate(announced, &resumption)
     }
 

@@ -19,11 +19,12 @@ public struct ResponseOptions: Sendable {
     /// Compares what the server says it received with what was sent. Defaults to `nil`: nothing is compared.
     public var verification: UploadVerification?
 
-    /// Whether digests protect the form on its way (RFC 9530). Defaults to `false`.
+    /// Whether digests protect the form in transit (RFC 9530). Defaults to `false`.
     ///
-    /// The form is read once before it is sent. Its SHA-256 is sent with it as `Repr-Digest`, and that of each part of a
-    /// resumable upload as `Content-Digest`. A server that knows them, as `postcard serve` does, refuses bytes that
-    /// changed on the way before it stores anything, and they are sent again. ``UploadResponse/isVerified`` then says
+    /// The form is read once before it is sent. Its SHA-256 is sent with it as `Repr-Digest`, and that of each append of
+    /// a resumable upload, which is read once more too, as `Content-Digest`. A server that knows them, as
+    /// `postcard serve` does, refuses bytes that changed in transit before it stores anything. A resumable upload sends
+    /// them again; an ordinary one does if ``UploadClient/retry`` allows another attempt. ``UploadResponse/isVerified`` then says
     /// whether the server has reported the same digest.
     ///
     /// A form with a stream that can be read only once is sent without digests.

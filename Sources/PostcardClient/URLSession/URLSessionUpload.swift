@@ -189,7 +189,14 @@ final class URLSessionUpload: Sendable {
         let response = lastResponse.flatMap { $0.isInterim ? nil : $0 }
         // Reported before the end, so that an early response is recognized, and a connection that was lost before
         // anything was sent. If the session does not count, neither is known.
-        if request.body != nil, state.withLock({ $0.countsBytes }) { sent(bytesSent) }
+        if request.body != nil, state.withLock({ $0.countsBytes }) {
+            #if canImport(FoundationNetworking)
+            sent(bytesSent)
+            #else
+            // Elsewhere the count may still be 0 when the connection breaks after a small body.
+            if response != nil || bytesSent > 0 { sent(bytesSent) }
+            #endif
+        }
         let (state, continuation) = state.withLock { state in
             defer { state.continuation = nil }
             return (state, state.continuation)

@@ -136,7 +136,7 @@ final class UploadRun: Sendable {
             case .prepare(let limits, let refusal):
                 folder?.remove()
                 let request = try await preparedRequest(within: limits, after: refusal, in: &folder)
-                digest = request.headerFields.digest(.reprDigest)
+                digest = client.responses.sendsDigests ? request.headerFields.digest(.reprDigest) : .none
                 event = .prepared(request)
             case .adapt(let request, let number):
                 let adapted = try await self.adapted(request, attempt: number, after: machine.lastError)
@@ -164,8 +164,8 @@ final class UploadRun: Sendable {
                 try await ContinuousClock().sleepLong(until: .now.advanced(by: delay))
                 event = .waited
             case .finish(var response):
-                let reported = response.headerFields.digest(.reprDigest)
-                response.isVerified = isVerified || (digest != .none && digest == reported)
+                if case .digest = digest, digest == response.headerFields.digest(.reprDigest) { isVerified = true }
+                response.isVerified = isVerified
                 return response
             case .fail(let error): throw error
             }

@@ -20,7 +20,10 @@ extension CheckSession {
             bytes = content.bytes(from: start, to: try position(end))
             if let extent = step.delivery.pause { pause = max(try position(extent) - start, 0) }
         }
-        let own = step.isAnonymous ? [] : settings.headerFields.map { (name: $0.name.rawName, value: $0.value) }
+        // Another server that a Location names gets no credentials.
+        let isForeign = !address.hasOrigin(of: server)
+        let own =
+            step.isAnonymous || isForeign ? [] : settings.headerFields.map { (name: $0.name.rawName, value: $0.value) }
         let fields = try step.fields.map { field in
             (name: field.name, value: try filled(field.value, content: bytes ?? []))
         }

@@ -21,6 +21,11 @@ package struct ServerAddress: Sendable, Hashable, CustomStringConvertible {
         self.init(url)
     }
 
+    /// Whether both have the same scheme, host and port.
+    func hasOrigin(of other: ServerAddress) -> Bool {
+        isSecure == other.isSecure && host.lowercased() == other.host.lowercased() && port == other.port
+    }
+
     private init?(_ url: URL) {
         let url = url.absoluteURL
         guard let components = URLComponents(url: url, resolvingAgainstBaseURL: true),

@@ -133,7 +133,7 @@ extension FormLayout {
     package func slice(_ range: Range<Int64>, contentType: String? = nil) -> FormLayout {
         var slice = self
         slice.range = range
-        slice.contentLength = Int64(range.count)
+        slice.contentLength = range.upperBound - range.lowerBound
         slice.contentType = contentType ?? self.contentType
         return slice
     }

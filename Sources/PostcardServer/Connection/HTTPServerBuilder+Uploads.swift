@@ -51,7 +51,8 @@ extension HTTPServerBuilder {
             let named = options.usesProxyProtocol ? await ProxyHeaderHandler.client(of: channel) : nil
             let client = RequestClient(
                 of: request.headers, from: named.map(ConnectionPeer.address) ?? ConnectionPeer(channel),
-                trusting: options.trustedProxies)
+                // A proxy that names no client passes on the client's own fields.
+                trusting: options.usesProxyProtocol && named == nil ? [] : options.trustedProxies)
             let connection = UploadConnection(channel: channel, client: client)
             let hold: ShareAccount.Hold?
             do throws(UploadProblem) {

@@ -74,11 +74,15 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
         let (isSynchronized, hasLostBytes) = state.withLock { ($0.isSynchronized, $0.hasLostBytes) }
         guard case .unfinished(let offset) = progress else { return progress }
         guard !hasLostBytes else { return .gone }
-        let (body, size) = try await onFileThread { [directory] in
-            let body = try AppendedFile(directory.body)
-            return (body, try body.size())
+        let opened = try await onFileThread { [directory] () -> (file: AppendedFile, size: Int64)? in
+            do throws(FileError) {
+                let body = try AppendedFile(directory.body)
+                return (file: body, size: try body.size())
+            } catch  where error.errno == .noSuchFileOrDirectory {
+                return nil
+            }
         }
-        guard size >= offset else {
+        guard let (body, size) = opened, size >= offset else {
             // Something else has shortened the file. Bytes that the client was promised cannot be asked for again.
             state.withLock { $0.hasLostBytes = true }
             return .gone
@@ -121,6 +125,11 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
             state.progress = .unfinished(offset: offset + Int64(count))
             state.isSynchronized = false
         }
+    }
+
+    /// Gives up the upload: some of its bytes are known to be wrong.
+    func loseBytes() {
+        state.withLock { $0.hasLostBytes = true }
     }
 
     /// Takes back bytes that no client was promised.

@@ -42,9 +42,14 @@ public struct LocalUploadAppender: UploadAppender {
 
     public mutating func revert() async throws {
         try? await finish()
+        do {
+            try await onFileThread { [file, start] in try file.cut(to: start) }
+        } catch {
+            upload.loseBytes()
+            throw error
+        }
         upload.retreat(to: start)
         offset = start
-        try await onFileThread { [file, start] in try file.cut(to: start) }
     }
 }
 

@@ -39,8 +39,8 @@ public struct ResumptionOptions: Sendable, Hashable {
     /// Clients that create an upload with an empty request need no interim response.
     public enum InterimResponses: String, Sendable, Hashable, CaseIterable {
         /// Only to requests with `Upload-Draft-Interop-Version`, whose body takes longer than
-        /// ``ResumptionOptions/announcementDelay``. The connection is closed after the final response, so that a proxy
-        /// that took the interim one for final sees an end.
+        /// ``ResumptionOptions/announcementDelay``. A connection of HTTP/1.1 is closed after the final response, so
+        /// that a proxy that took the interim one for final sees an end.
         case auto
         /// None.
         case never

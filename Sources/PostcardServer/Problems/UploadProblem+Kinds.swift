@@ -176,16 +176,27 @@ extension UploadProblem {
 
     /// - Parameters:
     ///   - field: The header field with the digest.
-    ///   - range: The bytes of the form that the digest is about.
-    static func digestMismatch(_ field: String, of range: Range<Int64>) -> UploadProblem {
+    ///   - count: The number of bytes that the digest is about.
+    ///   - offset: The offset of the first of them in the upload; `nil` for the whole form.
+    static func digestMismatch(_ field: String, of count: Int64, at offset: Int64?) -> UploadProblem {
+        guard let offset else {
+            return UploadProblem(
+                status: 400, code: digestMismatchCode,
+                detail: "The form's \(count) bytes do not match \(field). They changed in transit.",
+                advice: "Send the form again.")
+        }
         var problem = UploadProblem(
-            status: 400, code: "digest-mismatch",
-            detail:
-                "Bytes \(range.lowerBound) to \(range.upperBound) are not those of \(field): they changed on the way.",
-            advice: "Send the bytes from byte \(range.lowerBound) again.")
-        problem.offset = range.lowerBound
+            status: 400, code: digestMismatchCode,
+            detail: "The \(count) bytes from byte \(offset) do not match \(field). They changed in transit.",
+            advice: "Send the bytes from byte \(offset) again.")
+        problem.offset = offset
         return problem
     }
+
+    private static let digestMismatchCode = "digest-mismatch"
+
+    /// Whether the bytes of the request are not those of its digest.
+    var isDigestMismatch: Bool { code == Self.digestMismatchCode }
 
     static let malformedKey = UploadProblem(
         status: 400, code: "malformed-idempotency-key",

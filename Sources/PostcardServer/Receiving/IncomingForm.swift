@@ -74,7 +74,7 @@ final class IncomingForm {
             next = try await rest.next(isolation: #isolation)
         }
         if let field = digestCheck?.mismatch {
-            throw UploadProblem.digestMismatch(field.rawName, of: 0..<parser.offset)
+            throw UploadProblem.digestMismatch(field.rawName, of: parser.offset, at: nil)
         }
         try parser.finish()
     }

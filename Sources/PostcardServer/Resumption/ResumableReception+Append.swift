@@ -23,6 +23,10 @@ extension ResumableReception {
             try await write(append, request, into: upload, holder, reports)
         } catch let excess as Excess {
             throw try await problem(of: excess, upload)
+        } catch let problem as UploadProblem where problem.isDigestMismatch && isWhole {
+            // Its client may not know the address.
+            try await discard(upload)
+            throw problem
         } catch let problem as FormProblem {
             // The client need not send the rest.
             try await discard(upload)
@@ -85,7 +89,7 @@ extension ResumableReception {
                 do {
                     try checker?.check(chunk)
                 } catch let problem as FormProblem where digestCheck != nil {
-                    // The bytes may have changed on the way, which shows at their end.
+                    // The bytes may be corrupted. Their digest decides, once all have arrived.
                     formProblem = problem
                     checker = nil
                 }
@@ -112,9 +116,8 @@ extension ResumableReception {
         try Task.checkCancellation()
         if let announced = append.contentLength, count != announced { throw UploadProblem.endedEarly(at: count) }
         if let field = digestCheck?.mismatch {
-            let end = appender.offset
             try await appender.revert()
-            throw UploadProblem.digestMismatch(field.rawName, of: append.offset..<end).adding {
+            throw UploadProblem.digestMismatch(field.rawName, of: count, at: append.offset).adding {
                 $0.uploadOffset = append.offset
             }
         }

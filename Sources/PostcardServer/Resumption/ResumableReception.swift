@@ -60,8 +60,8 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
         guard let append = try await counting(logger, { try AppendRequest(creatingBy: request) }) else { return nil }
         // A request that its head alone shows to be wrong is refused first.
         let (form, checker) = try await naming(append.version, isFinal: true, logger) {
-            // Compared when the form is whole.
-            _ = try DigestCheck(of: request, [.reprDigest])
+            // Compared once the bytes have arrived.
+            _ = try DigestCheck(of: request, [.contentDigest, .reprDigest])
             return (try unfinishedForm(of: request), try reception.checker(for: request))
         }
         guard

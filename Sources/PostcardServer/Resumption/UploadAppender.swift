@@ -11,7 +11,7 @@ public protocol UploadAppender {
     /// Waits until all bytes that were passed are written. It is called after a failure too.
     mutating func finish() async throws
 
-    /// Removes all bytes that were passed to this appender, because they changed on the way. No client was promised
-    /// them.
+    /// Removes all bytes that were passed to this appender, because they do not match their digest. No client
+    /// was promised them.
     mutating func revert() async throws
 }

@@ -112,7 +112,6 @@ extension Routes {
         of resumption: ResumableReception<some UploadStore, some ResumableUploadStore>, below path: String
     ) {
         add(RouterPath(path), .options) { request, _ in try resumption.offer(to: request) }
-        serverOptions = { request, _ in try resumption.offer(to: request) }
         let upload = RouterPath(ResumptionPath.folder(below: path) + "/{id}")
         // Some proxies turn HEAD into GET. The response has no body in any case.
         for method in [HTTPRequest.Method.head, .get] {

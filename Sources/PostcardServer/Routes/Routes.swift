@@ -7,9 +7,6 @@ package struct Routes<Context: RequestContext> {
 
     private var paths: [(path: RouterPath, handlers: [(method: HTTPRequest.Method, handler: Handler)])] = []
 
-    /// Responds to OPTIONS for the server as a whole, whose path is `*` (RFC 9110 §9.3.7).
-    package var serverOptions: Handler?
-
     package init() {}
 
     package mutating func add(_ path: RouterPath, _ method: HTTPRequest.Method, _ handler: @escaping Handler) {
@@ -30,12 +27,6 @@ package struct Routes<Context: RequestContext> {
 
     /// Adds the routes to a router, and a 405 for all other methods of their paths.
     package func install(on router: Router<Context>) {
-        if let serverOptions {
-            router.on("{target}", method: .options) { request, context in
-                guard context.parameters.get("target") == "*" else { throw UploadProblem.pathNotFound }
-                return try await serverOptions(request, context)
-            }
-        }
         for (path, handlers) in paths {
             let allowed = handlers.map(\.method)
             for (method, handler) in handlers { router.on(path, method: method, use: handler) }

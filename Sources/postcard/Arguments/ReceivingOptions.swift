@@ -60,8 +60,8 @@ struct ReceivingOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Whether the address of an upload is sent while a form arrives: auto, to clients that know status 104, or never, "
-                + "behind a proxy that takes it for the final response (auto).",
+            "Interim responses (104) to resumable uploads: auto, for clients that support them, or never, for proxies that "
+                + "take one for the final response (auto).",
             valueName: "auto|never"))
     var interimResponses: ResumptionOptions.InterimResponses?
 

@@ -84,8 +84,9 @@ struct Send: AsyncParsableCommand {
 
     @Flag(
         help: ArgumentHelp(
-            "Send SHA-256 digests (RFC 9530), so that bytes that change on the way are refused and sent again.",
-            discussion: "The form is read once before it is sent. With --json, \"verified\" says whether the receiver "
+            "Send SHA-256 digests (RFC 9530), so that bytes that change in transit are refused.",
+            discussion:
+                "With --resumable or --retries they are sent again. The form is read once before it is sent. With --json, \"verified\" says whether the receiver "
                 + "has reported the same digest."))
     var digests = false
 

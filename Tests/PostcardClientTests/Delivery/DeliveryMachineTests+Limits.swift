@@ -56,6 +56,15 @@ extension DeliveryMachineTests {
                 Step(.checked, "PATCH /uploads/1 0–60"),
             ]),
         ResumedSequence(
+            testDescription: "an ordinary form that a limit stops is sent again once while the server stays busy",
+            steps: [
+                Step(.started, "prepare"), Step(.prepared, "adapt 1"), Step(.adapted, "OPTIONS /"),
+                Step(.answered(503, [:]), "OPTIONS /"), Step(.answered(503, [:]), "send 1"),
+                Step(cap, "wait 0 seconds"), Step(.waited, "adapt 2"), Step(.adapted, "OPTIONS /"),
+                Step(.answered(503, [:]), "OPTIONS /"), Step(.answered(503, [:]), "send 2"),
+                Step(cap, "fail refused"),
+            ]),
+        ResumedSequence(
             testDescription: "an ordinary form that a limit stops is not sent again to a server that knows no pieces",
             steps: [
                 Step(.started, "prepare"), Step(.prepared, "adapt 1"), Step(.adapted, "OPTIONS /"),

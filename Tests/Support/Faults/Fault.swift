@@ -10,8 +10,6 @@ package enum Fault: Sendable, Hashable {
     case slow(bytesPerSecond: Int)
     /// When this many bytes have arrived, the proxy closes its sending side and keeps reading. Further bytes are lost.
     case halfClose(atByte: Int)
-    /// One bit of this byte changes on its way to the server.
-    case flip(byte: Int)
     /// The server takes the form and answers; the client's connection is closed instead of the response.
     case responseLost
     /// The proxy answers itself when the whole body has come, and the connection stays open.
@@ -43,7 +41,7 @@ package enum Fault: Sendable, Hashable {
     /// How many bytes of the body pass before it happens; all where it waits for the body's end.
     var byte: Int {
         switch self {
-        case .none, .slow, .flip, .responseLost, .response: .max
+        case .none, .slow, .responseLost, .response: .max
         case .reset(let byte), .stall(let byte), .halfClose(let byte), .earlyResponse(_, let byte, _): byte
         }
     }
@@ -51,7 +49,7 @@ package enum Fault: Sendable, Hashable {
     /// Whether the server gets to see the request.
     var reachesServer: Bool {
         switch self {
-        case .none, .reset, .stall, .slow, .halfClose, .flip, .responseLost: true
+        case .none, .reset, .stall, .slow, .halfClose, .responseLost: true
         case .response, .earlyResponse: false
         }
     }

@@ -82,8 +82,7 @@ struct ProxyConnection {
             case .head: return .close
             case .body(var bytes):
                 requests.countBody(bytes.readableBytes)
-                var passing = bytes.readSlice(length: min(bytes.readableBytes, left)) ?? ByteBuffer()
-                if case .flip(let byte) = fault { passing.flip(byte - (fault.byte - left)) }
+                let passing = bytes.readSlice(length: min(bytes.readableBytes, left)) ?? ByteBuffer()
                 left -= passing.readableBytes
                 try await pace.pass(passing) { try await server.write($0) }
             case .end:
@@ -134,7 +133,7 @@ struct ProxyConnection {
         case .halfClose:
             outbound.finish()
             while try await inbound.next(isolation: #isolation) != nil {}
-        case .none, .slow, .flip, .responseLost, .response, .earlyResponse:
+        case .none, .slow, .responseLost, .response, .earlyResponse:
             break
         }
         return .close
@@ -164,7 +163,7 @@ struct ProxyConnection {
         case .response(let response):
             try await write(response, to: outbound, closes: !head.isKeepAlive)
             return .next
-        case .none, .reset, .stall, .slow, .halfClose, .flip, .responseLost:
+        case .none, .reset, .stall, .slow, .halfClose, .responseLost:
             return .close
         }
     }
@@ -179,14 +178,6 @@ struct ProxyConnection {
                 .head(HTTPResponseHead(version: .http1_1, status: status, headers: fields)),
                 .body(.byteBuffer(ByteBuffer(string: response.body))), .end(nil),
             ])
-    }
-}
-
-extension ByteBuffer {
-    /// Changes a bit of a byte, if the buffer has that byte.
-    fileprivate mutating func flip(_ position: Int) {
-        guard position >= 0, let byte: UInt8 = getInteger(at: readerIndex + position) else { return }
-        setInteger(byte ^ 1, at: readerIndex + position)
     }
 }
 
