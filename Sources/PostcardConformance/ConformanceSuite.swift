@@ -5,7 +5,7 @@ import PostcardResumption
 ///
 /// Each check creates uploads of its own, and deletes them. What checks complete stays on the server.
 package struct ConformanceSuite: Sendable {
-    /// Where representations are uploaded.
+    /// The address that representations are uploaded to.
     package let server: ServerAddress
     /// What is uploaded. Defaults to a form.
     package var content = ContentSource.form

@@ -5,7 +5,7 @@ import PostcardResumption
 extension UploadError {
     /// The limits that a refusal reports and that the form exceeds. A limit that the form keeps is not the reason.
     ///
-    /// They are the `limit` of a problem with status 413, as Postcard's server writes it, and the `max-size` of
+    /// The limits are the `limit` of a problem with status 413, as Postcard's server writes it, and the `max-size` of
     /// `Upload-Limit` (draft-ietf-httpbis-resumable-upload) with any status.
     func limits(exceededBy layout: FormLayout) -> FormSizeLimits? {
         guard let response else { return nil }

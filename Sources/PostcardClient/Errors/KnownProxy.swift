@@ -14,7 +14,7 @@ struct KnownProxy: Sendable, Hashable {
     let product: String
     /// Texts of which its own pages have at least one, in lower case.
     let marks: [String]
-    /// Where it sets how large a request may be; `nil` if there is no such setting.
+    /// The name of the setting that limits the size of a request; `nil` if there is no such setting.
     let sizeLimit: String?
 
     static let nginx = KnownProxy(

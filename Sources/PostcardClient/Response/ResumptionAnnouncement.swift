@@ -10,8 +10,8 @@ import Foundation
 /// What a server said in an interim response 104 (Upload Resumption Supported): the URL of the upload resource, and its
 /// limits (draft-ietf-httpbis-resumable-upload, "Status Code 104").
 ///
-/// It counts although no final response followed: the connection may have broken, or a proxy may have taken the interim
-/// response for the final one.
+/// The announcement counts although no final response followed: the connection may have broken, or a proxy may have taken
+/// the interim response for the final one.
 struct ResumptionAnnouncement: Sendable {
     /// The URL that responded, to which the upload resource's URL may be relative.
     let url: URL

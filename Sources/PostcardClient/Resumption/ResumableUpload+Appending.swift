@@ -129,8 +129,8 @@ extension ResumableUpload {
         return reject(error, &resumption) ?? locate(announced, &resumption)
     }
 
-    /// An append was refused as too large. The next one is as small as the server says, or smaller than this one if
-    /// nothing says how large it may be, such as the response of a proxy.
+    /// Decides after an append that was refused as too large. The next append is as small as the server says, or smaller
+    /// than the refused one if the response names no limit, such as that of a proxy.
     ///
     /// - Parameter offer: How the server resumes uploads, with the limits in the refusal.
     private mutating func settle(

@@ -67,7 +67,7 @@ package struct ConformanceCheck: Sendable {
     /// Checks that an invalid value of a field is ignored: everything is as it is without the field.
     ///
     /// - Parameters:
-    ///   - setUp: The requests before the one with the field.
+    ///   - setUp: The requests before the request with the field.
     ///   - step: The request, without the field.
     static func ignoring(
         _ number: Int, _ section: String, _ sentence: String, _ name: String, _ values: [String],

@@ -44,7 +44,7 @@ extension HTTPField.Name {
     private static func name(_ text: String) -> HTTPField.Name { HTTPField.Name(text) ?? .origin }
 }
 
-/// What the checks know of the server, and of the requests before the one that they judge.
+/// What the checks know of the server, and of the requests before the request that is judged.
 struct Evidence: Sendable {
     /// The number of bytes in the content of the check.
     var contentBytes: Int
@@ -54,7 +54,7 @@ struct Evidence: Sendable {
     var limits: KnownLimits
     /// The last offset that the server sent in this check.
     var seenOffset: Int64?
-    /// The requests of the check before this one.
+    /// The earlier requests of the same check.
     var earlier: [Exchange] = []
     /// The digest of the whole content, as in `Repr-Digest`.
     var digest: String

@@ -12,7 +12,7 @@ import Foundation
 /// Everything recorded about a request: the response to `GET /requests/ID`.
 struct RequestDescription: Encodable {
     let summary: RequestSummary
-    /// The address of the client: through a trusted proxy, the one that the proxy names.
+    /// The address of the client; for a request through a trusted proxy, the address that the proxy names.
     let client: String?
     let headers: [[String]]
     let parts: [Part]

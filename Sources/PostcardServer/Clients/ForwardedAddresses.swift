@@ -25,7 +25,7 @@ struct ForwardedAddresses: Sequence, IteratorProtocol {
     private let field: Field
     /// The lines of the field that have not been read. Several lines are one list (RFC 9110 §5.3).
     private var lines: [String]
-    /// What is left of the line that is being read.
+    /// The unread part of the current line.
     private var rest: Bytes = []
 
     /// - Returns: `nil` if the request does not have the field.

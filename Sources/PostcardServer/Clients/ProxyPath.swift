@@ -1,6 +1,6 @@
 import HTTPTypes
 
-/// The way of a request through proxies, each of which adds the address that it received the request from.
+/// The path of a request through proxies, each of which adds the address that it received the request from.
 ///
 /// The nearest proxy wrote the last address, and a client can write any number of addresses in front of it. So an
 /// address is only believed if a trusted proxy wrote it: the walk goes from the last address towards the first one and
