@@ -71,29 +71,29 @@ public final class UploadBody: Sendable {
     @concurrent func digest(first count: Int64? = nil) async throws {
         guard digests != nil else { return }
         let body = count.map { slice(0..<$0) } ?? self
-        let reader = try UploadBody(body.layout, rateLimit: nil, digests: body.digests).reader()
-        var buffer = [UInt8](repeating: 0, count: 256 << 10)
-        while try await reader.prepare() {
-            try Task.checkCancellation()
-            _ = try buffer.withUnsafeMutableBytes { try reader.read(into: $0) }
-        }
+        try await UploadBody(body.layout, rateLimit: nil, digests: body.digests).readAll { _ in }
     }
 
     /// The SHA-256 digest of all bytes, which are read without a rate limit.
     ///
     /// - Throws: `FormError` if a file cannot be read or has changed; `CancellationError`.
     @concurrent func digestOfAll() async throws -> BodyDigest? {
-        let reader = try UploadBody(layout).reader()
         var hash = SHA256()
+        try await UploadBody(layout).readAll { hash.update(bufferPointer: $0) }
+        return BodyDigest(hash.finalize())
+    }
+
+    /// Reads all bytes, one piece after the other.
+    private func readAll(_ use: (UnsafeRawBufferPointer) -> Void) async throws {
+        let reader = try reader()
         var buffer = [UInt8](repeating: 0, count: 256 << 10)
         while try await reader.prepare() {
             try Task.checkCancellation()
             try buffer.withUnsafeMutableBytes { bytes in
                 let count = try reader.read(into: bytes)
-                hash.update(bufferPointer: UnsafeRawBufferPointer(rebasing: bytes[..<count]))
+                use(UnsafeRawBufferPointer(rebasing: bytes[..<count]))
             }
         }
-        return BodyDigest(hash.finalize())
     }
 
     /// The number of bytes, if it is known by now: that of a stream is known once it was read to its end.
