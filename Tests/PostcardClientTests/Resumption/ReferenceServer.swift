@@ -38,30 +38,19 @@ struct ReferenceServer: Sendable {
         let forms = Forms()
         // Its addresses are relative, so that they lead through the proxy again.
         let context = HTTPResumableUploadContext(origin: "", timeout: .seconds(60))
-        let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton.next())
-            .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    let pipeline = channel.pipeline.syncOperations
-                    try pipeline.configureHTTPServerPipeline(
-                        withPipeliningAssistance: false, withErrorHandling: false)
-                    try pipeline.addHandler(HTTP1ToHTTPServerCodec(secure: false))
-                    try pipeline.addHandler(
-                        HTTPResumableUploadHandler(context: context) { upload in
-                            try? upload.pipeline.syncOperations.addHandler(Receiving(forms))
-                        })
-                }
+        return try await withListener(on: MultiThreadedEventLoopGroup.singleton.next()) { channel in
+            let pipeline = channel.pipeline.syncOperations
+            try pipeline.configureHTTPServerPipeline(withPipeliningAssistance: false, withErrorHandling: false)
+            try pipeline.addHandler(HTTP1ToHTTPServerCodec(secure: false))
+            try pipeline.addHandler(
+                HTTPResumableUploadHandler(context: context) { upload in
+                    try? upload.pipeline.syncOperations.addHandler(Receiving(forms))
+                })
+        } while: { port in
+            guard let url = URL(string: "http://127.0.0.1:\(port)") else {
+                throw ProgramFailure("The server has no address.")
             }
-            .bind(host: "127.0.0.1", port: 0).get()
-        guard let port = listener.localAddress?.port, let url = URL(string: "http://127.0.0.1:\(port)") else {
-            throw ProgramFailure("The server has no port.")
-        }
-        do {
-            let result = try await work(ReferenceServer(url: url, forms: forms))
-            try await listener.close()
-            return result
-        } catch {
-            try? await listener.close()
-            throw error
+            return try await work(ReferenceServer(url: url, forms: forms))
         }
     }
 

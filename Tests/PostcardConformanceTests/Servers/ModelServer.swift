@@ -16,27 +16,16 @@ enum ModelServer {
         // One event loop for all connections, to which the uploads belong.
         let loop = MultiThreadedEventLoopGroup.singleton.next()
         let uploads = try await loop.submit { NIOLoopBound(ModelUploads(deviation), eventLoop: loop) }.get()
-        let listener = try await ServerBootstrap(group: loop)
-            .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandlers([
-                        ByteToMessageHandler(HTTPRequestDecoder(leftOverBytesStrategy: .dropBytes)),
-                        ModelHandler(uploads.value),
-                    ])
-                }
+        return try await withListener(on: loop) { channel in
+            try channel.pipeline.syncOperations.addHandlers([
+                ByteToMessageHandler(HTTPRequestDecoder(leftOverBytesStrategy: .dropBytes)),
+                ModelHandler(uploads.value),
+            ])
+        } while: { port in
+            guard let address = ServerAddress("http://127.0.0.1:\(port)/uploads") else {
+                throw ProgramFailure("The server has no address.")
             }
-            .bind(host: "127.0.0.1", port: 0).get()
-        guard let port = listener.localAddress?.port, let address = ServerAddress("http://127.0.0.1:\(port)/uploads")
-        else {
-            throw ProgramFailure("The server has no port.")
-        }
-        do {
-            let result = try await work(address)
-            try await listener.close()
-            return result
-        } catch {
-            try? await listener.close()
-            throw error
+            return try await work(address)
         }
     }
 }

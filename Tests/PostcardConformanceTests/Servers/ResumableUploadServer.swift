@@ -13,30 +13,19 @@ enum ResumableUploadServer {
     /// Runs it while something is done with its address. It accepts any bytes.
     static func run<Result>(while work: (ServerAddress) async throws -> Result) async throws -> Result {
         let context = HTTPResumableUploadContext(origin: "", timeout: .seconds(60))
-        let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton.next())
-            .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    let pipeline = channel.pipeline.syncOperations
-                    try pipeline.configureHTTPServerPipeline(
-                        withPipeliningAssistance: false, withErrorHandling: false)
-                    try pipeline.addHandler(HTTP1ToHTTPServerCodec(secure: false))
-                    try pipeline.addHandler(
-                        HTTPResumableUploadHandler(context: context) { upload in
-                            try? upload.pipeline.syncOperations.addHandler(AcceptingHandler())
-                        })
-                }
+        return try await withListener(on: MultiThreadedEventLoopGroup.singleton.next()) { channel in
+            let pipeline = channel.pipeline.syncOperations
+            try pipeline.configureHTTPServerPipeline(withPipeliningAssistance: false, withErrorHandling: false)
+            try pipeline.addHandler(HTTP1ToHTTPServerCodec(secure: false))
+            try pipeline.addHandler(
+                HTTPResumableUploadHandler(context: context) { upload in
+                    try? upload.pipeline.syncOperations.addHandler(AcceptingHandler())
+                })
+        } while: { port in
+            guard let address = ServerAddress("http://127.0.0.1:\(port)/") else {
+                throw ProgramFailure("The server has no address.")
             }
-            .bind(host: "127.0.0.1", port: 0).get()
-        guard let port = listener.localAddress?.port, let address = ServerAddress("http://127.0.0.1:\(port)/") else {
-            throw ProgramFailure("The server has no port.")
-        }
-        do {
-            let result = try await work(address)
-            try await listener.close()
-            return result
-        } catch {
-            try? await listener.close()
-            throw error
+            return try await work(address)
         }
     }
 
