@@ -103,10 +103,11 @@ extension ResumableUpload {
         let status = response.status.code
         let offset = response.currentOffset
         if extent.isComplete {
-            // The server was asked for its response again: it has sent it, no longer has it, or is busy.
+            // The server was asked to complete the upload once more: it has done so, the upload is complete, or it is
+            // busy.
             let mayPass = resumption.policy.retry.statuses.contains(status) && !offer.isFinal(response)
             if mayPass { return .fail(error) }
-            return .fail(finalRefusal(error, response, &resumption))
+            return settle(finalRefusal: error, response, offer, resource, &resumption)
         }
         if offer.isFinal(response) {
             // The response to the form. The ordinary policy decides whether it is sent again.

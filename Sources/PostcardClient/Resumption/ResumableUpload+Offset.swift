@@ -37,7 +37,7 @@ extension ResumableUpload {
             resumption.noteRefusalOfHead()
             return locate(offer, &resumption)
         case _ where offer.isFinal(response):
-            return .fail(finalRefusal(refusal(response, by: url), response, &resumption))
+            return settle(finalRefusal: refusal(response, by: url), response, offer, resource.url, &resumption)
         case 404, 410: break
         default: return .fail(refusal(response, by: url))
         }
@@ -128,19 +128,34 @@ extension ResumableUpload {
         return cancel(resource, offer, then: .fail(error), &resumption)
     }
 
-    /// The error of a refusal that is the response to the form, or says that it was sent: the upload is over, and what
-    /// follows is up to the ordinary policy.
-    func finalRefusal(
-        _ error: UploadError, _ response: UploadResponse, _ resumption: inout Resumption
-    ) -> UploadError {
+    /// Decides after a final refusal. It is the response to the form, or says that the form was sent and its response
+    /// lost: then the resource may still have that response.
+    mutating func settle(
+        finalRefusal error: UploadError, _ response: UploadResponse, _ offer: ResumptionOffer, _ resource: URL,
+        _ resumption: inout Resumption
+    ) -> Action {
         resumption.end()
         let isLost =
             response.problem?.type == ResumptionProblemType.completed.uri
             || [404, 405, 409, 410].contains(response.status.code)
-        guard isLost else { return error }
+        guard isLost else { return .fail(error) }
         var lost = error.adding("The server has the whole form, but its response was lost.")
         lost.delivery = .responseLost
-        return lost
+        guard ![404, 410].contains(response.status.code) else { return .fail(lost) }
+        step = .fetching(offer, resource, lost)
+        return send(.get, at: resource, offer.version)
+    }
+
+    /// The upload resource was asked for the response to the form. A server that knows no such request answers as it
+    /// does to HEAD, or refuses.
+    func finish(
+        _ response: UploadResponse, from url: URL, _ offer: ResumptionOffer, otherwise lost: UploadError
+    ) -> Action {
+        guard offer.isFinal(response), response.status != .noContent else { return .fail(lost) }
+        guard acceptedStatuses.contains(response.status.code) else { return .fail(refusal(response, by: url)) }
+        var response = response
+        response.bytesSent = length
+        return .finish(response)
     }
 }
 

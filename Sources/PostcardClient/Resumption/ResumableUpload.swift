@@ -62,6 +62,9 @@ struct ResumableUpload: Sendable {
         case checking(ResumptionOffer, URL, Extent)
         /// A part of the form, or all the rest, is being sent.
         case appending(ResumptionOffer, URL, Extent, Range<Int64>)
+        /// The upload is complete, and the upload resource is asked for the response to the form, which was lost. The
+        /// error is what the attempt fails with if the resource does not have it.
+        case fetching(ResumptionOffer, URL, UploadError)
         /// The upload resource is deleted, because it cannot be used.
         case cancelling(Ending)
     }
@@ -151,6 +154,7 @@ struct ResumableUpload: Sendable {
             handle(response, from: url, afterProbing: offset, offer, resource, &resumption)
         case .appending(let offer, let resource, let extent, let range):
             handle(response, to: range, offer, resource, extent, &resumption)
+        case .fetching(let offer, _, let lost): finish(response, from: url, offer, otherwise: lost)
         case .cancelling(let ending): end(ending, &resumption)
         case .new, .checking: .finish(response)
         }
@@ -169,6 +173,7 @@ struct ResumableUpload: Sendable {
             return settle(self.error(error, of: resource, range), range, offer, resource, extent, &resumption)
         case .creating(let offer, let content):
             return handle(error, whileCreating: offer, with: content, &resumption)
+        case .fetching(_, _, let lost): return .fail(lost)
         case .cancelling(let ending): return end(ending, &resumption)
         case .locating(_, let resource), .probing(_, let resource, _):
             return .fail(self.error(error, of: resource.url))

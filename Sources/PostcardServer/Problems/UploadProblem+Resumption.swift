@@ -38,13 +38,9 @@ extension UploadProblem {
         return problem
     }
 
-    static func completedUpload(in version: ResumptionVersion) -> UploadProblem {
-        // Since the eighth version, bytes after the end are a wrong length (§4.4.2).
-        UploadProblem(
-            version >= .interop8 ? .inconsistentLength : .completed, status: .badRequest,
-            detail: "The upload is complete and accepts no more bytes.",
-            advice: "Create another upload, or send an empty PATCH that completes this one to get its response again.")
-    }
+    static let completedUpload = UploadProblem(
+        .completed, status: .badRequest, detail: "The upload is complete and accepts no more bytes.",
+        advice: "Create another upload, or get the response to this one again by a GET of its URL.")
 
     static let inconsistentLength = UploadProblem(
         .inconsistentLength, status: .badRequest,

@@ -127,7 +127,10 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
                     return try await receive(append, request, into: upload, holder, isWhole: false, logger)
                 case .finished(let length, _):
                     try check(append, length)
-                    return .response(try await repeatResponse(append, request, upload, logger))
+                    // Since the eighth version, bytes after the end are a wrong length (§4.4.2).
+                    let hasContent = try await hasContent(append, request)
+                    throw hasContent && append.version >= .interop8
+                        ? UploadProblem.inconsistentLength : .completedUpload
                 }
             }
         }
@@ -137,20 +140,30 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
         guard append.offset == offset else { throw .mismatchingOffset(expected: offset, provided: append.offset) }
     }
 
-    /// Repeats the final response for a client that missed it, and asks for it by completing the upload again.
-    private func repeatResponse(
-        _ append: AppendRequest, _ request: Request, _ upload: Uploads.Unfinished, _ logger: Logger
-    ) async throws -> Response {
-        let completed = UploadProblem.completedUpload(in: append.version)
-        guard append.isComplete, append.contentLength ?? 0 == 0 else { throw completed }
-        for try await chunk in request.body where chunk.readableBytes > 0 { throw completed }
-        let kept = try await upload.response()
-        if let record = kept.record { UploadReport.set(.repeated(record)) }
-        let response = try await kept.response { id in
-            let hold = try reception.shares.take(of: .responses)
-            return try await reception.body(ofRecord: id, hold, priority: .ordinary, logger: logger)
+    private func hasContent(_ append: AppendRequest, _ request: Request) async throws -> Bool {
+        guard append.contentLength ?? 0 == 0 else { return true }
+        for try await chunk in request.body where chunk.readableBytes > 0 { return true }
+        return false
+    }
+
+    /// Responds to GET: repeats the response to a complete upload for a client that missed it. For an incomplete one it
+    /// is the response to HEAD, because some proxies turn HEAD into GET.
+    func repeatResponse(_ request: Request, id: String?, logger: Logger) async throws -> Response {
+        let version = try await counting(logger) { try Self.version(of: request) }
+        return try await responding(version, logger) {
+            let upload = try await find(id)
+            guard case .finished = upload.progress else {
+                return .response(try await progress(of: upload, version))
+            }
+            let kept = try await upload.response()
+            if let record = kept.record { UploadReport.set(.repeated(record)) }
+            var response = try await kept.response { id in
+                let hold = try reception.shares.take(of: .responses)
+                return try await reception.body(ofRecord: id, hold, priority: .ordinary, logger: logger)
+            }
+            response.headers[.cacheControl] = "no-store"
+            return .response(describe(response, kept.length, version))
         }
-        return describe(response, kept.length, append.version)
     }
 
     /// Responds to HEAD. Ends an append in progress, because its client has given up on it, but first accepts the bytes
@@ -158,13 +171,14 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
     func progress(_ request: Request, id: String?, logger: Logger) async throws -> Response {
         let version = try await counting(logger) { try Self.version(of: request) }
         return try await responding(version, logger) {
-            let upload = try await find(id)
-            // A form may be screened for a long time, and is not waited for.
-            if upload.lock.isFinishing, let response = try? await describe(upload, version) {
-                return .response(response)
-            }
-            return try await upload.lock.withLock { .response(try await describe(upload, version)) }
+            .response(try await progress(of: find(id), version))
         }
+    }
+
+    private func progress(of upload: Uploads.Unfinished, _ version: ResumptionVersion) async throws -> Response {
+        // A form may be screened for a long time, and is not waited for.
+        if upload.lock.isFinishing, let response = try? await describe(upload, version) { return response }
+        return try await upload.lock.withLock { try await describe(upload, version) }
     }
 
     private func describe(_ upload: Uploads.Unfinished, _ version: ResumptionVersion) async throws -> Response {

@@ -113,11 +113,11 @@ extension Routes {
     ) {
         add(RouterPath(path), .options) { request, _ in try resumption.offer(to: request) }
         let upload = RouterPath(ResumptionPath.folder(below: path) + "/{id}")
-        // Some proxies turn HEAD into GET. The response has no body in any case.
-        for method in [HTTPRequest.Method.head, .get] {
-            add(upload, method) { request, context in
-                try await resumption.progress(request, id: context.parameters.get("id"), logger: context.logger)
-            }
+        add(upload, .head) { request, context in
+            try await resumption.progress(request, id: context.parameters.get("id"), logger: context.logger)
+        }
+        add(upload, .get) { request, context in
+            try await resumption.repeatResponse(request, id: context.parameters.get("id"), logger: context.logger)
         }
         add(upload, .patch) { request, context in
             try await resumption.append(request, id: context.parameters.get("id"), logger: context.logger)

@@ -367,10 +367,29 @@ import Testing
         #expect(requests.count { $0.method == "PATCH" } == 5)
     }
 
-    @Test(arguments: Carrier.allCases, [(200, true), (400, false)])
-    func `a response that was lost is asked for once more`(
-        carrier: Carrier, repeated: (status: Int, isKept: Bool)
-    ) async throws {
+    /// How a server answers a client that missed the response to its form.
+    struct LostResponse: Sendable, CustomTestStringConvertible {
+        /// The status of the response to an empty append, and of that to GET; `nil` for a connection that closes.
+        let statuses: (patch: Int, get: Int?)
+        /// What follows from it.
+        let end: End
+
+        enum End: Sendable {
+            case kept, refused, lost
+        }
+
+        var testDescription: String { "PATCH \(statuses.patch), GET \(statuses.get.map { "\($0)" } ?? "closed")" }
+
+        static let all: [Self] = [
+            Self(statuses: (200, nil), end: .kept), Self(statuses: (400, 201), end: .kept),
+            Self(statuses: (409, 200), end: .kept), Self(statuses: (400, 422), end: .refused),
+            Self(statuses: (400, 204), end: .lost), Self(statuses: (400, 404), end: .lost),
+            Self(statuses: (400, 405), end: .lost), Self(statuses: (400, nil), end: .lost),
+        ]
+    }
+
+    @Test(arguments: Carrier.allCases, LostResponse.all)
+    func `a response that was lost is asked for once more`(carrier: Carrier, row: LostResponse) async throws {
         let folder = try TemporaryFolder()
         let (form, _) = try Self.form(in: folder, size: 10_000)
         let length = try #require(try form.layout().contentLength)
@@ -384,27 +403,38 @@ import Testing
                     heads.withLock { $0 += 1 }
                     try await connection.respond(
                         "204 No Content", ["Upload-Offset": "\(length)", "Upload-Complete": "?1"])
+                case "GET":
+                    guard let status = row.statuses.get else { return }
+                    let isKnown = ![404, 405].contains(status)
+                    try await connection.respond(
+                        "\(status) X", isKnown ? ["Upload-Complete": "?1"] : [:], body: status == 204 ? "" : "kept")
                 default:
                     // The first response is lost.
                     if heads.withLock({ $0 }) == 0 { return }
                     let problem = #"{"type":"https://iana.org/assignments/http-problem-types#completed-upload"}"#
                     try await connection.respond(
-                        "\(repeated.status) X", ["Content-Type": "application/problem+json"],
-                        body: repeated.isKept ? "kept" : problem)
+                        "\(row.statuses.patch) X", ["Content-Type": "application/problem+json"],
+                        body: row.statuses.patch == 200 ? "kept" : problem)
                 }
             }
         } while: { server in
             do {
                 let response = try await Self.client(carrier).upload(form, to: server.url)
-                #expect(repeated.isKept && response.text == "kept")
+                #expect(row.end == .kept && response.text == "kept")
+                #expect(response.bytesSent == length)
             } catch let error as UploadError {
-                #expect(!repeated.isKept && error.delivery == .responseLost && error.message.contains("whole form"))
+                switch row.end {
+                case .kept: Issue.record(error)
+                case .refused: #expect(error.response?.status.code == row.statuses.get)
+                case .lost: #expect(error.delivery == .responseLost && error.message.contains("whole form"))
+                }
             }
             return server.requests.whole
         }
-        let last = try #require(requests.last)
-        #expect(last.head.line.hasPrefix("PATCH") && last.body.isEmpty)
-        #expect(last.head["Upload-Offset"] == "\(length)" && last.head["Upload-Complete"] == "?1")
+        let append = try #require(requests.last { $0.head.line.hasPrefix("PATCH") })
+        #expect(append.body.isEmpty)
+        #expect(append.head["Upload-Offset"] == "\(length)" && append.head["Upload-Complete"] == "?1")
+        #expect(requests.contains { $0.head.line.hasPrefix("GET") } == (row.statuses.patch != 200))
     }
 
     @Test(arguments: Carrier.allCases)

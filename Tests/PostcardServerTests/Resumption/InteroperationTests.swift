@@ -57,7 +57,7 @@ struct InteroperationTests {
             #expect(done.offset == Int64(form.bytes.count))
             #expect(done.head.fields["location"] == record.url)
 
-            let again = try await sender.append([], at: Int64(form.bytes.count), isComplete: true, to: location)
+            let again = try await sender.request("GET", location)
             #expect(again.status == 201)
             #expect(again.body == last.body)
             #expect(try receiver.records == [record.id.text])

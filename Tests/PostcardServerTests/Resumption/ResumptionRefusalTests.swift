@@ -145,7 +145,7 @@ struct ResumptionRefusalTests {
         (ResumptionVersion.newest, "inconsistent-upload-length"), (.interop8, "inconsistent-upload-length"),
         (.interop7, "completed-upload"), (.interop3, "completed-upload"),
     ])
-    func `more bytes behind the end are refused, and an end that comes twice is not`(
+    func `what comes behind the end is refused, and the response is there to be read again`(
         version: ResumptionVersion, code: String
     ) async throws {
         try await withCurlSender(version) { sender, receiver in
@@ -158,14 +158,20 @@ struct ResumptionRefusalTests {
             #expect(more.status == 400)
             #expect(more.problem?.code == code)
             #expect(more.isComplete(in: version) == false)
-            let open = try await sender.append([], at: length, isComplete: false, to: location)
-            #expect(open.problem?.code == code)
+            for isComplete in [false, true] {
+                let empty = try await sender.append([], at: length, isComplete: isComplete, to: location)
+                #expect(empty.status == 400)
+                #expect(empty.problem?.code == "completed-upload")
+                #expect(empty.isComplete(in: version) == false)
+            }
             let early = try await sender.append(body[10...], at: 10, isComplete: true, to: location)
             #expect(early.status == 409)
             #expect(early.offset == length)
             #expect(early.isComplete(in: version) == false)
-            let again = try await sender.append([], at: length, isComplete: true, to: location)
+            let again = try await sender.request("GET", location)
+            #expect(again.status == first.status)
             #expect(again.body == first.body)
+            #expect(again.isComplete(in: version) == true)
             #expect(try receiver.records.count == 1)
         }
     }
@@ -188,7 +194,7 @@ struct ResumptionRefusalTests {
             try await withReceiver(in: directory) { receiver in
                 let sender = try CurlSender(to: receiver)
                 defer { sender.removeFiles() }
-                let again = try await sender.append([], at: Int64(body.count), isComplete: true, to: location)
+                let again = try await sender.request("GET", location)
                 #expect(again.status == 400)
                 #expect(again.body == first?.body)
                 #expect(again.head.fields["content-type"] == "application/problem+json")
