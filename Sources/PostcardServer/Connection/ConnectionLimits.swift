@@ -156,6 +156,8 @@ package final class ConnectionGate: ChannelDuplexHandler, RemovableChannelHandle
         server.eventLoop.scheduleTask(in: Self.pause) { [self] in
             guard count.value.state == .full, server.isActive else { return }
             shares.makeRoom(in: .connections)
+            // Connections of a proxy are not its own, but those of the clients that their PROXY headers name.
+            shares.makeRoom(in: .proxiedConnections)
             if isFull { waitForRoom(server) } else { resume(server) }
         }
     }

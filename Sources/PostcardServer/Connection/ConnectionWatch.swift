@@ -35,7 +35,10 @@ final class ConnectionWatch: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if case TLSUserEvent.handshakeCompleted? = event as? TLSUserEvent, handlers == 0 { waitForRequest() }
+        // The first request is awaited as long as over a bare connection.
+        if case TLSUserEvent.handshakeCompleted? = event as? TLSUserEvent, handlers == 0 {
+            close(after: options.idleTimeout)
+        }
         context.fireUserInboundEventTriggered(event)
         if case TLSUserEvent.handshakeCompleted? = event as? TLSUserEvent { onHandshake(context) }
     }

@@ -65,16 +65,35 @@ struct SecureConnectionTests {
     }
 
     @Test(arguments: ["", #"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"#])
-    func `an HTTP/2 client that sends nothing and ignores the GOAWAY is disconnected`(beginning: String) async throws {
+    func `an HTTP/2 client that sends no request is disconnected after the idle timeout`(
+        beginning: String
+    ) async throws {
         try await withSecureReceiver {
-            $0.connections.keepAliveTimeout = .milliseconds(200)
-            $0.connections.drainTimeout = .milliseconds(200)
+            $0.connections.idleTimeout = .milliseconds(200)
         } _: { receiver, certificate in
             // It speaks only TLS, and stays connected until the server closes.
             let client = "openssl s_client -quiet -alpn h2 -connect 127.0.0.1:\(receiver.port) -CAfile '\(certificate)'"
             let ending = try await Program.run(
                 "bash", ["-c", "printf '\(beginning)' | timeout 30 \(client); test ${PIPESTATUS[1]} != 124"])
             #expect(ending.status == 0, "\(ending.messages)")
+        }
+    }
+
+    @Test func `an HTTP/2 client that stays after its requests and ignores the GOAWAY is disconnected`() async throws {
+        try await withSecureReceiver {
+            $0.connections.keepAliveTimeout = .milliseconds(200)
+            $0.connections.drainTimeout = .milliseconds(200)
+        } _: { receiver, _ in
+            var isAnswered = false
+            while !isAnswered {
+                try await RawStreams.connect(to: receiver.port) { streams in
+                    try await streams.send(Self.health, on: 1)
+                    // On a busy machine the GOAWAY may come before the request.
+                    isAnswered = try await streams.response(on: 1) == .body("ok")
+                    guard isAnswered else { return }
+                    await #expect(throws: RawStreams.Ended.self) { try await streams.response(on: 3) }
+                }
+            }
         }
     }
 
