@@ -7,6 +7,12 @@ package import Testing
 package enum Carrier: CaseIterable, Sendable, CustomTestStringConvertible {
     case urlSession
     case asyncHTTP
+    /// AsyncHTTPClient, whose event loops read the files.
+    case asyncHTTPOnEventLoops
+
+    package static let allCases = [urlSession, asyncHTTP]
+    /// For tests of how bodies are read.
+    package static let allReaders = allCases + [asyncHTTPOnEventLoops]
 
     package var testDescription: String { "\(self)" }
 
@@ -14,13 +20,19 @@ package enum Carrier: CaseIterable, Sendable, CustomTestStringConvertible {
         switch self {
         case .urlSession: URLSessionTransport()
         case .asyncHTTP: AsyncHTTPTransport()
+        case .asyncHTTPOnEventLoops:
+            {
+                var transport = AsyncHTTPTransport()
+                transport.readsFilesOnEventLoops = true
+                return transport
+            }()
         }
     }
 
     /// Whether it names the length of a form that has this one.
     package func names(length: Int64) -> Bool {
         #if os(Linux)
-        self == .asyncHTTP || length <= 1 << 20
+        self != .urlSession || length <= 1 << 20
         #else
         true
         #endif

@@ -46,6 +46,10 @@ public final class UploadBody: Sendable {
     /// Whether the bytes can be read more than once: `false` if a stream can be read only once.
     public var isReplayable: Bool { layout.isReplayable }
 
+    /// Whether reading the next bytes costs no more than copying them from files or memory: no byte is waited for, and
+    /// none is digested.
+    package var isOnlyCopied: Bool { rateLimit == nil && digests == nil && !layout.hasStreams }
+
     /// Makes a reader, which begins at the first byte.
     ///
     /// - Throws: `FormError` if a file cannot be read or has changed, or a stream was read before.

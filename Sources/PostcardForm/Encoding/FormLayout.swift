@@ -29,6 +29,11 @@ public struct FormLayout: Sendable {
     /// Whether the bytes can be read more than once: `false` if a stream can be read only once.
     public let isReplayable: Bool
 
+    /// Whether a part is a stream, whose next bytes may have to be waited for.
+    package var hasStreams: Bool {
+        segments.contains { if case .stream = $0.source { true } else { false } }
+    }
+
     /// Which bytes of the whole body these are; `nil` means all of them.
     private(set) var range: Range<Int64>?
 

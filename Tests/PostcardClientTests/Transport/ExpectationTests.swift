@@ -28,7 +28,7 @@ import Testing
     /// One that does not send the body because the machine is busy and the server slow; that of URLSession is its own.
     private static func patientClient(_ carrier: Carrier) -> UploadClient {
         switch carrier {
-        case .asyncHTTP: client(AsyncHTTPTransport(expectationPatience: .seconds(60)))
+        case .asyncHTTP, .asyncHTTPOnEventLoops: client(AsyncHTTPTransport(expectationPatience: .seconds(60)))
         case .urlSession: client(carrier)
         }
     }

@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Carrier.allCases)
+    @Test(arguments: Carrier.allReaders)
     func `an upload that waits for its next attempt can be cancelled`(carrier: Carrier) async throws {
         try await Responses.run([("503 Service Unavailable", ["Retry-After": "100"]), ("201 Created", [:])]) { server in
             let client = UploadClient(transport: carrier.transport(), retry: RetryPolicy(maximumAttempts: 2))
