@@ -57,6 +57,6 @@ import Testing
         let server = try await server(respondingWith: "thanks")
         let ending = try await Program.run(["send", server.address, "--verify", "-F", "a=b"])
         #expect(ending.status == 1)
-        #expect(ending.messages.contains("cannot be read"), "\(ending.messages)")
+        #expect(ending.messages.contains("has no digests of the fields and files"), "\(ending.messages)")
     }
 }

@@ -198,7 +198,7 @@ extension UploadError {
             response: response, underlyingError: error)
     }
 
-    private static func reason(of error: any Error) -> String {
+    static func reason(of error: any Error) -> String {
         guard let error = error as? DecodingError else { return "\(error)" }
         let context: DecodingError.Context
         switch error {

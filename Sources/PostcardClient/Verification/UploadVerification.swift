@@ -63,7 +63,7 @@ public struct UploadVerification: Sendable {
         } catch let error as UploadError {
             throw error
         } catch {
-            throw UploadError.decoding(response, as: "a description of what was received", error)
+            throw UploadError.notComparable(response, by: request.url, error)
         }
         if !differing.isEmpty { throw UploadError.altered(differing, response, by: request.url) }
     }
@@ -76,7 +76,15 @@ extension UploadVerification {
     /// A field with its own media type, such as another charset, is not compared if the record shows that it is not
     /// UTF-8. A response without such a record fails the upload with the code ``UploadError/Code/decoding``.
     public static let record = UploadVerification { parts, response in
-        try response.decode(Record.self).differences(from: parts)
+        guard let record = try? response.decode(Record.self) else { throw NoRecord() }
+        return record.differences(from: parts)
+    }
+
+    /// Why a response of another server cannot be compared.
+    private struct NoRecord: LocalizedError {
+        var errorDescription: String? {
+            "it has no digests of the fields and files, as the response of postcard serve has"
+        }
     }
 
     /// The part of the receiver's record that says which bytes it received.
@@ -113,6 +121,15 @@ extension UploadVerification {
 }
 
 extension UploadError {
+    /// The server has the form, but does not say what it received.
+    static func notComparable(_ response: UploadResponse, by url: URL, _ error: any Error) -> UploadError {
+        let reason = (error as? any LocalizedError)?.errorDescription ?? reason(of: error)
+        return UploadError(
+            .decoding,
+            "\(url.address) accepted the form, but its response cannot be compared with what was sent: \(reason).",
+            response: response, underlyingError: error)
+    }
+
     static func altered(_ parts: [SentPart], _ response: UploadResponse, by url: URL) -> UploadError {
         let names = parts.prefix(10).map(\.description).joined(separator: ", ")
         let more = parts.count > 10 ? ", and \(parts.count - 10) more" : ""
