@@ -17,7 +17,7 @@ struct PhotosScreen: View {
 
     var body: some View {
         VStack {
-            PhotosPicker("Choose photos", selection: $picked, matching: .images)
+            PhotosPicker("Choose photos", selection: $picked, matching: .images, preferredItemEncoding: .current)
             Text(status)
         }
         .onChange(of: picked) {

@@ -26,20 +26,33 @@ private let url = URL(filePath: "/")
 struct Diary: View {
     @State var list: UploadQueueList
     @State private var photos: [PhotosPickerItem] = []
+    @State private var problem: String?
 
     var body: some View {
         VStack {
             List(list.uploads) { upload in ProgressView(upload.state.name, value: upload.fraction) }
+            if let problem { Text(problem) }
             PhotosPicker("Send photos", selection: $photos, matching: .images, preferredItemEncoding: .current)
         }
         .task { await list.follow() }
-        .task { try? await list.queue.run() }
-        .onChange(of: photos) { Task { try await send(photos) } }
+        .task { await report { try await list.queue.run() } }
+        .onChange(of: photos) {
+            let picked = photos
+            // Otherwise the next selection would begin with these photos, and send them again.
+            photos = []
+            Task { await report { try await send(picked) } }
+        }
     }
     func send(_ photos: [PhotosPickerItem]) async throws {
+        // The library lends its files only for a moment. The queue then has copies of its own.
+        let copies = FormPart.temporaryFolder.appending(component: UUID().uuidString)
+        defer { try? FileManager.default.removeItem(at: copies) }
         var form = MultipartForm()
-        for photo in photos { form.append(try await photo.formPart(named: "petImage")) }
-        try await list.queue.enqueue(form, to: url)
+        for photo in photos { form.append(try await photo.formPart(named: "petImage", in: copies)) }
+        if !form.parts.isEmpty { try await list.queue.enqueue(form, to: url) }
+    }
+    func report(_ work: () async throws -> Void) async {
+        do { try await work() } catch { problem = error.localizedDescription }
     }
 }
 // snippet.hide

@@ -3,6 +3,7 @@ import Foundation
 /// Where entries are sent. An entry keeps the address that it was enqueued with.
 enum ServerAddress {
     static let key = "server"
+    /// How an address looks. It is shown while the field is empty, and never used.
     static let example = "http://your-mac.local:8080/uploads"
 
     struct Invalid: LocalizedError {

@@ -3,7 +3,7 @@ import SwiftUI
 
 /// The address of the server, and a button that tries it.
 struct SettingsScreen: View {
-    @AppStorage(ServerAddress.key) private var address = ServerAddress.example
+    @AppStorage(ServerAddress.key) private var address = ""
     @State private var result = ""
 
     var body: some View {
@@ -15,6 +15,7 @@ struct SettingsScreen: View {
                 Button("Try it") {
                     Task { await tryAddress() }
                 }
+                .disabled(address.isEmpty)
                 Text(result).font(.caption)
             }
         }
