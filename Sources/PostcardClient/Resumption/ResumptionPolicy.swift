@@ -21,18 +21,19 @@ public struct ResumptionPolicy: Sendable {
     public var retry: RetryPolicy
 
     /// The smallest body, in bytes, that is worth the two further requests. Defaults to 1 MiB. Smaller ones are
-    /// ordinary uploads.
+    /// ordinary uploads, unless an earlier upload has shown that the address accepts only smaller requests.
     public var minimumBytes: Int64
 
     /// Whether the server is asked to delete what it has when the upload's task is cancelled, which takes at most five
     /// seconds. Defaults to `false`: nothing is sent, and the server keeps it until it expires.
     public var deletesCancelledUploads: Bool
 
-    /// How many responses in a row may reject what is sent (409, 404, 410) before the upload fails. Defaults to 5.
+    /// How many responses in a row may reject what is sent before the upload fails. Defaults to 5.
     ///
-    /// Such a response means that the server has lost what it had, or has another offset than it said. The upload then
-    /// asks for the offset and resumes at once. An offset that the server reports meanwhile is not progress; only an
-    /// accepted request is, or one that was interrupted.
+    /// Such a response means that the server has lost what it had (404, 410), has another offset than it said (409),
+    /// got other bytes than were sent (400 with the code `digest-mismatch`), or has lowered its limit (413). The upload
+    /// then asks for the offset and resumes at once. An offset that the server reports meanwhile is not progress; only
+    /// an accepted request is, or one that was interrupted.
     public var maximumRejections = 5
 
     /// How large appends are, in bytes, once some have failed for no reason that the server gave: because of a proxy
