@@ -218,8 +218,10 @@ let package = Package(
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
+                .product(name: "AsyncHTTPClient", package: "async-http-client", condition: forCommandLine),
                 .product(name: "NIOCore", package: "swift-nio", condition: forCommandLine),
                 .product(name: "NIOPosix", package: "swift-nio", condition: forCommandLine),
+                .product(name: "NIOSSL", package: "swift-nio-ssl", condition: forCommandLine),
                 .product(name: "SystemPackage", package: "swift-system"),
                 .product(
                     name: "ArgumentParser", package: "swift-argument-parser", condition: forCommandLine),

@@ -41,6 +41,15 @@ struct CommandFailure: Error, CustomStringConvertible {
         }
     }
 
+    /// A refusal without what its response, which has been shown, says itself.
+    init(_ error: UploadError, besides response: UploadResponse) {
+        let failure = CommandFailure(error)
+        let reason = response.reason.map { ": \($0)" } ?? ""
+        self.init(
+            description: reason.isEmpty ? failure.description : failure.description.replacing(reason, with: ""),
+            status: failure.status)
+    }
+
     init(description: String, status: ExitCode) {
         self.description = description
         self.status = status

@@ -23,6 +23,24 @@ struct ProgressTests {
             ])
     }
 
+    @Test("The last line says what the upload waits for")
+    func phase() {
+        var lines = lines
+        lines.phase = "waiting for the response"
+        let last = lines.drawn(columns: 100, rows: 24).last
+        #expect(last?.hasSuffix("50 %    3.0 MB of 6.0 MB  waiting for the response") == true, "\(last ?? "")")
+    }
+
+    @Test("The percentage stays on narrow terminals", arguments: [14, 20, 40, 43, 60])
+    func percentage(columns: Int) {
+        var lines = lines
+        lines.files = [.init(label: "a-very-long-name-of-a-picture.jpg", sent: 1, total: 2)]
+        lines.phase = "waiting for the response"
+        let drawn = lines.drawn(columns: columns, rows: 24)
+        #expect(drawn.allSatisfy { $0.contains("50 %") && DisplayWidth.of($0) < columns }, "\(drawn)")
+        #expect(columns < 40 || drawn.last?.contains("waiting for the response") == true, "\(drawn)")
+    }
+
     @Test("No line is wider than the terminal, whatever the names", arguments: [20, 30, 43, 60, 80, 200])
     func width(columns: Int) {
         var lines = lines

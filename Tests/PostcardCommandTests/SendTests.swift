@@ -58,6 +58,69 @@ struct SendTests {
         #expect(ending.output.isEmpty)
     }
 
+    @Test(
+        "With --json there is an object also if there is no response",
+        arguments: [
+            (["http://127.0.0.1:1/", "-F", "a=b"], "connection-failed"),
+            (["http://127.0.0.1:1/", "-F", "a=b", "--retries", "1"], "connection-failed"),
+            (["http://127.0.0.1:1/", "-F", "a=@/no/such/file.jpg"], "file-missing"),
+            (["ftp://127.0.0.1/", "-F", "a=b"], "invalid-url"),
+        ])
+    func failureAsJSON(arguments: [String], code: String) async throws {
+        let ending = try await Program.run(["send"] + arguments + ["--json"])
+        #expect(ending.status != 0)
+        let object = try ending.json()
+        let error = try #require(object["error"] as? [String: Any])
+        #expect(error["code"] as? String == code)
+        #expect(error["delivery"] as? String == "never-arrived")
+        #expect(error["message"] as? String != nil && object["seconds"] as? Double != nil)
+        if arguments.contains("--retries") {
+            #expect(object["attempts"] as? Int == 2)
+            #expect(ending.messages.contains("postcard: attempt 2 of 2 in "), "\(ending.messages)")
+        }
+    }
+
+    @Test("A refusal has its error beside the response in JSON, and a body that is not text in base64")
+    func refusalAsJSON() async throws {
+        let script = Self.responding("413 Content Too Large", "application/octet-stream", #"b"\xff\x00""#)
+        let server = try await RunningServer(["python3", "-c", script], of: URL(filePath: "/usr/bin/env"))
+        let ending = try await send(server.address, "-F", "a=b", "--json")
+        #expect(ending.status == 1)
+        let object = try ending.json()
+        #expect(object["status"] as? Int == 413)
+        #expect(object["body"] as? String == "/wA=" && object["bodyIsBase64"] as? Bool == true)
+        let error = try #require(object["error"] as? [String: Any])
+        #expect(error["code"] as? String == "refused" && error["delivery"] as? String == "refused")
+    }
+
+    @Test("A refusal without a limit, as a proxy sends it, leads to a size to try", arguments: [true, false])
+    func noLimit(fitsServer: Bool) async throws {
+        let script = Self.responding("413 Content Too Large", "text/html", #"b"<h1>413</h1>""#)
+        let server = try await RunningServer(["python3", "-c", script], of: URL(filePath: "/usr/bin/env"))
+        let ending = try await Program.run(
+            ["send", server.address, "-F", "a=b"] + (fitsServer ? ["--fit", "server"] : []))
+        #expect(ending.status == 1)
+        #expect(ending.messages.contains("try --fit 900KB") == fitsServer, "\(ending.messages)")
+    }
+
+    /// A server that gives one response to all requests.
+    ///
+    /// - Parameter body: The body, as bytes of Python.
+    static func responding(_ status: String, _ type: String, _ body: String) -> String {
+        """
+        import http.server
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                self.rfile.read(int(self.headers["Content-Length"]))
+                body = \(body)
+                self.wfile.write(b"HTTP/1.1 \(status)\\r\\nContent-Type: \(type)\\r\\nContent-Length: %d\\r\\n\\r\\n%s" % (len(body), body))
+            def log_message(self, *_): pass
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        print("http://127.0.0.1:%d" % server.server_address[1], flush=True)
+        server.serve_forever()
+        """
+    }
+
     @Test("A server that says nothing ends it with 75", arguments: ["async-http", "urlsession"])
     func silentServer(transport: String) async throws {
         let script = """
@@ -125,18 +188,21 @@ struct SendTests {
     }
 
     @Test(
-        "What is to be removed of a picture's metadata is not sent", arguments: ["as-is", "without-location", "none"])
-    func metadata(choice: String) async throws {
+        "What is to be removed of a picture's metadata is not sent",
+        arguments: [nil, "as-is", "without-location", "none"] as [String?])
+    func metadata(choice: String?) async throws {
         var bytes: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
         for chunk in ["tEXtexif:GPSPosition\0SECRET", "tEXtTitle\0KEPT", "IEND"] {
             bytes += [0, 0, 0, UInt8(chunk.utf8.count - 4)] + Array(chunk.utf8) + [0, 0, 0, 0]
         }
         let picture = try folder.file("a.png", bytes)
         let server = try await RunningServer(["serve", "--port", "0", "--directory", folder.path])
-        let ending = try await send(
-            "\(server.address)/uploads", "-F", "text=b", "-F", "a=@\(picture.path)", "--metadata", choice, "--verify")
+        let options = choice.map { ["--metadata", $0] } ?? []
+        let ending = try await Program.run(
+            ["send", "\(server.address)/uploads", "-F", "text=b", "-F", "a=@\(picture.path)", "--verify"] + options)
         #expect(ending.status == 0, "\(ending.messages)")
-        let dry = try await send(server.address, "-F", "a=@\(picture.path)", "--dry-run", "--metadata", choice)
+        #expect(ending.messages.contains("a.png is sent without its position") == (choice == nil), "\(ending.messages)")
+        let dry = try await Program.run(["send", server.address, "-F", "a=@\(picture.path)", "--dry-run"] + options)
         #expect((dry.output.range(of: Data("SECRET".utf8)) != nil) == (choice == "as-is"))
         #expect((dry.output.range(of: Data("KEPT".utf8)) != nil) == (choice != "none"))
     }

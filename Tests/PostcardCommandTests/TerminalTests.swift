@@ -49,6 +49,55 @@ struct TerminalTests {
         #expect(!ending.output.contains(0))
     }
 
+    /// Bodies of refusals, and how they are shown with what the program adds.
+    private static let refusals: [(type: String, body: String, shown: [String], addition: String)] = [
+        (
+            "application/problem+json", #"b'{"title": "No room", "detail": "The album is full.", "status": 413}'"#,
+            [#""detail" : "The album is full.""#], "responded with 413 Content Too Large"
+        ),
+        (
+            "text/html",
+            #"b"<html><head><title>413 Too &lt;big&gt;</title><style>a{}</style></head><h1>413 Too &lt;big&gt;</h1><p>Ask <b>me</b>.</html>""#,
+            ["413 Too <big>", "Ask me."], "413"
+        ),
+        ("text/plain", #"b"Too large for me""#, ["Too large for me"], "responded with 413 Content Too Large"),
+    ]
+
+    @Test(arguments: refusals)
+    func `a refusal is shown once and in a readable form`(
+        row: (type: String, body: String, shown: [String], addition: String)
+    ) async throws {
+        let script = SendTests.responding("413 Content Too Large", row.type, row.body)
+        let server = try await RunningServer(["python3", "-c", script], of: URL(filePath: "/usr/bin/env"))
+        let ending = try await Self.onTerminal(["send", server.address, "-F", "a=b"])
+        #expect(ending.status == 1)
+        let lines = ending.text.split(whereSeparator: \.isNewline)
+        for text in row.shown {
+            #expect(lines.count { $0.contains(text) } == 1, "\(ending.text)")
+        }
+        #expect(lines.last?.hasPrefix("postcard: ") == true && lines.last?.contains(row.addition) == true)
+    }
+
+    @Test func `the phases of an upload and its retries are shown`() async throws {
+        let script = """
+            import socket, time
+            listener = socket.create_server(("127.0.0.1", 0))
+            print("http://127.0.0.1:%d" % listener.getsockname()[1], flush=True)
+            for response in (b"HTTP/1.1 503 Busy\\r\\nContent-Length: 0\\r\\n\\r\\n", b"HTTP/1.1 200 OK\\r\\nContent-Length: 0\\r\\n\\r\\n"):
+                connection = listener.accept()[0]
+                while not connection.recv(65536).endswith(b"--\\r\\n"): pass
+                time.sleep(0.3)
+                connection.sendall(response)
+                connection.close()
+            """
+        let server = try await RunningServer(["python3", "-c", script], of: URL(filePath: "/usr/bin/env"))
+        let ending = try await Self.onTerminal(["send", server.address, "-F", "a=b", "--retries", "3"])
+        #expect(ending.status == 0, "\(ending.text)")
+        #expect(ending.text.contains("waiting for the response"), "\(ending.text)")
+        #expect(ending.text.contains("postcard: attempt 2 of 4 in "), "\(ending.text)")
+        #expect(ending.text.contains("503"), "\(ending.text)")
+    }
+
     @Test func `what is written to a pipe stays as it is, in JSON apart from how characters are escaped`() async throws
     {
         let server = try await ReceivingServer()

@@ -37,13 +37,14 @@ struct FormOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "What is left of the metadata of the pictures and videos that are sent.",
+            "What is left of the metadata of the files that are sent.",
             discussion: """
                 without-location removes positions, names of persons and serial numbers; none removes everything but the \
                 orientation and the color profile. The files stay as they are, and so does every pixel. A file whose \
-                metadata cannot be removed, such as a PDF, is an error.
+                metadata cannot be removed, such as a PDF, is an error. Defaults to without-location for pictures and \
+                videos in a known format, and as-is for other files.
                 """))
-    var metadata = Metadata.asIs
+    var metadata: Metadata?
 
     /// What the pictures of a form must fit into.
     enum Fit: ExpressibleByArgument {
@@ -80,6 +81,11 @@ struct FormOptions: ParsableArguments {
             valueName: "pixels"))
     var maxEdge: Int?
 
+    /// Whether pictures are made to fit what the server says.
+    var fitsServer: Bool {
+        if case .server = fit { true } else { false }
+    }
+
     /// What the pictures must fit into; `nil` if they are sent as they are.
     private var fitting: PictureFitting? {
         switch (fit, maxEdge) {
@@ -99,6 +105,13 @@ struct FormOptions: ParsableArguments {
         name: [.customShort("H"), .long], parsing: .unconditionalSingleValue,
         help: ArgumentHelp("A header field of the request; repeatable.", valueName: "Name: value"))
     var header: [String] = []
+
+    @Option(
+        name: [.customShort("u"), .long],
+        help: ArgumentHelp(
+            "Authenticate with a name and a password (RFC 7617). Other users of this machine can see them.",
+            valueName: "name:password"))
+    var user: String?
 
     func validate() throws {
         if form.isEmpty {
@@ -121,11 +134,24 @@ struct FormOptions: ParsableArguments {
     func multipartForm() throws -> MultipartForm {
         var multipartForm = MultipartForm()
         for argument in try arguments() {
-            var part = try argument.part(metadata.policy)
-            if let fitting, part.isPictureFile { part.preparation = fitting }
+            var part = try argument.part(metadata?.policy ?? .asIs)
+            let type = part.typeOfFile ?? ""
+            let isPicture = type.hasPrefix("image/")
+            if metadata == nil, isPicture || type.hasPrefix("video/") {
+                part.metadata = .withoutLocation.ifUnreadable(.sendAsIs)
+                if part.losesMetadata { Self.sayWhatIsRemoved(from: part) }
+            }
+            if let fitting, isPicture { part.preparation = fitting }
             multipartForm.append(part)
         }
         return multipartForm
+    }
+
+    private static func sayWhatIsRemoved(from part: FormPart) {
+        guard case .file(let url) = part.content else { return }
+        Terminal.say(
+            "postcard: \(url.lastPathComponent) is sent without its position and without what names persons and "
+                + "devices. To send it as it is, add: --metadata as-is")
     }
 
     private func arguments() throws -> [FormArgument] {
@@ -136,6 +162,15 @@ struct FormOptions: ParsableArguments {
     func headerFields() throws -> HTTPFields {
         var fields = HTTPFields()
         for argument in header { fields.append(try Self.valid { try HeaderArgument(argument).field }) }
+        if let user {
+            guard user.contains(":") else {
+                throw ValidationError("Write -u name:password. The password may be empty.")
+            }
+            guard fields[.authorization] == nil else {
+                throw ValidationError("There are two authorizations: -u and -H Authorization.")
+            }
+            fields[.authorization] = "Basic \(Data(user.utf8).base64EncodedString())"
+        }
         return fields
     }
 
@@ -208,17 +243,30 @@ extension FormArgument {
 }
 
 extension FormPart {
-    /// Whether the part's content is a file that is a picture by its first bytes. A file that cannot be read is
-    /// reported when the form is laid out.
-    fileprivate var isPictureFile: Bool {
-        guard case .file(let url) = content,
-            // Without nonBlocking the open of a named pipe would wait for a writer.
-            let file = try? FileDescriptor.open(FilePath(url.path), .readOnly, options: .nonBlocking)
-        else { return false }
-        defer { try? file.close() }
-        var bytes = [UInt8](repeating: 0, count: MediaType.firstBytesCount)
-        let count = (try? bytes.withUnsafeMutableBytes { try file.read(into: $0) }) ?? 0
-        return MediaType.forFirstBytes(bytes[..<count])?.value.hasPrefix("image/") ?? false
+    /// The media type of the part's file by its first bytes; `nil` if it is unknown, or the content is no file. A file
+    /// that cannot be read is reported when the form is laid out.
+    fileprivate var typeOfFile: String? {
+        try? withFile { file in
+            var bytes = [UInt8](repeating: 0, count: MediaType.firstBytesCount)
+            let count = try bytes.withUnsafeMutableBytes { try file.read(into: $0) }
+            return MediaType.forFirstBytes(bytes[..<count])?.value
+        }
+    }
+
+    /// Whether the policy removes any of the file.
+    fileprivate var losesMetadata: Bool {
+        let edits = try? withFile { file in
+            let length = try file.seek(offset: 0, from: .end)
+            return try metadata.edits(ofLength: length) { try file.read(fromAbsoluteOffset: $0, into: $1) }
+        }
+        return edits?.isEmpty == false
+    }
+
+    private func withFile<Value>(_ body: (FileDescriptor) throws -> Value?) throws -> Value? {
+        guard case .file(let url) = content else { return nil }
+        // Without nonBlocking the open of a named pipe would wait for a writer.
+        let file = try FileDescriptor.open(FilePath(url.path), .readOnly, options: .nonBlocking)
+        return try file.closeAfter { try body(file) }
     }
 }
 

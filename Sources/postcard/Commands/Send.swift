@@ -1,8 +1,6 @@
 import ArgumentParser
-import CCurlLoader
 import Foundation
 import HTTPTypes
-import PostcardAsyncHTTP
 import PostcardClient
 import PostcardForm
 import SystemPackage
@@ -19,26 +17,6 @@ struct Send: AsyncParsableCommand {
             64 usage; 66 a file is missing or unreadable, or a picture cannot be made to fit; 69 no connection, or it \
             broke; 70 this build cannot change pictures; 75 timed out.
             """)
-
-    /// Which HTTP client carries the request.
-    enum Transport: String, ExpressibleByArgument, CaseIterable {
-        case asyncHTTP = "async-http"
-        case urlSession = "urlsession"
-
-        /// - Throws: ``CommandFailure`` if this machine lacks what the client needs.
-        func transport() throws -> any UploadTransport {
-            switch self {
-            case .asyncHTTP: return AsyncHTTPTransport()
-            case .urlSession:
-                guard curl_loader_load() else {
-                    throw CommandFailure(
-                        description: "URLSession needs libcurl.so.4, which this machine does not have. Install "
-                            + "libcurl, or use --transport async-http.", status: ExitStatus.failed)
-                }
-                return URLSessionTransport()
-            }
-        }
-    }
 
     @Argument(help: "Where to send the form: an http or https URL.")
     var url: String
@@ -95,13 +73,19 @@ struct Send: AsyncParsableCommand {
         help: "Accept a 2xx response that arrives before the whole form was sent.")
     var acceptsEarlyResponse = false
 
-    @Option(help: "Which HTTP client carries the request.")
-    var transport = Transport.asyncHTTP
+    @OptionGroup(title: "Connection")
+    var connection: TransportOptions
 
     @Flag(help: "Write the body to standard output and the head to standard error, and send nothing.")
     var dryRun = false
 
-    @Flag(help: "Write one JSON object: status, headers, body, bytesSent, seconds, attempts, verified.")
+    @Flag(
+        help: ArgumentHelp(
+            "Write one JSON object: status, headers, body, bytesSent, seconds, attempts, verified.",
+            discussion: """
+                After a failure it has an error with code, message, advice and delivery, and the response if there was \
+                one. A body that is not text is in base64, and bodyIsBase64 is true.
+                """))
     var json = false
 
     func validate() throws {
@@ -125,39 +109,64 @@ struct Send: AsyncParsableCommand {
 
     func run() async throws {
         let address = try address()
+        let start = ContinuousClock.now
         try await CommandFailure.reporting {
-            let form = try options.multipartForm()
-            if dryRun {
-                let (method, headerFields) = (try options.method(), try options.headerFields())
-                try await form.withPreparedParts { form in
-                    try await DryRun(form: form, url: address, method: method, headerFields: headerFields).write()
+            do {
+                let form = try options.multipartForm()
+                if dryRun {
+                    let (method, headerFields) = (try options.method(), try options.headerFields())
+                    try await form.withPreparedParts { form in
+                        try await DryRun(form: form, url: address, method: method, headerFields: headerFields).write()
+                    }
+                } else {
+                    try await send(form, to: address, since: start)
                 }
-            } else {
-                try await send(form, to: address)
+            } catch  where json && !dryRun {
+                try Terminal.write(json: SendReport(error, after: .now - start).json())
+                throw error
             }
         }
     }
 
-    private func send(_ form: MultipartForm, to address: URL) async throws {
-        let method = try options.method()
-        let headerFields = try options.headerFields()
+    private func send(_ form: MultipartForm, to address: URL, since start: ContinuousClock.Instant) async throws {
         let screen = Terminal.isInteractive ? ProgressScreen() : nil
-        let start = ContinuousClock.now
         do {
-            let response = try await client().upload(
-                form, to: address, method: method, headerFields: headerFields, progress: screen.map { $0.show })
-            screen?.finish()
-            try write(response, attempts: response.attempts, since: start)
+            let events = try client().events(
+                of: form, to: address, method: options.method(), headerFields: options.headerFields())
+            for try await event in events {
+                screen?.show(event)
+                switch event {
+                case .retrying(let retry): say(retry, above: screen)
+                case .done(let response): try write(response, since: start)
+                default: break
+                }
+            }
         } catch let error as UploadError {
             screen?.finish()
-            if let response = error.response { try write(response, attempts: error.attempts, since: start) }
-            throw error
+            let error = options.fitsServer && error.namesNoLimit ? error.adding(Self.noLimit) : error
+            guard let response = error.response, !json else { throw error }
+            try ShownResponse(response).write()
+            // On one terminal the reason was shown with the response.
+            throw Terminal.isInteractive && Terminal.isOutputInteractive
+                ? CommandFailure(error, besides: response) : CommandFailure(error)
         }
+    }
+
+    private static let noLimit = "It reported no limit that pictures could be made to fit: try --fit 900KB."
+
+    /// Says when the next attempt begins, and why.
+    private func say(_ retry: UploadRetry, above screen: ProgressScreen?) {
+        // A resumed upload has as many attempts as make progress.
+        let count = resumable ? "" : " of \(retries + 1)"
+        let seconds = retry.delay / .seconds(1)
+        let delay = seconds < 10 ? String(format: "%.1f", seconds) : "\(Int(seconds.rounded()))"
+        let line = "postcard: attempt \(retry.nextAttempt)\(count) in \(delay) s: \(retry.error.message)"
+        if let screen { screen.say(line) } else { Terminal.say(line) }
     }
 
     private func client() throws -> UploadClient {
         var client = UploadClient(
-            transport: try transport.transport(), retry: RetryPolicy(maximumAttempts: retries + 1),
+            transport: try connection.make(for: URL(string: url)), retry: RetryPolicy(maximumAttempts: retries + 1),
             timeouts: UploadTimeouts(idle: .seconds(timeout)))
         if let responseTimeout { client.timeouts.response = .seconds(responseTimeout) }
         client.responses.acceptsEarly = acceptsEarlyResponse
@@ -168,10 +177,16 @@ struct Send: AsyncParsableCommand {
         return client
     }
 
-    private func write(_ response: UploadResponse, attempts: Int, since start: ContinuousClock.Instant) throws {
-        guard json else { return try Terminal.write(foreign: response.body) }
-        let seconds = (ContinuousClock.now - start) / .seconds(1)
-        try Terminal.write(json: ResponseReport(response, attempts: attempts, seconds: seconds).json())
+    private func write(_ response: UploadResponse, since start: ContinuousClock.Instant) throws {
+        guard json else { return try ShownResponse(response).write() }
+        try Terminal.write(json: SendReport(response, after: .now - start).json())
+    }
+}
+
+extension UploadError {
+    /// Whether the form is too large for a server that does not say how large it may be.
+    fileprivate var namesNoLimit: Bool {
+        response?.status == .contentTooLarge && problem?["limit"] == nil
     }
 }
 
@@ -227,39 +242,5 @@ struct DryRun {
             lines.append(body.contentLength.map { "Content-Length: \($0)" } ?? "Transfer-Encoding: chunked")
         }
         return lines.map { $0 + "\r\n" }.joined() + "\r\n"
-    }
-}
-
-/// What `send --json` prints.
-struct ResponseReport {
-    private let object: [String: Any]
-
-    init(_ response: UploadResponse, attempts: Int, seconds: Double) {
-        var headers: [String: String] = [:]
-        for field in response.headerFields {
-            // Fields with the same name mean the same as one field with a list of their values (RFC 9110 §5.3).
-            // Set-Cookie is the only exception, and scripts do not need it.
-            headers[field.name.canonicalName] =
-                headers[field.name.canonicalName].map { "\($0), \(field.value)" }
-                ?? field.value
-        }
-        object = [
-            "status": response.status.code, "headers": headers, "body": Self.body(of: response),
-            "bytesSent": response.bytesSent, "seconds": (seconds * 1000).rounded() / 1000, "attempts": attempts,
-            "verified": response.isVerified,
-        ]
-    }
-
-    func json() throws -> Data {
-        try JSONSerialization.data(withJSONObject: object, options: [.sortedKeys, .withoutEscapingSlashes])
-    }
-
-    /// The parsed JSON if the response is JSON, otherwise the text.
-    private static func body(of response: UploadResponse) -> Any {
-        let type = response.headerFields[.contentType]?.prefix { $0 != ";" && $0 != " " }.lowercased() ?? ""
-        guard type == "application/json" || type.hasSuffix("+json"),
-            let value = try? JSONSerialization.jsonObject(with: response.body, options: .fragmentsAllowed)
-        else { return response.text }
-        return value
     }
 }

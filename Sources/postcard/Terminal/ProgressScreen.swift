@@ -8,8 +8,18 @@ final class ProgressScreen: Sendable {
 
     private struct State {
         var latest: UploadProgress?
+        var phase = Phase.sending
         var lastDrawn: ContinuousClock.Instant?
         var lines = RedrawnLines()
+    }
+
+    /// What the upload does; in words, apart from sending, which the bars show.
+    private enum Phase: String {
+        case preparing = "preparing the form"
+        case waitingForNetwork = "waiting for a network"
+        case sending = ""
+        case awaitingResponse = "waiting for the response"
+        case retrying = "waiting for the next attempt"
     }
 
     /// The interval of redrawing: more often would not be visible.
@@ -26,15 +36,53 @@ final class ProgressScreen: Sendable {
         }
     }
 
+    /// Shows an event. A change of phase is shown at once.
+    func show(_ event: UploadEvent) {
+        switch event {
+        case .sending(let progress):
+            state.withLock { $0.phase = .sending }
+            show(progress)
+        case .awaitingResponse(let progress): enter(.awaitingResponse, progress)
+        case .preparing: enter(.preparing)
+        case .waitingForNetwork: enter(.waitingForNetwork)
+        case .retrying: enter(.retrying)
+        case .done: finish()
+        }
+    }
+
+    private func enter(_ phase: Phase, _ progress: UploadProgress? = nil) {
+        state.withLock { state in
+            state.phase = phase
+            state.latest = progress ?? state.latest
+            Self.draw(&state)
+        }
+    }
+
+    /// Writes a line that stays, above what is redrawn.
+    func say(_ line: String) {
+        state.withLock { state in
+            state.lines.clear()
+            Terminal.say(line)
+            Self.draw(&state)
+        }
+    }
+
     /// Shows the final progress.
     func finish() {
-        state.withLock { Self.draw(&$0) }
+        state.withLock { state in
+            state.phase = .sending
+            Self.draw(&state)
+        }
     }
 
     private static func draw(_ state: inout State) {
-        guard let progress = state.latest else { return }
-        let lines = ProgressLines(progress, speed: progress.bytesPerSecond)
         let size = Terminal.size
+        guard let progress = state.latest else {
+            let lines = state.phase == .sending ? [] : [DisplayWidth.cut(state.phase.rawValue, to: size.columns - 1)]
+            return state.lines.draw(lines)
+        }
+        var lines = ProgressLines(progress, speed: progress.bytesPerSecond)
+        lines.phase = state.phase.rawValue
         state.lines.draw(lines.drawn(columns: size.columns, rows: size.rows))
     }
 }
@@ -66,6 +114,9 @@ struct ProgressLines {
     var whole: Item
     /// Bytes per second; `nil` until it is known.
     var speed: Double?
+    /// What the upload does instead of sending, in words, which are shown in the place of the speed. Defaults to
+    /// nothing.
+    var phase = ""
 
     /// The lines, within the given width and number. Files in progress have priority over those that are done or have
     /// not started.
@@ -86,6 +137,7 @@ struct ProgressLines {
     }
 
     private var tail: String {
+        guard phase.isEmpty else { return "  \(phase)" }
         guard let speed, speed > 0 else { return "" }
         let rate = "  \(Self.size(Int64(speed)))/s"
         guard let total = whole.total, whole.sent < total else { return rate }
@@ -99,9 +151,15 @@ struct ProgressLines {
         let sizes = item.total.map { "\(Self.size(item.sent)) of \(Self.size($0))" } ?? Self.size(item.sent)
         let figures = "  \(percent)  \(Self.padded(sizes, to: 18))\(tail)"
         let barColumns = columns - labelColumns - 2 - DisplayWidth.of(figures) - 1
-        let label = DisplayWidth.fit(item.label, to: labelColumns)
-        guard barColumns >= 4 else { return DisplayWidth.fit(label + figures, to: columns - 1) }
-        return "\(label)  \(Self.bar(fraction, columns: min(barColumns, 40)))\(figures)"
+        if barColumns >= 4 {
+            let label = DisplayWidth.fit(item.label, to: labelColumns)
+            return "\(label)  \(Self.bar(fraction, columns: min(barColumns, 40)))\(figures)"
+        }
+        // Of a line that is too long the percentage and some of the name stay.
+        let shorter = [figures, "  \(percent)\(tail)", "  \(percent)  \(sizes)", "  \(percent)"]
+        let room = columns - 1
+        let kept = shorter.first { DisplayWidth.of($0) + 5 <= room } ?? ""
+        return DisplayWidth.fit(item.label, to: min(room - DisplayWidth.of(kept), labelColumns)) + kept
     }
 
     private static func bar(_ fraction: Double?, columns: Int) -> String {

@@ -138,4 +138,9 @@ struct RedrawnLines {
         Terminal.saySequence(start + lines.map { $0 + "\u{1B}[K\n" }.joined() + "\u{1B}[J")
         count = lines.count
     }
+
+    /// Removes the lines, so that others can be written in their place.
+    mutating func clear() {
+        draw([])
+    }
 }

@@ -1,5 +1,4 @@
 import ArgumentParser
-import PostcardAsyncHTTP
 import PostcardClient
 import PostcardQueue
 import ServiceLifecycle
@@ -37,8 +36,8 @@ struct QueueRun: AsyncParsableCommand {
         help: "Accept a 2xx response that arrives before the whole form was sent.")
     var acceptsEarlyResponse = false
 
-    @Option(help: "The HTTP client that sends the requests.")
-    var transport = Send.Transport.asyncHTTP
+    @OptionGroup(title: "Connection")
+    var connection: TransportOptions
 
     func validate() throws {
         guard (1...1000).contains(concurrency) else {
@@ -76,7 +75,7 @@ struct QueueRun: AsyncParsableCommand {
 
     private func client() throws -> UploadClient {
         var client = UploadClient(
-            transport: try transport.transport(), timeouts: UploadTimeouts(idle: .seconds(timeout)))
+            transport: try connection.make(for: nil), timeouts: UploadTimeouts(idle: .seconds(timeout)))
         client.responses.acceptsEarly = acceptsEarlyResponse
         return client
     }

@@ -1,0 +1,95 @@
+import Foundation
+import HTTPTypes
+import PostcardClient
+import PostcardForm
+
+/// What `send --json` prints: the response, or why there is none.
+struct SendReport {
+    private var object: [String: Any] = [:]
+
+    /// Reports a success.
+    ///
+    /// - Parameter duration: How long the upload took.
+    init(_ response: UploadResponse, after duration: Duration) {
+        add(response)
+        add(duration)
+        object["attempts"] = response.attempts
+    }
+
+    /// Reports a failure, with the response if there was one.
+    ///
+    /// - Parameter duration: How long the upload took.
+    init(_ error: any Error, after duration: Duration) {
+        add(duration)
+        let failure = CommandFailure(error)
+        var members = ["message": failure.description, "code": Self.code(of: error)]
+        members["advice"] = (error as? any LocalizedError)?.recoverySuggestion
+        // Before an upload there is nothing that a server could have.
+        members["delivery"] = UploadError.Delivery.neverArrived.rawValue
+        object["attempts"] = 0
+        if let error = error as? UploadError {
+            members["advice"] = error.advice
+            members["delivery"] = error.delivery.rawValue
+            object["attempts"] = error.attempts
+            if let response = error.response { add(response) }
+        }
+        object["error"] = members
+    }
+
+    private static func code(of error: any Error) -> String {
+        switch error {
+        case let error as UploadError: error.formError?.code.rawValue ?? error.code.rawValue
+        case let error as FormError: error.code.rawValue
+        default:
+            switch CommandFailure(error).status {
+            case ExitStatus.usage: "usage"
+            case ExitStatus.unreadableInput: "unreadable-input"
+            case ExitStatus.unwritableOutput: "unwritable-output"
+            default: "failed"
+            }
+        }
+    }
+
+    private mutating func add(_ duration: Duration) {
+        object["seconds"] = (duration / .seconds(1) * 1000).rounded() / 1000
+    }
+
+    private mutating func add(_ response: UploadResponse) {
+        var headers: [String: String] = [:]
+        for field in response.headerFields {
+            // Fields with the same name mean the same as one field with a list of their values (RFC 9110 §5.3).
+            // Set-Cookie is the only exception, and scripts do not need it.
+            headers[field.name.canonicalName] =
+                headers[field.name.canonicalName].map { "\($0), \(field.value)" } ?? field.value
+        }
+        object["status"] = response.status.code
+        object["headers"] = headers
+        object["bytesSent"] = response.bytesSent
+        object["verified"] = response.isVerified
+        if let value = response.jsonValue {
+            object["body"] = value
+        } else if let text = String(validating: response.body, as: UTF8.self) {
+            object["body"] = text
+        } else {
+            object["body"] = response.body.base64EncodedString()
+            object["bodyIsBase64"] = true
+        }
+    }
+
+    func json() throws -> Data {
+        try JSONSerialization.data(withJSONObject: object, options: [.sortedKeys, .withoutEscapingSlashes])
+    }
+}
+
+extension UploadResponse {
+    /// The media type of the body, in lower case and without parameters.
+    var mediaType: String {
+        headerFields[.contentType]?.prefix { $0 != ";" && $0 != " " }.lowercased() ?? ""
+    }
+
+    /// The body if it is JSON and says so.
+    var jsonValue: Any? {
+        guard mediaType == "application/json" || mediaType.hasSuffix("+json") else { return nil }
+        return try? JSONSerialization.jsonObject(with: body, options: .fragmentsAllowed)
+    }
+}
