@@ -333,7 +333,7 @@ extension DeliveryMachine {
         history.add(reason, resource: resumption?.resource?.url)
         reason.error.attempts = attempt.number
         reason.error.delivery = history.delivery.summary
-        guard var resumption, resumption.isInProgress || mayPassInPieces else {
+        guard var resumption, resumption.isInProgress || hasTriedPieces else {
             return Failure(
                 attempt: attempt, reason: reason, schedule: rules.schedule(rules.retry), history: history)
         }

@@ -163,7 +163,7 @@ struct ResumableUpload: Sendable {
     /// Decides what the failure of a request or a check means.
     mutating func handle(_ error: UploadError, _ resumption: inout Resumption) -> Action {
         switch step {
-        case .asking where error.code == .connectionLost && resumption.resource == nil:
+        case .asking where error.code == .connectionLost && resumption.resource == nil && !isTooLarge(resumption):
             // Some servers close the connection at a method that they do not know.
             return sendWhole(&resumption)
         case .appending(let offer, let resource, let extent, let range):
@@ -223,6 +223,9 @@ extension ResumableUpload {
         return send(.options, at: request.url, version)
     }
 
+    /// Whether requests of this size have failed because of it.
+    private func isTooLarge(_ resumption: Resumption) -> Bool { resumption.appendSize.maximum ?? .max < length }
+
     mutating func handle(
         _ response: UploadResponse, from url: URL, askedFor version: ResumptionVersion,
         _ others: ArraySlice<ResumptionVersion>, isCertain: Bool, _ resumption: inout Resumption
@@ -234,8 +237,9 @@ extension ResumableUpload {
             return begin(offer, &resumption)
         }
         if resumption.policy.retry.statuses.union([401, 403]).contains(response.status.code) {
-            // A busy proxy or an expired token is no reason to give up what is on the server already.
-            guard resumption.resource == nil else { return .fail(refusal(response, by: url)) }
+            // A busy proxy or an expired token is no reason to give up what is on the server already, or to send a form
+            // whole that is too large for a proxy.
+            guard resumption.resource == nil, !isTooLarge(resumption) else { return .fail(refusal(response, by: url)) }
             return ask(others, isCertain: false, &resumption)
         }
         return ask(others, isCertain: isCertain, &resumption)

@@ -127,7 +127,11 @@ import Testing
                 error.delivery = .refused
                 return .failed(error)
             }
-            if isForm { history.isAccepted = true }
+            // A complete upload's resource repeats the response to the form.
+            let isRepeated =
+                request.method == .get && [200, 201].contains(response.status.code)
+                && response.headerFields.uploadCompleteness(in: .newest) == true
+            if isForm || isRepeated { history.isAccepted = true }
             return .responded(response, from: request.url)
         }
 

@@ -56,13 +56,23 @@ extension DeliveryMachineTests {
                 Step(.checked, "PATCH /uploads/1 0–60"),
             ]),
         ResumedSequence(
-            testDescription: "an ordinary form that a limit stops is sent again once while the server stays busy",
+            testDescription: "an ordinary form that a limit stops is not sent again while the server stays busy",
             steps: [
                 Step(.started, "prepare"), Step(.prepared, "adapt 1"), Step(.adapted, "OPTIONS /"),
                 Step(.answered(503, [:]), "OPTIONS /"), Step(.answered(503, [:]), "send 1"),
                 Step(cap, "wait 0 seconds"), Step(.waited, "adapt 2"), Step(.adapted, "OPTIONS /"),
-                Step(.answered(503, [:]), "OPTIONS /"), Step(.answered(503, [:]), "send 2"),
-                Step(cap, "fail refused"),
+                Step(.answered(503, [:]), "wait 0 seconds"), Step(.waited, "adapt 3"), Step(.adapted, "OPTIONS /"),
+                Step(.failed(.connectionLost, .neverArrived), "wait 0 seconds"), Step(.waited, "adapt 4"),
+                Step(.adapted, "OPTIONS /"), Step(.answered(204, [.uploadLimit: "min-size=0"]), "POST / 0–0"),
+                Step(created, "check"), Step(.checked, "PATCH /uploads/1 0–60"),
+            ]),
+        ResumedSequence(
+            testDescription: "an ordinary form that a limit stops is refused once the server says that it resumes nothing",
+            steps: [
+                Step(.started, "prepare"), Step(.prepared, "adapt 1"), Step(.adapted, "OPTIONS /"),
+                Step(.answered(503, [:]), "OPTIONS /"), Step(.answered(503, [:]), "send 1"),
+                Step(cap, "wait 0 seconds"), Step(.waited, "adapt 2"), Step(.adapted, "OPTIONS /"),
+                Step(.answered(405, [:]), "OPTIONS /"), Step(.answered(405, [:]), "send 2"), Step(cap, "fail refused"),
             ]),
         ResumedSequence(
             testDescription: "an ordinary form that a limit stops is not sent again to a server that knows no pieces",
