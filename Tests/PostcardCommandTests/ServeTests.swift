@@ -232,6 +232,8 @@ struct ServeTests {
             [
                 "-c", #"ulimit -n "$0" && exec "$@""#, "\(limit)", Program.url.path, "serve", "--port", "0",
                 "--directory", folder.path, "--max-connections", "10000", "--client-share", "100",
+                // Connections that are closed while the machine is busy would leave descriptors.
+                "--idle-timeout", "600",
             ], of: bash)
         let port = try #require(URL(string: server.address)?.port)
         let connections = try await RunningServer(
