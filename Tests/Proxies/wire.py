@@ -101,13 +101,17 @@ class KeptWire(PlainWire):
         # A connection that was closed meanwhile is not used, as in other clients.
         if self.connection and select.select([self.connection], [], [], 0)[0]:
             self.close()
-        if not self.connection:
+        is_kept = self.connection is not None
+        if not is_kept:
             self.connection = self.connect(timeout)
-        head = _head(method, path, fields, body)
+        exchange = _Exchange(self.connection, _head(method, path, fields, body), body or b"", 0, None, timeout)
         try:
-            response = _Exchange(self.connection, head, body or b"", 0, None, timeout).run(method == "HEAD")
+            response = exchange.run(method == "HEAD")
         except (Lost, OSError):
             self.close()
+            if is_kept and not exchange.received:
+                # The proxy closed it just when the request was sent. Clients send such a request on another one.
+                return self.request(method, path, fields, body, timeout)
             raise
         if response.fields.get("connection", "").lower() == "close":
             self.close()

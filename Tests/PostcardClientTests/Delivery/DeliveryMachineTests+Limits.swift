@@ -67,7 +67,7 @@ extension DeliveryMachineTests {
                 Step(created, "check"), Step(.checked, "PATCH /uploads/1 0–60"),
             ]),
         ResumedSequence(
-            testDescription: "an ordinary form that a limit stops is refused once the server says that it resumes nothing",
+            testDescription: "an ordinary form that a limit stops is refused once the server resumes nothing",
             steps: [
                 Step(.started, "prepare"), Step(.prepared, "adapt 1"), Step(.adapted, "OPTIONS /"),
                 Step(.answered(503, [:]), "OPTIONS /"), Step(.answered(503, [:]), "send 1"),
