@@ -12,13 +12,15 @@ import Testing
 struct MutatedStoreTests {
     private static let count =
         ProcessInfo.processInfo.environment["POSTCARD_STORE_MUTATIONS"].flatMap(UInt64.init) ?? 60
+    /// So that several processes can share a large number of mutations.
+    private static let firstSeed = ProcessInfo.processInfo.environment["POSTCARD_STORE_SEED"].flatMap(UInt64.init) ?? 1
 
     @Test func `a receiver goes on whatever happens to its files, and serves those that nobody has touched`()
         async throws
     {
         try await withTemporaryDirectory { directory in
             let original = try await StoreOriginal(in: directory)
-            for seed in 1...Self.count {
+            for seed in Self.firstSeed..<Self.firstSeed + Self.count {
                 let copy = directory.appending("copy")
                 // Folders of a store may be closed to their owner, and get their permissions last.
                 let copying = try await Program.run("cp", ["-a", original.directory.string, copy.string])
