@@ -51,6 +51,8 @@ extension MediaType {
     public static let avif = MediaType(known: "image/avif")
     /// A TIFF picture.
     public static let tiff = MediaType(known: "image/tiff")
+    /// A camera's raw picture in Adobe's format, such as Apple ProRAW. Its first bytes are those of a TIFF.
+    public static let dng = MediaType(known: "image/x-adobe-dng")
     /// A bitmap.
     public static let bmp = MediaType(known: "image/bmp")
     /// A drawing in SVG.
@@ -106,7 +108,7 @@ extension MediaType {
     private static let byExtension: [String: MediaType] = [
         "jpg": .jpeg, "jpeg": .jpeg, "jpe": .jpeg, "jfif": .jpeg, "png": .png, "gif": .gif, "webp": .webP,
         "heic": .heic, "heics": .heic, "heif": .heif, "hif": .heif, "avif": .avif, "tif": .tiff, "tiff": .tiff,
-        "bmp": .bmp, "svg": .svg, "pdf": .pdf, "mp4": .mp4, "m4v": .mp4, "mov": .quickTime, "webm": .webM,
+        "dng": .dng, "bmp": .bmp, "svg": .svg, "pdf": .pdf, "mp4": .mp4, "m4v": .mp4, "mov": .quickTime, "webm": .webM,
         "mp3": .mp3, "m4a": .m4a, "wav": .wave, "ogg": .ogg, "zip": .zip, "gz": .gzip, "json": .json, "xml": .xml,
         "txt": .plainText, "text": .plainText, "log": .plainText, "csv": .csv, "html": .html, "htm": .html,
         "md": .markdown,

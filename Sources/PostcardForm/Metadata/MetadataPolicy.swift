@@ -17,9 +17,13 @@ public import Foundation
 /// Pixels are never decoded. What is removed is overwritten in place while the bytes are read, so the length and the
 /// picture stay the same, the file on disk stays as it is, and no copy is made.
 ///
-/// JPEG, PNG, WebP, GIF, BMP, HEIC, AVIF, MP4 and QuickTime files are understood, by their bytes and not their names.
-/// Any other file, such as a PDF or a camera's raw picture, and one with a broken structure, is an error if
-/// ``ifUnreadable(_:)`` does not allow it.
+/// JPEG, PNG, WebP, GIF, BMP, TIFF, DNG, HEIC, AVIF, MP4 and QuickTime files are understood, by their bytes and not
+/// their names. Apple ProRAW is DNG. Any other file, such as a PDF, a BigTIFF or a raw picture in a camera maker's own
+/// format, and one with a broken structure, is an error if ``ifUnreadable(_:)`` does not allow it.
+///
+/// Of a TIFF or DNG, the values that removed entries name are overwritten, and bytes that nothing names if they are at
+/// most 64 KiB in a row. A longer piece that nothing names is sent: it is not what an editor left, but pixels of a
+/// private format.
 ///
 /// A JPEG is read up to its pixels. What follows its end is found if the picture's own directory or XMP names it, or if
 /// the file does not end as a JPEG does.
@@ -50,7 +54,8 @@ public struct MetadataPolicy: Sendable, Hashable {
     /// Data after a picture's end that is neither a picture nor a video is overwritten too.
     public static let withoutLocation = MetadataPolicy(.location)
 
-    /// Removes everything but the pixels, the orientation and the color profile.
+    /// Removes everything but the pixels, the orientation and the color profile. A DNG also keeps how its pixels are
+    /// rendered, and its camera's model, without which no program opens it.
     public static let none = MetadataPolicy(.everything)
 
     /// The same policy with another choice for files whose metadata cannot be read. Policies fail by default.

@@ -1,31 +1,40 @@
+/// The order of the bytes in the numbers of a TIFF structure (TIFF 6.0 §2).
+struct TIFFByteOrder {
+    private let isLittleEndian: Bool
+
+    /// - Parameter header: The first bytes of the structure.
+    /// - Returns: `nil` if no such structure begins with these bytes.
+    init?(header: some Collection<UInt8>) {
+        isLittleEndian = header.starts(with: [0x49, 0x49, 0x2A, 0])
+        guard isLittleEndian || header.starts(with: [0x4D, 0x4D, 0, 0x2A]) else { return nil }
+    }
+
+    /// The number that up to seven bytes stand for.
+    func number(_ bytes: some Collection<UInt8>) -> Int64 { isLittleEndian ? bytes.littleEndian : bytes.bigEndian }
+
+    func encoded(_ number: Int64, bytes count: Int) -> [UInt8] {
+        let bytes = (0..<count).map { UInt8(truncatingIfNeeded: number >> (8 * Int64($0))) }
+        return isLittleEndian ? bytes : bytes.reversed()
+    }
+}
+
 /// The TIFF structure that EXIF is written in (TIFF 6.0 §2, Exif 3.0 §4.5), or its beginning, in memory.
 package struct TIFFBlock {
     let bytes: [UInt8]
-    private let isLittleEndian: Bool
+    let order: TIFFByteOrder
 
     /// - Returns: `nil` if the bytes do not begin as such a structure does.
     package init?(_ bytes: [UInt8]) {
-        guard bytes.count >= 8, Self.isHeader(bytes) else { return nil }
+        guard bytes.count >= 8, let order = TIFFByteOrder(header: bytes) else { return nil }
         self.bytes = bytes
-        isLittleEndian = bytes[0] == UInt8(ascii: "I")
-    }
-
-    static func isHeader(_ bytes: some Collection<UInt8>) -> Bool {
-        bytes.starts(with: [0x49, 0x49, 0x2A, 0]) || bytes.starts(with: [0x4D, 0x4D, 0, 0x2A])
+        self.order = order
     }
 
     /// A number of up to four bytes; `nil` if it is not within the bytes.
     func number(at offset: Int64, bytes count: Int) -> Int64? {
         guard offset >= 0, offset <= Int64(bytes.count - count) else { return nil }
         let start = Int(clamping: offset)
-        let found = bytes[start..<(start + count)]
-        return isLittleEndian ? found.littleEndian : found.bigEndian
-    }
-
-    /// A number in the structure's order of bytes.
-    func encoded(_ number: Int64, bytes count: Int) -> [UInt8] {
-        let bytes = (0..<count).map { UInt8(truncatingIfNeeded: number >> (8 * Int64($0))) }
-        return isLittleEndian ? bytes : bytes.reversed()
+        return order.number(bytes[start..<(start + count)])
     }
 
     /// The offset of the entry with a tag in a directory; `nil` if the directory has none.

@@ -52,7 +52,7 @@ extension MetadataScan {
             let (removal, depth) = (removal, depth)
             try rewritePNGChunk(type, content, from: 0) { block throws(BlockFault) in
                 let start = block.starts(with: "Exif\0\0".utf8) ? 6 : 0
-                let exif = try EXIFRewriter.rewritten(Array(block[start...]), removal, depth: depth)
+                let exif = try EXIFBlock.rewritten(Array(block[start...]), removal, depth: depth)
                 return block[..<start] + exif
             }
         case "tIME" where removal == .location:

@@ -44,7 +44,7 @@ extension MetadataScan {
             }
             let start = 4 + Int(clamping: block[..<4].bigEndian)
             do throws(BlockFault) {
-                return block[..<start] + (try EXIFRewriter.rewritten(Array(block[start...]), removal, depth: depth))
+                return block[..<start] + (try EXIFBlock.rewritten(Array(block[start...]), removal, depth: depth))
             } catch {
                 throw BlockFault(at: start + error.index, error.reason)
             }

@@ -138,7 +138,7 @@ extension MetadataScan {
         switch marker {
         case 0xE1 where start.starts(with: Self.exifMark):
             let range = rest(behind: Self.exifMark)
-            if segments.exif.isEmpty || TIFFBlock.isHeader(start.dropFirst(Self.exifMark.count)) {
+            if segments.exif.isEmpty || TIFFByteOrder(header: start.dropFirst(Self.exifMark.count)) != nil {
                 segments.exif.append([range])
             } else {
                 segments.exif[segments.exif.count - 1].append(range)
@@ -221,7 +221,7 @@ extension MetadataScan {
     mutating func rewriteEXIF(_ extents: [Range<Int64>]) throws(PictureFault) {
         let (removal, depth) = (removal, depth)
         try rewrite(extents) { block throws(BlockFault) in
-            try EXIFRewriter.rewritten(block, removal, depth: depth)
+            try EXIFBlock.rewritten(block, removal, depth: depth)
         }
     }
 

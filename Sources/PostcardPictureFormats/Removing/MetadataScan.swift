@@ -34,6 +34,11 @@ package struct MetadataScan {
         static let depth = 8
         static let headBytes = 64 << 10
         static let boxDepth = 12
+        /// The directories of a TIFF file, one for each page, and all their entries.
+        static let directories = 4096
+        static let directoryEntries = 100_000
+        /// Bytes of a TIFF file that no directory names are left by editors, up to this many in a row.
+        static let remainingBytes: Int64 = 64 << 10
     }
 
     /// - Parameters:
@@ -52,18 +57,24 @@ package struct MetadataScan {
         pixelBytesLeft = (1 << 20) + 10 * min(length, .max / 20)
     }
 
-    /// A picture in a picture, such as a thumbnail.
+    /// A piece of metadata with a structure of its own, without what must be removed.
+    ///
+    /// - Parameters:
+    ///   - block: The piece.
+    ///   - depth: How many pictures the piece is in.
+    ///   - walk: Walks through the structure of the piece.
     static func applied(
-        _ removal: Removal, to picture: [UInt8], depth: Int
+        _ removal: Removal, to block: [UInt8], depth: Int, by walk: (inout MetadataScan) throws(PictureFault) -> Void
     ) throws(PictureFault) -> [UInt8] {
         guard depth <= Limit.depth else { throw PictureFault(at: 0, "pictures are nested too deeply") }
-        var scan = MetadataScan(removal, length: Int64(picture.count), depth: depth) { offset, buffer in
-            let rest = picture.dropFirst(Int(clamping: offset)).prefix(buffer.count)
+        var scan = MetadataScan(removal, length: Int64(block.count), depth: depth) { offset, buffer in
+            let rest = block.dropFirst(Int(clamping: offset)).prefix(buffer.count)
             buffer.copyBytes(from: rest)
             return rest.count
         }
-        var result = picture
-        let edits = try scan.editsOfFile()
+        try walk(&scan)
+        let edits = try PictureEdits(scan.edits)
+        var result = block
         result.withUnsafeMutableBytes { edits.apply(to: $0, at: 0) }
         return result
     }
@@ -88,6 +99,10 @@ package struct MetadataScan {
         case _ where start.starts(with: "BM".utf8) && start.dropFirst(6).starts(with: [0, 0, 0, 0]):
             // The format has no place for metadata.
             break
+        case _ where TIFFByteOrder(header: start) != nil:
+            try scanTIFF(as: .picture)
+        case _ where start.starts(with: [0x49, 0x49, 0x2B, 0]) || start.starts(with: [0x4D, 0x4D, 0, 0x2B]):
+            throw PictureFault(at: 0, "metadata cannot be removed from such a file: it is a BigTIFF")
         case _ where Self.isMovie(start):
             try scanBoxFile(0..<length)
         default:

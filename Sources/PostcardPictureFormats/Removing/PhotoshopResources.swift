@@ -48,8 +48,18 @@ enum PhotoshopResources {
 
 /// IPTC's records of a picture (IPTC-NAA Information Interchange Model 4.2).
 enum IPTCRecords {
-    /// Moves what stays to the front and fills the rest with zeros, as other programs do.
     static func withoutLocation(_ bytes: [UInt8]) throws(BlockFault) -> [UInt8] {
+        // Some programs write them into a TIFF as numbers of four bytes, the last byte first.
+        guard bytes.count >= 4, bytes.count % 4 == 0, bytes[0] != 0x1C, bytes[3] == 0x1C else {
+            return try rewritten(bytes)
+        }
+        return swapped(try rewritten(swapped(bytes)))
+    }
+
+    private static func swapped(_ bytes: [UInt8]) -> [UInt8] { bytes.indices.map { bytes[$0 ^ 3] } }
+
+    /// Moves what stays to the front and fills the rest with zeros, as other programs do.
+    private static func rewritten(_ bytes: [UInt8]) throws(BlockFault) -> [UInt8] {
         var kept: [UInt8] = []
         var index = 0
         while index < bytes.count {

@@ -10,22 +10,23 @@ struct PlantedFile {
 
     static let pixels: [UInt8] = [0x12, 0x34, 0xFF, 0x00, 0x56] + (0..<40).map { UInt8($0 * 5 % 251) }
 
-    static let all: [PlantedFile] = [
-        PlantedFile(name: "JPEG, little-endian", bytes: JPEG.file(exif: EXIF(isLittleEndian: true).bytes)),
-        PlantedFile(name: "JPEG, big-endian", bytes: JPEG.file(exif: EXIF(isLittleEndian: false).bytes)),
-        PlantedFile(name: "JPEG with a video behind it", bytes: JPEG.file() + Movie.file(pixels: [9, 9, 9])),
-        PlantedFile(name: "JPEG with bytes behind it", bytes: JPEG.file() + Array("SECRET".utf8)),
-        PlantedFile(name: "JPEG with a second picture", bytes: JPEG.fileWithSecondPicture()),
-        PlantedFile(name: "JPEG with a picture that only its XMP names", bytes: JPEG.fileWithAnnouncedPicture()),
-        PlantedFile(name: "PNG", bytes: PNG.file),
-        PlantedFile(name: "WebP", bytes: webP),
-        PlantedFile(name: "GIF", bytes: gif),
-        PlantedFile(name: "HEIC, items in the file", bytes: HEIC.file(method: 0)),
-        PlantedFile(name: "HEIC, items in the directory", bytes: HEIC.file(method: 1)),
-        PlantedFile(name: "HEIC, items in items", bytes: HEIC.file(method: 2)),
-        PlantedFile(name: "MP4", bytes: Movie.file()),
-        PlantedFile(name: "QuickTime", bytes: Movie.file(brand: "qt  ")),
-    ]
+    static let all: [PlantedFile] =
+        [
+            PlantedFile(name: "JPEG, little-endian", bytes: JPEG.file(exif: EXIF(isLittleEndian: true).bytes)),
+            PlantedFile(name: "JPEG, big-endian", bytes: JPEG.file(exif: EXIF(isLittleEndian: false).bytes)),
+            PlantedFile(name: "JPEG with a video behind it", bytes: JPEG.file() + Movie.file(pixels: [9, 9, 9])),
+            PlantedFile(name: "JPEG with bytes behind it", bytes: JPEG.file() + Array("SECRET".utf8)),
+            PlantedFile(name: "JPEG with a second picture", bytes: JPEG.fileWithSecondPicture()),
+            PlantedFile(name: "JPEG with a picture that only its XMP names", bytes: JPEG.fileWithAnnouncedPicture()),
+            PlantedFile(name: "PNG", bytes: PNG.file),
+            PlantedFile(name: "WebP", bytes: webP),
+            PlantedFile(name: "GIF", bytes: gif),
+            PlantedFile(name: "HEIC, items in the file", bytes: HEIC.file(method: 0)),
+            PlantedFile(name: "HEIC, items in the directory", bytes: HEIC.file(method: 1)),
+            PlantedFile(name: "HEIC, items in items", bytes: HEIC.file(method: 2)),
+            PlantedFile(name: "MP4", bytes: Movie.file()),
+            PlantedFile(name: "QuickTime", bytes: Movie.file(brand: "qt  ")),
+        ] + TIFF.planted
 
     static func has(_ bytes: [UInt8], _ text: String) -> Bool {
         let narrow = Array(text.utf8)

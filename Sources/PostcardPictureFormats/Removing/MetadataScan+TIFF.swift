@@ -1,0 +1,250 @@
+/// TIFF (TIFF 6.0 §2), in which DNG (DNG 1.7) and EXIF (Exif 3.0 §4.5) are written: directories, which name their
+/// values and one another by offsets.
+///
+/// A directory is written again without the entries that must be removed. What is kept stays at its place, and other
+/// bytes become zero. This removes values even if their entry is not understood, and remains that editors leave.
+extension MetadataScan {
+    /// What a TIFF structure is.
+    enum TIFFUse {
+        /// A file with pixels.
+        case picture
+        /// Metadata in another file, with at most a thumbnail.
+        case exif
+    }
+
+    /// What a directory describes.
+    private enum TIFFDirectory {
+        /// A page of the file. The directory names that of the next page.
+        case page
+        case other
+    }
+
+    mutating func scanTIFF(as use: TIFFUse) throws(PictureFault) {
+        let header = try bytes(at: 0, upTo: 16)
+        guard header.count >= 8, let order = TIFFByteOrder(header: header) else {
+            throw PictureFault(at: 0, "the file ends in the middle of its TIFF header")
+        }
+        var tiff = TIFFScan(order: order, use: use)
+        tiff.written.append(0..<8)
+        // Canon's and Phase One's cameras: where their pixels are is written in a format of their own.
+        let mark = header[8...]
+        guard use == .exif || !["CR\u{2}", "IIII", "MMMM"].contains(where: { mark.starts(with: $0.utf8) }) else {
+            throw tiff.rawPicture
+        }
+        var next = order.number(header[4..<8])
+        while next != 0 { next = try scanDirectory(at: next, .page, namedAt: 4, &tiff) }
+        if use == .picture, tiff.hasSensorPixels, !tiff.isDNG { throw tiff.rawPicture }
+        for gap in try tiff.unnamedRanges(of: length) { clear(gap) }
+    }
+
+    // MARK: - Directories
+
+    /// Rewrites a directory and what it names.
+    ///
+    /// - Parameters:
+    ///   - place: Where the directory is named.
+    ///   - depth: How many directories it is in.
+    /// - Returns: The offset of the next one; 0 if there is none.
+    private mutating func scanDirectory(
+        at offset: Int64, _ kind: TIFFDirectory, namedAt place: Int64, depth: Int = 0, _ tiff: inout TIFFScan
+    ) throws(PictureFault) -> Int64 {
+        guard depth < Limit.depth else {
+            throw PictureFault(at: place, "the directories of \(tiff.name) are nested too deeply")
+        }
+        let table = try readDirectory(at: offset, namedAt: place, &tiff)
+        // One that names itself or an earlier one would never end.
+        guard tiff.directories.insert(offset).inserted else {
+            throw PictureFault(at: offset, "the directories of \(tiff.name) overlap or name one another")
+        }
+        let order = tiff.order
+        tiff.written.append(offset..<(offset + Int64(table.bytes.count)))
+
+        var kept: [TIFFEntry] = []
+        for entry in table.entries {
+            if try scan(entry, depth: depth, &tiff) { kept.append(entry) }
+        }
+        try scanPixels(of: kept, &tiff)
+        // A directory without entries is not valid.
+        let filler = kind == .page ? order.orientationEntry(1) : order.exifVersionEntry
+        let entries = kept.isEmpty && !table.entries.isEmpty ? filler : kept.flatMap(\.bytes)
+        let next = kind == .page ? table.next ?? 0 : 0
+        var written = order.encoded(Int64(entries.count / 12), bytes: 2) + entries
+        if table.next != nil { written += order.encoded(next, bytes: 4) }
+        written += [UInt8](repeating: 0, count: table.bytes.count - written.count)
+        replace(table.bytes, with: written, in: [offset..<(offset + Int64(table.bytes.count))])
+        return next
+    }
+
+    private mutating func readDirectory(
+        at offset: Int64, namedAt place: Int64, _ tiff: inout TIFFScan
+    ) throws(PictureFault) -> (bytes: [UInt8], entries: [TIFFEntry], next: Int64?) {
+        let start = try bytes(at: offset, upTo: 2)
+        let count = tiff.order.number(start)
+        guard start.count == 2, 2 + 12 * count <= length - offset else {
+            throw PictureFault(at: place, "\(tiff.name) has a directory at \(offset), where none fits")
+        }
+        tiff.entriesLeft -= count
+        tiff.directoriesLeft -= 1
+        guard tiff.entriesLeft >= 0, tiff.directoriesLeft >= 0 else {
+            throw PictureFault(at: place, "\(tiff.name) has too many entries")
+        }
+        let table = try bytes(at: offset, upTo: 2 + 12 * Int(clamping: count) + 4)
+        let entries = (0..<Int(clamping: count)).map { index in
+            let start = 2 + 12 * index
+            return TIFFEntry(table[start..<(start + 12)], at: offset + Int64(start), tiff.order)
+        }
+        let end = 2 + 12 * entries.count
+        // Some programs write none at the end of the file.
+        guard table.count == end + 4 else { return (Array(table[..<end]), entries, nil) }
+        return (table, entries, tiff.order.number(table[end...]))
+    }
+
+    /// Rewrites what an entry names. False if the entry has to go.
+    private mutating func scan(
+        _ entry: TIFFEntry, depth: Int, _ tiff: inout TIFFScan
+    ) throws(PictureFault) -> Bool {
+        guard !TIFFTags.isRemoved(entry.tag, removal) else {
+            try forget(entry, &tiff)
+            return false
+        }
+        switch entry.tag {
+        case _ where entry.namesDirectories:
+            let directories = try numbers(of: entry, tiff.order)
+            guard !directories.isEmpty, directories.count == Int(clamping: entry.count) else {
+                throw PictureFault(
+                    at: entry.value.lowerBound, "\(tiff.name) names a directory without saying where")
+            }
+            if !entry.isInline { tiff.keep(entry.value, of: length) }
+            let place = entry.value.lowerBound
+            for directory in directories {
+                _ = try scanDirectory(at: directory, .other, namedAt: place, depth: depth + 1, &tiff)
+            }
+        // Metadata of four bytes says nothing.
+        case _ where entry.isInline:
+            break
+        case 0x02BC:
+            try rewrite(entry, &tiff, by: XMPPacket.withoutLocation)
+        case 0x83BB:
+            try rewrite(entry, &tiff, by: IPTCRecords.withoutLocation)
+        case 0x8649:
+            try rewrite(entry, &tiff, by: PhotoshopResources.withoutLocation)
+        default:
+            tiff.keep(entry.value, of: length)
+        }
+        tiff.note(entry)
+        return true
+    }
+
+    /// Notes what a removed entry names, and the directories below it, however damaged they are.
+    private mutating func forget(_ entry: TIFFEntry, depth: Int = 0, _ tiff: inout TIFFScan) throws(PictureFault) {
+        if !entry.isInline { tiff.removed.append(entry.value) }
+        guard entry.namesDirectories, depth < Limit.depth, entry.count <= 16 else { return }
+        for offset in try numbers(of: entry, tiff.order) where tiff.forgotten.insert(offset).inserted {
+            do throws(PictureFault) {
+                let table = try readDirectory(at: offset, namedAt: offset, &tiff)
+                tiff.removed.append(offset..<(offset + Int64(table.bytes.count)))
+                for entry in table.entries { try forget(entry, depth: depth + 1, &tiff) }
+            } catch {
+                if error.underlyingError != nil { throw error }
+            }
+        }
+    }
+
+    /// Rewrites metadata in a format of its own.
+    private mutating func rewrite(
+        _ entry: TIFFEntry, _ tiff: inout TIFFScan, by rewriting: ([UInt8]) throws(BlockFault) -> [UInt8]
+    ) throws(PictureFault) {
+        guard entry.value.upperBound <= length else {
+            throw PictureFault(at: entry.value.lowerBound, "\(tiff.name) names metadata outside of itself")
+        }
+        // Pages of one file may share it.
+        if tiff.metadata[entry.value] == entry.tag { return }
+        tiff.metadata[entry.value] = entry.tag
+        try rewrite([entry.value], by: rewriting)
+        tiff.written.append(entry.value)
+    }
+
+    /// The numbers of a value, such as the offsets of strips; none if they are not in the file.
+    private mutating func numbers(of entry: TIFFEntry, _ order: TIFFByteOrder) throws(PictureFault) -> [Int64] {
+        guard let size = entry.numberBytes, entry.value.upperBound <= length else { return [] }
+        guard entry.count <= Limit.units else {
+            throw PictureFault(at: entry.value.lowerBound, "the file has more than \(Limit.units) pieces")
+        }
+        let bytes = try bytes(at: entry.value.lowerBound, count: size * Int(clamping: entry.count))
+        return stride(from: 0, to: bytes.count, by: size).map { order.number(bytes[$0..<($0 + size)]) }
+    }
+}
+
+// MARK: - Pixels
+
+extension MetadataScan {
+    /// Keeps the pixels of a directory: a JPEG without its own metadata, or strips or tiles.
+    private mutating func scanPixels(of entries: [TIFFEntry], _ tiff: inout TIFFScan) throws(PictureFault) {
+        var values: [Int64: [Int64]] = [:]
+        for entry in entries where TIFFEntry.layoutTags.contains(entry.tag) {
+            values[entry.tag] = try numbers(of: entry, tiff.order)
+        }
+        func first(_ tag: Int64) -> Int64? { values[tag]?.first }
+        if let offset = first(0x0201), let length = first(0x0202), length > 0 {
+            try scanPreview(offset..<(offset + length), &tiff)
+        }
+        let compression = first(0x0103) ?? 1
+        for (offsets, lengths) in [(0x0111, 0x0117), (0x0144, 0x0145)] as [(Int64, Int64)] {
+            guard let starts = values[offsets] else { continue }
+            let counts = values[lengths] ?? []
+            let pieces = zip(starts, counts).map { $0..<($0 + $1) }
+            guard tiff.use == .picture else {
+                try keep(pieces, &tiff)
+                continue
+            }
+            // The rest would be taken for what editors leave.
+            let isEmpty = pieces.contains { $0.isEmpty && $0.lowerBound != 0 }
+            guard !starts.isEmpty, starts.count == counts.count, !isEmpty,
+                entries.allSatisfy({ !(0x0207...0x0209).contains($0.tag) }),
+                offsets == 0x0144 || Self.areEnough(counts, for: values, compression)
+            else {
+                throw PictureFault(at: starts.first ?? 0, "the TIFF does not say where its pixels end")
+            }
+            // A preview is a JPEG in one piece, with segments of its own. JPEGs in pieces are pixels only.
+            if pieces.count == 1, [6, 7, 34892].contains(compression),
+                try bytes(at: pieces[0].lowerBound, upTo: 2) == [0xFF, 0xD8]
+            {
+                try scanPreview(pieces[0], &tiff)
+            } else {
+                try keep(pieces, &tiff)
+            }
+        }
+        if let color = first(0x0106), color == 32803 || color == 34892 { tiff.hasSensorPixels = true }
+    }
+
+    private mutating func keep(_ pieces: [Range<Int64>], _ tiff: inout TIFFScan) throws(PictureFault) {
+        for piece in pieces {
+            if tiff.keep(piece, of: length) { try countUnit(at: piece.lowerBound) }
+        }
+    }
+
+    /// Whether strips have all the bytes of their picture, if it is not compressed. Some programs write too few.
+    private static func areEnough(_ counts: [Int64], for values: [Int64: [Int64]], _ compression: Int64) -> Bool {
+        // The samples of YCbCr may be fewer than the pixels.
+        guard compression == 1, values[0x0106]?.first != 6, let width = values[0x0100]?.first,
+            let height = values[0x0101]?.first, width <= 1 << 24, height <= 1 << 24
+        else { return true }
+        let samples = min(values[0x0115]?.first ?? 1, 64)
+        let depths = values[0x0102] ?? [1]
+        let bits = depths.count == Int(clamping: samples) ? depths.reduce(0, +) : (depths.first ?? 1) * samples
+        return counts.reduce(0, +) >= (width * min(bits, 1 << 14) + 7) / 8 * height
+    }
+
+    private mutating func scanPreview(_ picture: Range<Int64>, _ tiff: inout TIFFScan) throws(PictureFault) {
+        guard picture.upperBound <= length else {
+            throw PictureFault(at: picture.lowerBound, "\(tiff.name) names a picture outside of itself")
+        }
+        guard try bytes(at: picture.lowerBound, upTo: 2) == [0xFF, 0xD8] else {
+            throw PictureFault(at: picture.lowerBound, "the thumbnail of \(tiff.name) is not a JPEG")
+        }
+        // Some directories name a preview twice.
+        guard tiff.metadata.updateValue(0x0201, forKey: picture) != 0x0201 else { return }
+        try scanJPEG(picture, depth: 1)
+        tiff.written.append(picture)
+    }
+}

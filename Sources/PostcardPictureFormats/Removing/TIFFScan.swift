@@ -1,0 +1,165 @@
+/// An entry of a directory (TIFF 6.0 §2).
+struct TIFFEntry {
+    let tag: Int64
+    let type: Int64
+    let count: Int64
+    let bytes: ArraySlice<UInt8>
+    /// The range of the value in the file. A short value is in the entry itself.
+    let value: Range<Int64>
+
+    init(_ bytes: ArraySlice<UInt8>, at offset: Int64, _ order: TIFFByteOrder) {
+        func number(_ start: Int, _ count: Int) -> Int64 { order.number(bytes.dropFirst(start).prefix(count)) }
+        self.bytes = bytes
+        (tag, type, count) = (number(0, 2), number(2, 2), number(4, 4))
+        let length = count * Self.size(ofType: type)
+        let start = length <= 4 ? offset + 8 : number(8, 4)
+        value = start..<(start + length)
+    }
+
+    var isInline: Bool { value.upperBound - value.lowerBound <= 4 }
+
+    var namesDirectories: Bool { [0x8769, 0x8825, 0xA005, 0x014A, 0x0190].contains(tag) || type == 13 }
+
+    /// The bytes of each number; `nil` if the value is not made of whole numbers that may be offsets.
+    var numberBytes: Int? { [3: 2, 4: 4, 13: 4][type] }
+
+    /// The tags that say where pixels are, how many, and how they are compressed.
+    static let layoutTags: Set<Int64> = [
+        0x0100, 0x0101, 0x0102, 0x0103, 0x0106, 0x0111, 0x0115, 0x0117, 0x0144, 0x0145, 0x0201, 0x0202,
+    ]
+
+    private static func size(ofType type: Int64) -> Int64 {
+        switch type {
+        case 1, 2, 6, 7, 129: 1
+        case 3, 8: 2
+        case 4, 9, 11, 13: 4
+        case 5, 10, 12, 16, 17, 18: 8
+        // A value of unknown type is assumed to be in the entry.
+        default: 0
+        }
+    }
+}
+
+/// What was found in a TIFF structure so far.
+struct TIFFScan {
+    let order: TIFFByteOrder
+    let use: MetadataScan.TIFFUse
+    /// What is kept: values, and pixels. They may share bytes.
+    private var kept: [Range<Int64>] = []
+    /// What is rewritten: directories, metadata and previews. They share bytes with nothing.
+    var written: [Range<Int64>] = []
+    /// What removed entries name.
+    var removed: [Range<Int64>] = []
+    /// Rewritten values, by their tags.
+    var metadata: [Range<Int64>: Int64] = [:]
+    /// The offsets of directories that were read.
+    var directories: Set<Int64> = []
+    /// Those that removed entries name.
+    var forgotten: Set<Int64> = []
+    var entriesLeft: Int64
+    var directoriesLeft: Int
+    var hasSensorPixels = false
+    private(set) var isDNG = false
+
+    init(order: TIFFByteOrder, use: MetadataScan.TIFFUse) {
+        self.order = order
+        self.use = use
+        entriesLeft = use == .picture ? Int64(MetadataScan.Limit.directoryEntries) : 10_000
+        directoriesLeft = use == .picture ? MetadataScan.Limit.directories : 64
+    }
+
+    var name: String { use == .picture ? "the TIFF" : "the EXIF" }
+
+    /// The pixels of other cameras' files can only be decoded with what their makers write beside them.
+    var rawPicture: PictureFault {
+        PictureFault(at: 0, "metadata cannot be removed from such a file: it is a camera's raw picture, and not DNG")
+    }
+
+    mutating func note(_ entry: TIFFEntry) {
+        if entry.tag == 0xC612 { isDNG = true }
+    }
+
+    /// Keeps a value or pixels, as far as they are in the file.
+    ///
+    /// - Returns: Whether they are a piece of their own: strips that follow each other are one piece.
+    @discardableResult
+    mutating func keep(_ range: Range<Int64>, of length: Int64) -> Bool {
+        let range = range.lowerBound..<max(min(range.upperBound, length), range.lowerBound)
+        if let last = kept.last, last.upperBound == range.lowerBound, !last.isEmpty {
+            kept[kept.count - 1] = last.lowerBound..<range.upperBound
+            return false
+        }
+        if !range.isEmpty { kept.append(range) }
+        return !range.isEmpty
+    }
+
+    /// The ranges to clear: what removed entries name, and what nothing names.
+    ///
+    /// In a picture, many bytes in a row that nothing names are not what an editor has left, but pixels whose offset
+    /// only a private entry knows, as microscopes write them.
+    func unnamedRanges(of length: Int64) throws(PictureFault) -> [Range<Int64>] {
+        let claims =
+            (kept.map { (range: $0, isWritten: false) } + written.map { (range: $0, isWritten: true) })
+            .sorted { $0.range.lowerBound < $1.range.lowerBound }
+        var gaps: [Range<Int64>] = []
+        var end: (kept: Int64, written: Int64) = (0, 0)
+        for claim in claims where !claim.range.isEmpty {
+            let (start, stop) = (claim.range.lowerBound, claim.range.upperBound)
+            if start < end.written || (claim.isWritten && start < end.kept) {
+                throw PictureFault(at: start, "two pieces of \(name) overlap")
+            }
+            let last = max(end.kept, end.written)
+            if start > last { gaps.append(last..<start) }
+            if claim.isWritten { end.written = max(end.written, stop) } else { end.kept = max(end.kept, stop) }
+        }
+        let last = max(end.kept, end.written)
+        if last < length { gaps.append(last..<length) }
+        guard use == .picture else { return gaps }
+        let named = Self.united(removed)
+        let remains = Self.difference(gaps, named).filter {
+            $0.upperBound - $0.lowerBound <= MetadataScan.Limit.remainingBytes
+        }
+        return Self.common(gaps, named) + remains
+    }
+
+    /// The ranges in ascending order, those that touch each other as one.
+    private static func united(_ ranges: [Range<Int64>]) -> [Range<Int64>] {
+        var united: [Range<Int64>] = []
+        for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {
+            if let last = united.last, range.lowerBound <= last.upperBound {
+                united[united.count - 1] = last.lowerBound..<max(last.upperBound, range.upperBound)
+            } else {
+                united.append(range)
+            }
+        }
+        return united
+    }
+
+    /// What the ranges of one list have and those of another do not. Both are in ascending order.
+    private static func difference(_ one: [Range<Int64>], _ other: [Range<Int64>]) -> [Range<Int64>] {
+        var difference: [Range<Int64>] = []
+        var first = 0
+        for range in one {
+            var start = range.lowerBound
+            while first < other.count, other[first].upperBound <= start { first += 1 }
+            for taken in other[first...].prefix(while: { $0.lowerBound < range.upperBound }) {
+                if taken.lowerBound > start { difference.append(start..<taken.lowerBound) }
+                start = max(start, min(taken.upperBound, range.upperBound))
+            }
+            if start < range.upperBound { difference.append(start..<range.upperBound) }
+        }
+        return difference
+    }
+
+    /// What two lists of ranges in ascending order have in common.
+    private static func common(_ one: [Range<Int64>], _ other: [Range<Int64>]) -> [Range<Int64>] {
+        var common: [Range<Int64>] = []
+        var (first, second) = (0, 0)
+        while first < one.count, second < other.count {
+            let shared = one[first].clamped(to: other[second])
+            if !shared.isEmpty { common.append(shared) }
+            if one[first].upperBound < other[second].upperBound { first += 1 } else { second += 1 }
+        }
+        return common
+    }
+}
