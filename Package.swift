@@ -374,7 +374,8 @@ let package = Package(
             ],
             swiftSettings: settings),
         .testTarget(
-            name: "PostcardPicturesTests", dependencies: ["PostcardForm", "PostcardPictures", "PostcardTestSupport"],
+            name: "PostcardPicturesTests",
+            dependencies: ["PostcardForm", "PostcardPictureFormats", "PostcardPictures", "PostcardTestSupport"],
             swiftSettings: settings),
         .testTarget(
             name: "PostcardServerTests",

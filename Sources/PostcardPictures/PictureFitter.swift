@@ -1,4 +1,5 @@
 import PostcardForm
+import PostcardPictureFormats
 import Synchronization
 import SystemPackage
 
@@ -134,9 +135,10 @@ public struct PictureFitter: Sendable {
                 await Task.yield()
             case .finished(let encoding):
                 guard let best else { throw PictureFitError.notEncodable("its encoding was lost") }
+                let quality = JPEGQuality.estimate(of: best.bytes) ?? encoding.quality
                 return FittedPicture(
                     content: try keep(best.bytes), bytes: Int64(best.bytes.count), size: best.size,
-                    quality: encoding.quality, contentType: .jpeg, isOriginal: false, encodings: fit.tries.count)
+                    quality: quality, contentType: .jpeg, isOriginal: false, encodings: fit.tries.count)
             case .impossible:
                 let smallest = fit.smallest
                 throw PictureFitError.cannotFit(

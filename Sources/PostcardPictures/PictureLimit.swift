@@ -10,7 +10,7 @@ public import PostcardForm
 ///
 /// A picture within the limit stays as it is, if the receiver accepts its type. Any other becomes the best JPEG that
 /// fits: scaled to ``maximumEdge`` first, never up, then with a quality from 82 down to 50, then with the next smaller
-/// edge, down to 640 pixels.
+/// edge, down to 640 pixels. Qualities are those of libjpeg on all platforms.
 public struct PictureLimit: Sendable, Hashable {
     /// The maximum size of the file, in bytes.
     public var maximumBytes: Int64

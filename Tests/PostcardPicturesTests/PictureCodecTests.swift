@@ -1,5 +1,6 @@
 import Foundation
 import PostcardForm
+import PostcardPictureFormats
 import PostcardTestSupport
 import Testing
 
@@ -41,6 +42,22 @@ import Testing
         #expect(try PictureHead(reading: PictureBytes(Data(bytes))).storedSize == picture.size)
         let (original, same) = try await fitted(png, to: PictureLimit(maximumBytes: 100_000))
         #expect(original.isOriginal && same == png)
+    }
+
+    /// The quality is read from the JPEG itself, so that ImageIO's numbers are not taken for libjpeg's.
+    @Test(arguments: [2, 0])
+    func `the quality that is promised is the one that the tables show`(colorType: Int) async throws {
+        var random = SeededGenerator(seed: 12)
+        let channels = colorType == 2 ? 3 : 1
+        let samples = (0..<(300 * 200 * channels)).map { _ in UInt8.random(in: 90...170, using: &random) }
+        let png = TestPicture.png(width: 300, height: 200, samples: samples, colorType: colorType)
+        for limit: Int64 in [100_000, 40_000, 30_000, 20_000, 17_000] {
+            let fitting = PictureLimit(maximumBytes: limit, acceptedTypes: [], onFailure: .sendOriginal)
+            let (picture, bytes) = try await fitted(png, to: fitting)
+            guard !picture.isOriginal else { continue }
+            #expect(JPEGQuality.estimate(of: bytes) == picture.quality)
+            #expect((50...84).contains(picture.quality ?? 0))
+        }
     }
 
     @Test func `one pixel is enough`() async throws {
@@ -151,6 +168,16 @@ import Testing
         1: [0, 1, 2, 3], 2: [1, 0, 3, 2], 3: [3, 2, 1, 0], 4: [2, 3, 0, 1], 5: [0, 2, 1, 3], 6: [2, 0, 3, 1],
         7: [3, 1, 2, 0], 8: [1, 3, 0, 2],
     ]
+
+    @Test(arguments: 1...100) func `libjpeg's tables show the quality that it was asked for`(quality: Int) throws {
+        for channels in [1, 3] {
+            let samples = [UInt8](repeating: 99, count: 64 * channels)
+            let pixels = PicturePixels(size: PictureSize(width: 8, height: 8), channels: channels, bytes: samples)
+            var picture = LibraryPicture(original: pixels, profile: [])
+            let encoded = try picture.encode(PictureFit.Encoding(edge: 8, quality: quality))
+            #expect(JPEGQuality.estimate(of: encoded.bytes) == quality)
+        }
+    }
 
     @Test(arguments: 1...8)
     func `pixels are turned upright by EXIF`(orientation: Int) async throws {

@@ -26,6 +26,8 @@ protocol DecodedPicture {
     var fixedBytes: Int64 { get }
 
     /// Encodes it as a JPEG.
+    ///
+    /// The quality is libjpeg's: an encoder that counts otherwise asks a ``QualityScale`` for its own number.
     mutating func encode(_ encoding: PictureFit.Encoding) throws -> EncodedPicture
 }
 

@@ -15,7 +15,7 @@ struct PictureFit: Equatable {
     struct Encoding: Hashable {
         /// The pixels of the longer edge.
         let edge: Int
-        /// The quality from 50 to 82, as libjpeg counts it.
+        /// The quality from 50 to 82, as libjpeg counts it and as the result's quantization tables show it.
         let quality: Int
     }
 

@@ -1,0 +1,123 @@
+/// The quality of a JPEG as libjpeg counts it, from 1 to 100, estimated from its quantization tables.
+///
+/// Each encoder has its own scale, and the file does not say which number was asked for. Its tables say how coarse its
+/// steps are. For each quality libjpeg scales the example tables of the standard (ITU-T T.81 Annex K.1) by a factor.
+package enum JPEGQuality {
+    /// The quality of a picture.
+    ///
+    /// - Parameter jpeg: The file, or its beginning up to its pixels.
+    /// - Returns: `nil` if it is no JPEG, has no quantization table for its first component, or is lossless.
+    package static func estimate(of jpeg: some RandomAccessCollection<UInt8>) -> Int? {
+        var tables: [UInt8: [Int]] = [:]
+        var components: [UInt8] = []
+        var rest = jpeg.dropFirst(2)
+        guard jpeg.starts(with: [0xFF, 0xD8]) else { return nil }
+        while rest.first == 0xFF {
+            guard let marker = rest.dropFirst().first else { return nil }
+            // A fill byte.
+            if marker == 0xFF {
+                rest = rest.dropFirst()
+                continue
+            }
+            if marker == 0xDA || marker == 0xD9 { break }
+            let length = Int(clamping: rest.dropFirst(2).prefix(2).bigEndian)
+            let content = rest.dropFirst(4).prefix(max(length - 2, 0))
+            guard length >= 2, content.count == length - 2 else { return nil }
+            switch marker {
+            case 0xDB: read(content, into: &tables)
+            // A frame whose pixels are quantized: baseline, extended or progressive.
+            case 0xC0...0xC2, 0xC9, 0xCA: components = stride(from: 8, to: content.count, by: 3).map { at($0, content) }
+            default: break
+            }
+            rest = rest.dropFirst(2 + length)
+        }
+        guard let first = components.first, let luminance = tables[first] else { return nil }
+        let second = components.dropFirst().first
+        return estimate(luminance, second == first ? nil : second.flatMap { tables[$0] })
+    }
+
+    private static func at(_ index: Int, _ bytes: some Collection<UInt8>) -> UInt8 { bytes.dropFirst(index).first ?? 0 }
+
+    /// ITU-T T.81 §B.2.4.1: tables of 64 values in 8 or 16 bits, each after its precision and its number.
+    private static func read(_ content: some Collection<UInt8>, into tables: inout [UInt8: [Int]]) {
+        var rest = Array(content)[...]
+        while let head = rest.first {
+            let size = head >> 4 == 0 ? 1 : 2
+            let values = rest.dropFirst().prefix(64 * size)
+            guard values.count == 64 * size else { return }
+            var table = [Int](repeating: 1, count: 64)
+            for (index, place) in zigZag.enumerated() {
+                let start = values.startIndex + size * index
+                table[place] = Int(clamping: values[start..<(start + size)].bigEndian)
+            }
+            tables[head & 0xF] = table
+            rest = rest.dropFirst(1 + 64 * size)
+        }
+    }
+
+    // MARK: - libjpeg's scale
+
+    /// The quality at which libjpeg's tables are as coarse.
+    ///
+    /// Two measures are compared: the sum of all steps, and that of four of them, which ImageMagick chose. They agree
+    /// for libjpeg's own tables. For tables of another shape the lower quality counts.
+    static func estimate(_ luminance: [Int], _ chrominance: [Int]?) -> Int {
+        let found = measures(luminance, chrominance)
+        let index = scale.firstIndex { both in
+            let known = chrominance == nil ? both.grey : both.color
+            return found.sum >= known.sum || found.sample >= known.sample
+        }
+        return index.map { $0 + 1 } ?? 100
+    }
+
+    private static func measures(_ luminance: [Int], _ chrominance: [Int]?) -> (sum: Int, sample: Int) {
+        let sum = luminance.reduce(0, +) + (chrominance?.reduce(0, +) ?? 0)
+        let sample = luminance[2] + luminance[53] + (chrominance.map { $0[0] + $0[63] } ?? 0)
+        return (sum, sample)
+    }
+
+    /// The measures of libjpeg's tables at each quality from 1 to 100, for grey and for color pictures.
+    private static let scale = (1...100).map {
+        quality -> (grey: (sum: Int, sample: Int), color: (sum: Int, sample: Int)) in
+        let (luminance, chrominance) = tables(quality: quality)
+        return (grey: measures(luminance, nil), color: measures(luminance, chrominance))
+    }
+
+    /// libjpeg's tables for a quality from 1 to 100, row by row.
+    package static func tables(quality: Int) -> (luminance: [Int], chrominance: [Int]) {
+        let percent = quality < 50 ? 5000 / quality : 200 - 2 * quality
+        func scaled(_ table: [Int]) -> [Int] { table.map { min(max(($0 * percent + 50) / 100, 1), 255) } }
+        return (scaled(luminance), scaled(chrominance))
+    }
+
+    /// The order in which the values of a table are written (ITU-T T.81 §A.3.6): along the diagonals, up and down.
+    package static let zigZag: [Int] = (0..<15).flatMap { diagonal -> [Int] in
+        let rows = max(0, diagonal - 7)...min(diagonal, 7)
+        let places = rows.map { 8 * $0 + diagonal - $0 }
+        return diagonal % 2 == 0 ? places.reversed() : places
+    }
+
+    /// ITU-T T.81 table K.1.
+    private static let luminance = [
+        16, 11, 10, 16, 24, 40, 51, 61,
+        12, 12, 14, 19, 26, 58, 60, 55,
+        14, 13, 16, 24, 40, 57, 69, 56,
+        14, 17, 22, 29, 51, 87, 80, 62,
+        18, 22, 37, 56, 68, 109, 103, 77,
+        24, 35, 55, 64, 81, 104, 113, 92,
+        49, 64, 78, 87, 103, 121, 120, 101,
+        72, 92, 95, 98, 112, 100, 103, 99,
+    ]
+
+    /// ITU-T T.81 table K.2.
+    private static let chrominance = [
+        17, 18, 24, 47, 99, 99, 99, 99,
+        18, 21, 26, 66, 99, 99, 99, 99,
+        24, 26, 56, 99, 99, 99, 99, 99,
+        47, 66, 99, 99, 99, 99, 99, 99,
+        99, 99, 99, 99, 99, 99, 99, 99,
+        99, 99, 99, 99, 99, 99, 99, 99,
+        99, 99, 99, 99, 99, 99, 99, 99,
+        99, 99, 99, 99, 99, 99, 99, 99,
+    ]
+}
