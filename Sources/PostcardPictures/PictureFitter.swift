@@ -20,8 +20,9 @@ public import Foundation
 ///         contentType: picture.contentType, content: picture.content, metadata: .withoutLocation))
 /// ```
 ///
-/// A photo of 12 megapixels is held in memory at its final size only, in about 60 MiB; a HEIC one is decoded as a
-/// whole. Keep one fitter for all pictures: it prepares one at a time, so that ten photos need no more memory than one.
+/// A photo is held in memory at its final size only: one of 48 megapixels needs less than 100 MB. On Linux this is so
+/// for baseline JPEG and PNG; a progressive JPEG, a WebP and a HEIC are decoded as a whole, within 512 MiB. Keep one
+/// fitter for all pictures: it prepares one at a time, so that ten photos need no more memory than one.
 ///
 /// On Apple platforms ImageIO decodes and encodes. On Linux libjpeg-turbo, libpng, libwebp and libheif do, if their
 /// headers were installed when the package was compiled; each is loaded when the first picture needs it. Without them a

@@ -55,6 +55,16 @@ import Testing
         #expect(plan(.jpeg, 4000, 10, bytes: 500, limit: limit) == .encode(PictureFit(edge: 2560, maximumBytes: 1000)))
     }
 
+    @Test(arguments: [
+        (8064, 2560, 2), (8064, 4032, 2), (8064, 4033, 1), (8064, 1008, 8), (8064, 1009, 4), (8064, 640, 8),
+        (4032, 2560, 1), (640, 640, 1), (0, 2560, 1),
+    ])
+    func `a decoder shrinks a picture to what still has the pixels that are needed`(
+        stored: Int, edge: Int, factor: Int
+    ) {
+        #expect(PicturePlan.subsampling(from: stored, to: edge) == factor)
+    }
+
     @Test func `pixels are counted before anything is decoded`() {
         #expect(plan(.png, 10_001, 10_000, bytes: 2_000_000) == .refuse(.tooManyPixels))
         #expect(plan(.png, 2_000_000_000, 2_000_000_000, bytes: 70) == .refuse(.tooManyPixels))

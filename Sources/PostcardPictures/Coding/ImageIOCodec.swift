@@ -3,6 +3,8 @@ import CoreGraphics
 import Foundation
 import ImageIO
 import PostcardForm
+import PostcardPictureFormats
+import Synchronization
 import UniformTypeIdentifiers
 
 /// ImageIO: what it decodes is never larger than the picture that is encoded.
@@ -25,7 +27,7 @@ struct ImageIOCodec: PictureCodec {
     func open(
         _ source: PictureSource, head: PictureHead, edge: Int, maximumBytes: Int64
     ) throws -> any DecodedPicture {
-        ImageIOPicture(picture: try OpenedPicture(source, head.type))
+        ImageIOPicture(picture: try OpenedPicture(source, head.type), longerEdge: head.size?.longerEdge ?? 0)
     }
 }
 
@@ -52,11 +54,14 @@ private struct OpenedPicture {
 
 private struct ImageIOPicture: DecodedPicture {
     let picture: OpenedPicture
+    /// The longer edge of the stored picture.
+    let longerEdge: Int
     private var edge = 0
     private var image: CGImage?
 
-    init(picture: OpenedPicture) {
+    init(picture: OpenedPicture, longerEdge: Int) {
         self.picture = picture
+        self.longerEdge = longerEdge
     }
 
     /// Headers, and the color profile of most cameras.
@@ -69,53 +74,95 @@ private struct ImageIOPicture: DecodedPicture {
             edge = encoding.edge
         }
         guard let image else { throw PictureFitError.damaged("it has no pixels") }
-        return try autoreleasepool { try encoded(image, quality: encoding.quality) }
+        return try autoreleasepool { try ImageIOEncoder.encoded(image, quality: encoding.quality) }
     }
 
     /// The picture, upright and scaled.
     private func decoded(toEdge edge: Int) throws -> CGImage {
-        let options =
-            [
-                kCGImageSourceCreateThumbnailFromImageAlways: true,
-                kCGImageSourceCreateThumbnailWithTransform: true,
-                kCGImageSourceShouldCacheImmediately: true,
-                kCGImageSourceThumbnailMaxPixelSize: edge,
-            ] as CFDictionary
-        let image = CGImageSourceCreateThumbnailAtIndex(picture.source, picture.index, options)
+        let factor = PicturePlan.subsampling(from: longerEdge, to: edge)
+        var image = thumbnail(edge: edge, subsampling: factor)
+        // Should the system shrink twice, the picture is decoded again as a whole.
+        if factor > 1, let found = image, max(found.width, found.height) < min(edge, longerEdge) - 1 {
+            image = nil
+            image = thumbnail(edge: edge, subsampling: 1)
+        }
         let isWhole = CGImageSourceGetStatusAtIndex(picture.source, picture.index) == .statusComplete
         guard let image, isWhole else { throw PictureFitError.damaged("its pixels are cut off or unreadable") }
-        // A JPEG of CMYK is one that browsers do not show.
+        // A wide color space stays, and a JPEG of CMYK is one that browsers do not show.
         switch image.colorSpace?.model {
         case .rgb?, .monochrome?: return image
         default: return try inRGB(image)
         }
     }
 
+    private func thumbnail(edge: Int, subsampling: Int) -> CGImage? {
+        var options: [CFString: Any] = [
+            kCGImageSourceCreateThumbnailFromImageAlways: true,
+            kCGImageSourceCreateThumbnailWithTransform: true,
+            kCGImageSourceShouldCacheImmediately: true,
+            kCGImageSourceThumbnailMaxPixelSize: edge,
+            // A JPEG of 8 bits has no room for more than a standard range.
+            kCGImageSourceDecodeRequest: kCGImageSourceDecodeToSDR,
+        ]
+        // The only factors that ImageIO knows are 2, 4 and 8.
+        if subsampling > 1 { options[kCGImageSourceSubsampleFactor] = subsampling }
+        let dictionary = NSDictionary(dictionary: options) as CFDictionary
+        return CGImageSourceCreateThumbnailAtIndex(picture.source, picture.index, dictionary)
+    }
+
     private func inRGB(_ image: CGImage) throws -> CGImage {
-        guard let space = CGColorSpace(name: CGColorSpace.sRGB),
-            let context = CGContext(
-                data: nil, width: image.width, height: image.height, bitsPerComponent: 8, bytesPerRow: 0, space: space,
-                bitmapInfo: CGImageAlphaInfo.noneSkipLast.rawValue)
-        else { throw PictureFitError.tooMuchMemory("its colors have to be converted") }
-        context.draw(image, in: CGRect(x: 0, y: 0, width: image.width, height: image.height))
+        let area = CGRect(x: 0, y: 0, width: image.width, height: image.height)
+        guard let context = ImageIOEncoder.context(width: image.width, height: image.height) else {
+            throw PictureFitError.tooMuchMemory("its colors have to be converted")
+        }
+        // Where the picture is transparent.
+        context.setFillColor(gray: 1, alpha: 1)
+        context.fill(area)
+        context.draw(image, in: area)
         guard let converted = context.makeImage() else { throw PictureFitError.notEncodable("its colors are unknown") }
         return converted
     }
+}
 
-    /// What is transparent becomes white, which is what ImageIO does unless it is asked for another color.
-    private func encoded(_ image: CGImage, quality: Int) throws -> EncodedPicture {
-        let bytes = NSMutableData()
-        let options = [kCGImageDestinationLossyCompressionQuality: Double(quality) / 100] as CFDictionary
-        guard
-            let destination = CGImageDestinationCreateWithData(
-                bytes as CFMutableData, UTType.jpeg.identifier as CFString, 1, nil)
-        else { throw PictureFitError.notEncodable("ImageIO has no encoder for JPEG") }
-        CGImageDestinationAddImage(destination, image, options)
-        guard CGImageDestinationFinalize(destination) else {
+/// Encodes JPEGs of a quality as libjpeg counts it.
+private enum ImageIOEncoder {
+    /// What ImageIO's numbers mean, measured once for all pictures.
+    private static let scale = Mutex(QualityScale())
+
+    /// Transparency becomes white, as ImageIO's documentation says of `kCGImageDestinationBackgroundColor`, the key by
+    /// which another color could be chosen.
+    static func encoded(_ image: CGImage, quality: Int) throws -> EncodedPicture {
+        let number = scale.withLock { scale in scale.number(for: quality) { measuredQuality(of: $0) } }
+        guard let bytes = encoded(image, number: number) else {
             throw PictureFitError.notEncodable("ImageIO could not encode it")
         }
-        return EncodedPicture(
-            bytes: Data(referencing: bytes), size: PictureSize(width: image.width, height: image.height))
+        return EncodedPicture(bytes: bytes, size: PictureSize(width: image.width, height: image.height))
+    }
+
+    /// Pixels of 8 bits without transparency, all of them black.
+    static func context(width: Int, height: Int) -> CGContext? {
+        CGColorSpace(name: CGColorSpace.sRGB).flatMap { space in
+            CGContext(
+                data: nil, width: width, height: height, bitsPerComponent: 8, bytesPerRow: 0, space: space,
+                bitmapInfo: CGImageAlphaInfo.noneSkipLast.rawValue)
+        }
+    }
+
+    private static func measuredQuality(of number: Double) -> Int? {
+        autoreleasepool {
+            let image = context(width: 16, height: 16)?.makeImage()
+            return image.flatMap { encoded($0, number: number) }.flatMap { JPEGQuality.estimate(of: $0) }
+        }
+    }
+
+    private static func encoded(_ image: CGImage, number: Double) -> Data? {
+        let bytes = NSMutableData()
+        let destination = CGImageDestinationCreateWithData(
+            bytes as CFMutableData, UTType.jpeg.identifier as CFString, 1, nil)
+        guard let destination else { return nil }
+        let options = [kCGImageDestinationLossyCompressionQuality: number] as CFDictionary
+        CGImageDestinationAddImage(destination, image, options)
+        return CGImageDestinationFinalize(destination) ? Data(referencing: bytes) : nil
     }
 }
 #endif

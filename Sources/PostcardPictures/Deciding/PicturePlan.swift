@@ -55,6 +55,15 @@ enum PicturePlan: Equatable {
     /// The longest edge that libjpeg decodes and encodes. A row of more would also take much memory.
     static let longestEdge = 65_500
 
+    /// The factor by which a decoder shrinks a picture, so that it holds no more pixels than it has to: 8, 4, 2 or 1.
+    ///
+    /// - Parameters:
+    ///   - stored: The longer edge of the picture.
+    ///   - edge: The longer edge that is needed.
+    static func subsampling(from stored: Int, to edge: Int) -> Int {
+        [8, 4, 2].first { stored / $0 >= edge } ?? 1
+    }
+
     /// Whether a color profile is kept: not one for other colors than the pixels have now, and not one that takes much
     /// of the limit.
     ///

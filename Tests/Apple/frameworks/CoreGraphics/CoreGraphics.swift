@@ -21,6 +21,8 @@ public final class CGContext {
         data: UnsafeMutableRawPointer?, width: Int, height: Int, bitsPerComponent: Int, bytesPerRow: Int,
         space: CGColorSpace, bitmapInfo: UInt32
     ) { fatalError() }
+    public func setFillColor(gray: CGFloat, alpha: CGFloat) { fatalError() }
+    public func fill(_ rect: CGRect) { fatalError() }
     public func draw(_ image: CGImage, in rect: CGRect, byTiling: Bool = false) { fatalError() }
     public func makeImage() -> CGImage? { fatalError() }
 }

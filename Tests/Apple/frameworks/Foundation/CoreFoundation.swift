@@ -7,6 +7,7 @@ public typealias CFMutableData = NSMutableData
 public typealias CFDictionary = NSDictionary
 open class NSDictionary: NSObject, ExpressibleByDictionaryLiteral {
     public required init(dictionaryLiteral elements: (Any, Any)...) { fatalError() }
+    public convenience init(dictionary otherDictionary: [AnyHashable: Any]) { fatalError() }
     open subscript(key: Any) -> Any? { fatalError() }
 }
 @available(*, unavailable)

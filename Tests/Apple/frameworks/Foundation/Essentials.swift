@@ -3,7 +3,11 @@
 
 public typealias TimeInterval = Double
 public typealias NSInteger = Int
-public struct CGFloat: BinaryFloatingPointLike, Sendable { public init(_ value: Double) { fatalError() } }
+public struct CGFloat: BinaryFloatingPointLike, ExpressibleByFloatLiteral, ExpressibleByIntegerLiteral, Sendable {
+    public init(_ value: Double) { fatalError() }
+    public init(floatLiteral value: Double) { fatalError() }
+    public init(integerLiteral value: Int) { fatalError() }
+}
 public protocol BinaryFloatingPointLike {}
 public struct NSZone {}
 public protocol NSCopying { func copy(with zone: NSZone?) -> Any }
