@@ -17,7 +17,8 @@ struct PhotosScreen: View {
 
     var body: some View {
         VStack {
-            PhotosPicker("Choose photos", selection: $picked, matching: .images, preferredItemEncoding: .current)
+            PhotosPicker(
+                "Choose photos", selection: $picked, matching: .images, preferredItemEncoding: .current)
             Text(status)
         }
         .onChange(of: picked) {

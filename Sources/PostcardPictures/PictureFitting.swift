@@ -88,6 +88,8 @@ public struct PictureFitting: FormPreparation {
         try await prepare(parts, in: context, by: Self.fitter)
     }
 
+    /// Not on the caller's actor, because the sizes of files are read.
+    @concurrent
     func prepare(
         _ parts: [FormPart], in context: FormPreparationContext, by fitter: PictureFitter
     ) async throws -> [FormPart] {

@@ -78,7 +78,7 @@ extension PHAsset {
             type: OfferedType(resource.uniformTypeIdentifier))
         let file: ReceivedFile
         do {
-            file = try ReceivedFile(at: LoadedFile.place(in: folder, for: pictureName.filename))
+            file = try await ReceivedFile.create(in: folder, for: pictureName.filename)
         } catch {
             throw PictureError.notLoadable("The photo library's file", underlyingError: error)
         }
@@ -117,10 +117,10 @@ extension PHAssetResource {
                 return { PHAssetResourceManager.default().cancelDataRequest(request) }
             }
         } catch is CancellationError {
-            file.discard()
+            await file.discard()
             throw CancellationError()
         } catch {
-            file.discard()
+            await file.discard()
             throw PictureError.notLoadable("The photo library's file", underlyingError: error)
         }
         progress.completedUnitCount = 1000

@@ -68,6 +68,12 @@ final class ReceivedFile: Sendable {
         state = Mutex(.open(descriptor))
     }
 
+    /// Creates a file in a folder, and not on the caller's actor.
+    @concurrent
+    static func create(in folder: URL?, for name: String) async throws -> ReceivedFile {
+        try ReceivedFile(at: LoadedFile.place(in: folder, for: name))
+    }
+
     deinit {
         state.withLock { if case .open(let descriptor) = $0 { try? descriptor.close() } }
     }
@@ -94,8 +100,9 @@ final class ReceivedFile: Sendable {
         }
     }
 
-    /// Closes and removes the file.
-    func discard() {
+    /// Closes and removes the file, and not on the caller's actor.
+    @concurrent
+    func discard() async {
         state.withLock { state in
             if case .open(let descriptor) = state { try? descriptor.close() }
             state = .closed

@@ -7,10 +7,11 @@ public import SwiftUI
 import UniformTypeIdentifiers
 
 extension PhotosPickerItem {
-    /// The picked photo or video as a file part. It is not encoded again here, and it is streamed from disk.
+    /// Loads the picked photo or video and makes it a part of a form. It is first downloaded if it is only in iCloud.
+    /// It is not encoded again here, and it is streamed from disk.
     ///
-    /// Set `preferredItemEncoding` to `.current` if the original is to be sent. By default the picker chooses an
-    /// encoding, and may convert HEIC to JPEG and HEVC to H.264 before the item is loaded.
+    /// Set `preferredItemEncoding` to `.current` if the original is to be sent, such as a photo in Apple ProRAW. By
+    /// default the picker chooses an encoding, and may convert HEIC to JPEG and HEVC to H.264 before it is loaded.
     ///
     /// ```swift
     /// PhotosPicker("Add photos", selection: $picked, matching: .images, preferredItemEncoding: .current)
@@ -21,26 +22,46 @@ extension PhotosPickerItem {
     /// ```
     ///
     /// The library lends a file only for a moment, so the part holds a copy, which belongs to the caller: remove it
-    /// after the upload.
+    /// after the upload. The copy is not made on the caller's actor.
+    ///
+    /// The picker may report that it is loading, but not how much it has: on iOS 18 its `Progress` is indeterminate.
+    /// `PHPickerResult.formPart` also counts what is downloaded.
     ///
     /// - Parameters:
     ///   - name: The name of the form's field.
     ///   - metadata: What is removed while the file is sent. Defaults to where it was taken and whose it is.
     ///   - folder: The folder for the copy. Defaults to `FormPart.temporaryFolder`.
-    /// - Throws: ``PictureError`` if the library gives no file, and the error of the system if loading it fails.
+    ///   - progress: Counts this item as one of its units, so make it with as many units as there are items. Cancelling
+    ///     it cancels loading. Defaults to none.
+    /// - Throws: ``PictureError`` with code ``PictureError/Code/notLoadable`` if the library gives no file, or if it
+    ///   cannot be loaded or copied. `CancellationError` if the task or `progress` is cancelled, which also ends a
+    ///   download from iCloud.
+    @concurrent
     public func formPart(
-        named name: String, metadata: MetadataPolicy = .withoutLocation, in folder: URL? = nil
+        named name: String, metadata: MetadataPolicy = .withoutLocation, in folder: URL? = nil,
+        reportingTo progress: Progress? = nil
     ) async throws -> FormPart {
-        guard let picked = try await loadTransferable(type: PickedFile.self) else {
-            throw PictureError.notLoadable("The picked item", underlyingError: nil)
-        }
-        var file = picked.url
-        if let folder {
-            file = try LoadedFile.place(in: folder, for: picked.url.lastPathComponent)
-            try FileManager.default.moveItem(at: picked.url, to: file)
+        let result = CallbackResult<PickedFile> { LoadedFile.remove($0.url) }
+        // The same call without a handler has no Progress. Apple's engineers know that this one is indeterminate
+        // (developer.apple.com/forums/thread/768863), and it can be cancelled all the same.
+        let picked = try await result.value {
+            let loading = loadTransferable(type: PickedFile.self) { loaded in
+                result.finish(
+                    Result {
+                        do {
+                            if let file = try loaded.get() { return file }
+                        } catch {
+                            if progress?.isCancelled == true { throw CancellationError() }
+                            throw PictureError.notLoadable("The picked item", underlyingError: error)
+                        }
+                        throw PictureError.notLoadable("The picked item", underlyingError: nil)
+                    })
+            }
+            progress?.addChild(loading, withPendingUnitCount: 1)
+            return { loading.cancel() }
         }
         return .picked(
-            file, called: picked.filename, named: name,
+            try picked.moved(to: folder), called: picked.filename, named: name,
             mimeTypes: supportedContentTypes.compactMap(\.preferredMIMEType),
             fileExtension: supportedContentTypes.first?.preferredFilenameExtension, metadata: metadata)
     }
@@ -59,6 +80,19 @@ private struct PickedFile: Transferable, Sendable {
     init(copying file: URL) throws {
         filename = file.lastPathComponent
         url = try LoadedFile.copy(file, to: nil)
+    }
+
+    /// The file in another folder, on the same volume if possible. It is removed if it cannot be moved.
+    func moved(to folder: URL?) throws(PictureError) -> URL {
+        guard let folder else { return url }
+        do {
+            let file = try LoadedFile.place(in: folder, for: url.lastPathComponent)
+            try FileManager.default.moveItem(at: url, to: file)
+            return file
+        } catch {
+            LoadedFile.remove(url)
+            throw .notLoadable("The picked item", underlyingError: error)
+        }
     }
 }
 #endif

@@ -201,16 +201,17 @@ import Testing
         #expect(try Data(contentsOf: copy) == Data([1]))
     }
 
-    @Test func `chunks make a file, and what comes after it is discarded does not`() throws {
+    @Test func `chunks make a file, and what comes after it is discarded does not`() async throws {
         let folder = try TemporaryFolder()
-        let file = try ReceivedFile(at: folder.url.appending(component: "a"))
+        let file = try await ReceivedFile.create(in: folder.url, for: "IMG_0001.DNG")
+        #expect(file.url.pathExtension == "DNG")
         try file.append(Data("choco".utf8))
         try file.append(Data("late".utf8))
         try file.finish()
         #expect(try String(contentsOf: file.url, encoding: .utf8) == "chocolate")
         #expect(throws: (any Error).self) { try ReceivedFile(at: file.url) }
 
-        file.discard()
+        await file.discard()
         try file.append(Data("more".utf8))
         #expect(!FileManager.default.fileExists(atPath: file.url.path))
     }
