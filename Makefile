@@ -92,6 +92,7 @@ build-tests:
 lint:
 	swift format lint --strict --parallel --recursive $(SOURCES)
 	Scripts/check-folders
+	Scripts/check-imports
 
 format:
 	swift format --in-place --parallel --recursive $(SOURCES)

@@ -80,18 +80,21 @@ let package = Package(
         .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
     ],
     targets: [
+        // The C library of each platform. No user needs it.
+        .target(name: "PostcardCLibrary", swiftSettings: settings),
         // What several modules know about the files of pictures. No user needs it.
         .target(name: "PostcardPictureFormats", swiftSettings: settings),
         .target(
             name: "PostcardForm",
             dependencies: [
-                "PostcardPictureFormats",
+                "PostcardCLibrary", "PostcardPictureFormats",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
             exclude: leftOut, resources: forApps("PrivacyInfo.xcprivacy"), swiftSettings: settings),
         .target(
-            name: "PostcardFiles", dependencies: [.product(name: "SystemPackage", package: "swift-system")],
+            name: "PostcardFiles",
+            dependencies: ["PostcardCLibrary", .product(name: "SystemPackage", package: "swift-system")],
             exclude: leftOut, resources: forApps("PrivacyInfo.xcprivacy"), swiftSettings: settings),
         .target(
             name: "PostcardDoctor",
@@ -118,7 +121,7 @@ let package = Package(
         .target(
             name: "PostcardAsyncHTTP",
             dependencies: [
-                "PostcardClient", "PostcardForm",
+                "PostcardCLibrary", "PostcardClient", "PostcardForm",
                 .product(name: "AsyncHTTPClient", package: "async-http-client", condition: forAsyncHTTP),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "NIOCore", package: "swift-nio", condition: forAsyncHTTP),
@@ -146,7 +149,7 @@ let package = Package(
         .target(
             name: "PostcardPictures",
             dependencies: [
-                "CPictureCodecs", "PostcardForm", "PostcardPictureFormats",
+                "CPictureCodecs", "PostcardCLibrary", "PostcardForm", "PostcardPictureFormats",
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
             exclude: leftOut, resources: forApps("Localizable.xcstrings"), swiftSettings: settings),
@@ -177,7 +180,7 @@ let package = Package(
         .target(
             name: "PostcardReceiver",
             dependencies: [
-                "PostcardDoctor", "PostcardFiles", "PostcardForm", "PostcardServer",
+                "PostcardCLibrary", "PostcardDoctor", "PostcardFiles", "PostcardForm", "PostcardServer",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
@@ -212,8 +215,8 @@ let package = Package(
         .executableTarget(
             name: "postcard",
             dependencies: [
-                "CCurlLoader", "PostcardConformance", "PostcardForm", "PostcardDemo", "PostcardDoctor",
-                "PostcardClient",
+                "CCurlLoader", "PostcardCLibrary", "PostcardConformance", "PostcardForm", "PostcardDemo",
+                "PostcardDoctor", "PostcardClient",
                 "PostcardAsyncHTTP", "PostcardPictures", "PostcardQueue", "PostcardServer", "PostcardReceiver",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),

@@ -1,14 +1,5 @@
+import PostcardCLibrary
 package import SystemPackage
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#endif
 
 /// A file system call that failed: what was tried, on which path, and what the system said.
 package struct FileError: Error, Sendable, CustomStringConvertible {
@@ -188,16 +179,6 @@ package final class DurableFile: Sendable {
         try DurableFiles.synchronize(descriptor, path)
     }
 }
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#endif
 
 extension DurableFiles {
     /// Opens a regular file. Neither its name nor that of the directory it is in may be a link: what others put in

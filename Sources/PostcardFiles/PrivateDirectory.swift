@@ -1,14 +1,5 @@
+import PostcardCLibrary
 package import SystemPackage
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#endif
 
 /// A directory that only its owner can use, held open.
 ///

@@ -12,6 +12,7 @@ struct Consumer {
 }
 
 let consumers: [String: Consumer] = [
+    "Form": Consumer(traits: [], products: ["PostcardDoctor", "PostcardForm"]),
     "Client": Consumer(traits: [], products: ["PostcardClient", "PostcardForm"]),
     "AsyncHTTP": Consumer(traits: ["AsyncHTTP"], products: ["PostcardAsyncHTTP", "PostcardClient", "PostcardForm"]),
     "Queue": Consumer(traits: ["Queue"], products: ["PostcardForm", "PostcardQueue"]),

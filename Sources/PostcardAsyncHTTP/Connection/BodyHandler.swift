@@ -1,11 +1,8 @@
 import HTTPTypes
 import NIOCore
 import NIOHTTP1
+import PostcardCLibrary
 import PostcardClient
-
-#if canImport(Glibc)
-import Glibc
-#endif
 
 /// Sends the bodies of a connection's requests, which for AsyncHTTPClient have none, and reports interim responses,
 /// which AsyncHTTPClient drops.

@@ -1,15 +1,6 @@
-import SystemPackage
-
 // For the members of timespec.
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#endif
+import PostcardCLibrary
+import SystemPackage
 
 /// By which a file is known to be the one that it was: its size and the time of its last change.
 struct FormFileStamp: Sendable, Hashable {

@@ -1,14 +1,5 @@
+import PostcardCLibrary
 import SystemPackage
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#endif
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials

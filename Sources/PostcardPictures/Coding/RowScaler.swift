@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
+import PostcardCLibrary
 
 /// Pixels in memory: rows of grey or RGB, 8 bits a channel, without gaps.
 struct PicturePixels {

@@ -1,10 +1,4 @@
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#else
-import Glibc
-#endif
+import PostcardCLibrary
 
 /// Searches for the largest edge, and then the best quality, at which a picture has few enough bytes.
 ///

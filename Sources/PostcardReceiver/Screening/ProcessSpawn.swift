@@ -1,12 +1,7 @@
 #if os(macOS) || os(Linux)
 import Foundation
+import PostcardCLibrary
 import SystemPackage
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
 
 /// Starts processes that inherit nothing but the standard descriptors.
 ///

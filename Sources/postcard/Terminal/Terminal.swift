@@ -1,13 +1,6 @@
 import Foundation
+import PostcardCLibrary
 import SystemPackage
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Darwin)
-import Darwin
-#elseif canImport(Musl)
-import Musl
-#endif
 
 /// The standard streams. Results go to standard output, everything else to standard error.
 enum Terminal {
