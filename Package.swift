@@ -156,7 +156,7 @@ let package = Package(
         .target(
             name: "PostcardServer",
             dependencies: [
-                "PostcardFiles", "PostcardForm", "PostcardResumption",
+                "PostcardCLibrary", "PostcardFiles", "PostcardForm", "PostcardResumption",
                 .product(name: "CoreMetrics", package: "swift-metrics", condition: forServer),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),

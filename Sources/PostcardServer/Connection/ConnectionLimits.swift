@@ -1,14 +1,7 @@
 package import Logging
 package import NIOCore
+import PostcardCLibrary
 import SystemPackage
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
 
 /// How many files and connections the process may have open.
 package enum OpenFiles {

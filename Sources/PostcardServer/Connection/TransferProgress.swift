@@ -1,12 +1,5 @@
 import NIOCore
-
-#if os(Linux)
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
-#endif
+import PostcardCLibrary
 
 /// Measures whether a body arrives fast enough.
 ///
