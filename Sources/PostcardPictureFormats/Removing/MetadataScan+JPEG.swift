@@ -26,7 +26,7 @@ extension MetadataScan {
         guard depth <= Limit.depth else {
             throw PictureFault(at: range.lowerBound, "more than \(Limit.depth) pictures follow one another")
         }
-        guard try bytes(at: range.lowerBound, count: 2) == [0xFF, 0xD8] else {
+        guard range.upperBound - range.lowerBound >= 2, try bytes(at: range.lowerBound, count: 2) == [0xFF, 0xD8] else {
             throw PictureFault(at: range.lowerBound, "a JPEG picture was expected here")
         }
         var segments = JPEGSegments()

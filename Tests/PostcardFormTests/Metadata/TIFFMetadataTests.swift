@@ -113,6 +113,7 @@ import Testing
         .init("strips that are too short", row([exif.long(0x0117, 44)], without: [0x0117]), 8, "where its pixels end"),
         .init("JPEG of TIFF 6.0", row([exif.long(0x0207, 8)]), 8, "where its pixels end"),
         .init("a preview that is none", row([exif.long(0x0201, 8), exif.long(0x0202, 9)]), 8, "not a JPEG"),
+        .init("a preview of one byte", oneByte, 8, "a JPEG picture was expected"),
         .init("a preview outside", row([exif.long(0x0201, 9999), exif.long(0x0202, 9)]), 9999, "outside"),
         .init("pixels that are a directory", row([exif.long(0x0111, 54)], without: [0x0111]), 54, "overlap"),
         .init("a header alone", Array("II*\0".utf8), 0, "header"),
@@ -123,6 +124,8 @@ import Testing
         .init("directories in directories", nested(9), 8 + 18 * 7 + 10, "nested too deeply"),
         .init("directories behind the end", file([], [exif.long(0x014A, 1 << 30)]), 18, "none fits"),
     ]
+
+    private static let oneByte = file([0xFF, 0xD8, 0xFF, 0xD9], [exif.long(0x0201, 8), exif.long(0x0202, 1)])
 
     private static func strips(type: Int) -> EXIF.Entry {
         EXIF.Entry(tag: 0x0111, type: type, count: 1, value: exif.number(8, 4) + exif.number(0, 4))
