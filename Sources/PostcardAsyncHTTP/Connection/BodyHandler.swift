@@ -1,6 +1,7 @@
 import HTTPTypes
 import NIOCore
 import NIOHTTP1
+import NIOPosix
 import PostcardCLibrary
 import PostcardClient
 
@@ -18,6 +19,9 @@ final class BodyHandler: ChannelDuplexHandler {
 
     /// The granularity of progress on a slow connection.
     private static let chunkSize = 64 << 10
+
+    /// How many bytes are written at most before a response is noticed, if the socket accepts all at once.
+    private static let longestRun: Int64 = 2 << 20
 
     private let requests: OutgoingRequests
     /// How long to wait for a server to say that it wants the body before it is sent anyway.
@@ -47,6 +51,8 @@ final class BodyHandler: ChannelDuplexHandler {
         var isEnded = false
         /// Whether the body is being written at the moment. The socket may accept bytes meanwhile.
         var isWriting = false
+        /// The offset up to which the socket has accepted bytes at once since the event loop could last see a response.
+        var lastPause: Int64 = 0
 
         init(_ body: OutgoingBody) {
             self.body = body
@@ -183,8 +189,14 @@ extension BodyHandler {
         let bytesBefore = transfer.bytesInFlight
         context.flush()
         // If the socket accepted bytes at once, there is room for more, after other work of this event loop.
-        if !transfer.isEnded, bytesBefore >= OutgoingBody.maximumBytesInFlight, transfer.bytesInFlight < bytesBefore {
+        guard !transfer.isEnded, bytesBefore >= OutgoingBody.maximumBytesInFlight, transfer.bytesInFlight < bytesBefore
+        else { return }
+        if transfer.bytesSent - transfer.lastPause < Self.longestRun {
             writeMore()
+        } else {
+            // The loop looks at its sockets only when it has no tasks left.
+            transfer.lastPause = transfer.bytesSent
+            NIOThreadPool.singleton.submit { _ in writeMore() }
         }
     }
 
