@@ -27,7 +27,7 @@ struct NewEntrySection: View {
             TextField("Memo", text: $memo)
             if let saving {
                 ProgressView("Saving photos", value: Double(saved), total: Double(photos.count))
-                Button("Stop", role: .cancel) { saving.cancel() }
+                Button("Stop") { saving.cancel() }
             } else {
                 Button("Send") {
                     saving = Task { await send() }
