@@ -239,7 +239,10 @@ extension ResumableUpload {
         if resumption.policy.retry.statuses.union([401, 403]).contains(response.status.code) {
             // A busy proxy or an expired token is no reason to give up what is on the server already, or to send a form
             // whole that is too large for a proxy.
-            guard resumption.resource == nil, !isTooLarge(resumption) else { return .fail(refusal(response, by: url)) }
+            let isBusy = resumption.policy.retry.statuses.contains(response.status.code)
+            guard resumption.resource == nil, !(isBusy && isTooLarge(resumption)) else {
+                return .fail(refusal(response, by: url))
+            }
             return ask(others, isCertain: false, &resumption)
         }
         return ask(others, isCertain: isCertain, &resumption)

@@ -134,7 +134,7 @@ struct TransportOptions: ParsableArguments {
         if version == .http1 { configuration.httpVersion = .http1Only }
         configuration.tlsConfiguration = try tls()
         for resolution in try resolve.map({ try Resolution($0) }) where resolution.applies(to: url) {
-            configuration.dnsOverride[resolution.host] = resolution.address
+            configuration.dnsOverride[url?.host() ?? resolution.host] = resolution.address
         }
         let proxy = proxy ?? url.flatMap { ProxyEnvironment().proxy(for: $0) } ?? ""
         if !proxy.isEmpty { configuration.proxy = try Self.proxy(proxy) }
@@ -181,7 +181,8 @@ struct TransportOptions: ParsableArguments {
     private static func proxy(_ text: String) throws -> HTTPClient.Configuration.Proxy {
         let url = URLComponents(string: text.contains("://") ? text : "http://\(text)")
         guard let url, let host = url.host, !host.isEmpty else {
-            throw ValidationError("'\(text)' is not a proxy. Write it as http://host:port.")
+            // The text may have a password.
+            throw ValidationError("The proxy is not a URL with a host. Write it as http://host:port.")
         }
         switch url.scheme?.lowercased() {
         case "http":

@@ -13,7 +13,8 @@ struct ShownResponse {
         guard Terminal.isOutputInteractive else { return try Terminal.write(response.body) }
         if let value = response.jsonValue,
             let json = try? JSONSerialization.data(
-                withJSONObject: value, options: [.fragmentsAllowed, .prettyPrinted, .withoutEscapingSlashes])
+                withJSONObject: value,
+                options: [.fragmentsAllowed, .prettyPrinted, .sortedKeys, .withoutEscapingSlashes])
         {
             return try Terminal.write(json: json)
         }
