@@ -18,8 +18,8 @@ public struct FittedPicture: Sendable {
 
     /// The quality of the JPEG, from 50 to 82, as libjpeg counts it; `nil` for an original.
     ///
-    /// It is read from the quantization tables of the JPEG, so it means the same whichever encoder wrote them. It is a
-    /// little higher than 82 if the encoder's own scale has no such step.
+    /// The quality is read from the quantization tables of the JPEG, so a number means the same whichever encoder wrote
+    /// them. A quality is a little higher than 82 if the encoder's own scale has no such step.
     public let quality: Int?
 
     /// The picture's media type, as its bytes show it; `nil` for an original of an unknown type.

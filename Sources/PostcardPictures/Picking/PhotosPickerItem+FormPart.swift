@@ -7,8 +7,8 @@ public import SwiftUI
 import UniformTypeIdentifiers
 
 extension PhotosPickerItem {
-    /// Loads the picked photo or video and makes it a part of a form. It is first downloaded if it is only in iCloud.
-    /// It is not encoded again here, and it is streamed from disk.
+    /// Loads the picked photo or video and makes it a part of a form. A file that is only in iCloud is downloaded first.
+    /// The file is not encoded again here, and is streamed from disk.
     ///
     /// Set `preferredItemEncoding` to `.current` if the original is to be sent, such as a photo in Apple ProRAW. By
     /// default the picker chooses an encoding, and may convert HEIC to JPEG and HEVC to H.264 before it is loaded.
