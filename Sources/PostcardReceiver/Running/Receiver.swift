@@ -76,6 +76,9 @@ public struct Receiver: Sendable {
     /// names or values of the form, and the receiver's own failures.
     public var logger = Logger(label: "postcard.receiver")
 
+    /// Receives the line of each request that the log has at the level `info`. Defaults to `nil`.
+    package var onRequest: (@Sendable (RequestLine) -> Void)?
+
     /// Makes a receiver with default settings.
     public init(directory: FilePath) {
         self.directory = directory
@@ -127,7 +130,7 @@ public struct Receiver: Sendable {
         let inspector = inspection.map { options in
             RequestInspector(options: options) { live.publish(.request($0)) }
         }
-        router.add(middleware: RequestLog())
+        router.add(middleware: RequestLog(report: onRequest))
         // Before the others, because it records the requests that they refuse.
         if let inspector {
             router.add(
@@ -175,10 +178,12 @@ public struct Receiver: Sendable {
     private func makeServer(
         _ meter: UploadMeter, _ inspector: RequestInspector?, _ shares: ShareAccount
     ) throws -> HTTPServerBuilder {
-        let onEarlyRefusal: EarlyRefusal.Observer = { [logger, scheme] refusal in
+        let onEarlyRefusal: EarlyRefusal.Observer = { [logger, scheme, onRequest] refusal in
             meter.refused(refusal.problem)
             inspector?.keep(RecordedRequest(refusal, scheme: scheme))
-            RequestLine(refusal).write(to: logger)
+            let line = RequestLine(refusal)
+            line.write(to: logger)
+            onRequest?(line)
         }
         guard let certificate else {
             return .uploads(options: connections, shares: shares, onEarlyRefusal: onEarlyRefusal)

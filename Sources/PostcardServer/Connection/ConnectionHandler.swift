@@ -8,7 +8,7 @@ import PostcardResumption
 ///
 /// The handler is between the HTTP codec and Hummingbird's own handlers, for a connection of HTTP/1.1 or one stream of
 /// HTTP/2.
-/// ``ConnectionState`` decides what to do.
+/// ``ConnectionState`` decides what to do. The time is the event loop's, so that tests can let hours pass at once.
 final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPRequestPart
     typealias InboundOut = HTTPRequestPart
@@ -23,9 +23,9 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private var isStream = false
 
     /// Since when the client has sent nothing, not counting the time in which the server did not read.
-    private var quietSince = ContinuousClock.now
+    private var quietSince = NIODeadline.distantPast
     /// Since when the server has not read, or `nil` while it waits for the client.
-    private var pausedSince: ContinuousClock.Instant?
+    private var pausedSince: NIODeadline?
     private var silenceCheck: Scheduled<Void>?
     /// The ends of responses that are not in the socket yet.
     private var unsentEnds = 0
@@ -51,7 +51,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
-        quietSince = .now
+        quietSince = context.eventLoop.now
         checkSilence(context: context, after: options.idleTimeout)
         let pipeline = context.pipeline.syncOperations
         let decoder = try? pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
@@ -98,7 +98,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     func read(context: ChannelHandlerContext) {
         if let since = pausedSince {
-            let now = ContinuousClock.now
+            let now = context.eventLoop.now
             // That time does not count against the client. Bytes of an incomplete message do not end its silence:
             // a head that arrives byte by byte has to be complete within the idle timeout.
             quietSince = min(quietSince.advanced(by: since.duration(to: now)), now)
@@ -109,7 +109,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        if !state.isLingering { quietSince = .now }
+        if !state.isLingering { quietSince = context.eventLoop.now }
         wire.partRead()
         let action =
             switch unwrapInboundIn(data) {
@@ -132,7 +132,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        let now = ContinuousClock.now
+        let now = context.eventLoop.now
         pausedSince = pausedSince ?? now
         rate.readingPauses(at: now)
         context.fireChannelReadComplete()
@@ -167,8 +167,10 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     /// Whether the server has been waiting for bytes for at least this long.
-    func isQuiet(for time: Duration) -> Bool {
-        pausedSince == nil && quietSince.duration(to: .now) >= time
+    ///
+    /// - Parameter now: The time of the channel's event loop.
+    func isQuiet(for time: Duration, at now: NIODeadline) -> Bool {
+        pausedSince == nil && quietSince.duration(to: now) >= time
     }
 
     @discardableResult
@@ -264,7 +266,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
         sent.futureResult.assumeIsolated().whenComplete { [self] _ in
             unsentEnds -= 1
             // The client can only react from now on.
-            quietSince = .now
+            quietSince = context.eventLoop.now
             switch action {
             case .writeAndLinger: linger(context: context)
             case .writeAndClose: closeNow(context: context)
@@ -278,9 +280,9 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     /// Tracks when a part of a response gets into the socket, which happens when the client makes room by reading.
     private func watched(_ promise: EventLoopPromise<Void>?, context: ChannelHandlerContext) -> EventLoopPromise<Void> {
         let sent = promise ?? context.eventLoop.makePromise(of: Void.self)
-        progress.partWritten(acknowledged: acknowledgedBytes(context: context))
+        progress.partWritten(at: context.eventLoop.now, acknowledged: acknowledgedBytes(context: context))
         sent.futureResult.assumeIsolated().whenComplete { [self] _ in
-            progress.partSent()
+            progress.partSent(at: context.eventLoop.now)
             guard progress.unsentParts == 0 else { return }
             let promises = flushPromises
             flushPromises.removeAll()
@@ -315,7 +317,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private func linger(context: ChannelHandlerContext) {
         // A stream's output ends with its response, and closing it would close the whole stream.
         if !isStream { context.close(mode: .output, promise: nil) }
-        quietSince = .now
+        quietSince = context.eventLoop.now
         checkSilence(context: context, after: options.drainTimeout)
         context.read()
     }
@@ -327,7 +329,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     private func checkSilence(context: ChannelHandlerContext, after delay: Duration) {
         silenceCheck?.cancel()
-        let delay = min(delay, options.gracePeriod, options.idleTimeout)
+        let delay = min(delay, options.gracePeriod, options.idleTimeout, options.keepAliveTimeout)
         silenceCheck = context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(delay)) { [self] in
             silenceCheckDue(context: context)
         }
@@ -336,7 +338,8 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     /// Closes the connection of a client that does not read: its response keeps a file and memory in use.
     private func checkReading(context: ChannelHandlerContext) {
         let next = progress.check(
-            acknowledged: acknowledgedBytes(context: context), isStream: isStream, isClosing: !closePromises.isEmpty)
+            at: context.eventLoop.now, acknowledged: acknowledgedBytes(context: context), isStream: isStream,
+            isClosing: !closePromises.isEmpty)
         if let next { checkSilence(context: context, after: next) } else { closeNow(context: context) }
     }
 
@@ -348,7 +351,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     private func checkSending(quiet: Duration, context: ChannelHandlerContext) {
         var interruption = RequestInterruption.tooSlow(options.idleTimeout)
         if quiet < options.idleTimeout {
-            if let next = rate.check(at: .now) {
+            if let next = rate.check(at: context.eventLoop.now) {
                 return checkSilence(context: context, after: min(options.idleTimeout - quiet, next))
             }
             interruption = .belowMinimumRate(options.minimumBytesPerSecond)
@@ -359,14 +362,15 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     private func silenceCheckDue(context: ChannelHandlerContext) {
         guard progress.unsentParts == 0 else { return checkReading(context: context) }
-        let quiet = quietSince.duration(to: .now)
+        let now = context.eventLoop.now
+        let quiet = quietSince.duration(to: now)
         switch state.silence {
         case .inBody where pausedSince == nil:
             checkSending(quiet: quiet, context: context)
         case .beforeRequests:
             closeUnless(options.idleTimeout - quiet, context: context)
         case .betweenRequests:
-            closeUnless(timeForRequest(quiet: quiet), context: context)
+            closeUnless(timeForRequest(quiet: quiet, at: now), context: context)
         case .afterLastResponse(let drain):
             closeUnless(drain.time(options.drainTimeout) - quiet, context: context)
         case .inBody, .expected:
@@ -379,9 +383,9 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     /// How much longer the client may take to send the next request.
-    private func timeForRequest(quiet: Duration) -> Duration {
+    private func timeForRequest(quiet: Duration, at now: NIODeadline) -> Duration {
         // The head of a request that has begun has to arrive within the idle timeout.
-        if let since = wire.incompleteSince { return options.idleTimeout - since.duration(to: .now) }
+        if let since = wire.incompleteSince { return options.idleTimeout - since.duration(to: now) }
         // A stream has a single request.
         return (isStream ? options.idleTimeout : options.keepAliveTimeout) - quiet
     }

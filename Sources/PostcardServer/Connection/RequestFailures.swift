@@ -77,14 +77,14 @@ final class WireBytes: ChannelInboundHandler, RemovableChannelHandler {
 
     private var latest: ByteBuffer?
     /// The time of the first bytes after the last complete part of a request; `nil` if there were none.
-    private(set) var incompleteSince: ContinuousClock.Instant?
+    private(set) var incompleteSince: NIODeadline?
 
     /// The maximum number of bytes that are shown: enough for the head of a usual request.
     private static let maximumBytes = 8 << 10
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         latest = unwrapInboundIn(data)
-        incompleteSince = incompleteSince ?? .now
+        incompleteSince = incompleteSince ?? context.eventLoop.now
         context.fireChannelRead(data)
         latest = nil
     }

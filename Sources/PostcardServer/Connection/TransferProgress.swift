@@ -9,17 +9,17 @@ struct TransferRate {
     private let minimumBytesPerSecond: Int
     private let gracePeriod: Duration
 
-    private var began: ContinuousClock.Instant?
+    private var began: NIODeadline?
     private var bytes = 0
     private var pausedTime = Duration.zero
-    private var pausedSince: ContinuousClock.Instant?
+    private var pausedSince: NIODeadline?
 
     init(minimumBytesPerSecond: Int, gracePeriod: Duration) {
         self.minimumBytesPerSecond = minimumBytesPerSecond
         self.gracePeriod = gracePeriod
     }
 
-    mutating func bodyBegins(at now: ContinuousClock.Instant) {
+    mutating func bodyBegins(at now: NIODeadline) {
         began = now
         bytes = 0
         pausedTime = .zero
@@ -28,18 +28,18 @@ struct TransferRate {
 
     mutating func received(_ count: Int) { bytes += count }
 
-    mutating func readingPauses(at now: ContinuousClock.Instant) {
+    mutating func readingPauses(at now: NIODeadline) {
         if pausedSince == nil { pausedSince = now }
     }
 
-    mutating func readingResumes(at now: ContinuousClock.Instant) {
+    mutating func readingResumes(at now: NIODeadline) {
         guard let since = pausedSince else { return }
         pausedTime += since.duration(to: now)
         pausedSince = nil
     }
 
     /// - Returns: When to check again, or `nil` if the client is too slow.
-    mutating func check(at now: ContinuousClock.Instant) -> Duration? {
+    mutating func check(at now: NIODeadline) -> Duration? {
         guard let began, minimumBytesPerSecond > 0 else { return gracePeriod }
         let paused = pausedTime + (pausedSince.map { $0.duration(to: now) } ?? .zero)
         let passed = began.duration(to: now) - paused
@@ -50,17 +50,23 @@ struct TransferRate {
     }
 }
 
+extension NIODeadline {
+    func advanced(by duration: Duration) -> NIODeadline { self + TimeAmount(duration) }
+
+    func duration(to end: NIODeadline) -> Duration { Duration(end - self) }
+}
+
 /// Tracks whether a client reads its responses: the parts that are not in the socket yet, and since when nothing moved.
 struct ResponseProgress {
     private let options: ConnectionOptions
     /// The parts of responses that are not in the socket yet.
     private(set) var unsentParts = 0
     /// The time since which no byte of these parts has reached the socket.
-    private var stalledSince = ContinuousClock.now
+    private var stalledSince = NIODeadline.distantPast
     /// How many bytes of the connection the client has acknowledged, if the system reports it.
     private var acknowledgedBytes: UInt64?
     /// The time since which that number has not changed.
-    private var unacknowledgedSince = ContinuousClock.now
+    private var unacknowledgedSince = NIODeadline.distantPast
     /// How long the client may read nothing.
     private var pause: Duration
 
@@ -70,9 +76,9 @@ struct ResponseProgress {
     }
 
     /// - Parameter acknowledged: The bytes of the connection acknowledged so far.
-    mutating func partWritten(acknowledged: @autoclosure () -> UInt64?) {
+    mutating func partWritten(at now: NIODeadline, acknowledged: @autoclosure () -> UInt64?) {
         if unsentParts == 0 {
-            stalledSince = .now
+            stalledSince = now
             unacknowledgedSince = stalledSince
             acknowledgedBytes = acknowledgedBytes ?? acknowledged()
         }
@@ -80,9 +86,9 @@ struct ResponseProgress {
     }
 
     /// A part is in the socket.
-    mutating func partSent() {
+    mutating func partSent(at now: NIODeadline) {
         unsentParts -= 1
-        stalledSince = .now
+        stalledSince = now
     }
 
     /// - Parameters:
@@ -90,8 +96,9 @@ struct ResponseProgress {
     ///   - isStream: Whether the response is one stream of HTTP/2.
     ///   - isClosing: Whether the connection closes after the response, which shortens the allowed pause.
     /// - Returns: When to check again, or `nil` if the client has paused for too long.
-    mutating func check(acknowledged: UInt64?, isStream: Bool, isClosing: Bool) -> Duration? {
-        let now = ContinuousClock.now
+    mutating func check(
+        at now: NIODeadline, acknowledged: UInt64?, isStream: Bool, isClosing: Bool
+    ) -> Duration? {
         // The system accepts large pieces at once, and then nothing until much of them is read.
         if let bytes = acknowledged, bytes != acknowledgedBytes {
             pause = options.pause(afterReading: bytes - min(acknowledgedBytes ?? 0, bytes))

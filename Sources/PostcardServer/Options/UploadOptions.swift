@@ -119,3 +119,18 @@ public struct UploadOptions: Sendable {
         return "/" + segments + (path.hasSuffix("/") && !segments.isEmpty ? "/" : "")
     }
 }
+
+extension UploadOptions {
+    /// What a form and its parts must fit, as the limits of a problem.
+    var sizeLimits: [UploadProblem.Limit] {
+        var sizes = [
+            ("maximumBodyBytes", limits.maximumBodyBytes), ("maximumFileBytes", limits.maximumFileBytes),
+            ("maximumFieldBytes", limits.maximumFieldBytes), ("maximumParts", Int64(limits.maximumParts)),
+        ]
+        if let maximum = rules?.maximumBytesOfAllFiles { sizes.append(("maximumBytesOfAllFiles", maximum)) }
+        for (name, file) in (rules?.files ?? [:]).sorted(by: { $0.key < $1.key }) {
+            if let maximum = file.maximumBytes { sizes.append(("files.\(name).maximumBytes", maximum)) }
+        }
+        return sizes.map { UploadProblem.Limit(name: $0.0, value: $0.1) }
+    }
+}

@@ -36,6 +36,11 @@ public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible 
         get { facts.limit }
         set { facts.limit = newValue }
     }
+    /// All limits of sizes that the receiver has, for a 413: a client then need not find them one after the other.
+    public var limits: [Limit] {
+        get { facts.limits }
+        set { facts.limits = newValue }
+    }
     /// After how many seconds to send the request again.
     public var retryAfterSeconds: Int? {
         get { facts.retryAfterSeconds }
@@ -70,6 +75,7 @@ public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible 
         var offset: Int64?
         var partIndex: Int?
         var limit: Limit?
+        var limits: [Limit] = []
         var retryAfterSeconds: Int?
         var allowedMethods: [String] = []
         var challenge: String?
@@ -142,7 +148,7 @@ extension UploadProblem: LocalizedError {
 
 extension UploadProblem: Encodable {
     private enum Key: String, CodingKey {
-        case type, title, status, detail, code, offset, part, limit
+        case type, title, status, detail, code, offset, part, limit, limits
         case advice = "fix"
         case expectedOffset = "expected-offset"
         case providedOffset = "provided-offset"
@@ -159,6 +165,7 @@ extension UploadProblem: Encodable {
         try container.encodeIfPresent(partIndex, forKey: .part)
         try container.encodeIfPresent(advice, forKey: .advice)
         try container.encodeIfPresent(limit, forKey: .limit)
+        if !limits.isEmpty { try container.encode(limits, forKey: .limits) }
         try container.encodeIfPresent(resumption.expectedOffset, forKey: .expectedOffset)
         try container.encodeIfPresent(resumption.providedOffset, forKey: .providedOffset)
     }

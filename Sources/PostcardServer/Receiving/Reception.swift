@@ -54,8 +54,16 @@ struct Reception<Store: UploadStore>: Sendable {
             return received
         } catch let problem as UploadProblem {
             meter.refused(problem)
-            throw problem
+            throw named(problem)
         }
+    }
+
+    /// A refusal with all limits of sizes, if it is about one and names none itself.
+    func named(_ problem: UploadProblem) -> UploadProblem {
+        guard problem.status == .contentTooLarge, problem.limits.isEmpty else { return problem }
+        var problem = problem
+        problem.limits = options.sizeLimits
+        return problem
     }
 
     func response(showing received: Received, logger: Logger) async -> Response {

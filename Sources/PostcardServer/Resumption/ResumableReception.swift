@@ -278,7 +278,7 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
 
     /// Adds the version and the completeness to a refusal, and the limits to one that is about them.
     private func named(_ problem: UploadProblem, _ version: ResumptionVersion, isFinal: Bool) -> UploadProblem {
-        problem.adding { fields in
+        reception.named(problem).adding { fields in
             fields.setResumptionVersion(version)
             fields.setUploadCompleteness(isFinal, in: version)
             if problem.status == .contentTooLarge { fields.setUploadLimits(limits, in: version) }

@@ -141,11 +141,12 @@ public final class UploadLock: Sendable {
             }
             guard ends, let channel else { return }
             let interval = TimeAmount(Self.quiet)
-            let end = ContinuousClock.now + Self.patience
+            let end = channel.eventLoop.now + TimeAmount(Self.patience)
             channel.eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { [self] task in
                 guard isEnded else { return task.cancel() }
                 let handler = try? channel.pipeline.syncOperations.handler(type: ConnectionHandler.self)
-                if let handler, !handler.isQuiet(for: Self.quiet), .now < end { return }
+                let now = channel.eventLoop.now
+                if let handler, !handler.isQuiet(for: Self.quiet, at: now), now < end { return }
                 channel.close(promise: nil)
                 task.cancel()
             }

@@ -46,6 +46,7 @@ struct ConnectionTests {
     func earlyRefusalReachesCurl(arguments: [String]) async throws {
         try await withReceiver {
             $0.uploads.limits.maximumBodyBytes = 1_000_000
+            $0.connections.drainTimeout = .seconds(120)
         } _: { receiver in
             let file = receiver.directory.appending("..").appending("large.bin").string
             #expect(FileManager.default.createFile(atPath: file, contents: nil))
@@ -67,6 +68,7 @@ struct ConnectionTests {
     func lateReader() async throws {
         try await withReceiver {
             $0.uploads.limits.maximumFileBytes = 1000
+            $0.connections.drainTimeout = .seconds(120)
         } _: { receiver in
             let port = receiver.port
             // As much as a proxy on the same machine sends at once.
@@ -128,24 +130,6 @@ struct ConnectionTests {
             #expect(response.problem?.code == "too-slow")
             #expect(response.problem?.limit?.value == 200)
             #expect(try receiver.incoming.isEmpty)
-        }
-    }
-
-    @Test func `a connection is kept between requests for longer than a client may be idle`() async throws {
-        try await withReceiver {
-            // A busy machine has to read the head of a request within this time.
-            $0.connections.idleTimeout = .seconds(3)
-            $0.connections.keepAliveTimeout = .seconds(600)
-        } _: { receiver in
-            let port = receiver.port
-            try await onThread {
-                let socket = try RawSocket(port: port)
-                for _ in 0..<2 {
-                    try socket.send("GET /health HTTP/1.1\r\nHost: a\r\n\r\n")
-                    #expect(try socket.receive(until: "\r\n\r\nok").contains("200"))
-                    #expect(!socket.hasReceived(within: 4_000))
-                }
-            }
         }
     }
 

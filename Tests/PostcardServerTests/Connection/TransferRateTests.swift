@@ -1,9 +1,10 @@
+import NIOCore
 import Testing
 
 @testable import PostcardServer
 
 struct TransferRateTests {
-    private let start = ContinuousClock.now
+    private let start = NIODeadline.uptimeNanoseconds(1_000_000_000)
 
     private func rate() -> TransferRate {
         var rate = TransferRate(minimumBytesPerSecond: 100, gracePeriod: .seconds(10))

@@ -185,6 +185,9 @@ private struct Vandal {
 
     private mutating func perform(_ action: Int, _ path: FilePath) throws {
         let files = FileManager.default
+        // An earlier action may have put a pipe there, and opening one waits for its other end.
+        let type = try files.attributesOfItem(atPath: path.string)[.type] as? FileAttributeType
+        if action < 7, type != .typeRegular { return }
         switch action {
         case 0, 1:
             let size = try path.stat().size

@@ -127,7 +127,9 @@ struct RawStreams {
         switch frame.type {
         case 0: bodies[frame.stream, default: ""] += String(decoding: frame.payload, as: UTF8.self)
         case 1: interims.insert(frame.stream)
-        case 3: responses[frame.stream] = .reset(frame.payload.reduce(0) { $0 << 8 | UInt32($1) })
+        // A server that does not want the rest of the request resets the stream after a whole response.
+        case 3 where responses[frame.stream] == nil:
+            responses[frame.stream] = .reset(frame.payload.reduce(0) { $0 << 8 | UInt32($1) })
         default: break
         }
         guard frame.type <= 1, frame.flags & 1 == 1 else { return }
