@@ -39,17 +39,24 @@ public struct AsyncHTTPTransport: UploadTransport {
     ///
     /// - Parameter connectTimeout: How long connecting may take. Defaults to 30 seconds.
     public init(connectTimeout: Duration = .seconds(30)) {
+        self.init(configuration: Self.configuration(connectTimeout: connectTimeout))
+    }
+
+    /// The configuration that ``init(connectTimeout:)`` uses, to be changed for ``init(configuration:eventLoopGroup:)``.
+    /// A refused connection fails at once, because the client's retry policy decides whether to try again.
+    ///
+    /// - Parameter connectTimeout: How long connecting may take. Defaults to 30 seconds.
+    public static func configuration(connectTimeout: Duration = .seconds(30)) -> HTTPClient.Configuration {
         var configuration = HTTPClient.Configuration()
         configuration.timeout.connect = TimeAmount(connectTimeout)
-        // A refused connection fails at once; the client's retry policy decides whether to try again.
         configuration.connectionPool.retryConnectionEstablishment = false
-        self.init(configuration: configuration)
+        return configuration
     }
 
     /// Makes a transport with a configuration: for a proxy, other certificates or more connections.
     ///
     /// ```swift
-    /// var configuration = HTTPClient.Configuration()
+    /// var configuration = AsyncHTTPTransport.configuration()
     /// configuration.proxy = .server(host: "proxy.example.org", port: 3128)
     /// let client = UploadClient(transport: AsyncHTTPTransport(configuration: configuration))
     /// ```

@@ -50,10 +50,7 @@ package struct CurlCommand: Sendable {
 
     /// The line. It ends without a line break and holds none.
     package var line: String {
-        var words = ["curl"]
-        // curl would expand these, and remove dots from the path.
-        if url.contains(where: { "[]{}".contains($0) }) { words.append("--globoff") }
-        if url.contains("/.") { words.append("--path-as-is") }
+        var words = ["curl"] + Self.options(forURL: url)
         if method != impliedMethod { words += ["-X", ShellWord.quoted(method)] }
         words.append(ShellWord.quoted(url))
         for field in fields where isSent(field.name) {
@@ -65,6 +62,14 @@ package struct CurlCommand: Sendable {
             words += ["-H", "\"\(name): $\(Self.variable(for: name))\""]
         }
         return prefix + (words + contentWords).joined(separator: " ")
+    }
+
+    /// The options without which curl would expand characters of a URL, and remove dots from its path.
+    package static func options(forURL url: String) -> [String] {
+        var options: [String] = []
+        if url.contains(where: { "[]{}".contains($0) }) { options.append("--globoff") }
+        if url.contains("/.") { options.append("--path-as-is") }
+        return options
     }
 
     /// Whether the line sends exactly the recorded bytes. Parts get a new boundary, and an unknown body is not sent.
@@ -131,13 +136,32 @@ extension CurlCommand.Part {
     fileprivate var words: [String] {
         switch self {
         case .text(let name, let value, let contentType?):
-            ["-F", ShellWord.quoted("\(name)=\(Self.escaped(value ?? "…"));type=\(contentType)")]
+            ["-F", ShellWord.quoted("\(Self.safe(name))=\(Self.escaped(value ?? "…"))\(Self.type(contentType))")]
         case .text(let name, let value, nil):
             // Of --form-string, curl reads nothing in the value.
             ["--form-string", ShellWord.quoted("\(name)=\(value ?? "…")")]
         case .file(let name, let filename, let contentType):
-            ["-F", ShellWord.quoted("\(name)=@\(Self.file(filename))" + (contentType.map { ";type=\($0)" } ?? ""))]
+            ["-F", ShellWord.quoted("\(Self.safe(name))=@\(Self.file(filename))\(contentType.map(Self.type) ?? "")")]
         }
+    }
+
+    /// A name in which curl sees no equals sign, behind which it would look for a file to send.
+    private static func safe(_ name: String) -> String { name.replacing("=", with: "%3D") }
+
+    /// The parameter for a type. A type from which curl would read the name of another file, or a parameter of its own,
+    /// is left out.
+    private static func type(_ text: String) -> String {
+        let isPlain = text.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "a")...UInt8(ascii: "z"):
+                true
+            default: "!#$&-^_.+/; =".utf8.contains(byte)
+            }
+        }
+        let lowercased = text.lowercased().filter { $0 != " " }
+        let reserved = [";type=", ";filename=", ";headers=", ";encoder=", "=@", "=<"]
+        return isPlain && !reserved.contains(where: lowercased.contains) ? ";type=\(text)" : ""
     }
 
     /// A value between quotes, so that curl reads no parameters in it.

@@ -108,6 +108,19 @@ package final class PrivateDirectory: Sendable {
         }
     }
 
+    /// Moves whatever has a name in the directory into another one, under the same name. One that is gone already is as
+    /// good.
+    package func move(_ name: FilePath.Component, to other: PrivateDirectory) throws(FileError) {
+        let result = name.withPlatformString {
+            renameat(descriptor.rawValue, $0, other.descriptor.rawValue, $0)
+        }
+        guard result == 0 else {
+            let error = DurableFiles.lastError
+            if error == .noSuchFileOrDirectory { return }
+            throw FileError("move", path.appending(name), error)
+        }
+    }
+
     /// What a name in the directory is, without following links; `nil` if there is none.
     package func status(of name: FilePath.Component) throws(FileError) -> Stat? {
         do {
@@ -123,6 +136,27 @@ package final class PrivateDirectory: Sendable {
     package func lastChange(of name: FilePath.Component) throws(FileError) -> Int64? {
         guard let status = try status(of: name), status.type == .regular else { return nil }
         return Int64(status.st_mtim.tv_sec)
+    }
+
+    /// The size of a file and the time of its last change, by which another version of it can be told apart.
+    package struct FileVersion: Sendable, CustomStringConvertible {
+        package let bytes: Int64
+        private let seconds: Int
+        private let nanoseconds: Int
+
+        fileprivate init(_ status: Stat) {
+            bytes = status.size
+            seconds = status.st_mtim.tv_sec
+            nanoseconds = status.st_mtim.tv_nsec
+        }
+
+        package var description: String { "\(bytes) \(seconds) \(nanoseconds)" }
+    }
+
+    /// The version of a regular file, or `nil` if the name is not a regular file.
+    package func version(of name: FilePath.Component) throws(FileError) -> FileVersion? {
+        guard let status = try status(of: name), status.type == .regular else { return nil }
+        return FileVersion(status)
     }
 
     /// The names in the directory, in no order.

@@ -1,4 +1,6 @@
 import ArgumentParser
+import Foundation
+import HTTPTypes
 import PostcardClient
 import PostcardForm
 import PostcardPictures
@@ -34,6 +36,7 @@ struct CommandFailure: Error, CustomStringConvertible {
         case let error as FormError: self.init(description: error.description, status: ExitStatus.status(of: error))
         case let error as UploadQueueError:
             self.init(description: error.description, status: ExitStatus.status(of: error))
+        case let error as ValidationError: self.init(description: error.message, status: ExitStatus.usage)
         case let error as UploadStoreError: self.init(description: "\(error)", status: ExitStatus.unwritableOutput)
         case let error as ServerCertificateError:
             self.init(description: error.message, status: ExitStatus.unreadableInput)
@@ -44,10 +47,16 @@ struct CommandFailure: Error, CustomStringConvertible {
     /// A refusal without what its response, which has been shown, says itself.
     init(_ error: UploadError, besides response: UploadResponse) {
         let failure = CommandFailure(error)
-        let reason = response.reason.map { ": \($0)" } ?? ""
-        self.init(
-            description: reason.isEmpty ? failure.description : failure.description.replacing(reason, with: ""),
-            status: failure.status)
+        var description = failure.description
+        // The reason follows the status. Anywhere else the same words are others'.
+        if let reason = response.reason, let status = description.range(of: "responded with \(response.status.code)"),
+            // By their scalars: a reason can begin with one that joins the character before it.
+            let shown = description[status.upperBound...].range(of: ": \(reason)", options: .literal),
+            !description[status.upperBound..<shown.lowerBound].contains(":")
+        {
+            description.removeSubrange(shown)
+        }
+        self.init(description: description, status: failure.status)
     }
 
     init(description: String, status: ExitCode) {

@@ -15,7 +15,7 @@ struct Postcard: AsyncParsableCommand {
 
     static func main() async {
         do {
-            var command = try parseAsRoot(JoinedOptions.parted(CommandLine.arguments.dropFirst()))
+            var command = try parseAsRoot(CommandLineArguments.readable(CommandLineArguments.ofProcess))
             if var command = command as? any AsyncParsableCommand {
                 try await command.run()
             } else {
@@ -29,30 +29,5 @@ struct Postcard: AsyncParsableCommand {
             Terminal.say(message)
             exit(withError: status)
         }
-    }
-}
-
-/// Short options with their value attached, as in curl: `-Fname=value`, `-XPUT`.
-///
-/// The argument parser would read everything before the equals sign as the option's name, so they are separated first.
-enum JoinedOptions {
-    private static let options: Set<Substring> = ["-F", "-X", "-H"]
-
-    static func parted(_ arguments: some Sequence<String>) -> [String] {
-        var result: [String] = []
-        var isValue = false
-        for argument in arguments {
-            let start = argument.prefix(2)
-            if isValue || !options.contains(start) {
-                result.append(argument)
-                isValue = false
-            } else if argument == start {
-                result.append(argument)
-                isValue = true
-            } else {
-                result += [String(start), String(argument.dropFirst(2))]
-            }
-        }
-        return result
     }
 }

@@ -97,8 +97,24 @@ private func fitted(_ photo: URL, in form: inout MultipartForm) async throws {
 // MARK: - PostcardQueue
 
 private func queued(_ form: MultipartForm, to url: URL, in container: URL) async throws {
-    let queue = try UploadQueue(directory: container.appending(path: "uploads"))
+    let queue = UploadQueue(directory: container.appending(path: "uploads"))
     try await queue.enqueue(form, to: url)
+}
+
+private struct PetID: Codable {
+    let number: Int
+
+    init(_ number: Int) {
+        self.number = number
+    }
+}
+
+private func tagged(
+    _ form: MultipartForm, to url: URL, in queue: UploadQueue, after upload: QueuedUpload
+) async throws -> PetID? {
+    try await queue.enqueue(form, to: url, tag: PetID(7))
+    let id = try upload.tag(as: PetID.self)
+    return id
 }
 
 // MARK: - PostcardServer

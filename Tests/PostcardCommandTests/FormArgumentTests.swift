@@ -30,7 +30,10 @@ struct FormArgumentTests {
                 "image/png", "a\"b;c.png"
             ),
             ("p=@\"a;type=b.jpg\";filename=c", "p", .file(path: "a;type=b.jpg"), nil, "c"),
-            ("p=@a,b;c.jpg", "p", .file(path: "a,b;c.jpg"), nil, nil),
+            ("p=@\"a,b\"", "p", .file(path: "a,b"), nil, nil),
+            ("p=@a;b.jpg", "p", .file(path: "a;b.jpg"), nil, nil),
+            ("a=(: hello", "a", .text("(: hello"), nil, nil),
+            ("a=)", "a", .text(")"), nil, nil),
             ("t=<notes.txt;type=text/plain", "t", .textOfFile(path: "notes.txt"), "text/plain", nil),
         ]
 
@@ -39,23 +42,47 @@ struct FormArgumentTests {
         argument: String, name: String, source: FormArgument.Source, type: String?, filename: String?
     ) throws {
         let read = try FormArgument(argument)
-        #expect(read.name == name)
-        #expect(read.source == source)
-        #expect(read.contentType?.value == type)
-        #expect(read.filename == filename)
+        #expect(read.name?.text == name)
+        #expect(read.parts.map(\.source) == [source])
+        #expect(read.parts.first?.contentType?.value == type)
+        #expect(read.parts.first?.filename?.text == filename)
+    }
+
+    @Test("A comma separates files, each with its attributes")
+    func severalFiles() throws {
+        let read = try FormArgument("p=@a.jpg;type=image/png , \"b,c\";filename=d,e")
+        #expect(read.parts.map(\.source) == [.file(path: "a.jpg"), .file(path: "b,c"), .file(path: "e")])
+        #expect(read.parts.map { $0.contentType?.value } == ["image/png", nil, nil])
+        #expect(read.parts.map { $0.filename?.text } == [nil, "d", nil])
+    }
+
+    @Test("Values of any bytes pass the argument parser, and so do values that begin with a dash")
+    func rawValues() throws {
+        let given: [[UInt8]] = [
+            Array("-F".utf8), [0x61, 0x3D, 0xFF], Array("-F-=v".utf8), Array("--form-string=a=@b".utf8),
+            Array("-XPUT".utf8), Array("-H".utf8), Array("-x: y".utf8), Array("-uF".utf8), Array("--".utf8),
+            Array("-F".utf8),
+        ]
+        let read = try CommandLineArguments.readable(given)
+        #expect(read.suffix(8).dropFirst() == ["-X", "PUT", "--header=-x: y", "-u", "F", "--", "-F"].suffix(7))
+        let values = read.prefix(3).compactMap { RawValue(argument: String($0.dropFirst("--form=".count))) }
+        #expect(values.map(\.text.bytes) == [[0x61, 0x3D, 0xFF], Array("-=v".utf8), Array("a=@b".utf8)])
+        #expect(values.map(\.isLiteral) == [false, false, true])
+        #expect(throws: (any Error).self) { try CommandLineArguments.readable([[0xFF]]) }
     }
 
     @Test("A header field may be given to a part")
     func headers() throws {
         let read = try FormArgument("a=b;headers=\"X-Order: 5\";type=text/html")
-        #expect(read.headerFields.map { "\($0.name): \($0.value)" } == ["X-Order: 5"])
-        #expect(read.contentType?.value == "text/html")
+        let part = try #require(read.parts.first)
+        #expect(part.headers.fields.map { "\($0.name): \($0.value)" } == ["X-Order: 5"])
+        #expect(part.contentType?.value == "text/html")
     }
 
     @Test(
         "What cannot be understood is an error",
         arguments: [
-            "", "name", "=value", "a=@", "a=<", "a=@b;type=jpeg", "a=b;headers=none", "a=b;encoder=base64",
+            "", "name", "a=@", "a=<", "a=@b;type=jpeg", "a=b;headers=none", "a=b;encoder=rot13", "a=@b,",
             "a=@\"b\";type=a/b;type=c",
         ])
     func refused(argument: String) {

@@ -30,7 +30,7 @@ private func app(photos: [URL], url: URL) async throws -> Pet {
 }
 
 private func queued(_ form: MultipartForm, to url: URL, in folder: URL) async throws {
-    let queue = try UploadQueue(directory: folder.appending(path: "uploads"))
+    let queue = UploadQueue(directory: folder.appending(path: "uploads"))
     try await queue.enqueue(form, to: url)
     try await queue.run(UploadClient())
 }

@@ -240,7 +240,8 @@ struct SendTests {
         var arguments = ["send", "\(server.address)/uploads", "--json", "-F", "name=초코"]
         for picture in try SamplePictures.all() { arguments += ["-F", "picture=@\(picture.path)"] }
         #expect(try await Program.run(arguments).status == 1)
-        for (fit, attempts) in [("server", 2), ("90kB", 1)] {
+        // The server has reported its limit before anything was sent.
+        for (fit, attempts) in [("server", 1), ("90kB", 1)] {
             let ending = try await Program.run(arguments + ["--fit", fit])
             #expect(ending.status == 0, "\(ending.messages)")
             let response = try ending.json()
@@ -314,6 +315,66 @@ struct SendTests {
     func fullOutput() async throws {
         let command = "'\(Program.url.path)' send http://example.com/ --dry-run -F a=b > /dev/full"
         #expect(try await Program.run("sh", ["-c", command]).status == 73)
+        let server = try await RunningServer(["serve", "--port", "0", "--directory", folder.path])
+        for option in ["", "--json"] {
+            let sending = "'\(Program.url.path)' send \(server.address)/uploads -F a=b \(option) > /dev/full"
+            let ending = try await Program.run("sh", ["-c", sending])
+            #expect(ending.status == 73 && !ending.messages.contains("arrived"), "\(ending.messages)")
+        }
+    }
+
+    @Test("Pictures are made to fit one limit after the other", .enabled(if: PictureFitter.isAvailable))
+    func fitForSeveralLimits() async throws {
+        let server = try await RunningServer([
+            "serve", "--port", "0", "--directory", folder.path, "--max-body", "300kB", "--max-file", "60kB",
+        ])
+        var arguments = ["send", "\(server.address)/uploads", "--json", "--fit", "server"]
+        for picture in try SamplePictures.all() { arguments += ["-F", "picture=@\(picture.path)"] }
+        let ending = try await Program.run(arguments)
+        #expect(ending.status == 0, "\(ending.messages)")
+        let record = try #require(try ending.json()["body"] as? [String: Any])
+        let files = try #require(record["files"] as? [[String: Any]])
+        #expect(files.count == 3 && files.allSatisfy { $0["size"] as? Int ?? .max <= 60_000 })
+    }
+
+    @Test(
+        "Files that were made for the form are gone after a signal, and after a crash at the next start",
+        .enabled(if: PictureFitter.isAvailable), arguments: [SIGINT, SIGTERM, SIGKILL])
+    func temporaryFiles(number: Int32) async throws {
+        // A server that never responds.
+        let script = """
+            import socket, time
+            listener = socket.create_server(("127.0.0.1", 0))
+            print("http://127.0.0.1:%d" % listener.getsockname()[1], flush=True)
+            connections = []
+            while True: connections.append(listener.accept()[0])
+            """
+        let server = try await RunningServer(["python3", "-c", script], of: URL(filePath: "/usr/bin/env"))
+        let picture = try #require(try SamplePictures.all().first)
+        let arguments = ["send", server.address, "-F", "a=@\(picture.path)", "--fit", "20kB"]
+        let prepared = folder.url.appending(component: "Postcard-\(geteuid())")
+        let process = Process()
+        process.executableURL = Program.url
+        process.arguments = arguments
+        process.environment = ProcessInfo.processInfo.environment.merging(["TMPDIR": folder.path]) { $1 }
+        try process.run()
+        func files() -> [String] {
+            ((try? FileManager.default.subpathsOfDirectory(atPath: prepared.path)) ?? []).filter {
+                $0.hasSuffix(".jpg")
+            }
+        }
+        try await eventually { !files().isEmpty }
+        kill(process.processIdentifier, number)
+        process.waitUntilExit()
+        #expect(process.terminationReason == .uncaughtSignal && process.terminationStatus == number)
+        if number == SIGKILL {
+            #expect(!files().isEmpty)
+            let next = try await Program.run(
+                ["send", "http://127.0.0.1:1/", "-F", "a=@\(picture.path)", "--fit", "20kB"],
+                environment: ["TMPDIR": folder.path])
+            #expect(next.status == 69, "\(next.messages)")
+        }
+        #expect(files().isEmpty)
     }
 
     @Test("A dry run writes the exact body and its head, which explain understands")

@@ -204,6 +204,33 @@ struct ServeTests {
         #expect(await server.terminate() == 0)
     }
 
+    @Test func `each request has a line if it is asked for, in text or as JSON`() async throws {
+        for format in ["text", "json", "none"] {
+            let server = try await serve("--log-format", format, "--max-field", "3")
+            let url = "\(server.address)/uploads"
+            _ = try await Program.run(["send", url, "-F", "a=b", "-F", "f=@/etc/hostname"])
+            _ = try await Program.run(["send", url, "-F", "a=four"])
+            #expect(await server.terminate() == 0)
+            let lines = try server.messages.split(separator: "\n").filter { $0.contains("/uploads") }
+            switch format {
+            case "text":
+                #expect(lines.count == 2)
+                #expect(lines.first?.contains("  127.0.0.1  POST /uploads  201  ") == true)
+                #expect(lines.first?.hasSuffix("  1 file") == true)
+                #expect(lines.last?.hasSuffix("  field-too-large") == true, "\(lines)")
+            case "json":
+                let objects = try lines.map { line in
+                    try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+                }
+                #expect(objects.map { $0["status"] as? Int } == [201, 413])
+                #expect(objects.first?["files"] as? Int == 1 && objects.first?["upload"] as? String != nil)
+                #expect(objects.last?["code"] as? String == "field-too-large")
+                #expect((objects.first?["time"] as? String)?.hasSuffix("Z") == true)
+            default: #expect(lines.isEmpty)
+            }
+        }
+    }
+
     @Test func `the client that a proxy names counts with --trust-proxy`() async throws {
         for (trusted, client) in [("127.0.0.0/8", "203.0.113.9"), ("::1", "127.0.0.1")] {
             let server = try await serve("--trust-proxy", "10.0.0.1", "--trust-proxy", trusted, "--log-level", "info")

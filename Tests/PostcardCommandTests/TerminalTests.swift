@@ -1,6 +1,10 @@
 import Foundation
+import HTTPTypes
+import PostcardClient
 import PostcardTestSupport
 import Testing
+
+@testable import postcard
 
 @Suite(.timeLimit(.minutes(10)))
 struct TerminalTests {
@@ -76,6 +80,31 @@ struct TerminalTests {
             #expect(lines.count { $0.contains(text) } == 1, "\(ending.text)")
         }
         #expect(lines.last?.hasPrefix("postcard: ") == true && lines.last?.contains(row.addition) == true)
+    }
+
+    @Test(arguments: [
+        ("<h1>Busy</h1><p>Wait.</p><hr><h1>Busy</h1><p>Wait.</p>", "Busy\nWait.\nBusy\nWait."),
+        ("<title>No</title><h1>No</h1>", "No"),
+    ])
+    func `of a page only lines that follow each other are shown once`(page: String, text: String) {
+        #expect(ShownResponse.text(ofPage: page) == text)
+    }
+
+    @Test func `a reason is cut only where it was shown`() throws {
+        let url = try #require(URL(string: "http://413.example/"))
+        let response = UploadResponse(status: .contentTooLarge, headerFields: [:], body: Data("413".utf8))
+        let error = UploadError.refused(response, by: url)
+        #expect(error.message.contains("413.example") && error.message.hasSuffix(": 413"))
+        #expect(CommandFailure(error, besides: response).description == String(error.message.dropLast(5)))
+        let other = UploadResponse(status: .contentTooLarge, headerFields: [:], body: Data("other".utf8))
+        #expect(CommandFailure(error, besides: other).description == error.message)
+    }
+
+    @Test func `what is not shown is not left out of the message`() async throws {
+        let script = SendTests.responding("413 Content Too Large", "text/plain", #"b"reason\0""#)
+        let server = try await RunningServer(["python3", "-c", script], of: URL(filePath: "/usr/bin/env"))
+        let ending = try await Self.onTerminal(["send", server.address, "-F", "a=b"])
+        #expect(ending.text.contains("is not for a terminal") && ending.text.contains(": reason"), "\(ending.text)")
     }
 
     @Test func `the phases of an upload and its retries are shown`() async throws {

@@ -41,6 +41,13 @@ struct TransportOptionsTests {
             (["-k", "--cert", other.certificate, "--key", other.key], [], 0),
             (["-k", "--cert", other.certificate], [], 66),
         ]
+        let plain = try await RunningServer(["serve", "--port", "0", "--directory", folder.path + "/plain"])
+        let ending = try await Program.run(
+            ["send", plain.address + "/uploads", "-F", "a=b"], environment: ["SSL_CERT_FILE": "/no/such/file"])
+        #expect(ending.status == 0, "\(ending.messages)")
+        let missing = try await Program.run(
+            ["send", url, "-F", "a=b"], environment: ["SSL_CERT_FILE": "/no/such/file"])
+        #expect(missing.status == 66, "\(missing.messages)")
         for row in rows {
             let ending = try await Program.run(
                 "env", row.environment + [Program.url.path, "send", url, "-F", "a=b"] + row.options)

@@ -353,9 +353,7 @@ extension DeliveryMachine {
     /// Whether an ordinary form was refused as too large without a limit, as a proxy does it, and the server may take it
     /// in pieces. The next attempt then asks the server again, and begins with small appends.
     private mutating func mayPassInPieces(_ error: UploadError, of attempt: UploadAttempt) -> Bool {
-        guard mayResumeLater, resumption?.isInProgress == false, error.code == .refused, let response = error.response,
-            response.status == .contentTooLarge, error.problem?["limit"] == nil,
-            response.headerFields.uploadLimits(in: .newest) == nil,
+        guard mayResumeLater, resumption?.isInProgress == false, error.code == .refused, error.namesNoLimit,
             let length = attempt.request.body?.contentLength, !hasTriedPieces, var resumption
         else { return false }
         // Once: the server may stay busy.

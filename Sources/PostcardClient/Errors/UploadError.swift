@@ -119,6 +119,12 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
         delivery = code.usualDelivery
     }
 
+    /// Makes an error again that was stored.
+    package init(stored code: Code, _ message: String, response: UploadResponse?, delivery: Delivery) {
+        self.init(code, message, response: response)
+        self.delivery = delivery
+    }
+
     /// What is wrong with the form, for the code ``Code/form``.
     public var formError: FormError? { code == .form ? underlyingError as? FormError : nil }
 

@@ -134,28 +134,50 @@ extension ResumableUpload {
         finalRefusal error: UploadError, _ response: UploadResponse, _ offer: ResumptionOffer, _ resource: URL,
         _ resumption: inout Resumption
     ) -> Action {
-        resumption.end()
         let isLost =
             response.problem?.type == ResumptionProblemType.completed.uri
             || [404, 405, 409, 410].contains(response.status.code)
-        guard isLost else { return .fail(error) }
-        var lost = error.adding("The server has the whole form, but its response was lost.")
-        lost.delivery = .responseLost
-        guard ![404, 410].contains(response.status.code) else { return .fail(lost) }
-        step = .fetching(offer, resource, lost)
+        guard isLost, ![404, 410].contains(response.status.code) else {
+            resumption.end()
+            return .fail(isLost ? error.afterLostResponse : error)
+        }
+        step = .fetching(offer, resource, error.afterLostResponse)
         return send(.get, at: resource, offer.version)
     }
 
     /// The upload resource was asked for the response to the form. A server that knows no such request answers as it
     /// does to HEAD, or refuses.
     func finish(
-        _ response: UploadResponse, from url: URL, _ offer: ResumptionOffer, otherwise lost: UploadError
+        _ response: UploadResponse, from url: URL, _ offer: ResumptionOffer, otherwise lost: UploadError,
+        _ resumption: inout Resumption
     ) -> Action {
-        guard offer.isFinal(response), response.status != .noContent else { return .fail(lost) }
+        guard offer.isFinal(response), response.status != .noContent else {
+            return fail(afterFetching: refusal(response, by: url), otherwise: lost, &resumption)
+        }
+        resumption.end()
         guard acceptedStatuses.contains(response.status.code) else { return .fail(refusal(response, by: url)) }
         var response = response
         response.bytesSent = length
         return .finish(response)
+    }
+
+    /// Decides after the response to the form was asked for and did not come: if the failure may pass, the upload
+    /// resource is kept, and the next attempt asks again.
+    func fail(
+        afterFetching error: UploadError, otherwise lost: UploadError, _ resumption: inout Resumption
+    ) -> Action {
+        guard !resumption.policy.retry.mayPass(error) else { return .fail(error.afterLostResponse) }
+        resumption.end()
+        return .fail(lost)
+    }
+}
+
+extension UploadError {
+    /// The error to report when the server has the form, but the client has missed the response to the form.
+    fileprivate var afterLostResponse: UploadError {
+        var error = adding("The server has the whole form, but its response was lost.")
+        error.delivery = .responseLost
+        return error
     }
 }
 

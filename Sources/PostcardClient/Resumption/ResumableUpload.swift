@@ -154,7 +154,8 @@ struct ResumableUpload: Sendable {
             handle(response, from: url, afterProbing: offset, offer, resource, &resumption)
         case .appending(let offer, let resource, let extent, let range):
             handle(response, to: range, offer, resource, extent, &resumption)
-        case .fetching(let offer, _, let lost): finish(response, from: url, offer, otherwise: lost)
+        case .fetching(let offer, _, let lost):
+            finish(response, from: url, offer, otherwise: lost, &resumption)
         case .cancelling(let ending): end(ending, &resumption)
         case .new, .checking: .finish(response)
         }
@@ -173,7 +174,8 @@ struct ResumableUpload: Sendable {
             return settle(self.error(error, of: resource, range), range, offer, resource, extent, &resumption)
         case .creating(let offer, let content):
             return handle(error, whileCreating: offer, with: content, &resumption)
-        case .fetching(_, _, let lost): return .fail(lost)
+        case .fetching(_, let resource, let lost):
+            return fail(afterFetching: self.error(error, of: resource), otherwise: lost, &resumption)
         case .cancelling(let ending): return end(ending, &resumption)
         case .locating(_, let resource), .probing(_, let resource, _):
             return .fail(self.error(error, of: resource.url))

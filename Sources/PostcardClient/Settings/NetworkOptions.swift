@@ -14,6 +14,14 @@ public struct NetworkOptions: Sendable {
     /// gets the body after a second. On Apple platforms the wait is URLSession's own.
     public var expectContinueAbove: Int64?
 
+    /// Whether a server is asked for its limit before a form that follows it is prepared, as with
+    /// `PictureFitting.serverLimit` of `PostcardPictures`. Defaults to `false`: its first refusal says the limit.
+    ///
+    /// The question is OPTIONS, and the answer `max-size` in `Upload-Limit` (draft-ietf-httpbis-resumable-upload). It has
+    /// the header fields of the upload, without what interceptors would add. A server that does not answer within 10
+    /// seconds, or refuses, is taken to have no limit until it refuses the form.
+    public var asksForLimits = false
+
     /// Makes the defaults.
     public init() {}
 }

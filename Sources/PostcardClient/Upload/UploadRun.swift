@@ -89,21 +89,27 @@ final class UploadRun: Sendable {
     }
 
     /// The machine that decides what to do, before the first attempt.
-    private var machine: DeliveryMachine {
+    ///
+    /// - Parameter limits: What the form must fit.
+    private func machine(within limits: FormSizeLimits) -> DeliveryMachine {
         DeliveryMachine(
             DeliveryMachine.Rules(
                 url: job.url, retry: client.retry, hasInterceptors: !client.interceptors.isEmpty,
                 acceptedStatuses: job.acceptedStatuses ?? client.responses.acceptedStatuses,
                 acceptsEarlyResponses: job.acceptsEarlyResponses ?? client.responses.acceptsEarly,
                 verifies: client.responses.verification != nil, totalTimeout: client.timeouts.total,
-                delivery: job.delivery, limits: FormSizeLimits(client.rules),
+                delivery: job.delivery, limits: limits,
                 followsServerLimit: job.content.followsServerLimit),
             resumption: client.resumption.map { Resumption($0, resource: job.resource) })
     }
 
     /// Makes attempts until one succeeds or no other is to be made.
     func response() async throws -> UploadResponse {
-        var machine = machine
+        var limits = FormSizeLimits(client.rules)
+        if client.network.asksForLimits, job.content.followsServerLimit {
+            limits = limits.lowered(by: try await serverLimits())
+        }
+        var machine = machine(within: limits)
         var folder: PreparationFolder?
         defer { folder?.remove() }
         do {
@@ -113,6 +119,29 @@ final class UploadRun: Sendable {
             throw error
         }
     }
+
+    /// The limits that the server reports before anything is sent (draft-ietf-httpbis-resumable-upload §4.1.4). A server
+    /// that does not respond to OPTIONS has none: its refusal then says them.
+    private func serverLimits() async throws -> FormSizeLimits {
+        let patience = min(client.timeouts.total ?? Self.optionsPatience, Self.optionsPatience)
+        let sender = self.sender(within: patience, idle: client.timeouts.idle, connect: client.timeouts.connect)
+        // The key is the form's.
+        var fields = headerFields
+        fields.idempotencyKey = nil
+        do {
+            let request = try UploadRequest(
+                url: job.url, method: .options, headerFields: fields, body: nil,
+                maximumResponseBytes: client.responses.maximumBytes)
+            let answer = try await sender.response(to: request, accepting: Set(200..<300), isSecret: false)
+            return FormSizeLimits(
+                maximumBodyBytes: answer.response.headerFields.uploadLimits(in: .newest)?.maximumBytes)
+        } catch is UploadError {
+            return FormSizeLimits()
+        }
+    }
+
+    /// How long to wait for a response to OPTIONS.
+    private static let optionsPatience = Duration.seconds(10)
 
     private func response(
         _ machine: inout DeliveryMachine, preparingIn folder: inout PreparationFolder?
@@ -286,6 +315,14 @@ extension UploadRun {
                 total: client.timeouts.total.map { ($0, start.advanced(by: $0)) }),
             attempt: attempt, acceptsEarlyResponses: acceptsEarlyResponses, log: log, progress: progress)
     }
+
+    /// Sends a request without the form, beside the attempts.
+    private func sender(within total: Duration, idle: Duration? = nil, connect: Duration? = nil) -> RequestSender {
+        RequestSender(
+            client: client,
+            limits: RequestTimeouts.Limits(idle: idle, connect: connect, total: (total, .now.advanced(by: total))),
+            attempt: 1, acceptsEarlyResponses: false, log: log, progress: nil)
+    }
 }
 
 extension UploadError {
@@ -396,10 +433,7 @@ extension UploadRun {
 
     /// Has the server delete what it has.
     private func delete(_ deletion: UploadRequest) async {
-        let limits = RequestTimeouts.Limits(
-            total: (Self.deletionTimeout, .now.advanced(by: Self.deletionTimeout)))
-        let sender = RequestSender(
-            client: client, limits: limits, attempt: 1, acceptsEarlyResponses: false, log: log, progress: nil)
+        let sender = self.sender(within: Self.deletionTimeout)
         // A separate task, because this one is cancelled.
         await Task {
             _ = try? await sender.response(to: deletion, accepting: Set(200..<300), isSecret: true)

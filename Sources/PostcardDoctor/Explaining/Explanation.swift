@@ -60,6 +60,8 @@ public struct Explanation: Sendable {
         public let sha256: String
         /// The header fields as they were on the wire.
         public let headers: [(name: String, value: String)]
+        /// The content, if it is a short text.
+        package let text: String?
     }
 }
 

@@ -26,6 +26,10 @@ struct RequestHead: Sendable {
 
     private(set) var contentLength: Int64?
 
+    /// The method and the target of the request line.
+    private(set) var method = "POST"
+    private(set) var target = "/"
+
     /// Whether the version frames the body, and so needs no length: HTTP/2 and HTTP/3 do (RFC 9113 §8.1).
     private(set) var isFramed = false
 
@@ -99,6 +103,8 @@ struct RequestHead: Sendable {
                         + "--content-type.")
             )
         }
+        method = String(decoding: words[0], as: UTF8.self)
+        target = String(decoding: words[1], as: UTF8.self)
         isFramed = ["HTTP/2", "HTTP/3"].contains { words[2].starts(with: $0.utf8) }
     }
 

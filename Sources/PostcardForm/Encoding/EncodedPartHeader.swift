@@ -27,6 +27,11 @@ struct EncodedPartHeader {
         append(isFirst ? "--" : "\r\n--")
         append(boundary.value)
         append("\r\n")
+        if let lines = part.headerLines {
+            text.append(contentsOf: lines)
+            append("\r\n")
+            return
+        }
         append("Content-Disposition: form-data; name=\"")
         appendEscaped(part.name)
         if let filename = part.filename {

@@ -291,13 +291,12 @@ extension FormLayout {
             }
         }
 
-        /// The media type of a part: the caller's, or that of the extension or the first bytes. A text has only the
+        /// The media type of a part: the caller's, or that of the extension and the first bytes. A text has only the
         /// caller's.
         private static func contentType(of part: FormPart, firstBytes: [UInt8]) -> MediaType? {
             if let contentType = part.contentType { return contentType }
             if case .text = part.content, part.filename == nil { return nil }
-            return part.filename.flatMap(MediaType.forExtension(of:)) ?? MediaType.forFirstBytes(firstBytes)
-                ?? .octetStream
+            return MediaType.forFile(named: part.filename, firstBytes: firstBytes) ?? .octetStream
         }
     }
 }

@@ -124,4 +124,38 @@ extension MediaType {
     public static func forFirstBytes(_ bytes: some Collection<UInt8>) -> MediaType? {
         FileSignature.mediaType(of: Array(bytes.prefix(firstBytesCount))).map { MediaType(known: $0) }
     }
+
+    /// The media type that a file's name and its first bytes show together.
+    ///
+    /// The extension decides between formats that begin in the same way, such as DNG and TIFF, and of texts. If it
+    /// promises a format that begins otherwise, the first bytes decide: a HEIC picture called `photo.jpg` is `image/heic`.
+    ///
+    /// - Parameters:
+    ///   - filename: A name or a path; `nil` if the file has none.
+    ///   - bytes: The content's beginning, of which the first ``firstBytesCount`` matter.
+    /// - Returns: `nil` if neither is known.
+    public static func forFile(named filename: String?, firstBytes bytes: some Collection<UInt8>) -> MediaType? {
+        let promised = filename.flatMap(forExtension(of:))
+        guard let found = forFirstBytes(bytes) else { return promised }
+        guard let promised else { return found }
+        return promised.beginsUnlike(found) ? found : promised
+    }
+
+    /// Whether files of this type begin with known bytes, and those of the other type begin with others.
+    private func beginsUnlike(_ other: MediaType) -> Bool {
+        // An unknown brand of the container that pictures and films share is read as a film.
+        if other == .mp4, [.heic, .heif, .avif].contains(self) { return false }
+        guard let beginning = Self.beginnings[self], let otherBeginning = Self.beginnings[other] else { return false }
+        return beginning != otherBeginning
+    }
+
+    /// What files of a type begin with: a number for each kind of beginning. Texts are left out, because they may begin
+    /// with anything, and so are types without a signature.
+    private static let beginnings: [MediaType: Int] = {
+        let kinds: [[MediaType]] = [
+            [.jpeg], [.png], [.gif], [.webP], [.tiff, .dng], [.heic, .heif, .avif], [.mp4, .quickTime, .m4a], [.webM],
+            [.pdf], [.wave], [.ogg], [.zip], [.gzip],
+        ]
+        return Dictionary(uniqueKeysWithValues: kinds.enumerated().flatMap { kind, types in types.map { ($0, kind) } })
+    }()
 }

@@ -21,7 +21,8 @@ public struct FormPart: Sendable {
     public var filename: String?
 
     /// The media type of the content. If it is `nil`, a text has none. For other content it is detected from the
-    /// filename's extension or the first bytes, and otherwise `application/octet-stream`.
+    /// filename's extension and the first bytes (``MediaType/forFile(named:firstBytes:)``), and otherwise
+    /// `application/octet-stream`.
     public var contentType: MediaType?
 
     /// Header fields other than `Content-Disposition` and `Content-Type`, which are an error when the form is laid out.
@@ -39,6 +40,10 @@ public struct FormPart: Sendable {
     /// `nil`: nothing. Clients and queues prepare a form themselves; ``MultipartForm/withPreparedParts(within:_:)``
     /// does it for all other uses, and ``MultipartForm/layout()`` throws until then.
     public var preparation: (any FormPreparation)?
+
+    /// The lines of the header in place of those that the other properties describe, each with its line break. For parts
+    /// that no form of a browser has: without a name, or with a name whose bytes are not UTF-8. Defaults to `nil`.
+    package var headerLines: Data?
 
     /// A source of a part's bytes.
     public enum Content: Sendable {

@@ -40,6 +40,14 @@ public struct MultipartForm: Sendable {
         "multipart/form-data; boundary=\(boundary.parameterValue)"
     }
 
+    /// The same form with its fields before its files, so that a receiver can check all fields before the first byte of a
+    /// file arrives. The fields keep their order, and so do the files: the parts with a filename.
+    public func fieldsFirst() -> MultipartForm {
+        var form = self
+        form.parts = parts.filter { $0.filename == nil } + parts.filter { $0.filename != nil }
+        return form
+    }
+
     /// Appends a part.
     public mutating func append(_ part: FormPart) {
         parts.append(part)
@@ -124,7 +132,15 @@ public enum LineBreaks: Sendable, Hashable {
         }
     }
 
-    private static func normalized(_ text: String.UTF8View) -> [UInt8] {
+    /// The same for a text that need not be UTF-8.
+    package func applied(to text: [UInt8]) -> [UInt8] {
+        switch self {
+        case .asGiven: text
+        case .normalized: Self.normalized(text)
+        }
+    }
+
+    private static func normalized(_ text: some Collection<UInt8>) -> [UInt8] {
         var result: [UInt8] = []
         result.reserveCapacity(text.count)
         var follows: UInt8?

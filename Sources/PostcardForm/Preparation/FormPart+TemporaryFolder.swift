@@ -13,8 +13,9 @@ extension FormPart {
     /// owner can use it. The files are copies of loaded files, and pictures that were made to fit. What is prepared for
     /// an upload is in it too, until the upload is over.
     ///
-    /// A file that was made for a part belongs to the app. Remove it after the upload. To remove what an interrupted
-    /// run left, remove this folder when the app starts, before anything is loaded or sent:
+    /// A file that was made for a part belongs to the app. Remove it after the upload. What an interrupted run has
+    /// prepared for an upload is removed when the next form is prepared. To remove what else it left, remove this folder
+    /// when the app starts, before anything is loaded or sent:
     ///
     /// ```swift
     /// try? FileManager.default.removeItem(at: FormPart.temporaryFolder)

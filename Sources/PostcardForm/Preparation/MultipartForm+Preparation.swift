@@ -124,26 +124,3 @@ extension FormPart.Content {
         }
     }
 }
-
-/// A folder for the files that preparations make. Only its owner can read it.
-package struct PreparationFolder: Sendable {
-    package let url: URL
-
-    /// Creates it in ``FormPart/temporaryFolder``.
-    package init() throws(FormError) {
-        url = FormPart.temporaryFolder.appending(
-            component: "prepared-\(UUID().uuidString)", directoryHint: .isDirectory)
-        do {
-            _ = try FormPart.makeFolder()
-            try FileManager.default.createDirectory(
-                at: url, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
-        } catch {
-            throw .preparation("the folder \(url.path) cannot be created: \(error)", path: url.path, error)
-        }
-    }
-
-    /// Removes it with its files.
-    package func remove() {
-        try? FileManager.default.removeItem(at: url)
-    }
-}

@@ -1,68 +1,139 @@
 import HTTPTypes
 import PostcardForm
 
-/// One `-F` of the command line, in the grammar of `curl -F`.
+/// One `-F` or `--form-string` of the command line, in the grammar of `curl`.
 ///
 /// It differs from curl where curl would lose something: a text keeps the blanks around it, and anything after a
-/// semicolon except `type=`, `filename=` and `headers=`. A path may contain a comma.
+/// semicolon except `type=`, `filename=`, `headers=` and `encoder=`.
 struct FormArgument {
-    /// What follows the equals sign.
-    enum Source: Equatable {
-        case text(String)
-        /// A file, streamed; `-` is standard input.
-        case file(path: String)
-        /// A text field whose value is a file's text; `-` is standard input.
-        case textOfFile(path: String)
+    /// The field's name; `nil` if there is nothing before the equals sign.
+    let name: ArgumentText?
+    let content: Content
+
+    /// What an argument stands for.
+    enum Content {
+        /// Parts with the argument's name: one, or several files.
+        case parts([Part])
+        /// `(`: the following arguments are parts of a multipart of its own.
+        case groupStart(MediaType?, Headers)
+        /// `)`: the end of that multipart.
+        case groupEnd
     }
 
-    let name: String
-    let source: Source
-    private(set) var contentType: MediaType?
-    private(set) var filename: String?
-    private(set) var headerFields = HTTPFields()
+    /// A part of the form: the source of its bytes, and what describes them.
+    struct Part {
+        let source: Source
+        var contentType: MediaType?
+        var filename: ArgumentText?
+        var headers = Headers()
+        var encoding: ContentEncoding?
+    }
+
+    /// A source of bytes.
+    enum Source: Equatable {
+        case text(ArgumentText)
+        /// A file, streamed; `-` is standard input.
+        case file(path: ArgumentText)
+        /// A text field whose value is a file's text; `-` is standard input.
+        case textOfFile(path: ArgumentText)
+    }
+
+    /// The header fields of a part.
+    struct Headers {
+        var fields = HTTPFields()
+        /// Files that have one field a line.
+        var files: [ArgumentText] = []
+    }
 
     /// Why an argument cannot be understood.
     struct Fault: Error, CustomStringConvertible {
         let description: String
     }
 
-    init(_ argument: String) throws {
+    /// The parts, if the argument has any.
+    var parts: [Part] {
+        if case .parts(let parts) = content { parts } else { [] }
+    }
+
+    init(_ value: RawValue) throws {
         // Bytes, because the equals sign and what follows it may form one character.
-        let bytes = Array(argument.utf8)
-        guard let equals = bytes.firstIndex(of: UInt8(ascii: "=")), equals > 0 else {
-            throw Fault(description: "'\(argument)' is not written as name=value, name=@file or name=<file.")
+        let bytes = value.text.bytes
+        guard let equals = bytes.firstIndex(of: UInt8(ascii: "=")) else {
+            throw Fault(description: "'\(value.text)' is not written as name=value, name=@file or name=<file.")
         }
-        name = String(decoding: bytes[..<equals], as: UTF8.self)
-        let value = bytes[(equals + 1)...]
-        var scanner = FormArgumentScanner(value)
+        let name = equals > 0 ? ArgumentText(bytes[..<equals]) : nil
+        self.name = name
+        content =
+            value.isLiteral
+            ? .parts([Part(source: .text(ArgumentText(bytes[(equals + 1)...])))])
+            : try Self.content(bytes[(equals + 1)...], hasName: name != nil, in: value.text)
+    }
+
+    init(_ argument: String) throws {
+        try self.init(RawValue(argument.utf8))
+    }
+
+    private static func content(
+        _ value: ArraySlice<UInt8>, hasName: Bool, in argument: ArgumentText
+    ) throws -> Content {
+        if !hasName, value.elementsEqual(")".utf8) { return .groupEnd }
+        var scanner = FormArgumentScanner(value.dropFirst())
         switch value.first {
         case UInt8(ascii: "@"):
-            scanner = FormArgumentScanner(value.dropFirst())
-            source = .file(path: scanner.word())
+            var files: [Part] = []
+            repeat {
+                let file = Part(source: .file(path: scanner.word(before: UInt8(ascii: ","))))
+                files.append(try part(file, &scanner, before: UInt8(ascii: ","), in: argument))
+            } while scanner.skip(UInt8(ascii: ","))
+            return .parts(files)
         case UInt8(ascii: "<"):
-            scanner = FormArgumentScanner(value.dropFirst())
-            source = .textOfFile(path: scanner.word())
+            return .parts([try part(Part(source: .textOfFile(path: scanner.word())), &scanner, in: argument)])
+        case UInt8(ascii: "(") where scanner.isAtAttribute:
+            let group = try part(Part(source: .text("")), &scanner, in: argument)
+            guard group.filename == nil, group.encoding == nil else {
+                throw Fault(description: "'\(argument)' begins a multipart, which has only ;type= and ;headers=.")
+            }
+            return .groupStart(group.contentType, group.headers)
         default:
-            source = .text(scanner.word())
-        }
-        while let (attribute, value) = try scanner.nextAttribute() { try take(attribute, value) }
-        switch source {
-        case .file(""), .textOfFile(""): throw Fault(description: "'\(argument)' names no file.")
-        default: break
+            scanner = FormArgumentScanner(value)
+            return .parts([try part(Part(source: .text(scanner.word())), &scanner, in: argument)])
         }
     }
 
-    private mutating func take(_ attribute: FormArgumentScanner.Attribute, _ value: String) throws {
-        switch attribute {
-        case .type: contentType = try MediaType(value)
-        case .filename: filename = value
-        case .headers: headerFields.append(try HeaderArgument(value).field)
-        case .encoder: throw Fault(description: "encoder= is not supported: RFC 7578 §4.7 retired such encodings.")
+    /// The part with the attributes that follow it.
+    private static func part(
+        _ part: Part, _ scanner: inout FormArgumentScanner, before end: UInt8? = nil, in argument: ArgumentText
+    ) throws -> Part {
+        if part.source == .file(path: "") || part.source == .textOfFile(path: "") {
+            throw Fault(description: "'\(argument)' names no file.")
         }
+        var part = part
+        while let (attribute, value, isFile) = try scanner.nextAttribute(before: end) {
+            switch attribute {
+            case .type: part.contentType = try MediaType(value.description)
+            case .filename: part.filename = value
+            case .headers:
+                if isFile {
+                    part.headers.files.append(value)
+                } else {
+                    guard let text = value.text else {
+                        throw Fault(description: "'\(value)' is not UTF-8, which header fields must be.")
+                    }
+                    part.headers.fields.append(try HeaderArgument(text).field)
+                }
+            case .encoder:
+                guard let encoding = ContentEncoding(rawValue: value.description.lowercased()) else {
+                    let known = ContentEncoding.allCases.map(\.rawValue).joined(separator: ", ")
+                    throw Fault(description: "'\(value)' is not an encoder. Write one of \(known).")
+                }
+                part.encoding = encoding
+            }
+        }
+        return part
     }
 }
 
-/// Reads what follows the equals sign of a `-F`: a word, and attributes such as `;type=image/png`.
+/// Reads what follows the equals sign of a `-F`: words, and attributes such as `;type=image/png`.
 struct FormArgumentScanner {
     /// What may follow a word, ignoring case, with blanks around its semicolon.
     enum Attribute: String, CaseIterable {
@@ -75,28 +146,47 @@ struct FormArgumentScanner {
         rest = bytes
     }
 
-    /// A word in quotes, or what comes before the next attribute.
-    mutating func word() -> String {
-        if let quoted = quotedWord() { return quoted }
-        let end = rest.indices.first { attribute(at: $0) != nil } ?? rest.endIndex
-        var word = rest[..<end]
-        // Blanks before an attribute belong to it; those at the end of all belong to the word.
-        while end < rest.endIndex, word.last?.isBlank == true { word.removeLast() }
-        rest = rest[end...]
-        return String(decoding: word, as: UTF8.self)
+    /// Whether an attribute or nothing is next.
+    var isAtAttribute: Bool { rest.allSatisfy(\.isBlank) || attribute(at: rest.startIndex) != nil }
+
+    /// Moves over a byte if it is next.
+    mutating func skip(_ byte: UInt8) -> Bool {
+        guard rest.first == byte else { return false }
+        rest.removeFirst()
+        return true
     }
 
-    /// The next attribute; `nil` at the end.
-    mutating func nextAttribute() throws -> (Attribute, value: String)? {
-        guard !rest.isEmpty else { return nil }
-        guard let (attribute, end) = attribute(at: rest.startIndex) else {
+    /// A word in quotes, or what comes before the next attribute.
+    ///
+    /// - Parameter end: A byte that also ends the word.
+    mutating func word(before end: UInt8? = nil) -> ArgumentText {
+        if end != nil { rest = rest.drop(while: \.isBlank) }
+        if let quoted = quotedWord(before: end) { return quoted }
+        let stop = rest.indices.first { rest[$0] == end || attribute(at: $0) != nil } ?? rest.endIndex
+        var word = rest[..<stop]
+        // Blanks before an attribute belong to it; those at the end of a text belong to the text.
+        while stop < rest.endIndex || end != nil, word.last?.isBlank == true { word.removeLast() }
+        rest = rest[stop...]
+        return ArgumentText(word)
+    }
+
+    /// The next attribute, and whether its value names a file that holds it; `nil` at the end.
+    ///
+    /// - Parameter end: A byte that ends the attributes.
+    mutating func nextAttribute(
+        before end: UInt8? = nil
+    ) throws -> (Attribute, value: ArgumentText, isFile: Bool)? {
+        guard !rest.isEmpty, rest.first != end else { return nil }
+        guard let (attribute, start) = attribute(at: rest.startIndex) else {
             throw FormArgument.Fault(
-                description:
-                    "'\(String(decoding: rest, as: UTF8.self))' is not understood; expected ;type=, ;filename= or "
-                    + ";headers=.")
+                description: "'\(ArgumentText(rest))' is not understood; expected ;type=, ;filename=, ;headers= or "
+                    + ";encoder=.")
         }
-        rest = rest[end...]
-        return (attribute, word())
+        rest = rest[start...].drop(while: \.isBlank)
+        let isFile =
+            attribute == .headers && (rest.first == UInt8(ascii: "@") || rest.first == UInt8(ascii: "<"))
+        if isFile { rest = rest.dropFirst().drop(while: \.isBlank) }
+        return (attribute, word(before: end), isFile)
     }
 
     /// The attribute that begins at an index, after blanks, and where its value begins.
@@ -113,9 +203,9 @@ struct FormArgumentScanner {
         return nil
     }
 
-    /// A word in quotes, with `\"` and `\\` unescaped, if only an attribute follows. A text such as `"yes" he said` is
-    /// not such a word.
-    private mutating func quotedWord() -> String? {
+    /// A word in quotes, with `\"` and `\\` unescaped, if only an attribute or the end follows. A text such as
+    /// `"yes" he said` is not such a word.
+    private mutating func quotedWord(before end: UInt8?) -> ArgumentText? {
         guard rest.first == UInt8(ascii: "\"") else { return nil }
         var word: [UInt8] = []
         var index = rest.startIndex + 1
@@ -123,10 +213,11 @@ struct FormArgumentScanner {
             let byte = rest[index]
             index += 1
             if byte == UInt8(ascii: "\"") {
-                let following = rest[index...]
-                guard following.allSatisfy(\.isBlank) || attribute(at: index) != nil else { return nil }
-                rest = following.allSatisfy(\.isBlank) ? following[following.endIndex...] : following
-                return String(decoding: word, as: UTF8.self)
+                let blanks = rest[index...].prefix(while: \.isBlank)
+                let isAtEnd = blanks.endIndex == rest.endIndex || rest[blanks.endIndex] == end
+                guard isAtEnd || attribute(at: index) != nil else { return nil }
+                rest = rest[(isAtEnd ? blanks.endIndex : index)...]
+                return ArgumentText(word)
             }
             let isEscape = byte == UInt8(ascii: "\\") && index < rest.endIndex
             if isEscape, rest[index] == UInt8(ascii: "\"") || rest[index] == UInt8(ascii: "\\") {

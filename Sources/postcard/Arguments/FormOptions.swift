@@ -1,10 +1,8 @@
 import ArgumentParser
-import Dispatch
 import Foundation
 import HTTPTypes
 import PostcardForm
 import PostcardPictures
-import SystemPackage
 
 /// The options that make a form and the request around it.
 struct FormOptions: ParsableArguments {
@@ -14,11 +12,27 @@ struct FormOptions: ParsableArguments {
             "A part of the form. Repeat it for more parts, which are sent in this order.",
             discussion: """
                 name=value is a text field, name=@path[;type=MIME][;filename=NAME] a file, and name=<path a text field \
-                whose value is the file's text. The path - is standard input. Unlike curl, a text keeps its blanks and \
-                semicolons, and a comma does not separate two paths.
+                whose value is the file's text. The path - is standard input. name=@a,b sends two files, as two parts \
+                (RFC 7578, section 4.3). ;headers=FIELD or ;headers=@path adds header fields to a part, and \
+                ;encoder=base64, quoted-printable, 8bit, 7bit or binary encodes it. 'name=(;type=multipart/mixed' begins a \
+                multipart within the form, which '=)' ends. A word in quotes may have any of these characters. Unlike curl, \
+                a text keeps its blanks and semicolons.
                 """,
             valueName: "name=value"))
-    var form: [String] = []
+    var form: [RawValue] = []
+
+    @Option(
+        name: .customLong("form-string"), parsing: .unconditionalSingleValue,
+        help: ArgumentHelp(
+            "A text field in which no character has a meaning, between the parts of -F; repeatable.",
+            valueName: "name=value"))
+    var formString: [RawValue] = []
+
+    @Flag(help: "Send the line breaks of texts and names as CRLF, as browsers do.")
+    var crlf = false
+
+    @Flag(help: "Send fields before files, so that a receiver can check them before the first file arrives.")
+    var fieldsFirst = false
 
     /// What is removed from the pictures and videos of a form.
     enum Metadata: String, ExpressibleByArgument, CaseIterable {
@@ -114,7 +128,7 @@ struct FormOptions: ParsableArguments {
     var user: String?
 
     func validate() throws {
-        if form.isEmpty {
+        if form.isEmpty, formString.isEmpty {
             throw ValidationError("There is nothing to send. Add a part with -F name=value or -F name=@file.")
         }
         if try arguments().count(where: \.readsStandardInput) > 1 {
@@ -130,32 +144,22 @@ struct FormOptions: ParsableArguments {
 
     /// The form that the options describe.
     ///
-    /// - Throws: ``CommandFailure`` if a text's file cannot be read.
+    /// - Throws: ``CommandFailure`` if a file cannot be read.
     func multipartForm() throws -> MultipartForm {
-        var multipartForm = MultipartForm()
-        for argument in try arguments() {
-            var part = try argument.part(metadata?.policy ?? .asIs)
-            let type = part.typeOfFile ?? ""
-            let isPicture = type.hasPrefix("image/")
-            if metadata == nil, isPicture || type.hasPrefix("video/") {
-                part.metadata = .withoutLocation.ifUnreadable(.sendAsIs)
-                if part.losesMetadata { Self.sayWhatIsRemoved(from: part) }
-            }
-            if let fitting, isPicture { part.preparation = fitting }
-            multipartForm.append(part)
-        }
-        return multipartForm
+        var builder = FormBuilder()
+        builder.metadata = metadata?.policy
+        builder.fitting = fitting
+        builder.lineBreaks = crlf ? .normalized : .asGiven
+        for argument in try arguments() { try builder.append(argument) }
+        let form = try builder.form()
+        return fieldsFirst ? form.fieldsFirst() : form
     }
 
-    private static func sayWhatIsRemoved(from part: FormPart) {
-        guard case .file(let url) = part.content else { return }
-        Terminal.say(
-            "postcard: \(url.lastPathComponent) is sent without its position and without what names persons and "
-                + "devices. To send it as it is, add: --metadata as-is")
-    }
-
-    private func arguments() throws -> [FormArgument] {
-        try form.map { argument in try Self.valid { try FormArgument(argument) } }
+    /// The parts that the options describe, in their order.
+    func arguments() throws -> [FormArgument] {
+        // What was given as --form-string is in the form already, unless the arguments are not the process's own.
+        let values = form + formString.map { RawValue($0.text.bytes, isLiteral: true) }
+        return try values.map { value in try Self.valid { try FormArgument(value) } }
     }
 
     /// The header fields that the options name.
@@ -194,108 +198,8 @@ struct FormOptions: ParsableArguments {
 
 extension FormArgument {
     fileprivate var readsStandardInput: Bool {
-        source == .file(path: "-") || source == .textOfFile(path: "-")
-    }
-
-    /// The part that the argument describes.
-    fileprivate func part(_ metadata: MetadataPolicy) throws -> FormPart {
-        let content: FormPart.Content
-        var filename = filename
-        switch source {
-        case .text(let text):
-            content = .text(text)
-        case .textOfFile(let path):
-            content = .text(try Self.text(ofFile: path))
-        case .file("-"):
-            content = .stream(StandardInput.stream())
-            filename = filename ?? "-"
-        case .file(let path):
-            content = .file(try Self.url(ofFile: path))
-        }
-        return FormPart(
-            name: name, filename: filename, contentType: contentType, headerFields: headerFields, content: content,
-            metadata: metadata)
-    }
-
-    /// The file as the system would open it: a tilde is an ordinary character, and a slash at the end means a
-    /// directory.
-    private static func url(ofFile path: String) throws -> URL {
-        if path.hasSuffix("/") {
-            throw CommandFailure.input(path, "is a directory, and only a regular file can be sent")
-        }
-        return URL(filePath: path.hasPrefix("~") ? "./\(path)" : path)
-    }
-
-    private static func text(ofFile path: String) throws -> String {
-        let bytes: Data
-        do {
-            let input = path == "-" ? FileDescriptor.standardInput : try FileDescriptor.open(FilePath(path), .readOnly)
-            defer { if path != "-" { try? input.close() } }
-            bytes = try FileHandle(fileDescriptor: input.rawValue).readToEnd() ?? Data()
-        } catch {
-            throw CommandFailure.input(path == "-" ? "Standard input" : path, "cannot be read: \(error)")
-        }
-        guard let text = String(validating: bytes, as: UTF8.self) else {
-            throw CommandFailure.input(path, "is not a text in UTF-8. Send it as a file, with @ in place of <.")
-        }
-        return text
-    }
-}
-
-extension FormPart {
-    /// The media type of the part's file by its first bytes; `nil` if it is unknown, or the content is no file. A file
-    /// that cannot be read is reported when the form is laid out.
-    fileprivate var typeOfFile: String? {
-        try? withFile { file in
-            var bytes = [UInt8](repeating: 0, count: MediaType.firstBytesCount)
-            let count = try bytes.withUnsafeMutableBytes { try file.read(into: $0) }
-            return MediaType.forFirstBytes(bytes[..<count])?.value
-        }
-    }
-
-    /// Whether the policy removes any of the file.
-    fileprivate var losesMetadata: Bool {
-        let edits = try? withFile { file in
-            let length = try file.seek(offset: 0, from: .end)
-            return try metadata.edits(ofLength: length) { try file.read(fromAbsoluteOffset: $0, into: $1) }
-        }
-        return edits?.isEmpty == false
-    }
-
-    private func withFile<Value>(_ body: (FileDescriptor) throws -> Value?) throws -> Value? {
-        guard case .file(let url) = content else { return nil }
-        // Without nonBlocking the open of a named pipe would wait for a writer.
-        let file = try FileDescriptor.open(FilePath(url.path), .readOnly, options: .nonBlocking)
-        return try file.closeAfter { try body(file) }
-    }
-}
-
-/// Standard input as the content of a part: any length, read only as fast as it is sent.
-struct StandardInput: AsyncSequence, AsyncIteratorProtocol, Sendable {
-    private static let chunkSize = 256 << 10
-
-    static func stream() -> FormStream {
-        FormStream(StandardInput())
-    }
-
-    func makeAsyncIterator() -> StandardInput { self }
-
-    func next() async throws -> Data? {
-        // Reading waits for the writer, which must not block a thread of the concurrency pool.
-        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Data?, any Error>) in
-            DispatchQueue.global().async {
-                continuation.resume(with: Result { try Self.read() })
-            }
-        }
-    }
-
-    private static func read() throws -> Data? {
-        var chunk = Data(count: chunkSize)
-        do {
-            let count = try chunk.withUnsafeMutableBytes { try FileDescriptor.standardInput.read(into: $0) }
-            return count > 0 ? chunk.prefix(count) : nil
-        } catch {
-            throw CommandFailure.input("Standard input", "cannot be read: \(error)")
+        parts.contains { part in
+            part.source == .file(path: "-") || part.source == .textOfFile(path: "-") || part.headers.files.contains("-")
         }
     }
 }

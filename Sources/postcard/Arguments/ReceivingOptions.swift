@@ -8,16 +8,24 @@ extension ResumptionOptions.InterimResponses: ExpressibleByArgument {}
 
 /// What `serve` accepts of a form, and how fast.
 struct ReceivingOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The maximum size of a body, such as 100MB.", valueName: "size"))
+    @Option(
+        help: ArgumentHelp(
+            "The maximum size of a body, such as 100MB (\(Shown.size(FormLimits().maximumBodyBytes))).",
+            valueName: "size"))
     var maxBody: ByteCount?
 
-    @Option(help: ArgumentHelp("The maximum size of a file.", valueName: "size"))
+    @Option(help: ArgumentHelp("The maximum size of a file (that of the body).", valueName: "size"))
     var maxFile: ByteCount?
 
-    @Option(help: ArgumentHelp("The maximum size of a text field.", valueName: "size"))
+    @Option(
+        help: ArgumentHelp(
+            "The maximum size of a text field (\(Shown.size(FormLimits().maximumFieldBytes))).", valueName: "size"))
     var maxField: ByteCount?
 
-    @Option(help: ArgumentHelp("The maximum number of forms received at the same time (2000).", valueName: "count"))
+    @Option(
+        help: ArgumentHelp(
+            "The maximum number of forms received at the same time (\(UploadOptions().maximumConcurrentUploads)).",
+            valueName: "count"))
     var maxUploads: Int?
 
     @Option(
@@ -29,24 +37,37 @@ struct ReceivingOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "The share of what is free, of connections, requests, forms, text, unfinished uploads and unread responses, "
-                + "that one address can have (25). Behind a proxy, also use --trust-proxy.",
+                + "that one address can have (\(Int(UploadOptions().clientShare * 100))). Behind a proxy, also use --trust-proxy.",
             valueName: "percent"))
     var clientShare: Double?
 
-    @Option(help: ArgumentHelp("The free space to leave on the disk, such as 1GB (64MiB).", valueName: "size"))
+    @Option(
+        help: ArgumentHelp(
+            "The free space to leave on the disk, such as 1GB (\(Shown.size(Receiver(directory: "").keptFreeBytes))).",
+            valueName: "size"))
     var keepFree: ByteCount?
 
-    @Option(help: ArgumentHelp("The minimum rate of a body, in bytes per second (500).", valueName: "size"))
+    @Option(
+        help: ArgumentHelp(
+            "The minimum rate of a body, in bytes per second (\(ConnectionOptions().minimumBytesPerSecond)).",
+            valueName: "size"))
     var minimumRate: ByteCount?
 
-    @Option(help: ArgumentHelp("How long a body may be slower than that (20).", valueName: "seconds"))
+    @Option(
+        help: ArgumentHelp(
+            "How long a body may be slower than that (\(Shown.seconds(ConnectionOptions().gracePeriod))).",
+            valueName: "seconds"))
     var grace: Double?
 
     @Option(
-        help: ArgumentHelp("How long a connection is kept between two requests (75).", valueName: "seconds"))
+        help: ArgumentHelp(
+            "How long a connection is kept between two requests (\(Shown.seconds(ConnectionOptions().keepAliveTimeout))).",
+            valueName: "seconds"))
     var keepAliveTimeout: Double?
 
-    @Option(help: ArgumentHelp("How long a sender may be idle (30).", valueName: "seconds"))
+    @Option(
+        help: ArgumentHelp(
+            "How long a sender may be idle (\(Shown.seconds(ConnectionOptions().idleTimeout))).", valueName: "seconds"))
     var idleTimeout: Double?
 
     @Flag(
@@ -55,7 +76,9 @@ struct ReceivingOptions: ParsableArguments {
     var resume = true
 
     @Option(
-        help: ArgumentHelp("How long an interrupted upload is kept (86400, a day).", valueName: "seconds"))
+        help: ArgumentHelp(
+            "How long an interrupted upload is kept (\(Shown.seconds(ResumptionOptions().lifetime)), a day).",
+            valueName: "seconds"))
     var uploadExpiry: Double?
 
     @Option(
@@ -65,7 +88,13 @@ struct ReceivingOptions: ParsableArguments {
             valueName: "auto|never"))
     var interimResponses: ResumptionOptions.InterimResponses?
 
-    @Option(help: ArgumentHelp("A JSON file with the allowed fields and files.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp(
+            "A JSON file with the allowed fields and files.",
+            discussion: """
+                Such as {"fields": {"name": {"atMost": 1}}, "files": {"petImage": {"maximumBytes": "5MB"}}}.
+                """,
+            valueName: "file"))
     var rules: String?
 
     @Option(
@@ -76,7 +105,7 @@ struct ReceivingOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "How long that command may take for a file, with the time in which it waits for others (60).",
+            "How long that command may take for a file, with the time in which it waits for others (\(Shown.seconds(UploadOptions().screeningTimeLimit))).",
             valueName: "seconds"))
     var screenTimeout: Double?
 
@@ -200,6 +229,23 @@ struct FormLimitOptions: ParsableArguments {
         if let maxPartHeaderFields { limits.maximumHeaderFields = maxPartHeaderFields }
         if let maxPreamble { limits.maximumPreambleBytes = maxPreamble.bytes }
         if let maxEpilogue { limits.maximumEpilogueBytes = maxEpilogue.bytes }
+    }
+}
+
+/// Values as help shows them.
+enum Shown {
+    /// A number of bytes in the largest binary unit that is exact.
+    static func size(_ bytes: Int64) -> String {
+        for (unit, shift) in [("GiB", 30), ("MiB", 20), ("KiB", 10)]
+        where bytes >= 1 << shift && bytes % (1 << shift) == 0 {
+            return "\(bytes >> shift)\(unit)"
+        }
+        return "\(bytes)"
+    }
+
+    static func seconds(_ duration: Duration) -> String {
+        let seconds = duration / .seconds(1)
+        return seconds == seconds.rounded() ? "\(Int(seconds))" : "\(seconds)"
     }
 }
 

@@ -127,12 +127,11 @@ struct TransportOptions: ParsableArguments {
     }
 
     private func configuration(for url: URL?) throws -> HTTPClient.Configuration {
-        var configuration = HTTPClient.Configuration()
-        configuration.timeout.connect = connectTimeout.map { .nanoseconds(Int64($0 * 1e9)) } ?? .seconds(30)
-        // The client's retry policy decides whether to try again.
-        configuration.connectionPool.retryConnectionEstablishment = false
+        var configuration =
+            connectTimeout.map { AsyncHTTPTransport.configuration(connectTimeout: .seconds($0)) }
+            ?? AsyncHTTPTransport.configuration()
         if version == .http1 { configuration.httpVersion = .http1Only }
-        configuration.tlsConfiguration = try tls()
+        configuration.tlsConfiguration = try tls(for: url)
         for resolution in try resolve.map({ try Resolution($0) }) where resolution.applies(to: url) {
             configuration.dnsOverride[url?.host() ?? resolution.host] = resolution.address
         }
@@ -142,14 +141,12 @@ struct TransportOptions: ParsableArguments {
     }
 
     /// The settings of TLS; `nil` if they are the usual ones.
-    private func tls() throws -> TLSConfiguration? {
-        let trusted = cacert ?? ProcessInfo.processInfo.environment["SSL_CERT_FILE"].flatMap { $0.isEmpty ? nil : $0 }
+    private func tls(for url: URL?) throws -> TLSConfiguration? {
+        let trusted = try trustedCertificates(for: url)
         guard trusted != nil || insecure || cert != nil else { return nil }
         var tls = TLSConfiguration.makeClientConfiguration()
         if insecure { tls.certificateVerification = .none }
-        if let trusted {
-            tls.trustRoots = .certificates(try Self.certificates(in: trusted))
-        }
+        if let trusted { tls.trustRoots = .certificates(trusted) }
         if let cert {
             tls.certificateChain = try Self.certificates(in: cert).map { .certificate($0) }
             tls.privateKey = .privateKey(
@@ -158,6 +155,15 @@ struct TransportOptions: ParsableArguments {
                 })
         }
         return tls
+    }
+
+    /// The certificates to trust; `nil` for the system's.
+    private func trustedCertificates(for url: URL?) throws -> [NIOSSLCertificate]? {
+        if let cacert { return try Self.certificates(in: cacert) }
+        guard let file = ProcessInfo.processInfo.environment["SSL_CERT_FILE"], !file.isEmpty else { return nil }
+        // A server without TLS needs none. One that it redirects to is then not trusted.
+        guard url?.scheme?.lowercased() != "http" else { return (try? Self.certificates(in: file)) ?? [] }
+        return try Self.certificates(in: file)
     }
 
     private static func certificates(in path: String) throws -> [NIOSSLCertificate] {

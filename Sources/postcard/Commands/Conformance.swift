@@ -7,6 +7,7 @@ import SystemPackage
 struct Conformance: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Checks how a server keeps to the draft on resumable uploads.",
+        usage: "postcard conformance [<options>] <url>",
         discussion: """
             Each check is one sentence of draft-ietf-httpbis-resumable-upload (the editors' copy after revision 11, interop \
             version 8). The checks create small uploads at the URL and delete them, but what they complete stays there: do \

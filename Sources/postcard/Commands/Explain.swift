@@ -8,6 +8,7 @@ import SystemPackage
 struct Explain: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Explains how a receiver reads a request, and what is wrong with it.",
+        usage: "postcard explain [<options>] [<file>]",
         discussion: """
             Reads a raw HTTP request, a curl trace (--trace, --trace-ascii) or a HAR file, or with --content-type only a \
             body. Exit status: 0 no errors, only warnings; 1 errors; 64 usage; 66 unreadable.

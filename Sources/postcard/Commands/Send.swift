@@ -81,6 +81,12 @@ struct Send: AsyncParsableCommand {
 
     @Flag(
         help: ArgumentHelp(
+            "Write the command line of curl that sends the same form, and send nothing.",
+            discussion: "It is quoted for sh. What curl cannot do is listed on standard error."))
+    var asCurl = false
+
+    @Flag(
+        help: ArgumentHelp(
             "Write one JSON object: status, headers, body, bytesSent, seconds, attempts, verified.",
             discussion: """
                 After a failure it has an error with code, message, advice and delivery, and the response if there was \
@@ -111,24 +117,34 @@ struct Send: AsyncParsableCommand {
         let address = try address()
         let start = ContinuousClock.now
         try await CommandFailure.reporting {
+            if asCurl { return try CurlLine(self).write() }
+            if dryRun { return try await writeBody(for: address) }
+            let response: UploadResponse
             do {
                 let form = try options.multipartForm()
-                if dryRun {
-                    let (method, headerFields) = (try options.method(), try options.headerFields())
-                    try await form.withPreparedParts { form in
-                        try await DryRun(form: form, url: address, method: method, headerFields: headerFields).write()
-                    }
-                } else {
-                    try await send(form, to: address, since: start)
+                response = try await Interruption.ending(ifNeeded: form.needsPreparation) {
+                    try await send(form, to: address)
                 }
-            } catch  where json && !dryRun {
+            } catch  where json {
                 try Terminal.write(json: SendReport(error, after: .now - start).json())
                 throw error
+            }
+            guard json else { return try ShownResponse(response).write() }
+            try Terminal.write(json: SendReport(response, after: .now - start).json())
+        }
+    }
+
+    private func writeBody(for address: URL) async throws {
+        let form = try options.multipartForm()
+        let (method, headerFields) = (try options.method(), try options.headerFields())
+        try await Interruption.ending(ifNeeded: form.needsPreparation) {
+            try await form.withPreparedParts { form in
+                try await DryRun(form: form, url: address, method: method, headerFields: headerFields).write()
             }
         }
     }
 
-    private func send(_ form: MultipartForm, to address: URL, since start: ContinuousClock.Instant) async throws {
+    private func send(_ form: MultipartForm, to address: URL) async throws -> UploadResponse {
         let screen = Terminal.isInteractive ? ProgressScreen() : nil
         do {
             let events = try client().events(
@@ -137,18 +153,19 @@ struct Send: AsyncParsableCommand {
                 screen?.show(event)
                 switch event {
                 case .retrying(let retry): say(retry, above: screen)
-                case .done(let response): try write(response, since: start)
+                case .done(let response): return response
                 default: break
                 }
             }
+            throw CancellationError()
         } catch let error as UploadError {
             screen?.finish()
             let error = options.fitsServer && error.namesNoLimit ? error.adding(Self.noLimit) : error
             guard let response = error.response, !json else { throw error }
-            try ShownResponse(response).write()
+            let shown = ShownResponse(response)
+            try shown.write()
             // On one terminal the reason was shown with the response.
-            throw Terminal.isInteractive && Terminal.isOutputInteractive
-                ? CommandFailure(error, besides: response) : CommandFailure(error)
+            throw shown.isRead ? CommandFailure(error, besides: response) : CommandFailure(error)
         }
     }
 
@@ -174,19 +191,8 @@ struct Send: AsyncParsableCommand {
         client.resumption = resumable ? ResumptionPolicy(minimumBytes: 0) : nil
         client.responses.sendsDigests = digests
         client.responses.verification = verify ? .record : nil
+        client.network.asksForLimits = true
         return client
-    }
-
-    private func write(_ response: UploadResponse, since start: ContinuousClock.Instant) throws {
-        guard json else { return try ShownResponse(response).write() }
-        try Terminal.write(json: SendReport(response, after: .now - start).json())
-    }
-}
-
-extension UploadError {
-    /// Whether the form is too large for a server that does not say how large it may be.
-    fileprivate var namesNoLimit: Bool {
-        response?.status == .contentTooLarge && problem?["limit"] == nil
     }
 }
 

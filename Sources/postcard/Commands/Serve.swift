@@ -26,7 +26,9 @@ struct Serve: AsyncParsableCommand {
     var path = "/uploads"
 
     @Option(
-        help: ArgumentHelp("How long requests in progress may take to finish at shutdown (30).", valueName: "seconds"))
+        help: ArgumentHelp(
+            "How long requests in progress may take to finish at shutdown (\(Shown.seconds(ConnectionOptions().shutdownTimeout))).",
+            valueName: "seconds"))
     var shutdownTimeout: Double?
 
     @Flag(
@@ -45,6 +47,13 @@ struct Serve: AsyncParsableCommand {
             return level
         })
     var logLevel = Logger.Level.warning
+
+    @Option(
+        help: ArgumentHelp(
+            "A line for each request on standard error: text, json (one object a line) or none.",
+            discussion: "Defaults to text on a terminal, and none otherwise and with --log-level info or debug.",
+            valueName: "format"))
+    var logFormat: RequestLines?
 
     @OptionGroup(title: "What is accepted") var taking: ReceivingOptions
     @OptionGroup(title: "Limits of a form's parts") var limits: FormLimitOptions
@@ -92,6 +101,8 @@ struct Serve: AsyncParsableCommand {
         proxies.apply(to: &receiver)
         receiver.logger = Logger(label: "postcard") { StreamLogHandler.standardError(label: $0) }
         receiver.logger.logLevel = logLevel
+        let lines = logFormat ?? (Terminal.isInteractive && logLevel > .info ? .text : .off)
+        if lines != .off { receiver.onRequest = { lines.write($0) } }
         return receiver
     }
 }

@@ -9,8 +9,17 @@ struct ShownResponse {
         self.response = response
     }
 
+    /// Whether the body is not written to a terminal, because it is not text.
+    private var isUnreadable: Bool { response.jsonValue == nil && response.body.contains(0) }
+
+    /// Whether someone at a terminal has read the response, once it is written.
+    var isRead: Bool { Terminal.isInteractive && Terminal.isOutputInteractive && !isUnreadable }
+
     func write() throws {
         guard Terminal.isOutputInteractive else { return try Terminal.write(response.body) }
+        guard !isUnreadable else {
+            return Terminal.say("The response of \(response.body.count) bytes is not for a terminal.")
+        }
         if let value = response.jsonValue,
             let json = try? JSONSerialization.data(
                 withJSONObject: value,
@@ -20,9 +29,6 @@ struct ShownResponse {
         }
         if response.mediaType == "text/html" {
             return try Terminal.write(foreign: Self.text(ofPage: response.text).utf8)
-        }
-        guard !response.body.contains(0) else {
-            return Terminal.say("The response of \(response.body.count) bytes is not for a terminal.")
         }
         try Terminal.write(foreign: response.body)
     }
@@ -51,9 +57,10 @@ struct ShownResponse {
         let lines = text.split(whereSeparator: \.isNewline).map { line in
             line.split(whereSeparator: \.isWhitespace).joined(separator: " ")
         }
+        var shown: [String] = []
         // The title of a page is often its heading, too.
-        var seen: Set<String> = []
-        return lines.filter { !$0.isEmpty && seen.insert($0).inserted }.joined(separator: "\n")
+        for line in lines where !line.isEmpty && line != shown.last { shown.append(line) }
+        return shown.joined(separator: "\n")
     }
 
     /// Tags within a line.

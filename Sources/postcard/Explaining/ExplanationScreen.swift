@@ -20,7 +20,7 @@ struct ExplanationReport: Encodable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case format, remarks, fixed
+        case format, remarks, fixed, curl
         case left = "unfixed"
     }
 
@@ -29,6 +29,7 @@ struct ExplanationReport: Encodable {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(format?.rawValue ?? "body", forKey: .format)
         try container.encode(remarks, forKey: .remarks)
+        try container.encode(explanation.curl?.line, forKey: .curl)
         guard let fix else { return }
         var fixed: [Finding] = []
         if case .written(let outcome) = fix { fixed = outcome.fixed }
@@ -84,6 +85,8 @@ struct ExplanationScreen {
             lines += isShown ? finding.withoutExcerpt : finding.all
         }
         if explanation.omittedFindings > 0 { lines += ["", "\(explanation.omittedFindings) more are not shown."] }
+        // A line to copy, which is not wrapped.
+        if !explanation.isValid, let curl = explanation.curl { lines += ["", "With curl, it is: \(curl.line)"] }
         return lines
     }
 

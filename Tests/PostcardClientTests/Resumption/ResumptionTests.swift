@@ -85,7 +85,9 @@ import Testing
                 }
                 for _ in 0..<2 { try await client.upload(form, to: proxy.uploads) }
                 #expect(proxy.seen.count { $0.method == "OPTIONS" } == 2)
-                #expect(proxy.seen.filter { $0.method == "PATCH" }.count == 5)
+                // One for each cut, and one that ends each upload; a busy server may refuse one that comes before it has
+                // noticed the cut.
+                #expect(cuts.left == 0 && proxy.seen.count { $0.method == "PATCH" } >= 5)
                 #expect(proxy.seen.allSatisfy { $0.method == "PATCH" || $0["Expect"] == nil })
             }
             #expect(server.received.count == 2)
@@ -369,8 +371,9 @@ import Testing
 
     /// How a server answers a client that missed the response to its form.
     struct LostResponse: Sendable, CustomTestStringConvertible {
-        /// The status of the response to an empty append, and of that to GET; `nil` for a connection that closes.
-        let statuses: (patch: Int, get: Int?)
+        /// The status of the response to an empty append, and of those to GET, of which the last repeats; `nil` for a
+        /// connection that closes.
+        let statuses: (patch: Int, gets: [Int?])
         /// What follows from it.
         let end: End
 
@@ -378,13 +381,18 @@ import Testing
             case kept, refused, lost
         }
 
-        var testDescription: String { "PATCH \(statuses.patch), GET \(statuses.get.map { "\($0)" } ?? "closed")" }
+        var testDescription: String {
+            let gets = statuses.gets.map { $0.map(String.init) ?? "closed" }
+            return "PATCH \(statuses.patch), GET \(gets.joined(separator: ", "))"
+        }
 
         static let all: [Self] = [
-            Self(statuses: (200, nil), end: .kept), Self(statuses: (400, 201), end: .kept),
-            Self(statuses: (409, 200), end: .kept), Self(statuses: (400, 422), end: .refused),
-            Self(statuses: (400, 204), end: .lost), Self(statuses: (400, 404), end: .lost),
-            Self(statuses: (400, 405), end: .lost), Self(statuses: (400, nil), end: .lost),
+            Self(statuses: (200, []), end: .kept), Self(statuses: (400, [201]), end: .kept),
+            Self(statuses: (409, [200]), end: .kept), Self(statuses: (400, [422]), end: .refused),
+            Self(statuses: (400, [204]), end: .lost), Self(statuses: (400, [404]), end: .lost),
+            Self(statuses: (400, [405]), end: .lost), Self(statuses: (400, [nil]), end: .lost),
+            Self(statuses: (400, [503]), end: .lost), Self(statuses: (400, [nil, 201]), end: .kept),
+            Self(statuses: (400, [503, nil, 201]), end: .kept), Self(statuses: (400, [502, 404]), end: .lost),
         ]
     }
 
@@ -394,6 +402,7 @@ import Testing
         let (form, _) = try Self.form(in: folder, size: 10_000)
         let length = try #require(try form.layout().contentLength)
         let heads = Mutex(0)
+        let gets = Mutex(0)
         let requests = try await RawServer.run { connection in
             while let request = try await connection.readRequest() {
                 switch request.head.line.prefix(while: { $0 != " " }) {
@@ -404,8 +413,12 @@ import Testing
                     try await connection.respond(
                         "204 No Content", ["Upload-Offset": "\(length)", "Upload-Complete": "?1"])
                 case "GET":
-                    guard let status = row.statuses.get else { return }
-                    let isKnown = ![404, 405].contains(status)
+                    let count = gets.withLock { gets in
+                        gets += 1
+                        return gets
+                    }
+                    guard let status = row.statuses.gets.prefix(count).last ?? nil else { return }
+                    let isKnown = status < 300 || status == 422
                     try await connection.respond(
                         "\(status) X", isKnown ? ["Upload-Complete": "?1"] : [:], body: status == 204 ? "" : "kept")
                 default:
@@ -425,7 +438,7 @@ import Testing
             } catch let error as UploadError {
                 switch row.end {
                 case .kept: Issue.record(error)
-                case .refused: #expect(error.response?.status.code == row.statuses.get)
+                case .refused: #expect(error.response?.status.code == row.statuses.gets.last)
                 case .lost: #expect(error.delivery == .responseLost && error.message.contains("whole form"))
                 }
             }

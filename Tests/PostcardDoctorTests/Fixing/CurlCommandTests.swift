@@ -77,6 +77,29 @@ struct CurlCommandTests {
         #expect(CurlCommand(url: "http://a/", method: "GET").line == "curl http://a/")
     }
 
+    @Test(
+        "Nothing that a stranger wrote makes curl read another file",
+        arguments: [
+            "image/png,/path/secret", "text/plain;headers=@/etc/passwd", "a/b; filename=@x", "a/b\",/c",
+            "a/b;HEADERS=<c",
+        ])
+    func foreignTypes(type: String) throws {
+        var command = CurlCommand(url: "http://a/", method: "POST")
+        command.content = .parts([
+            .file(name: "x=@/home/key;filename=", filename: "a.png", contentType: type),
+            .text(name: "t", value: "v", contentType: type),
+        ])
+        let expected = ["http://a/", "-F", "x%3D@/home/key;filename%3D=@\"a.png\"", "-F", "t=\"v\""]
+        #expect(try arguments(of: command.line) == expected)
+        for target in ["-K/tmp/x", "*", "a b"] {
+            let request = Array(
+                ("POST \(target) HTTP/1.1\r\nHost: a\r\nContent-Type: multipart/form-data; boundary=b\r\n\r\n--b\r\n"
+                    + "Content-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--b--\r\n").utf8)
+            let line = Explanation(request: request).curl?.line
+            #expect(line?.hasPrefix("curl http://a/ ") ?? true, "\(line ?? "")")
+        }
+    }
+
     @Test("Files and texts with a type are told apart from what curl would read in them")
     func parts() throws {
         var command = CurlCommand(url: "http://a/", method: "POST")

@@ -16,6 +16,27 @@ struct BodyTests {
         String(decoding: try form.layout().reader().readAll(), as: UTF8.self)
     }
 
+    @Test("Fields go before files on request, each in their order")
+    func fieldsFirst() throws {
+        var form = MultipartForm()
+        form.append(Data([1]), named: "a", filename: "1.bin")
+        form.append("b", named: "b")
+        form.append(Data([2]), named: "c", filename: "2.bin")
+        form.append(Data([3]), named: "d", filename: nil)
+        let sorted = form.fieldsFirst()
+        #expect(try sorted.layout().parts.map(\.name) == ["b", "d", "a", "c"])
+        #expect(sorted.contentType == form.contentType)
+    }
+
+    @Test("A header of its own replaces all lines")
+    func headerLines() throws {
+        var form = MultipartForm(boundary: try Boundary("XX"))
+        var part = FormPart(name: "a", content: .text("b"))
+        part.headerLines = Data("Content-Type: text/plain\r\n".utf8)
+        form.append(part)
+        #expect(try body(of: form) == "--XX\r\nContent-Type: text/plain\r\n\r\nb\r\n--XX--\r\n")
+    }
+
     @Test("It is what WHATWG's algorithm writes, byte for byte")
     func exactBytes() throws {
         var form = MultipartForm(boundary: try Boundary("XX"))

@@ -43,7 +43,23 @@ struct MediaTypeTests {
         #expect(MediaType.forFirstBytes(bytes.unicodeScalars.map { UInt8($0.value) }) == type)
     }
 
-    @Test("The caller's goes before the extension's, and that before the first bytes'")
+    /// Names with the beginning of their files.
+    static let files: [(filename: String?, bytes: String, type: MediaType?)] = [
+        ("photo.jpg", "....ftypheic", .heic), ("photo.HEIC", "\u{FF}\u{D8}\u{FF}", .jpeg),
+        ("a.heic", "....ftypmif1", .heic),
+        ("a.heic", "....ftypnew!", .heic), ("a.mov", "....ftypisom", .quickTime), ("a.mp4", "....ftypheic", .heic),
+        ("a.dng", "II*\0", .dng), ("a.tif", "\u{89}PNG\r\n\u{1A}\n", .png), ("a.txt", "GIF89a", .plainText),
+        ("a.svg", "%PDF-1.7", .svg), ("a.jpg", "plain", .jpeg), ("a", "GIF89a", .gif), (nil, "GIF89a", .gif),
+        ("a.unknown", "GIF89a", .gif), ("a.docx", "PK\u{3}\u{4}", .zip), ("a", "plain", nil), (nil, "", nil),
+    ]
+
+    @Test("The first bytes decide if the extension promises others", arguments: files)
+    func both(filename: String?, bytes: String, type: MediaType?) {
+        let bytes = bytes.unicodeScalars.map { UInt8($0.value) }
+        #expect(MediaType.forFile(named: filename, firstBytes: bytes) == type)
+    }
+
+    @Test("The caller's goes before that of the extension and the first bytes")
     func precedence() throws {
         let png = Data([0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A])
         var form = MultipartForm()
@@ -52,6 +68,6 @@ struct MediaTypeTests {
         form.append(png, named: "a", filename: "a")
         form.append(Data([1]), named: "a", filename: "a")
         form.append("text", named: "a")
-        #expect(try form.layout().parts.map(\.contentType) == [.pdf, .jpeg, .png, .octetStream, nil])
+        #expect(try form.layout().parts.map(\.contentType) == [.pdf, .png, .png, .octetStream, nil])
     }
 }

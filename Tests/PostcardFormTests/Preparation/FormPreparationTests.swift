@@ -57,6 +57,17 @@ import Testing
         }
     }
 
+    @Test func `what a process that is gone has prepared is removed, and nothing that is in use`() throws {
+        let kept = try PreparationFolder()
+        defer { kept.remove() }
+        let abandoned = FormPart.temporaryFolder.appending(component: "prepared-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: abandoned, withIntermediateDirectories: true)
+        try Data([1]).write(to: abandoned.appending(component: "a.jpg"))
+        try PreparationFolder().remove()
+        #expect(!FileManager.default.fileExists(atPath: abandoned.path))
+        #expect(FileManager.default.fileExists(atPath: kept.url.path))
+    }
+
     @Test func `a form that was not prepared is not laid out`() async throws {
         var form = MultipartForm()
         form.append("초코", named: "name")

@@ -16,8 +16,17 @@ struct QueueLocation: ParsableArguments {
     @Option(help: ArgumentHelp("The queue's directory.", valueName: "directory"))
     var queue: String?
 
-    func open() throws -> UploadQueue {
-        try UploadQueue(directory: queue.map { URL(filePath: $0) } ?? Self.platformDirectory)
+    /// Opens the queue, which lists what is done until it is cleared. Says where queues of older versions are.
+    func open() async throws -> UploadQueue {
+        let queue = UploadQueue(directory: queue.map { URL(filePath: $0) } ?? Self.platformDirectory, done: .all)
+        for folder in try await queue.setAside {
+            Terminal.say(
+                """
+                An older version's queue is in \(folder.path). Its uploads are not sent. Remove the folder if you do not \
+                need them.
+                """)
+        }
+        return queue
     }
 
     /// The directory for a program's state, by the XDG Base Directory Specification or Apple's conventions.
@@ -63,7 +72,7 @@ extension Queue {
         var target: Target
 
         func run() async throws {
-            try await CommandFailure.reporting { try target.location.open().retry(target.id) }
+            try await CommandFailure.reporting { try await target.location.open().retry(target.id) }
         }
     }
 
@@ -75,7 +84,7 @@ extension Queue {
         var target: Target
 
         func run() async throws {
-            try await CommandFailure.reporting { try target.location.open().cancel(target.id) }
+            try await CommandFailure.reporting { try await target.location.open().cancel(target.id) }
         }
     }
 
@@ -89,8 +98,8 @@ extension Queue {
 
         func run() async throws {
             try await CommandFailure.reporting {
-                let queue = try target.location.open()
-                if let id = target.id { try queue.pause(id) } else { try queue.pause() }
+                let queue = try await target.location.open()
+                if let id = target.id { try await queue.pause(id) } else { try await queue.pause() }
             }
         }
     }
@@ -105,8 +114,8 @@ extension Queue {
 
         func run() async throws {
             try await CommandFailure.reporting {
-                let queue = try target.location.open()
-                if let id = target.id { try queue.resume(id) } else { try queue.resume() }
+                let queue = try await target.location.open()
+                if let id = target.id { try await queue.resume(id) } else { try await queue.resume() }
             }
         }
     }
@@ -119,7 +128,7 @@ extension Queue {
         var location: QueueLocation
 
         func run() async throws {
-            try await CommandFailure.reporting { try location.open().clear() }
+            try await CommandFailure.reporting { try await location.open().clear() }
         }
     }
 }

@@ -14,15 +14,17 @@ struct QueueList: AsyncParsableCommand {
 
     func run() async throws {
         try await CommandFailure.reporting {
-            let queue = try location.open()
-            let uploads = try queue.uploads()
+            let queue = try await location.open()
+            let uploads = try await queue.uploads()
             if json {
                 let encoder = JSONEncoder()
                 encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
                 try Terminal.write(json: try encoder.encode(uploads.map(QueuedUploadReport.init)))
             } else {
                 for upload in uploads { try Terminal.writeLine(Self.line(for: upload)) }
-                if try queue.isPaused { Terminal.say("The queue is paused. To resume it, run: postcard queue resume") }
+                if try await queue.isPaused {
+                    Terminal.say("The queue is paused. To resume it, run: postcard queue resume")
+                }
             }
         }
     }
@@ -32,11 +34,11 @@ struct QueueList: AsyncParsableCommand {
         let sizes = "\(ProgressLines.size(upload.bytesSent)) of \(ProgressLines.size(upload.totalBytes))"
         let line = "\(upload.id)  \(state)  \(sizes)  \(upload.url.absoluteString)"
         switch upload.state {
-        case .retrying(let due, let reason):
-            return line + "  next attempt at \(due.formatted(.iso8601)): \(Terminal.printable(reason))"
-        case .failed(let reason): return line + "  \(Terminal.printable(reason))"
+        case .retrying(let due, let failure):
+            return line + "  next attempt at \(due.formatted(.iso8601)): \(Terminal.printable(failure.message))"
+        case .failed(let failure): return line + "  \(Terminal.printable(failure.message))"
         case .done(let response): return line + "  \(response.status)"
-        case .waiting, .sending, .paused, .cancelled: return line
+        case .waiting, .waitingForNetwork, .sending, .paused, .cancelled: return line
         }
     }
 }
@@ -51,12 +53,17 @@ private struct QueuedUploadReport: Encodable {
     let attempts: Int
     /// Why the latest attempt failed.
     let error: String?
-    /// The server's response when it accepted the form.
+    /// The server's latest response, if it accepted or refused the form.
     let response: Response?
 
     struct Response: Encodable {
         let status: Int
         let body: String
+
+        init(_ response: QueuedUpload.Response) {
+            status = response.status
+            body = String(decoding: response.body, as: UTF8.self)
+        }
     }
 
     init(_ upload: QueuedUpload) {
@@ -67,11 +74,13 @@ private struct QueuedUploadReport: Encodable {
         total = upload.totalBytes
         attempts = upload.attempts
         switch upload.state {
-        case .retrying(_, let reason), .failed(let reason): (error, response) = (reason, nil)
+        case .retrying(_, let failure), .failed(let failure):
+            error = failure.message
+            response = failure.response.map(Response.init)
         case .done(let accepted):
             error = nil
-            response = Response(status: accepted.status, body: String(decoding: accepted.body, as: UTF8.self))
-        case .waiting, .sending, .paused, .cancelled: (error, response) = (nil, nil)
+            response = Response(accepted)
+        case .waiting, .waitingForNetwork, .sending, .paused, .cancelled: (error, response) = (nil, nil)
         }
     }
 

@@ -53,7 +53,7 @@ struct QueueRun: AsyncParsableCommand {
 
     func run() async throws {
         try await CommandFailure.reporting {
-            let queue = try location.open()
+            let queue = try await location.open()
             try await withThrowingTaskGroup { group in
                 defer { group.cancelAll() }
                 let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
