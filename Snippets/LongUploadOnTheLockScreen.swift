@@ -26,8 +26,8 @@ struct UploadsProgress: Codable, Hashable, Sendable {
     var isComplete: Bool { sent == count }
 
     /// The progress of the uploads that have not ended yet, at once and after every change.
-    static func updates(of queue: UploadQueue) throws -> some AsyncSequence<UploadsProgress, any Error> {
-        let open = Set(try queue.uploads().filter { !$0.state.isEnded }.map(\.id))
+    static func updates(of queue: UploadQueue) async throws -> some AsyncSequence<UploadsProgress, any Error> {
+        let open = Set(try await queue.uploads().filter { !$0.state.isEnded }.map(\.id))
         return queue.updates().map { uploads in UploadsProgress(uploads.filter { open.contains($0.id) }) }
     }
 }
@@ -60,7 +60,7 @@ func continueInBackground(_ queue: UploadQueue) throws {
         let following = Task {
             do {
                 shown.progress.totalUnitCount = 1000
-                for try await progress in try UploadsProgress.updates(of: queue) {
+                for try await progress in try await UploadsProgress.updates(of: queue) {
                     shown.progress.completedUnitCount = Int64(progress.fraction * 1000)
                     shown.updateTitle(shown.title, subtitle: progress.text)
                     if progress.isComplete { break }
@@ -92,7 +92,7 @@ func showLiveActivity(_ queue: UploadQueue) async throws {
     }
     let activity = try Activity.request(attributes: UploadsActivity(), content: content(UploadsProgress([])))
     do {
-        for try await progress in try UploadsProgress.updates(of: queue) {
+        for try await progress in try await UploadsProgress.updates(of: queue) {
             await activity.update(content(progress))
             if progress.isComplete { break }
         }
@@ -105,9 +105,9 @@ func showLiveActivity(_ queue: UploadQueue) async throws {
 // snippet.hide
 #else
 // Without a Lock Screen, the same progress in a terminal.
-let queue = try UploadQueue(directory: URL(filePath: "uploads"))
+let queue = UploadQueue(directory: URL(filePath: "uploads"))
 let running = Task { try await queue.run() }
-for try await progress in try UploadsProgress.updates(of: queue) {
+for try await progress in try await UploadsProgress.updates(of: queue) {
     print(progress.text, progress.fraction)
     if progress.isComplete { break }
 }

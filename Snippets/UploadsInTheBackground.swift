@@ -14,13 +14,13 @@ private let url = URL(filePath: "/")
 
 // snippet.show
 @main struct PetDiary: App {
-    let queue = try? UploadQueue(
+    let queue = UploadQueue(
         directory: .applicationSupportDirectory.appending(path: "uploads"),
         session: BackgroundSession(identifier: "com.example.pets"))
 
     var body: some Scene {
-        WindowGroup { if let queue { Diary(list: UploadQueueList(queue)) } else { Text("Try again later.") } }
-            .backgroundTask(.urlSession("com.example.pets")) { await queue?.handleEvents() }
+        WindowGroup { Diary(list: UploadQueueList(queue)) }
+            .backgroundTask(.urlSession("com.example.pets")) { await queue.handleEvents() }
     }
 }
 struct Diary: View {
@@ -65,7 +65,7 @@ struct Program {
             print("Usage: UploadsInTheBackground URL PHOTO...")
             exit(64)
         }
-        let queue = try UploadQueue(
+        let queue = UploadQueue(
             directory: URL(filePath: "uploads"),
             session: BackgroundSession(identifier: "com.example.pets"))
         for photo in CommandLine.arguments.dropFirst(2) {
@@ -74,7 +74,7 @@ struct Program {
             try await queue.enqueue(form, to: url)
         }
         try await queue.run(endsWhenEmpty: true)
-        for upload in try queue.uploads() { print(upload.id, upload.state.name) }
+        for upload in try await queue.uploads() { print(upload.id, upload.state.name) }
     }
 }
 #endif

@@ -6,10 +6,10 @@ import PostcardForm
 import PostcardQueue
 
 // snippet.show
-func queueOfTheGroup(in container: URL, session identifier: String) throws -> UploadQueue {
+func queueOfTheGroup(in container: URL, session identifier: String) -> UploadQueue {
     var session = BackgroundSession(identifier: identifier)
     session.appGroup = "group.com.example.pets"
-    return try UploadQueue(directory: container.appending(path: "uploads"), session: session)
+    return UploadQueue(directory: container.appending(path: "uploads"), session: session)
 }
 
 func enqueueUnmetered(_ form: MultipartForm, to url: URL, in queue: UploadQueue) async throws {

@@ -1,6 +1,7 @@
 import GRDB
 public import HTTPTypes
 import PostcardClient
+import PostcardFiles
 public import PostcardForm
 import SystemPackage
 
@@ -15,7 +16,7 @@ public import Foundation
 /// In an app, the system sends them, also while the app is suspended or closed:
 ///
 /// ```swift
-/// let queue = try UploadQueue(directory: folder, session: BackgroundSession(identifier: "com.example.pets"))
+/// let queue = UploadQueue(directory: folder, session: BackgroundSession(identifier: "com.example.pets"))
 /// try await queue.enqueue(form, to: url)
 /// try await queue.run()
 /// ```
@@ -23,64 +24,73 @@ public import Foundation
 /// Other programs send them themselves:
 ///
 /// ```swift
-/// let queue = try UploadQueue(directory: folder)
+/// let queue = UploadQueue(directory: folder)
 /// try await queue.enqueue(form, to: url)
 /// try await queue.run(UploadClient())
 /// ```
 ///
-/// ``enqueue(_:to:method:headerFields:conditions:)`` returns when the whole form is on disk. The form's files may then
-/// change or be removed. All attempts in all processes send the same `Idempotency-Key`, so a server that honors it
+/// ``enqueue(_:to:method:headerFields:conditions:tag:)`` returns when the whole form is on disk. The form's files may
+/// then change or be removed. All attempts in all processes send the same `Idempotency-Key`, so a server that honors it
 /// stores the form once.
 ///
 /// The queue is a directory with an SQLite database and a file for each form. Only its owner can read it, including the
 /// stored header fields. The directory may be moved, as iOS does with an app's container on every update. Any number of
 /// processes can enqueue and read at the same time. Only one at a time can send with ``run(_:options:)``.
+///
+/// Making a queue reads nothing: its first call opens it. No call does its work on the caller's actor, so all of them
+/// can be made on the main actor.
 public final class UploadQueue: Sendable {
-    let store: QueueStore
+    let opening: QueueOpening
     let session: BackgroundSession?
     let sender: BackgroundSender?
     let time: QueueTime
     private let rules: FormRules?
 
-    /// Opens a queue, and makes it if there is none.
+    /// Makes a queue, whose first call opens it. That call makes the directory if there is none.
+    ///
+    /// A queue can also be made before the device is unlocked for the first time after a start.
+    /// ``run(endsWhenEmpty:)``, ``run(_:options:)`` and ``UploadQueueList/follow()`` then wait until it is, and the
+    /// other calls throw ``UploadQueueError`` with code ``UploadQueueError/Code/locked``.
     ///
     /// - Parameters:
     ///   - directory: The queue's directory, used for nothing else. If other users can read it, their access is
     ///     removed.
     ///   - session: The background session that sends uploads. Make the queue with it at every start of the app, also
-    ///     when the system starts the app in the background. Defaults to `nil`: uploads are sent by
-    ///     ``run(_:options:)``.
+    ///     when the system starts the app in the background. A queue that this process made before with the same
+    ///     session no longer sends. Defaults to `nil`: uploads are sent by ``run(_:options:)``.
     ///   - rules: The fields and files that forms may have. Defaults to `nil`: any. Photos that are fitted to the
     ///     server's limit fit these.
-    /// - Throws: ``UploadQueueError`` if the directory cannot be used, if other users can write to it, or if its
-    ///   database is damaged or newer. The database is not changed then.
+    ///   - done: How long uploads that are done are listed. Defaults to the latest 100, for 30 days.
     public convenience init(
-        directory: URL, session: BackgroundSession? = nil, rules: FormRules? = nil
-    ) throws(UploadQueueError) {
+        directory: URL, session: BackgroundSession? = nil, rules: FormRules? = nil, done: DoneUploads = DoneUploads()
+    ) {
         #if canImport(Darwin)
-        try self.init(
-            directory: directory, session: session, service: session.map { URLSessionTransferService($0) }, rules: rules
-        )
+        self.init(
+            directory: directory, session: session, service: session.map { URLSessionTransferService($0) },
+            rules: rules, done: done)
         #else
-        try self.init(directory: directory, session: session, service: nil, rules: rules)
+        self.init(directory: directory, session: session, service: nil, rules: rules, done: done)
         #endif
     }
 
-    /// Opens a queue whose uploads a transfer service sends.
+    /// Makes a queue whose uploads a transfer service sends.
     ///
-    /// - Parameter time: The clocks by which uploads are due. Defaults to those of the system.
+    /// - Parameters:
+    ///   - time: The clocks by which uploads are due. Defaults to those of the system.
+    ///   - networkPath: Returns the network in use, which is shown. By default, the system is asked.
     package init(
         directory: URL, session: BackgroundSession?, service: (any TransferService)?, rules: FormRules? = nil,
-        time: QueueTime = QueueTime()
-    ) throws(UploadQueueError) {
-        store = try QueueStore(directory)
+        done: DoneUploads = DoneUploads(), time: QueueTime = QueueTime(),
+        networkPath: @escaping @Sendable () -> NetworkPath? = { NetworkMonitor.shared.path }
+    ) {
+        opening = QueueOpening(directory, done, networkPath: networkPath)
         self.session = session
         self.rules = rules
         self.time = time
         if let session, let service {
-            let sender = BackgroundSender(session, store, service, time)
-            try BackgroundSessionRegistry.shared.add(sender)
+            let sender = BackgroundSender(session, opening, service, time)
             self.sender = sender
+            BackgroundSessionRegistry.shared.add(sender)
         } else {
             sender = nil
         }
@@ -88,6 +98,40 @@ public final class UploadQueue: Sendable {
 
     deinit {
         sender?.close()
+    }
+
+    /// Opens the queue now, to find out whether it can be used. Without this call, the first call that needs the queue opens it.
+    ///
+    /// - Throws: ``UploadQueueError`` if the directory cannot be used, if other users can write to it, or if its
+    ///   database is damaged or newer. The database is not changed then. The next call tries again.
+    public func open() async throws(UploadQueueError) {
+        _ = try await opening.store()
+    }
+
+    /// The folders with queues of older versions of this package, oldest first. They are in the queue's directory.
+    ///
+    /// A queue whose database an older version has written cannot be used. When it is opened, its database and its
+    /// forms are moved into such a folder, and an empty queue takes its place. Nothing in the
+    /// folder is sent or removed. Tell the user, and remove the folder when nobody needs it.
+    ///
+    /// - Throws: ``UploadQueueError`` if the queue cannot be opened.
+    public var setAside: [URL] {
+        get async throws(UploadQueueError) {
+            try await work { store throws(UploadQueueError) in
+                do throws(FileError) {
+                    return try store.directory.foldersSetAside()
+                } catch {
+                    throw UploadQueueError(error)
+                }
+            }
+        }
+    }
+
+    /// Does what blocks, on no actor.
+    @concurrent func work<Value: Sendable>(
+        _ work: @Sendable (QueueStore) throws(UploadQueueError) -> Value
+    ) async throws(UploadQueueError) -> Value {
+        try work(try await opening.store())
     }
 
     /// Adds a form to the queue. When this returns, the form is on disk and will be sent.
@@ -100,23 +144,32 @@ public final class UploadQueue: Sendable {
     ///   - headerFields: Further header fields, which are stored on disk. An `Idempotency-Key` is added if there is
     ///     none.
     ///   - conditions: When the upload may be sent. Defaults to as soon as possible.
+    ///   - tag: A small value of the app's, at most 4 KiB as JSON, by which it recognizes the upload:
+    ///     ``QueuedUpload/tag(as:)`` returns it. It is stored on disk and not sent. Defaults to `nil`: none.
     /// - Returns: The upload's identifier.
     /// - Throws: `FormError` if a file cannot be read; `UploadError` if the URL cannot be used or the form breaks the
-    ///   queue's rules; ``UploadQueueError`` if the form cannot be stored; errors of the form's preparations,
-    ///   unchanged. Nothing of the form is left on disk then.
-    @discardableResult
+    ///   queue's rules; ``UploadQueueError`` if the form cannot be stored or the tag is too large; errors of the form's
+    ///   preparations and of encoding the tag, unchanged. Nothing of the form is left on disk then.
+    @discardableResult @concurrent
     public func enqueue(
         _ form: MultipartForm, to url: URL, method: HTTPRequest.Method = .post,
-        headerFields: HTTPFields = HTTPFields(), conditions: UploadConditions = UploadConditions()
+        headerFields: HTTPFields = HTTPFields(), conditions: UploadConditions = UploadConditions(),
+        tag: (any Encodable & Sendable)? = nil
     ) async throws -> QueuedUpload.ID {
-        try await form.withPreparedParts(within: FormSizeLimits(rules)) { form in
-            try await add(form, to: url, method: method, headerFields: headerFields, conditions: conditions)
+        let tag = try tag.map { try JSONEncoder().encode($0) }
+        if let tag, tag.count > Self.maximumTagBytes {
+            throw UploadQueueError.tagTooLarge(tag.count, limit: Self.maximumTagBytes)
+        }
+        return try await form.withPreparedParts(within: FormSizeLimits(rules)) { form in
+            try await add(form, to: url, method: method, headerFields: headerFields, conditions: conditions, tag: tag)
         }
     }
 
+    private static let maximumTagBytes = 4 << 10
+
     private func add(
         _ form: MultipartForm, to url: URL, method: HTTPRequest.Method, headerFields: HTTPFields,
-        conditions: UploadConditions
+        conditions: UploadConditions, tag: Data?
     ) async throws -> QueuedUpload.ID {
         let layout = try form.layout()
         if let problem = try rules?.problems(in: layout).first { throw UploadError.brokenRule(problem) }
@@ -128,10 +181,11 @@ public final class UploadQueue: Sendable {
         // Credentials in the URL stay there.
         if !headerFields.contains(.authorization) { fields[.authorization] = nil }
         let uuid = UUID()
+        let store = try await opening.store()
         let body = try await store.directory.write(layout, for: uuid)
         let new = NewUpload(
             uuid: uuid, url: url, method: method, headerFields: fields, contentType: layout.contentType,
-            parts: body.parts, totalBytes: body.length, conditions: conditions)
+            parts: body.parts, totalBytes: body.length, conditions: conditions, tag: tag)
         do {
             let id = try store.database.write { try $0.insert(new, at: time.date()) }
             store.notifyChange()
@@ -153,174 +207,82 @@ extension UploadQueue {
     ///   - limit: The maximum number of uploads. Defaults to no limit.
     ///   - id: The identifier after which the list starts. Defaults to 0: from the beginning.
     /// - Throws: ``UploadQueueError`` if the database cannot be read.
-    public func uploads(limit: Int = .max, after id: QueuedUpload.ID = 0) throws(UploadQueueError) -> [QueuedUpload] {
-        try store.database.read { db in
+    public func uploads(
+        limit: Int = .max, after id: QueuedUpload.ID = 0
+    ) async throws(UploadQueueError) -> [QueuedUpload] {
+        try await work { [time] store throws(UploadQueueError) in
+            try store.uploads(limit: limit, after: id, at: time.date())
+        }
+    }
+
+    /// Returns the newest uploads, in the order in which they were enqueued.
+    func newestUploads(_ count: Int) async throws(UploadQueueError) -> [QueuedUpload] {
+        try await work { [time] store throws(UploadQueueError) in
+            try store.uploads(limit: count, after: try store.idBeforeNewest(count), at: time.date())
+        }
+    }
+
+    /// Returns an upload, or `nil` if there is none with that identifier.
+    ///
+    /// - Throws: ``UploadQueueError`` if the database cannot be read or the upload's row is damaged.
+    public func upload(_ id: QueuedUpload.ID) async throws(UploadQueueError) -> QueuedUpload? {
+        try await work { [time] store throws(UploadQueueError) in
+            try store.database.read { try $0.upload(id) }.map { store.current($0, at: time.date()) }
+        }
+    }
+
+    /// The number of uploads that were done since the queue was made, including those that are no longer listed.
+    ///
+    /// - Throws: ``UploadQueueError`` if the database cannot be read.
+    public var doneCount: Int {
+        get async throws(UploadQueueError) {
+            try await work { store throws(UploadQueueError) in try store.database.read { try $0.doneCount } }
+        }
+    }
+
+    /// Whether the whole queue is paused.
+    ///
+    /// - Throws: ``UploadQueueError`` if the database cannot be read.
+    public var isPaused: Bool {
+        get async throws(UploadQueueError) {
+            try await work { store throws(UploadQueueError) in try store.database.read { try $0.isQueuePaused } }
+        }
+    }
+
+    /// Whether the body of an upload is still on disk.
+    package func bodyExists(_ id: QueuedUpload.ID) async throws(UploadQueueError) -> Bool {
+        try await work { store throws(UploadQueueError) in
+            try store.database.read { try $0.row(id) }.map(store.hasBody) ?? false
+        }
+    }
+}
+
+extension QueueStore {
+    fileprivate func uploads(
+        limit: Int, after id: QueuedUpload.ID, at now: Date
+    ) throws(UploadQueueError) -> [QueuedUpload] {
+        try database.read { db in
             // Read one by one, so that only a row that is too large is left out.
             try QueuedUpload.ID.fetchAll(
                 db, sql: "SELECT id FROM upload WHERE id > ? ORDER BY id LIMIT ?", arguments: [id, limit]
             ).compactMap { id in
                 do { return try db.upload(id) } catch is RowDamage { return nil }
             }
-        }.map(store.progress.applied(to:))
-    }
-
-    /// Returns an upload, or `nil` if there is none with that identifier.
-    ///
-    /// - Throws: ``UploadQueueError`` if the database cannot be read or the upload's row is damaged.
-    public func upload(_ id: QueuedUpload.ID) throws(UploadQueueError) -> QueuedUpload? {
-        try store.database.read { try $0.upload(id) }.map(store.progress.applied(to:))
+        }.map { current($0, at: now) }
     }
 
     /// The identifier after which the newest uploads start.
-    func idBeforeNewest(_ count: Int) throws(UploadQueueError) -> QueuedUpload.ID {
-        try store.database.read { db in
+    fileprivate func idBeforeNewest(_ count: Int) throws(UploadQueueError) -> QueuedUpload.ID {
+        try database.read { db in
             try Int64.fetchOne(
                 db, sql: "SELECT id FROM upload ORDER BY id DESC LIMIT 1 OFFSET ?", arguments: [max(count, 0)]) ?? 0
         }
     }
 
-    /// Whether the whole queue is paused.
-    public var isPaused: Bool {
-        get throws(UploadQueueError) { try store.database.read { try $0.isQueuePaused } }
-    }
-
     /// Whether the body of an upload is still on disk.
-    package func bodyExists(_ id: QueuedUpload.ID) throws -> Bool {
-        guard let row = try store.database.read({ try $0.row(id) }) else { return false }
-        return hasBody(row)
-    }
-
-    private func hasBody(_ row: UploadRow) -> Bool {
-        guard let file = try? store.directory.openBody(row.uuid, length: row.upload.totalBytes) else { return false }
+    func hasBody(_ row: UploadRow) -> Bool {
+        guard let file = try? directory.openBody(row.uuid, length: row.upload.totalBytes) else { return false }
         try? file.close()
         return true
-    }
-}
-
-// MARK: - Changing uploads
-
-extension UploadQueue {
-    /// Sends a failed or cancelled upload again, as if it had just been enqueued. An upload that waits for its next
-    /// attempt is sent now.
-    ///
-    /// An upload may have failed although the server accepted it, as its error then says. The server may store that one
-    /// twice.
-    ///
-    /// - Throws: ``UploadQueueError`` if there is no such upload, if it is waiting, being sent, paused or done, or if
-    ///   its form is no longer on disk.
-    public func retry(_ id: QueuedUpload.ID) throws(UploadQueueError) {
-        try change(id) { db, row in
-            switch row.upload.state {
-            case .failed, .cancelled, .retrying: try db.retryUpload(id)
-            case .waiting, .sending, .paused, .done:
-                throw UploadQueueError.state(id, row.upload.state.name, cannot: "retried")
-            }
-            if !hasBody(row) { throw UploadQueueError.bodyMissing(id) }
-        }
-    }
-
-    /// Cancels an upload. If it is being sent, the process or system that sends it stops. If the server has accepted it
-    /// by then, it is done.
-    ///
-    /// - Throws: ``UploadQueueError`` if there is no such upload, or if it is done.
-    public func cancel(_ id: QueuedUpload.ID) throws(UploadQueueError) {
-        try store.database.write { db in
-            guard let state = try db.state(id) else { throw UploadQueueError.unknown(id) }
-            if state == .done { throw UploadQueueError.state(id, state.rawValue, cannot: "cancelled") }
-            try db.cancelUpload(id)
-        }
-        store.notifyChange()
-    }
-
-    /// Pauses an upload until it is resumed. It holds back the later uploads of its group.
-    ///
-    /// - Throws: ``UploadQueueError`` if there is no such upload, or if it has ended.
-    public func pause(_ id: QueuedUpload.ID) throws(UploadQueueError) {
-        try change(id) { db, row in
-            if row.upload.state.isEnded {
-                throw UploadQueueError.state(id, row.upload.state.name, cannot: "paused")
-            }
-            try db.pauseUpload(id)
-        }
-    }
-
-    /// Resumes a paused upload. If the server resumes uploads, it continues where it stopped.
-    ///
-    /// - Throws: ``UploadQueueError`` if there is no such upload, or if it is not paused.
-    public func resume(_ id: QueuedUpload.ID) throws(UploadQueueError) {
-        try change(id) { db, row in
-            guard row.upload.state == .paused else {
-                throw UploadQueueError.state(id, row.upload.state.name, cannot: "resumed")
-            }
-            try db.retryUpload(id)
-        }
-    }
-
-    private func change(
-        _ id: QueuedUpload.ID, _ work: (Database, UploadRow) throws -> Void
-    ) throws(UploadQueueError) {
-        try store.database.write { db in
-            guard let row = try db.row(id) else { throw UploadQueueError.unknown(id) }
-            try work(db, row)
-        }
-        store.notifyChange()
-    }
-}
-
-// MARK: - Changing the whole queue
-
-extension UploadQueue {
-    /// Pauses the whole queue until ``resume()``, also after restarts. Uploads that are being sent go back into the
-    /// queue, and new ones wait.
-    ///
-    /// - Throws: ``UploadQueueError`` if the database fails.
-    public func pause() throws(UploadQueueError) {
-        try store.database.write { try $0.setQueuePaused(true) }
-        store.notifyChange()
-    }
-
-    /// Resumes the whole queue. Uploads that were paused one by one stay paused.
-    ///
-    /// - Throws: ``UploadQueueError`` if the database fails.
-    public func resume() throws(UploadQueueError) {
-        try store.database.write { try $0.setQueuePaused(false) }
-        store.notifyChange()
-    }
-
-    /// Retries all uploads that failed and whose form is still on disk.
-    ///
-    /// - Throws: ``UploadQueueError`` if the database fails.
-    public func retryAll() throws(UploadQueueError) {
-        try store.database.write { db in
-            for id in try QueuedUpload.ID.fetchAll(db, sql: "SELECT id FROM upload WHERE state = 'failed' ORDER BY id")
-            {
-                do {
-                    if let row = try db.row(id), hasBody(row) { try db.retryUpload(id) }
-                } catch is RowDamage {
-                    // A damaged row would fail again.
-                }
-            }
-        }
-        store.notifyChange()
-    }
-
-    /// Cancels all uploads that have not ended.
-    ///
-    /// - Throws: ``UploadQueueError`` if the database fails.
-    public func cancelAll() throws(UploadQueueError) {
-        try store.database.write { try $0.cancelAllUploads() }
-        store.notifyChange()
-    }
-
-    /// Removes all uploads that are done, failed or cancelled, with their forms.
-    ///
-    /// - Returns: The number of uploads removed.
-    /// - Throws: ``UploadQueueError`` if the database fails.
-    @discardableResult
-    public func clear() throws(UploadQueueError) -> Int {
-        let (count, bodies) = try store.database.write { try $0.removeEndedUploads() }
-        for body in bodies { store.directory.removeBody(body) }
-        store.notifyChange()
-        return count
     }
 }

@@ -38,7 +38,7 @@ import PostcardTransferDaemon
         if hasDelegate {
             await UploadQueue.handleEvents(forSession: plan.session) { handler.yield() }
         }
-        let queue = try makeQueue()
+        let queue = makeQueue()
         if hasDelegate {
             try await queue.run {
                 for await _ in handled { return }
@@ -51,22 +51,24 @@ import PostcardTransferDaemon
         }
     }
 
-    private func makeQueue() throws -> UploadQueue {
+    private func makeQueue() -> UploadQueue {
         var session = BackgroundSession(identifier: plan.session)
         // Kills and force-quits also use up attempts.
         session.retryPolicy = RetryPolicy(maximumAttempts: 1000)
         session.retryPolicy.firstDelay = .milliseconds(1)
         session.retryPolicy.maximumDelay = .milliseconds(50)
+        session.maximumWakeUp = .seconds(100_000)
         let service = DaemonTransferService(socket: plan.socket, isWakeUp: isBackground) {
             Self.fail("The transfer daemon has ended.", status: 69)
         }
-        return try UploadQueue(
-            directory: URL(filePath: plan.directory), session: session, service: service, time: FastTime.time)
+        return UploadQueue(
+            directory: URL(filePath: plan.directory), session: session, service: service, done: .all,
+            time: FastTime.time)
     }
 
     /// Enqueues the forms that earlier processes have not.
     private func enqueueForms(in queue: UploadQueue) async throws {
-        let enqueued = try queue.uploads().count
+        let enqueued = try await queue.uploads().count
         for number in enqueued..<max(enqueued, plan.forms) {
             var form = MultipartForm()
             form.append(BackgroundAppPlan.name(of: number), named: "name")

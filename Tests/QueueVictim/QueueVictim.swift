@@ -27,23 +27,23 @@ import PostcardQueue
     }
 
     private func use(_ directory: URL) async throws {
-        let queue = try UploadQueue(directory: directory)
-        look(at: try queue.uploads())
+        let queue = UploadQueue(directory: directory)
+        look(at: try await queue.uploads())
         try await drain(queue)
-        for upload in try queue.uploads() {
-            try? queue.retry(upload.id)
-            try? queue.pause(upload.id)
-            try? queue.resume(upload.id)
+        for upload in try await queue.uploads() {
+            try? await queue.retry(upload.id)
+            try? await queue.pause(upload.id)
+            try? await queue.resume(upload.id)
         }
         try await drain(queue)
-        let uploads = try queue.uploads()
+        let uploads = try await queue.uploads()
         look(at: uploads)
-        if let first = uploads.first { try? queue.cancel(first.id) }
-        try queue.retryAll()
-        try queue.pause()
-        try queue.resume()
-        try queue.cancelAll()
-        try queue.clear()
+        if let first = uploads.first { try? await queue.cancel(first.id) }
+        try await queue.retryAll()
+        try await queue.pause()
+        try await queue.resume()
+        try await queue.cancelAll()
+        try await queue.clear()
         try await drain(queue)
     }
 
@@ -68,7 +68,8 @@ import PostcardQueue
             }
             group.addTask {
                 // Some uploads stay due.
-                for _ in 0..<100 where try queue.uploads().contains(where: { $0.state == .sending || isDue($0) }) {
+                for _ in 0..<100 where try await queue.uploads().contains(where: { $0.state == .sending || isDue($0) })
+                {
                     try await Task.sleep(for: .milliseconds(50))
                 }
                 // Time for uploads that cannot be read and are in no list.

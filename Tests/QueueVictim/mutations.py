@@ -73,7 +73,8 @@ def ids(queue):
         f"UPDATE upload SET id = {number} WHERE id = 1; UPDATE request SET id = {number} WHERE id = 1",
         "DELETE FROM request", "DELETE FROM request WHERE id = 1", "DELETE FROM upload WHERE id = 1",
         "DELETE FROM queue",
-        "INSERT INTO queue VALUES (1); INSERT INTO queue VALUES ('x')", "UPDATE queue SET isPaused = 'x'",
+        "INSERT INTO queue (isPaused) VALUES (1); INSERT INTO queue (isPaused) VALUES ('x')",
+        "UPDATE queue SET isPaused = 'x'", "UPDATE queue SET done = 'x'", f"UPDATE queue SET done = {number}",
         f"UPDATE sqlite_sequence SET seq = {number}", "UPDATE sqlite_sequence SET seq = 'x'",
         "DELETE FROM sqlite_sequence", f"INSERT INTO delivery VALUES (2, {number})",
         f"UPDATE delivery SET id = {number}", "INSERT INTO delivery VALUES (1, 'x')",
@@ -116,9 +117,9 @@ def schema(queue):
         "CREATE TABLE sqlite_parameters (x)",
         "CREATE TABLE other AS SELECT * FROM upload", "ANALYZE",
         "CREATE TRIGGER t AFTER INSERT ON upload BEGIN SELECT 1; END",
-        "PRAGMA user_version = 0", "PRAGMA user_version = 1", "PRAGMA user_version = 2", "PRAGMA user_version = -1",
+        "PRAGMA user_version = 0", "PRAGMA user_version = 1", "PRAGMA user_version = 5", "PRAGMA user_version = -1",
         "PRAGMA application_id = 0",
-        "PRAGMA user_version = 0; PRAGMA application_id = 0", "PRAGMA journal_mode = DELETE; PRAGMA user_version = 2",
+        "PRAGMA user_version = 0; PRAGMA application_id = 0", "PRAGMA journal_mode = DELETE; PRAGMA user_version = 5",
         "PRAGMA journal_mode = DELETE; PRAGMA auto_vacuum = FULL; VACUUM", "PRAGMA journal_mode = DELETE",
         "PRAGMA journal_mode = DELETE; PRAGMA page_size = 512; VACUUM",
         "PRAGMA journal_mode = DELETE; PRAGMA page_size = 65536; VACUUM",
@@ -302,7 +303,7 @@ def plant(queue, path):
 
 def files(queue):
     """Replaces one of the queue's files."""
-    names = ["queue.sqlite", "queue.lock", "bodies", "files"] + COMPANIONS
+    names = ["queue.sqlite", "queue.lock", "queue.closed", "bodies", "files", "older-1"] + COMPANIONS
     return plant(queue, f"{queue.folder}/{queue.chance.choice(names)}")
 
 

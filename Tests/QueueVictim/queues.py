@@ -24,7 +24,7 @@ def make(path, postcard, port):
         database = sqlite3.connect(f"{path}/{name}/queue.sqlite")
         database.executescript("""
             UPDATE upload SET state = 'done', schedule = NULL WHERE id = 2;
-            INSERT INTO response VALUES (2, 201, 'text/plain', x'6f6b');
+            INSERT INTO response VALUES (2, 201, x'5b5d', x'6f6b');
             UPDATE upload SET state = 'failed', schedule = NULL, reason = 'why', attempts = 1 WHERE id = 3;
             INSERT INTO delivery VALUES (3, 1);
         """)

@@ -8,6 +8,8 @@ struct DaemonCommand: Encodable {
     var isBackground: Bool?
     /// The description of the transfer's identifier.
     var id: String?
+    /// The same of several transfers.
+    var ids: [String]?
     var url: String?
     var method: String?
     var fields: [[String]]?
@@ -21,6 +23,8 @@ struct DaemonCommand: Encodable {
     /// The share of transfers to lose, and when.
     var lost: Double?
     var when: String?
+    /// Why the system cancels transfers or ends the session.
+    var reason: String?
     var network: [String: Bool]?
     var counter: String?
     var atLeast: Int?

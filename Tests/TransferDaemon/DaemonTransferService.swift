@@ -1,5 +1,5 @@
 import Foundation
-import HTTPTypes
+package import HTTPTypes
 import PostcardClient
 package import PostcardQueue
 import Synchronization
@@ -14,6 +14,8 @@ package final class DaemonTransferService: TransferService {
         var reported: Set<String> = []
         /// The URLs of transfers, for errors.
         var addresses: [String: URL] = [:]
+        /// Makes the session again, once this process knows that it has ended.
+        var reconnect: (@Sendable () async throws -> Void)?
     }
 
     private let socket: String
@@ -37,13 +39,16 @@ package final class DaemonTransferService: TransferService {
         state.withLock { $0.connection }?.close()
     }
 
-    package func connect(_ report: @escaping @Sendable (AttemptEvent) -> Void) async throws {
+    package func connect(
+        _ report: @escaping @Sendable (AttemptEvent) -> Void,
+        freshFields: @escaping @Sendable (AttemptID) async -> HTTPFields?
+    ) async throws {
         let number = state.withLock { state in
             state = State(number: state.number + 1, addresses: state.addresses)
             return state.number
         }
         let connection = try DaemonConnection(to: socket) { [weak self] in
-            self?.receive($0, report)
+            self?.receive($0, number, report, freshFields)
         } onClose: { [weak self] in
             self?.noteEnd(of: number)
         }
@@ -84,9 +89,9 @@ package final class DaemonTransferService: TransferService {
         _ = try await connection().command(command)
     }
 
-    package func cancel(_ id: AttemptID) async {
+    package func cancel(_ ids: Set<AttemptID>) async {
         var command = DaemonCommand("cancel")
-        command.id = id.description
+        command.ids = ids.map(\.description)
         _ = try? await connection().command(command)
     }
 
@@ -104,18 +109,38 @@ package final class DaemonTransferService: TransferService {
         if isUnexpected { daemonEnded() }
     }
 
-    private func connection() throws -> DaemonConnection {
+    /// The connection. Like a background session that has ended, it is made again when it is next used.
+    private func connection() async throws -> DaemonConnection {
+        if let reconnect = state.withLock({ $0.reconnect.take() }) { try await reconnect() }
         guard let connection = state.withLock({ $0.connection }) else { throw DaemonFailure.closed }
         return connection
     }
 
     // MARK: - Events
 
-    private func receive(_ message: DaemonMessage, _ report: (AttemptEvent) -> Void) {
+    private func receive(
+        _ message: DaemonMessage, _ number: Int, _ report: @escaping @Sendable (AttemptEvent) -> Void,
+        _ freshFields: @escaping @Sendable (AttemptID) async -> HTTPFields?
+    ) {
         if message.event == "delivered-all" { return report(.deliveredAll) }
+        if message.event == "invalidated" {
+            state.withLock { state in
+                guard state.number == number else { return }
+                state.reconnect = { [weak self] in try await self?.connect(report, freshFields: freshFields) }
+            }
+            return report(.invalidated(SessionProblem(systemCode: nil, message.reason ?? "no reason")))
+        }
         guard let name = message.id, let id = AttemptID(name) else { return }
         switch message.event {
         case "sent": report(.sent(id, bytes: message.bytes ?? 0))
+        case "will-begin":
+            let connection = state.withLock { $0.connection }
+            Task {
+                var command = DaemonCommand("continue")
+                command.transfer = message.number
+                command.fields = await freshFields(id)?.map { [$0.name.rawName, $0.value] }
+                connection?.notify(command)
+            }
         case "received": report(.received(id, message.data ?? Data()))
         case "ended":
             report(.ended(id, end(message)))
@@ -141,7 +166,9 @@ package final class DaemonTransferService: TransferService {
                 status: message.status ?? 0, headerFields: HTTPFields(fields),
                 url: message.url.flatMap(URL.init(string:)),
                 method: message.method.flatMap { HTTPRequest.Method(rawValue: $0) })
-        case "cancelled": return .cancelled
+        case "cancelled":
+            let reason = message.reason.flatMap(TransferDaemon.CancellationReason.init)
+            return AttemptEnd(systemCode: -999, cancellationReason: reason?.code) ?? .interrupted(.cancelled)
         default:
             let reason = message.message ?? "unknown"
             // A process that was launched later does not know the URL.

@@ -5,7 +5,7 @@ import PostcardTestSupport
 ///
 /// ```swift
 /// let daemon = try await TransferDaemon(.init(duplicate: 1), seed: 7)
-/// let queue = try UploadQueue(directory: folder, session: session, service: daemon.service())
+/// let queue = UploadQueue(directory: folder, session: session, service: daemon.service())
 /// ```
 package final class TransferDaemon: Sendable {
     /// The faults to simulate. Shares are from 0 to 1, and times are in seconds.
@@ -24,6 +24,8 @@ package final class TransferDaemon: Sendable {
         /// How long a transfer is retried on connections that break or fail.
         package var resourceTimeout = 2.0
         package var connectionsPerHost = 3
+        /// The number of open transfers with which nothing is sent any more.
+        package var stallsAbove = 1000
         /// The first delay of transfers that begin after a launch in the background. It doubles with each launch.
         package var rateLimit = 0.0
         /// The maximum of this delay.
@@ -65,6 +67,28 @@ package final class TransferDaemon: Sendable {
         /// Processes of the app: all, opened by the user, and launched by the system.
         case launches, opens, backgroundLaunches
         case exits, killed, forceQuits
+        /// Sessions that the system has ended.
+        case invalidated
+        /// Processes that were asked for another request of a delayed transfer.
+        case asked
+        /// The largest number of transfers that were open at a time.
+        case mostOpen
+    }
+
+    /// Why the system cancels transfers.
+    package enum CancellationReason: String, Sendable, CaseIterable {
+        case forceQuit = "force-quit"
+        case updatesDisabled = "updates-disabled"
+        case insufficientResources = "insufficient-resources"
+
+        /// The value of `NSURLErrorBackgroundTaskCancelledReasonKey`.
+        var code: Int {
+            switch self {
+            case .forceQuit: 0
+            case .updatesDisabled: 1
+            case .insufficientResources: 2
+            }
+        }
     }
 
     /// When a transfer is lost.
@@ -145,6 +169,21 @@ package final class TransferDaemon: Sendable {
             command.lost = share
             command.when = loss.rawValue
         }
+    }
+
+    /// Cancels all transfers, as the system does for a reason of its own.
+    @discardableResult package func cancelAll(_ reason: CancellationReason) async throws -> Status {
+        try await command("cancel-all") { $0.reason = reason.rawValue }
+    }
+
+    /// Ends the session of the connected process, which loses its transfers.
+    @discardableResult package func invalidate() async throws -> Status {
+        try await command("invalidate") { $0.reason = "the system ended it" }
+    }
+
+    /// Lets the time of all delayed transfers come.
+    @discardableResult package func beginDelayed() async throws -> Status {
+        try await command("begin-delayed")
     }
 
     /// Switches the network on or off.

@@ -1,4 +1,4 @@
-"""One attempt to send a transfer: the request, its redirects, and the faults that a test asks for."""
+"""A transfer, and one attempt to send it: the request, its redirects, and the faults that a test asks for."""
 
 import http.client
 import socket
@@ -6,9 +6,27 @@ import urllib.parse
 
 CHUNK_BYTES = 1 << 16
 REDIRECTS_ALLOWED = 16
+FIRST_RETRY_SECONDS = 0.02
 REDIRECTING = {301, 302, 303, 307, 308}
 # Dropped together with the body that they describe.
 CONTENT_FIELDS = {"content-type", "content-length", "content-encoding", "content-language", "content-location"}
+
+
+class Transfer:
+    def __init__(self, number, command, held_file, earliest):
+        self.number, self.held_file, self.earliest = number, held_file, earliest
+        self.id, self.url, self.method = command["id"], command["url"], command["method"]
+        self.fields, self.length, self.networks = command["fields"], command["length"], command["networks"]
+        # waiting, active, ended (with events to deliver), or gone.
+        self.state = "waiting"
+        self.connection = None
+        self.first_try = None
+        self.retry_delay = FIRST_RETRY_SECONDS
+        self.was_connected = False
+        self.is_lost = False
+        # The process is asked for another request before a delayed transfer begins.
+        self.must_ask = (command.get("delay") or 0.0) > 0
+        self.events = []
 
 
 class Broken(Exception):

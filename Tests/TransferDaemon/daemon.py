@@ -30,7 +30,7 @@ class Peer:
         self.writing = threading.Lock()
         # The events for a connected app. Unless the model is eager, they wait until the app asks for its transfers.
         self.outbox = deque()
-        self.is_background = self.is_held = False
+        self.is_background = self.is_held = self.is_invalid = False
         self.is_gone = False
 
     def drop(self):
@@ -95,16 +95,23 @@ class Peer:
                     # Eager: waiting events are delivered before the process has asked for anything.
                     session.changed.wait_for(lambda: self.is_gone or not self.outbox)
                 return {}
-            if what in ("transfers", "begin", "cancel", "acknowledge") and session.peer is not self:
+            if what in ("transfers", "begin", "continue", "cancel", "acknowledge") and session.peer is not self:
                 return {"error": "The process is not connected."}
             if what == "transfers":
                 self.is_held = False
                 session.changed.notify_all()
                 return session.list_transfers()
+            if what == "begin" and self.is_invalid:
+                if not self.outbox:
+                    # On a device this ends the app.
+                    session.failures.append("A transfer began in a session of which the process knows that it has ended.")
+                return {"error": "The session has ended."}
             if what == "begin":
                 return session.begin(command, self.is_background)
+            if what == "continue":
+                return session.continue_delayed(command["transfer"], command.get("fields"))
             if what == "cancel":
-                return session.cancel([t for t in session.transfers.values() if t.id == command["id"]])
+                return session.cancel([t for t in session.transfers.values() if t.id in command["ids"]])
             if what == "acknowledge":
                 return session.acknowledge(command["transfer"])
             if what == "disconnect":
@@ -123,6 +130,14 @@ class Peer:
             session.launch_and_kill()
         elif what == "force-quit":
             session.force_quit()
+        elif what == "cancel-all":
+            session.cancel(list(session.transfers.values()), command["reason"])
+        elif what == "begin-delayed":
+            for transfer in session.transfers.values():
+                transfer.earliest = time.monotonic()
+            session.changed.notify_all()
+        elif what == "invalidate":
+            session.invalidate(command["reason"])
         elif what == "lose":
             session.lose(command.get("lost", 1.0), command["when"])
         elif what == "network":

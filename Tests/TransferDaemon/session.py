@@ -19,38 +19,22 @@ DEFAULTS = {
     # Shares of events and attempts, from 0 to 1.
     "duplicate": 0.0,
     "drop": 0.0,
-    # The maximum random delay of an event, and of a launch.
-    "eventDelay": 0.0,
-    "relaunchDelay": 0.0,
+    "eventDelay": 0.0,  # The maximum random delay of an event,
+    "relaunchDelay": 0.0,  # and of a launch.
     # Whether events are delivered before the process has asked for the session's transfers. null means at random.
     "eager": None,
-    # How long a transfer is retried on broken connections, and how long a connection may be idle.
-    "resourceTimeout": 2.0,
-    "requestTimeout": 30.0,
+    "resourceTimeout": 2.0,  # How long a transfer is retried on broken connections,
+    "requestTimeout": 30.0,  # and how long a connection may be idle.
     "connectionsPerHost": 3,
+    "stallsAbove": 1000,  # open transfers: with more, nothing is sent.
     # The first delay of transfers that a process begins after a launch in the background, and the maximum.
     "rateLimit": 0.0,
     "longestRateLimit": 1.0,
 }
-FIRST_RETRY_SECONDS = 0.02
 LONGEST_RETRY_SECONDS = 0.5
+PATIENCE_FOR_REQUESTS = 1.0  # After that, a transfer begins with the request that it has.
 # Launches in a row without an acknowledged event. After that, the app is considered broken and is not launched.
 VAIN_LAUNCHES_ALLOWED = 20
-
-
-class Transfer:
-    def __init__(self, number, command, held_file, earliest):
-        self.number, self.held_file, self.earliest = number, held_file, earliest
-        self.id, self.url, self.method = command["id"], command["url"], command["method"]
-        self.fields, self.length, self.networks = command["fields"], command["length"], command["networks"]
-        # waiting, active, ended (with events to deliver), or gone.
-        self.state = "waiting"
-        self.connection = None
-        self.first_try = None
-        self.retry_delay = FIRST_RETRY_SECONDS
-        self.was_connected = False
-        self.is_lost = False
-        self.events = []
 
 
 class Session:
@@ -89,8 +73,12 @@ class Session:
         earliest = time.monotonic() + max(0.0, command.get("delay") or 0.0)
         if is_background:
             earliest = max(earliest, self.rate_until)
-        self.transfers[number] = Transfer(number, command, held, earliest)
+        self.transfers[number] = carrying.Transfer(number, command, held, earliest)
+        self.counters["mostOpen"] = max(self.counters["mostOpen"], self.count_open())
         self.count("handedOver")
+
+    def count_open(self):
+        return sum(t.state in ("waiting", "active") for t in self.transfers.values())
 
     def is_allowed(self, transfer):
         network = self.network
@@ -99,6 +87,8 @@ class Session:
 
     def start_transfers(self, now):
         """Starts the transfers that are due, and returns when the next one is."""
+        if self.count_open() > self.options["stallsAbove"]:
+            return None
         active = Counter(carrying.origin(t.url) for t in self.transfers.values() if t.state == "active")
         next_time = None
         for transfer in list(self.transfers.values()):
@@ -107,11 +97,30 @@ class Session:
             if transfer.earliest > now:
                 next_time = min(transfer.earliest, next_time or transfer.earliest)
                 continue
+            if transfer.must_ask and self.peer:
+                self.ask(transfer, now)
+                next_time = min(transfer.earliest, next_time or transfer.earliest)
+                continue
             host = carrying.origin(transfer.url)
             if active[host] < self.options["connectionsPerHost"]:
                 active[host] += 1
                 self.start(transfer, now)
         return next_time
+
+    def ask(self, transfer, now):
+        """Asks the process for another request, and waits a little for it."""
+        transfer.must_ask = False
+        transfer.earliest = now + PATIENCE_FOR_REQUESTS
+        self.peer.outbox.append({"event": "will-begin", "id": transfer.id, "number": transfer.number})
+        self.count("asked")
+
+    def continue_delayed(self, number, fields):
+        transfer = self.transfers.get(number)
+        if transfer and transfer.state == "waiting":
+            names = {name.lower() for name, _ in fields or []}
+            transfer.fields = [field for field in transfer.fields if field[0].lower() not in names] + (fields or [])
+            transfer.earliest = time.monotonic()
+            self.changed.notify_all()
 
     def start(self, transfer, now):
         transfer.state = "active"
@@ -191,6 +200,14 @@ class Session:
                     connection.break_now()
                 self.count("cancelled")
                 self.end(transfer, {"end": "cancelled", "reason": reason})
+
+    def invalidate(self, reason):
+        """Ends the session with all that it carries, of which nothing is reported. The process must connect again."""
+        self.lose(1.0, "at-once")
+        if self.peer:
+            self.peer.is_invalid = True
+            self.peer.outbox.append({"event": "invalidated", "reason": reason})
+        self.count("invalidated")
 
     def lose(self, share, when):
         """Loses transfers at once, or after the server has responded. This is not reported to the app."""

@@ -40,11 +40,13 @@ private final class FuzzedQueue: Sendable {
 
     private static let columns = [
         "upload.uuid", "upload.url", "upload.method", "upload.state", "upload.schedule", "upload.due", "upload.session",
-        "upload.priority", "upload.networks", "upload.sequence", "upload.notBefore", "upload.sent", "upload.total",
-        "upload.attempts", "upload.failures", "upload.reason", "upload.resource", "upload.enqueued",
-        "upload.started", "upload.conflicts",
+        "upload.priority", "upload.networks", "upload.sequence", "upload.notBefore", "upload.expires", "upload.tag",
+        "upload.sent", "upload.total",
+        "upload.attempts", "upload.failures", "upload.interruptions", "upload.hasFreshFields", "upload.code",
+        "upload.reason", "upload.advice", "upload.resource", "upload.enqueued",
+        "upload.started", "upload.conflicts", "upload.finished",
         "request.idempotencyKey", "request.headerFields", "request.contentType", "request.parts", "response.status",
-        "response.contentType", "response.body", "delivery.attempt",
+        "response.headerFields", "response.body", "delivery.attempt",
     ]
 
     private init() throws {
@@ -54,8 +56,10 @@ private final class FuzzedQueue: Sendable {
         let place = isWritable ? memory : FileManager.default.temporaryDirectory
         folder = place.appending(path: "postcard-fuzz-\(UUID().uuidString)")
         let directory = folder.appending(path: "queue")
-        queue = try UploadQueue(directory: directory)
+        queue = UploadQueue(directory: directory)
         canary = folder.appending(path: "canary")
+        // The queue makes its own folder when it is first used.
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         try Data("secret".utf8).write(to: canary)
         var form = MultipartForm()
         form.append("초코", named: "name")
@@ -73,7 +77,7 @@ private final class FuzzedQueue: Sendable {
             try db.execute(
                 sql: """
                     PRAGMA synchronous = OFF;
-                    INSERT INTO response VALUES (1, 201, 'text/plain', x'6f6b');
+                    INSERT INTO response VALUES (1, 201, x'5b5d', x'6f6b');
                     CREATE TEMP TABLE kept_upload AS SELECT * FROM upload;
                     CREATE TEMP TABLE kept_request AS SELECT * FROM request;
                     INSERT INTO delivery VALUES (1, 1);
@@ -132,35 +136,39 @@ private final class FuzzedQueue: Sendable {
 
     /// Reads and sends as a program does.
     func check() throws {
-        for upload in try queue.uploads() {
+        try Self.wait { try await self.use() }
+        if try Data(contentsOf: canary) != Data("secret".utf8) { finding("something outside has changed") }
+    }
+
+    private func use() async throws {
+        for upload in try await queue.uploads() {
             _ = (upload.fraction, upload.parts.map(upload.fraction(of:)), "\(upload.state)")
         }
-        _ = try? queue.upload(1)
-        guard try queue.upload(2)?.state == .waiting else { finding("the other upload is not there") }
+        _ = try? await queue.upload(1)
+        guard try await queue.upload(2)?.state == .waiting else { finding("the other upload is not there") }
         let (sent, client) = (body, UploadClient(transport: Reading(expected: body)))
-        try Self.wait { [queue] in
-            let running = Task {
-                var policy = RetryPolicy(maximumAttempts: 2)
-                policy.firstDelay = .zero
-                try await queue.run(client, options: QueueOptions(retryPolicy: policy, endsWhenEmpty: true))
-            }
-            // The first may be due in a year.
-            for _ in 0..<5000 {
-                if case .done = try queue.upload(2)?.state { break }
-                try await Task.sleep(for: .milliseconds(1))
-            }
-            running.cancel()
-            if case .failure(let error) = await running.result, !(error is CancellationError) { throw error }
+        let running = Task { [queue] in
+            var policy = RetryPolicy(maximumAttempts: 2)
+            policy.firstDelay = .zero
+            try await queue.run(client, options: QueueOptions(retryPolicy: policy, endsWhenEmpty: true))
         }
-        guard case .done = try queue.upload(2)?.state else {
+        // The first may be due in a year.
+        for _ in 0..<5000 {
+            if case .done = try await queue.upload(2)?.state { break }
+            try await Task.sleep(for: .milliseconds(1))
+        }
+        running.cancel()
+        if case .failure(let error) = await running.result, !(error is CancellationError) { throw error }
+        guard case .done = try await queue.upload(2)?.state else {
             finding("the other upload of \(sent.count) bytes is not sent")
         }
-        for change in [queue.retry, queue.pause, queue.resume] as [(QueuedUpload.ID) throws -> Void] { try? change(1) }
-        try queue.retryAll()
-        try queue.cancelAll()
-        _ = try queue.clear()
-        if try !queue.uploads().isEmpty { finding("something is left that cannot be cleared") }
-        if try Data(contentsOf: canary) != Data("secret".utf8) { finding("something outside has changed") }
+        try? await queue.retry(1)
+        try? await queue.pause(1)
+        try? await queue.resume(1)
+        try await queue.retryAll()
+        try await queue.cancelAll()
+        _ = try await queue.clear()
+        if try await !queue.uploads().isEmpty { finding("something is left that cannot be cleared") }
     }
 
     private static func wait(for work: @escaping @Sendable () async throws -> Void) throws {

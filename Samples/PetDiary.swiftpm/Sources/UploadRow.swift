@@ -22,7 +22,7 @@ struct UploadRow: View {
 
     @ViewBuilder private var buttons: some View {
         switch upload.state {
-        case .waiting, .sending:
+        case .waiting, .waitingForNetwork, .sending:
             Button("Pause") { list.pause(upload.id) }
             Button("Cancel") { list.cancel(upload.id) }
         case .retrying:
@@ -45,12 +45,13 @@ extension QueuedUpload.State {
     fileprivate var text: String {
         switch self {
         case .waiting: "Waiting"
+        case .waitingForNetwork: "Waiting for a network"
         case .sending: "Sending"
-        case .retrying(let date, let reason):
-            "Trying again at \(date.formatted(date: .omitted, time: .shortened)). \(reason)"
+        case .retrying(let date, let failure):
+            "\(failure.localizedDescription) Trying again at \(date.formatted(date: .omitted, time: .shortened))."
         case .paused: "Paused"
         case .done: "The server has it."
-        case .failed(let reason): reason
+        case .failed(let failure): "\(failure.localizedDescription) \(failure.recoverySuggestion ?? "")"
         case .cancelled: "Cancelled"
         }
     }

@@ -13,10 +13,10 @@ import Foundation
 /// Hands a queue's uploads to a transfer service, and settles how they end.
 ///
 /// Collects what is to be done: events of the service, changes of the queue, and wake-ups by the system. A
-/// ``QueueMachine`` decides, and a single task carries out one thing after the other.
+/// ``QueueMachine`` decides, and a single task carries out one thing after the other, with a ``BackgroundCarrier``.
 final class BackgroundSender: Sendable {
     let session: BackgroundSession
-    private let store: QueueStore
+    private let opening: QueueOpening
     private let service: any TransferService
     private let time: QueueTime
     private let state = Mutex(State())
@@ -38,13 +38,15 @@ final class BackgroundSender: Sendable {
         /// The handlers of the inboxes that were taken.
         var handlers: [@Sendable () -> Void] = []
         var failure: (any Error)?
+        /// Whether another queue of this process has the session.
+        var isReplaced = false
         var isClosed = false
         var task: Task<Void, Never>?
     }
 
-    init(_ session: BackgroundSession, _ store: QueueStore, _ service: any TransferService, _ time: QueueTime) {
+    init(_ session: BackgroundSession, _ opening: QueueOpening, _ service: any TransferService, _ time: QueueTime) {
         self.session = session
-        self.store = store
+        self.opening = opening
         self.service = service
         self.time = time
     }
@@ -54,15 +56,19 @@ final class BackgroundSender: Sendable {
         state.withLock { state in
             guard state.task == nil else { return }
             state.inbox.hasChanges = true
-            state.task = Task { await run() }
+            state.task = Task { @concurrent in await run() }
         }
         signal.continuation.yield()
     }
 
     /// Disconnects from the service. Transfers continue.
-    func close() {
+    ///
+    /// - Parameter isReplaced: Whether another queue of this process has the session now.
+    func close(isReplaced: Bool = false) {
         BackgroundSessionRegistry.shared.remove(self)
+        state.withLock { $0.isReplaced = $0.isReplaced || isReplaced }
         signal.continuation.finish()
+        if isReplaced { opening.changes.notify() }
     }
 
     /// Waits until the task has ended after ``close()``.
@@ -77,14 +83,22 @@ final class BackgroundSender: Sendable {
         signal.continuation.yield()
     }
 
-    /// Notes that the system has woken the app, and calls the handler once all events are settled and what follows is
-    /// handed over.
+    /// Notes that the system has woken the app, and calls the handler once: when all events are settled and what
+    /// follows is handed over, or when the time for that is over.
     func wakeUp(_ handler: @escaping @Sendable () -> Void) {
+        let once = SingleCall(handler)
         let isOpen = state.withLock { state in
-            if !state.isClosed { state.inbox.handlers.append(handler) }
+            if !state.isClosed { state.inbox.handlers.append { once.call() } }
             return !state.isClosed
         }
-        if isOpen { start() } else { handler() }
+        guard isOpen else { return handler() }
+        start()
+        // Files, the database or the system's transfer service may not respond for a while.
+        let end = time.instant() + session.maximumWakeUp
+        Task { @concurrent [time] in
+            try? await time.sleep(end)
+            once.call()
+        }
     }
 
     /// Hands over what is due, and returns when that is done.
@@ -100,30 +114,73 @@ final class BackgroundSender: Sendable {
 
     /// Throws an error that the task met since the last call, unless it may pass by itself, such as a full disk.
     func checkFailure() throws {
-        let failure = state.withLock { $0.failure.take() }
+        let (failure, isReplaced) = state.withLock { ($0.failure.take(), $0.isReplaced) }
+        if isReplaced { throw UploadQueueError.replaced(session.identifier) }
         if let failure, (failure as? UploadQueueError)?.mayPass != true { throw failure }
     }
 
+    /// Keeps an event of the service for the next round.
+    func receive(_ event: AttemptEvent) {
+        state.withLock { $0.inbox.events.append(event) }
+        signal.continuation.yield()
+    }
+
+    func takeEvents() -> [AttemptEvent] {
+        state.withLock { state in
+            defer { state.inbox.events = [] }
+            return state.inbox.events
+        }
+    }
+
+    func callHandlers() {
+        let due = state.withLock { state in
+            defer { state.handlers = [] }
+            return state.handlers
+        }
+        for handler in due { handler() }
+    }
+
     private func run() async {
-        var run = QueueRun(
-            QueueMachine.Rules(session: session.identifier, retryPolicy: session.retryPolicy), store, time, self)
+        var opened: QueueRun<BackgroundCarrier>?
         for await _ in signal.stream {
+            // A last signal may still be there.
+            if state.withLock({ $0.isReplaced }) { break }
             let inbox = takeInbox()
             let news = QueueMachine.News(
                 events: inbox.events, hasHandlers: !inbox.handlers.isEmpty,
                 hasChanges: inbox.hasChanges || !inbox.waiters.isEmpty)
             do {
-                _ = try await run.play(.woken(news))
+                if opened == nil { opened = try await makeRun() }
+                _ = try await opened?.play(.woken(news))
                 for waiter in inbox.waiters { waiter.resume() }
             } catch {
-                if inbox.waiters.isEmpty { state.withLock { $0.failure = error } }
+                // The system must not wait for a queue that cannot be opened. It keeps the events for the next process.
+                if opened == nil { callHandlers() }
+                if inbox.waiters.isEmpty { note(error) }
                 for waiter in inbox.waiters { waiter.resume(throwing: error) }
             }
         }
         state.withLock { $0.isClosed = true }
         let rest = takeInbox()
         for waiter in rest.waiters { waiter.resume(throwing: CancellationError()) }
-        _ = try? await run.play(.closed(rest.events))
+        _ = try? await opened?.play(.closed(rest.events))
+        callHandlers()
+    }
+
+    /// Keeps an error for ``checkFailure()``.
+    private func note(_ error: any Error) {
+        state.withLock { $0.failure = error }
+        // One that passes is met again in the next round, so it must not lead to one.
+        if (error as? UploadQueueError)?.mayPass != true { opening.changes.notify() }
+    }
+
+    private func makeRun() async throws -> QueueRun<BackgroundCarrier> {
+        let store = try await opening.store()
+        return QueueRun(
+            QueueMachine.Rules(
+                session: session.identifier, retryPolicy: session.retryPolicy,
+                makesFields: session.headerFields != nil, concurrency: max(session.maximumOpenUploads, 1)), store, time,
+            BackgroundCarrier(sender: self, session: session, store: store, service: service, time: time))
     }
 
     /// Returns what is to be done, and empties the inbox.
@@ -136,100 +193,13 @@ final class BackgroundSender: Sendable {
     }
 }
 
-extension BackgroundSender: AttemptCarrier {
-    func connect() async throws {
-        // What a process that has ended was sending by itself.
-        if let lock = try? store.directory.lock() {
-            try store.database.write { try $0.recoverUploads() }
-            withExtendedLifetime(lock) {}
-        }
-        try await service.connect { [weak self] event in
-            guard let self else { return }
-            state.withLock { $0.inbox.events.append(event) }
-            signal.continuation.yield()
-        }
+/// Calls a handler the first time.
+final class SingleCall: Sendable {
+    private let handler: Mutex<(@Sendable () -> Void)?>
+
+    init(_ handler: @escaping @Sendable () -> Void) {
+        self.handler = Mutex(handler)
     }
 
-    func attempts() async throws -> [AttemptID: Bool] { try await service.transfers() }
-
-    func takeEvents() -> [AttemptEvent] {
-        state.withLock { state in
-            defer { state.inbox.events = [] }
-            return state.inbox.events
-        }
-    }
-
-    /// Also claims uploads whose time has not come: the system waits for it.
-    func claim(_ count: Int, excluding uploads: Set<QueuedUpload.ID>) throws -> (rows: [UploadRow], nextDue: Date?) {
-        while true {
-            // Read first: a write locks the database, and iOS ends an app that is suspended with a lock.
-            let ids = try store.database.read { try $0.transfersToClaim(excluding: uploads, limit: count) }
-            if ids.isEmpty { return ([], nil) }
-            let rows = try store.database.write {
-                try $0.claimTransfers(ids, for: session.identifier, at: time.date())
-            }
-            if !rows.isEmpty { return (rows, nil) }
-        }
-    }
-
-    func begin(_ row: UploadRow) async -> QueueMachine.Refusal? {
-        var hasBegun = false
-        do {
-            let transfer = try await transfer(of: row)
-            // A background session ends the app if the file is missing.
-            try store.directory.openBody(row.uuid, length: row.upload.totalBytes).close()
-            hasBegun = true
-            try await service.begin(transfer)
-            return nil
-        } catch let error as FileError where error.mayPass {
-            // Such as before the first unlock: nothing was sent, so no attempt is used up.
-            return QueueMachine.Refusal(
-                outcome: .postponed("The upload could not be handed to the system: \(error)"), hasBegun: hasBegun)
-        } catch {
-            let outcome = AttemptOutcome(error) { .postponed("The upload could not be handed to the system: \($0)") }
-            return QueueMachine.Refusal(outcome: outcome, hasBegun: hasBegun)
-        }
-    }
-
-    private func transfer(of row: UploadRow) async throws -> Transfer {
-        let upload = row.upload
-        var fields = row.headerFields
-        if let headerFields = session.headerFields {
-            let added: HTTPFields
-            do {
-                added = try await headerFields(upload)
-            } catch {
-                throw HeaderFieldsError(description: "its header fields could not be made: \(error)")
-            }
-            for name in Set(added.map(\.name)) { fields[fields: name] = added[fields: name] }
-        }
-        let request = try UploadRequest(
-            url: upload.url, method: upload.method, headerFields: fields, body: nil, maximumResponseBytes: 0)
-        fields = request.headerFields
-        fields[.contentType] = row.contentType
-        return Transfer(
-            id: row.attempt, url: request.url, method: upload.method, headerFields: fields,
-            body: store.directory.bodyURL(row.uuid), length: upload.totalBytes,
-            earliestBegin: row.earliestBegin.flatMap { $0 > time.date() ? $0 : nil },
-            networks: upload.conditions.networks)
-    }
-
-    func cancel(_ attempt: AttemptID) async { await service.cancel(attempt) }
-
-    func callHandlers() {
-        let due = state.withLock { state in
-            defer { state.handlers = [] }
-            return state.handlers
-        }
-        for handler in due { handler() }
-    }
-
-    func disconnect() async { await service.disconnect() }
-
-    func notifyChange() { store.notifyChange() }
-}
-
-/// An error of the app's closure ``BackgroundSession/headerFields``. The upload is handed over later.
-private struct HeaderFieldsError: Error, CustomStringConvertible {
-    let description: String
+    func call() { handler.withLock { $0.take() }?() }
 }

@@ -12,7 +12,7 @@ import Foundation
 /// How the system sends a queue's uploads while the app is suspended or closed.
 ///
 /// ```swift
-/// let queue = try UploadQueue(directory: folder, session: BackgroundSession(identifier: "com.example.pets"))
+/// let queue = UploadQueue(directory: folder, session: BackgroundSession(identifier: "com.example.pets"))
 /// ```
 ///
 /// The system sends in its own process, waits for a network, retries broken connections, and follows redirects without
@@ -33,9 +33,21 @@ public struct BackgroundSession: Sendable {
     /// Whether the system may wait for good conditions, such as Wi-Fi and power. Defaults to `false`.
     public var isDiscretionary = false
 
-    /// The maximum number of uploads to a host at a time. Defaults to 3. All uploads that are due are handed to the
-    /// system at once, and this limits how many of them it sends.
+    /// The maximum number of uploads to a host at a time. Defaults to 3. Many uploads are handed to the system at once,
+    /// and this limits how many of them it sends.
     public var maximumConnectionsPerHost = 3
+
+    /// The maximum number of uploads that the system has at a time. Defaults to 100. The others follow when the app
+    /// runs, or when the system wakes it because those have ended. With each task the system becomes slower, and with
+    /// about a thousand it stalls.
+    ///
+    /// Uploads that are due later take at most half of them.
+    public var maximumOpenUploads = 100
+
+    /// How long the queue may take when the system has woken the app, before it lets the system suspend the app again.
+    /// Defaults to 20 seconds; the system allows about 30 and ends apps that take longer. Events that are left are
+    /// handled when the app runs again.
+    public var maximumWakeUp = BackgroundSession.usualWakeUp
 
     /// How long an attempt may be idle before the system retries it. Defaults to 60 seconds.
     public var idleTimeout = Duration.seconds(60)
@@ -48,7 +60,9 @@ public struct BackgroundSession: Sendable {
     public var retryPolicy = RetryPolicy.persistent
 
     /// Makes header fields when an upload is handed to the system, such as a fresh `Authorization`. The queue does not
-    /// store them. If the closure throws, the upload is handed over later. Defaults to `nil`.
+    /// store them. If the closure throws, the upload is handed over later. If the server responds with a 401, the
+    /// upload is handed over once more with fresh ones. For an upload that was handed over before its time, they are
+    /// made again when it begins. Defaults to `nil`.
     public var headerFields: (@Sendable (QueuedUpload) async throws -> HTTPFields)?
 
     #if canImport(Darwin)
@@ -57,6 +71,8 @@ public struct BackgroundSession: Sendable {
     public var answerChallenge:
         (@Sendable (URLAuthenticationChallenge) async -> (URLSession.AuthChallengeDisposition, URLCredential?))?
     #endif
+
+    static let usualWakeUp = Duration.seconds(20)
 
     /// Makes a session with default settings.
     public init(identifier: String) {

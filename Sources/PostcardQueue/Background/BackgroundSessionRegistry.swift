@@ -13,35 +13,38 @@ final class BackgroundSessionRegistry: Sendable {
 
     private let entries = Mutex<[String: Entry]>([:])
 
-    /// Adds the sender of a session, and passes it the wake-ups that waited for it.
-    ///
-    /// - Throws: ``UploadQueueError`` with code ``UploadQueueError/Code/inUse`` if the session has a sender.
-    func add(_ sender: BackgroundSender) throws(UploadQueueError) {
-        let identifier = sender.session.identifier
-        let handlers = try entries.withLock { entries throws(UploadQueueError) in
-            var entry = entries[identifier] ?? Entry()
-            if entry.sender != nil { throw UploadQueueError.sessionInUse(identifier) }
-            entry.sender = sender
-            defer { entry.handlers = []; entries[identifier] = entry }
-            return entry.handlers
+    /// Adds the sender of a session, and passes it the wake-ups that waited for it. It takes the place of an earlier
+    /// one, whose queue the app may have replaced and not released yet.
+    func add(_ sender: BackgroundSender) {
+        let (replaced, handlers) = entries.withLock { entries in
+            let entry = entries[sender.session.identifier] ?? Entry()
+            entries[sender.session.identifier] = Entry(sender: sender)
+            return (entry.sender, entry.handlers)
         }
+        replaced?.close(isReplaced: true)
         for handler in handlers { sender.wakeUp(handler) }
     }
 
-    /// Removes a sender that is closed.
+    /// Removes a sender that is closed, unless another one has taken its place.
     func remove(_ sender: BackgroundSender) {
         entries.withLock { entries in
             if entries[sender.session.identifier]?.sender === sender { entries[sender.session.identifier] = nil }
         }
     }
 
-    /// Passes a wake-up to the session's sender, now or when there is one.
-    func wakeUp(_ identifier: String, _ handler: @escaping @Sendable () -> Void) {
+    /// Passes a wake-up to the session's sender, now or when there is one. If there is none in time, calls the handler.
+    func wakeUp(_ identifier: String, at time: QueueTime = QueueTime(), _ handler: @escaping @Sendable () -> Void) {
+        let once = SingleCall(handler)
         let sender = entries.withLock { entries -> BackgroundSender? in
             if let sender = entries[identifier]?.sender { return sender }
-            entries[identifier, default: Entry()].handlers.append(handler)
+            entries[identifier, default: Entry()].handlers.append { once.call() }
             return nil
         }
-        sender?.wakeUp(handler)
+        if let sender { return sender.wakeUp { once.call() } }
+        let end = time.instant() + BackgroundSession.usualWakeUp
+        Task { @concurrent in
+            try? await time.sleep(end)
+            once.call()
+        }
     }
 }

@@ -10,7 +10,7 @@ import Foundation
 extension Database {
     /// Marks uploads as handed to a background session, also those whose time has not come: the system waits for it.
     ///
-    /// - Parameter ids: The uploads, as returned by ``transfersToClaim(excluding:limit:)``.
+    /// - Parameter ids: The uploads, as returned by ``transfersToClaim(_:for:at:)``.
     /// - Returns: Those that were still to be claimed and can be read, in the same order.
     func claimTransfers(_ ids: [QueuedUpload.ID], for session: String, at now: Date) throws -> [UploadRow] {
         if try isQueuePaused { return [] }
@@ -29,17 +29,35 @@ extension Database {
         }
     }
 
-    /// The uploads that may be handed to a background session next, those with the highest priority first.
-    ///
-    /// - Parameter postponed: Uploads that must wait even if the database has them as due.
-    func transfersToClaim(excluding postponed: Set<QueuedUpload.ID>, limit: Int) throws -> [QueuedUpload.ID] {
+    /// The uploads that may be handed to a background session next: those that are due, the highest priority first, and
+    /// then those that are due later, the earliest first.
+    func transfersToClaim(
+        _ claim: QueueMachine.Claim, for session: String, at now: Date
+    ) throws -> [QueuedUpload.ID] {
         if try isQueuePaused { return [] }
-        return try QueuedUpload.ID.fetchAll(
+        let waiting = """
+            SELECT id FROM upload
+            WHERE schedule IN (0, 1) AND id NOT IN (\(claim.excluded.map(String.init).joined(separator: ", ")))
+            """
+        let time = now.timeIntervalSince1970
+        // A value that is not a time is due, or else its upload would never be sent.
+        let due = try QueuedUpload.ID.fetchAll(
+            self,
+            sql: "\(waiting) AND (due <= ? OR typeof(due) <> 'real') ORDER BY priority DESC, id LIMIT ?",
+            arguments: [time, claim.count])
+        // An earlier process may have handed them over.
+        let handedOver = try Int.fetchOne(
             self,
             sql: """
-                SELECT id FROM upload
-                WHERE schedule IN (0, 1) AND id NOT IN (\(postponed.map(String.init).joined(separator: ", ")))
-                ORDER BY priority DESC, id LIMIT ?
-                """, arguments: [limit])
+                SELECT count(*) FROM upload INDEXED BY upload_session
+                WHERE session = ? AND state <> 'sending' AND due > ? AND typeof(due) = 'real'
+                """, arguments: [session, time])
+        let room = min(claim.count - due.count, claim.later - (handedOver ?? 0))
+        guard room > 0 else { return due }
+        return try due
+            + QueuedUpload.ID.fetchAll(
+                self,
+                sql: "\(waiting) AND due > ? AND typeof(due) = 'real' ORDER BY due, priority DESC, id LIMIT ?",
+                arguments: [time, room])
     }
 }

@@ -13,9 +13,16 @@ package import Foundation
 /// The service reports events. ``QueueMachine`` decides what follows from them.
 package protocol TransferService: Sendable {
     /// Connects this process. Events of transfers that ended while no process was connected are reported soon after.
+    /// Called again after ``AttemptEvent/invalidated(_:)``, for a new session.
     ///
-    /// - Parameter report: Called with each event in turn. Returns at once.
-    func connect(_ report: @escaping @Sendable (AttemptEvent) -> Void) async throws
+    /// - Parameters:
+    ///   - report: Called with each event in turn. Returns at once.
+    ///   - freshFields: Called before a transfer begins that was to begin later. Returns header fields in place of
+    ///     those that it was begun with, or `nil` to keep them.
+    func connect(
+        _ report: @escaping @Sendable (AttemptEvent) -> Void,
+        freshFields: @escaping @Sendable (AttemptID) async -> HTTPFields?
+    ) async throws
 
     /// The transfers that have not ended, with `false`, and those whose end has not been reported yet, with `true`.
     func transfers() async throws -> [AttemptID: Bool]
@@ -23,8 +30,8 @@ package protocol TransferService: Sendable {
     /// Begins a transfer, which from then on does not need this process.
     func begin(_ transfer: Transfer) async throws
 
-    /// Cancels a transfer, which then ends as ``AttemptEnd/cancelled``. Does nothing if it has ended.
-    func cancel(_ id: AttemptID) async
+    /// Cancels transfers, in one pass over those that have not ended. They then end as interrupted.
+    func cancel(_ ids: Set<AttemptID>) async
 
     /// Disconnects this process. Transfers continue.
     func disconnect() async
@@ -44,4 +51,13 @@ package struct Transfer: Sendable {
     /// The earliest time to begin, or `nil` to begin at once.
     package let earliestBegin: Date?
     package let networks: AllowedNetworks
+    /// The priority among the uploads of the queue. 0 is the usual one.
+    package let priority: Int
+
+    /// The priority of the system's task, from 0 to 1. The usual one is 0.5, and 1 and -1 are the system's high and low
+    /// ones: 0.75 and 0.25.
+    package var taskPriority: Float {
+        let priority = Float(priority)
+        return 0.5 + 0.5 * priority / (1 + abs(priority))
+    }
 }

@@ -7,6 +7,8 @@ import Synchronization
 /// A background `URLSession`. It makes tasks from transfers and events from the delegate's calls, and decides nothing.
 struct URLSessionTransferService: TransferService {
     private let settings: BackgroundSession
+    /// Identifies the queue among those that this process has made with the session.
+    private let token = EventRelay.Token()
 
     /// An estimate of the bytes in the head of a request or a response. The system uses it for scheduling.
     private static let headBytes: Int64 = 4096
@@ -15,8 +17,11 @@ struct URLSessionTransferService: TransferService {
         self.settings = settings
     }
 
-    func connect(_ report: @escaping @Sendable (AttemptEvent) -> Void) async throws {
-        SystemSession.of(settings).attach(settings, report)
+    func connect(
+        _ report: @escaping @Sendable (AttemptEvent) -> Void,
+        freshFields: @escaping @Sendable (AttemptID) async -> HTTPFields?
+    ) async throws {
+        SystemSession.of(settings).attach(token, settings, report, freshFields)
     }
 
     func transfers() async throws -> [AttemptID: Bool] {
@@ -47,15 +52,18 @@ struct URLSessionTransferService: TransferService {
         task.earliestBeginDate = transfer.earliestBegin
         task.countOfBytesClientExpectsToSend = transfer.length + Self.headBytes
         task.countOfBytesClientExpectsToReceive = 2 * Self.headBytes
+        task.priority = transfer.taskPriority
         task.resume()
     }
 
-    func cancel(_ id: AttemptID) async {
-        for task in await SystemSession.of(settings).session.allTasks where task.transfer == id { task.cancel() }
+    func cancel(_ ids: Set<AttemptID>) async {
+        for task in await SystemSession.of(settings).session.allTasks {
+            if let id = task.transfer, ids.contains(id) { task.cancel() }
+        }
     }
 
     func disconnect() async {
-        SystemSession.of(settings).detach()
+        SystemSession.of(settings).detach(token)
     }
 }
 
@@ -66,16 +74,17 @@ final class SystemSession: NSObject, URLSessionDataDelegate {
 
     private struct State {
         var session: URLSession?
-        var report: (@Sendable (AttemptEvent) -> Void)?
+        /// The queue that made ``freshFields``, which keeps its database open.
+        var token: EventRelay.Token?
+        var freshFields: (@Sendable (AttemptID) async -> HTTPFields?)?
         var answerChallenge:
             (@Sendable (URLAuthenticationChallenge) async -> (URLSession.AuthChallengeDisposition, URLCredential?))?
-        /// Events that arrived while no queue was connected.
-        var events: [AttemptEvent] = []
         /// The tasks whose servers the app rejected.
         var rejected: Set<Int> = []
     }
 
     private let state = Mutex(State())
+    private let relay = EventRelay()
     private let configuration: URLSessionConfiguration
 
     static func of(_ settings: BackgroundSession) -> SystemSession {
@@ -103,28 +112,26 @@ final class SystemSession: NSObject, URLSessionDataDelegate {
         }
     }
 
-    func attach(_ settings: BackgroundSession, _ report: @escaping @Sendable (AttemptEvent) -> Void) {
-        let missed = state.withLock { state in
-            state.report = report
+    func attach(
+        _ token: EventRelay.Token, _ settings: BackgroundSession, _ report: @escaping @Sendable (AttemptEvent) -> Void,
+        _ freshFields: @escaping @Sendable (AttemptID) async -> HTTPFields?
+    ) {
+        guard relay.attach(token, report) else { return }
+        state.withLock { state in
+            if let latest = state.token, token < latest { return }
+            state.token = token
             state.answerChallenge = settings.answerChallenge
-            defer { state.events = [] }
-            return state.events
+            state.freshFields = freshFields
         }
-        for event in missed { report(event) }
         _ = session
     }
 
-    func detach() {
-        state.withLock { $0.report = nil }
+    func detach(_ token: EventRelay.Token) {
+        relay.detach(token)
+        state.withLock { if $0.token == token { $0.freshFields = nil } }
     }
 
-    private func report(_ event: AttemptEvent) {
-        let report = state.withLock { state in
-            if state.report == nil { state.events.append(event) }
-            return state.report
-        }
-        report?(event)
-    }
+    private func report(_ event: AttemptEvent) { relay.report(event) }
 
     func urlSession(
         _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
@@ -141,6 +148,23 @@ final class SystemSession: NSObject, URLSessionDataDelegate {
         guard let id = task.transfer else { return }
         let isRejected = state.withLock { $0.rejected.remove(task.taskIdentifier) != nil }
         report(.ended(id, AttemptEnd(of: task, error, isRejected: isRejected)))
+    }
+
+    // Only called for tasks with an `earliestBeginDate`.
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest,
+        completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void
+    ) {
+        guard let id = task.transfer, let freshFields = state.withLock({ $0.freshFields }) else {
+            return completionHandler(.continueLoading, nil)
+        }
+        Task {
+            guard let fields = await freshFields(id) else { return completionHandler(.continueLoading, nil) }
+            var request = request
+            for field in fields { request.setValue(nil, forHTTPHeaderField: field.name.rawName) }
+            for field in fields { request.addValue(field.value, forHTTPHeaderField: field.name.rawName) }
+            completionHandler(.useNewRequest, request)
+        }
     }
 
     // The system also asks this method about the server's certificate, because there is no separate method of the
@@ -163,6 +187,17 @@ final class SystemSession: NSObject, URLSessionDataDelegate {
         }
     }
 
+    func urlSession(_ session: URLSession, didBecomeInvalidWithError error: (any Error)?) {
+        let isCurrent = state.withLock { state in
+            guard state.session === session else { return false }
+            // A task of an invalid session would end the app. The next use makes another session.
+            state.session = nil
+            return true
+        }
+        let code = (error as? URLError)?.code.rawValue
+        if isCurrent { report(.invalidated(SessionProblem(systemCode: code, error.map { "\($0)" } ?? "no reason"))) }
+    }
+
     func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {
         report(.deliveredAll)
     }
@@ -179,14 +214,17 @@ extension AttemptEnd {
         if isRejected {
             self = .failed(.tls(with: url, "the app rejected the server's authentication", underlyingError: error))
         } else if let error {
+            let known = (error as? URLError).flatMap { error in
+                AttemptEnd(
+                    systemCode: error.code.rawValue, cancellationReason: error.backgroundTaskCancelledReason?.rawValue)
+            }
             self =
-                (error as? URLError)?.code == .cancelled
-                ? .cancelled : .failed(UploadError(error, of: url, bytesSent: task.countOfBytesSent))
+                known
+                ?? .failed(UploadError(error, of: url, bytesSent: task.countOfBytesSent))
         } else if let response = task.response as? HTTPURLResponse {
             self = .response(
                 status: response.statusCode, headerFields: HTTPFields(response), url: response.url,
-                method: task.currentRequest?.httpMethod.flatMap { HTTPRequest.Method($0) },
-                bytesSent: task.countOfBytesSent)
+                method: task.currentRequest?.httpMethod.flatMap { HTTPRequest.Method($0) })
         } else {
             self = .failed(.connectionLost(to: url, "it gave no HTTP response"))
         }

@@ -12,9 +12,9 @@ public import Foundation
 ///
 /// ```swift
 /// do {
-///     queue = try UploadQueue(directory: folder)
-/// } catch where error.code == .locked {
-///     // Open the queue when the app comes to the foreground.
+///     try await queue.enqueue(form, to: url)
+/// } catch let error as UploadQueueError where error.code == .full {
+///     // Nothing of the form was kept. Ask for some space, and enqueue it again.
 /// }
 /// ```
 public struct UploadQueueError: Error, Sendable, CustomStringConvertible {
@@ -32,18 +32,27 @@ public struct UploadQueueError: Error, Sendable, CustomStringConvertible {
         public static let unusableDirectory = Code(rawValue: "unusable-directory")
         /// The database is damaged, or is not a queue's. It was not changed.
         public static let damaged = Code(rawValue: "damaged")
+        /// The database was made by an older version. The queue sets it aside, see ``UploadQueue/setAside``.
+        static let older = Code(rawValue: "older")
         /// The database was made by a newer version. It was not changed.
         public static let newer = Code(rawValue: "newer")
-        /// Another process sends from the queue, or another queue in this process uses the background session.
+        /// Another process sends from the queue, or a later queue of this process uses the background session.
         public static let inUse = Code(rawValue: "in-use")
         /// The disk is full. The upload was not enqueued or changed, and the queue is intact.
         public static let full = Code(rawValue: "full")
         /// The device has not been unlocked since it was started. The queue's files cannot be read before that.
         public static let locked = Code(rawValue: "locked")
+        /// No form can be sent to the address.
+        public static let invalidURL = Code(rawValue: "invalid-url")
+        /// The app's tag for the upload is too large.
+        public static let tagTooLarge = Code(rawValue: "tag-too-large")
         /// There is no upload with that identifier.
         public static let unknown = Code(rawValue: "unknown")
         /// The upload is in a state that does not allow the change.
         public static let state = Code(rawValue: "state")
+        /// The system does not carry the background session's uploads: another process uses the session, it is set up
+        /// wrongly, or the system ends it again and again. The uploads stay in the queue.
+        public static let session = Code(rawValue: "session")
         /// The database failed for another reason.
         public static let failed = Code(rawValue: "failed")
 
@@ -90,7 +99,7 @@ extension UploadQueueError: LocalizedError {
 
 extension LocalizedText {
     /// The sentence in the user's language, or `nil` if this module's catalog does not have it, and on Linux.
-    fileprivate var localized: String? {
+    var localized: String? {
         #if canImport(Darwin)
         localized(in: .module)
         #else
@@ -107,12 +116,21 @@ extension UploadQueueError {
             self.init(
                 .full, "The disk is too full for the queue: \(error).", advice: "Free some space and try again.",
                 underlyingError: error)
-        } else if error.errno == .notPermitted, error.reason == nil {
+        } else if Self.filesAreProtected, error.errno == .notPermitted, error.reason == nil {
             // iOS reports this for protected files before the first unlock.
             self = .locked(error)
         } else {
             self = .unusableDirectory("The queue's directory cannot be used: \(error).", underlyingError: error)
         }
+    }
+
+    /// Whether files are locked until the device is unlocked for the first time.
+    private static var filesAreProtected: Bool {
+        #if canImport(Darwin) && !os(macOS)
+        true
+        #else
+        false
+        #endif
     }
 
     static func unusableDirectory(_ message: String, underlyingError: any Error) -> UploadQueueError {
@@ -143,17 +161,25 @@ extension UploadQueueError {
             advice: "Use the newer program.")
     }
 
+    static func older(_ path: String, version: Int, than current: Int) -> UploadQueueError {
+        UploadQueueError(
+            .older,
+            "The queue's database \(path) has version \(version), and this program needs version \(current). It was not "
+                + "changed.",
+            advice: "Use the older program, or move the database away.")
+    }
+
     static func inUse(_ path: String) -> UploadQueueError {
         UploadQueueError(
             .inUse, "Another process is sending from the queue in \(path).",
             advice: "Stop that process, or let it send the uploads.")
     }
 
-    static func sessionInUse(_ identifier: String) -> UploadQueueError {
+    static func replaced(_ identifier: String) -> UploadQueueError {
         UploadQueueError(
             .inUse,
-            "Another queue in this process uses the background session \(identifier.debugDescription).",
-            advice: "Keep one queue for each background session.")
+            "A later queue of this process uses the background session \(identifier.debugDescription).",
+            advice: "Keep one queue for each background session, and use that one.")
     }
 
     static func databaseFull(_ path: String, _ error: any Error) -> UploadQueueError {
@@ -165,6 +191,22 @@ extension UploadQueueError {
     static func databaseFailed(_ path: String, _ error: any Error) -> UploadQueueError {
         UploadQueueError(
             .failed, "The queue's database \(path) failed: \(error).", advice: "Try again.", underlyingError: error)
+    }
+
+    init(_ problem: SessionProblem) {
+        self.init(.session, problem.message, advice: problem.advice)
+    }
+
+    static func invalidURL(_ url: URL, _ error: any Error) -> UploadQueueError {
+        UploadQueueError(
+            .invalidURL, "No form can be sent to \(url.absoluteString): \(error)",
+            advice: "Write the URL as https://host/path.", underlyingError: error)
+    }
+
+    static func tagTooLarge(_ bytes: Int, limit: Int) -> UploadQueueError {
+        UploadQueueError(
+            .tagTooLarge, "The upload's tag has \(bytes) bytes as JSON, and at most \(limit) are stored.",
+            advice: "Store large values elsewhere, and use an identifier as the tag.")
     }
 
     static func unknown(_ id: QueuedUpload.ID) -> UploadQueueError {

@@ -18,7 +18,7 @@ public struct QueuedUpload: Sendable, Hashable, Identifiable {
     public let method: HTTPRequest.Method
 
     /// The state of the upload.
-    public let state: State
+    public internal(set) var state: State
 
     /// The form's parts, in order.
     public let parts: [Part]
@@ -38,6 +38,16 @@ public struct QueuedUpload: Sendable, Hashable, Identifiable {
     /// When the upload was enqueued.
     public let enqueued: Date
 
+    /// The tag as JSON, or `nil` if the upload has none.
+    var tag: Data?
+
+    /// Returns the tag that the app has given the upload, or `nil` if there is none.
+    ///
+    /// - Throws: `DecodingError` if the tag is of another type.
+    public func tag<Tag: Decodable>(as type: Tag.Type) throws -> Tag? {
+        try tag.map { try JSONDecoder().decode(type, from: $0) }
+    }
+
     /// The fraction of the body that was sent, from 0 to 1.
     public var fraction: Double {
         if case .done = state { return 1 }
@@ -46,35 +56,37 @@ public struct QueuedUpload: Sendable, Hashable, Identifiable {
 
     /// The state of an upload.
     public enum State: Sendable, Hashable {
-        /// The upload waits for its turn or its conditions.
+        /// The upload waits for its turn or its time.
         case waiting
+        /// The upload could be sent, but there is no network, or none that it may use. Only Apple platforms know that.
+        case waitingForNetwork
         /// The upload is being sent, or was handed to the system.
         case sending
         /// An attempt failed for a reason that may pass, and the next one begins at the given time.
-        case retrying(at: Date, because: String)
+        case retrying(at: Date, because: Failure)
         /// The upload was paused with ``UploadQueue/pause(_:)``.
         case paused
         /// The server accepted the form.
         case done(Response)
         /// The upload failed. It stays in the queue until it is retried or cleared.
-        case failed(because: String)
+        case failed(because: Failure)
         /// The upload was cancelled. It stays in the queue until it is retried or cleared.
         case cancelled
 
         /// The name of the state, such as `waiting`.
-        public var name: String { kind.rawValue }
+        public var name: String { if case .waitingForNetwork = self { "waiting-for-network" } else { kind.rawValue } }
 
         /// Whether the upload stays in this state until someone changes it.
         public var isEnded: Bool {
             switch self {
             case .done, .failed, .cancelled: true
-            case .waiting, .sending, .retrying, .paused: false
+            case .waiting, .waitingForNetwork, .sending, .retrying, .paused: false
             }
         }
 
         var kind: Kind {
             switch self {
-            case .waiting: .waiting
+            case .waiting, .waitingForNetwork: .waiting
             case .sending: .sending
             case .retrying: .retrying
             case .paused: .paused
@@ -111,14 +123,17 @@ public struct QueuedUpload: Sendable, Hashable, Identifiable {
         return Double(sent) / Double(length)
     }
 
-    /// A server's response to a form that it accepted.
+    /// A server's response to a form.
     public struct Response: Sendable, Hashable {
         /// The status, such as 201.
         public let status: Int
-        /// The `Content-Type`, if there is one.
-        public let contentType: String?
+        /// The header fields, such as `Location`.
+        public let headerFields: HTTPFields
         /// The body, at most its first 64 KiB.
         public let body: Data
+
+        /// The `Content-Type`, if there is one.
+        public var contentType: String? { headerFields[.contentType] }
 
         static let maximumBodyBytes = 64 << 10
     }

@@ -11,6 +11,10 @@ public struct UploadConditions: Sendable, Hashable {
     /// The earliest time to send the upload. Defaults to `nil`: at once.
     public var notBefore: Date?
 
+    /// When the upload fails if it has not arrived by then, with the code `expired`. An attempt that is under way is
+    /// cancelled. Defaults to `nil`: never.
+    public var expires: Date?
+
     /// The networks that the upload may use. Defaults to all. Only Apple platforms distinguish networks.
     public var networks: AllowedNetworks
 
@@ -25,9 +29,11 @@ public struct UploadConditions: Sendable, Hashable {
 
     /// Makes conditions. By default, the upload is sent as soon as possible.
     public init(
-        notBefore: Date? = nil, networks: AllowedNetworks = .all, priority: Int = 0, group: String? = nil
+        notBefore: Date? = nil, expires: Date? = nil, networks: AllowedNetworks = .all, priority: Int = 0,
+        group: String? = nil
     ) {
         self.notBefore = notBefore
+        self.expires = expires
         self.networks = networks
         self.priority = priority
         self.group = group

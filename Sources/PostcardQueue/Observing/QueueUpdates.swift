@@ -28,7 +28,7 @@ public struct QueueUpdates: AsyncSequence, Sendable {
             limit = updates.limit
             start = updates.start
             keepsNewest = updates.keepsNewest
-            changes = queue.store.updates.stream().makeAsyncIterator()
+            changes = queue.opening.updates.stream().makeAsyncIterator()
         }
 
         /// Waits for the next change and returns the uploads, or `nil` if the task is cancelled.
@@ -38,8 +38,8 @@ public struct QueueUpdates: AsyncSequence, Sendable {
             if let last { try? await Task.sleep(until: last + .milliseconds(250), clock: .continuous) }
             guard await changes.next(isolation: #isolation) != nil else { return nil }
             last = .now
-            return try queue.uploads(
-                limit: limit, after: keepsNewest ? try queue.idBeforeNewest(limit) : start)
+            if keepsNewest { return try await queue.newestUploads(limit) }
+            return try await queue.uploads(limit: limit, after: start)
         }
     }
 

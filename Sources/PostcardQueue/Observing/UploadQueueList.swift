@@ -1,5 +1,11 @@
 public import Observation
 
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
 /// A model for a screen that lists a queue's uploads, with actions for buttons.
 ///
 /// ```swift
@@ -14,7 +20,8 @@ public import Observation
 /// }
 /// ```
 ///
-/// An action that is no longer possible, such as cancelling an upload that is done, changes nothing and sets ``error``.
+/// An action does its work in the background, after the actions before it. The task that it returns ends with it. An
+/// action that is no longer possible, such as cancelling an upload that is done, changes nothing and sets ``error``.
 @MainActor @Observable
 public final class UploadQueueList {
     /// The uploads, in the order in which they were enqueued.
@@ -29,6 +36,8 @@ public final class UploadQueueList {
     /// The queue.
     @ObservationIgnored public let queue: UploadQueue
     @ObservationIgnored private let limit: Int
+    /// The latest action.
+    @ObservationIgnored private var latest: Task<Void, Never>?
 
     /// Makes a list that is empty until ``follow()`` runs.
     ///
@@ -45,20 +54,22 @@ public final class UploadQueueList {
         let counted = uploads.filter { upload in
             switch upload.state {
             case .failed, .cancelled: false
-            case .waiting, .sending, .retrying, .paused, .done: true
+            case .waiting, .waitingForNetwork, .sending, .retrying, .paused, .done: true
             }
         }
         let total = counted.reduce(0.0) { $0 + Double($1.totalBytes) }
         return total > 0 ? counted.reduce(0.0) { $0 + $1.fraction * Double($1.totalBytes) } / total : 0
     }
 
-    /// Keeps the list up to date until the task is cancelled or the queue cannot be read, which sets ``error``.
+    /// Keeps the list up to date until the task is cancelled or the queue cannot be read, which sets ``error``. Waits
+    /// for a device that was not unlocked since it was started.
     public func follow() async {
         error = nil
         do {
+            _ = try await queue.opening.storeOnceUnlocked(queue.time)
             for try await uploads in QueueUpdates(queue: queue, limit: limit, start: 0, keepsNewest: true) {
                 if uploads != self.uploads { self.uploads = uploads }
-                let isPaused = try queue.isPaused
+                let isPaused = try await queue.isPaused
                 if isPaused != self.isPaused { self.isPaused = isPaused }
             }
         } catch {
@@ -67,38 +78,60 @@ public final class UploadQueueList {
     }
 
     /// Pauses an upload.
-    public func pause(_ id: QueuedUpload.ID) { perform { () throws(UploadQueueError) in try queue.pause(id) } }
+    @discardableResult
+    public func pause(_ id: QueuedUpload.ID) -> Task<Void, Never> { perform { try await $0.pause(id) } }
 
     /// Resumes a paused upload.
-    public func resume(_ id: QueuedUpload.ID) { perform { () throws(UploadQueueError) in try queue.resume(id) } }
+    @discardableResult
+    public func resume(_ id: QueuedUpload.ID) -> Task<Void, Never> { perform { try await $0.resume(id) } }
 
     /// Sends an upload again that failed or was cancelled, or sends it now if it waits for its next attempt.
-    public func retry(_ id: QueuedUpload.ID) { perform { () throws(UploadQueueError) in try queue.retry(id) } }
+    @discardableResult
+    public func retry(_ id: QueuedUpload.ID) -> Task<Void, Never> { perform { try await $0.retry(id) } }
+
+    /// Sends an upload to another address from now on.
+    @discardableResult
+    public func retry(_ id: QueuedUpload.ID, to url: URL) -> Task<Void, Never> {
+        perform { try await $0.retry(id, to: url) }
+    }
 
     /// Cancels an upload.
-    public func cancel(_ id: QueuedUpload.ID) { perform { () throws(UploadQueueError) in try queue.cancel(id) } }
+    @discardableResult
+    public func cancel(_ id: QueuedUpload.ID) -> Task<Void, Never> { perform { try await $0.cancel(id) } }
 
     /// Pauses the whole queue, including uploads that are enqueued later.
-    public func pause() { perform { () throws(UploadQueueError) in try queue.pause() } }
+    @discardableResult
+    public func pause() -> Task<Void, Never> { perform { try await $0.pause() } }
 
     /// Resumes the whole queue. Uploads that were paused one by one stay paused.
-    public func resume() { perform { () throws(UploadQueueError) in try queue.resume() } }
+    @discardableResult
+    public func resume() -> Task<Void, Never> { perform { try await $0.resume() } }
 
     /// Sends every failed upload again.
-    public func retryAll() { perform { () throws(UploadQueueError) in try queue.retryAll() } }
+    @discardableResult
+    public func retryAll() -> Task<Void, Never> { perform { try await $0.retryAll() } }
 
     /// Cancels all uploads that have not ended.
-    public func cancelAll() { perform { () throws(UploadQueueError) in try queue.cancelAll() } }
+    @discardableResult
+    public func cancelAll() -> Task<Void, Never> { perform { try await $0.cancelAll() } }
 
     /// Removes all uploads that are done, failed or cancelled.
-    public func clear() { perform { () throws(UploadQueueError) in try queue.clear() } }
+    @discardableResult
+    public func clear() -> Task<Void, Never> { perform { try await $0.clear() } }
 
-    private func perform(_ action: () throws(UploadQueueError) -> Void) {
-        do throws(UploadQueueError) {
-            try action()
-            error = nil
-        } catch {
-            self.error = error
+    private func perform(
+        _ action: @escaping @Sendable (UploadQueue) async throws -> Void
+    ) -> Task<Void, Never> {
+        let task = Task { [latest, queue] in
+            await latest?.value
+            do {
+                try await action(queue)
+                error = nil
+            } catch {
+                self.error = error as? UploadQueueError
+            }
         }
+        latest = task
+        return task
     }
 }

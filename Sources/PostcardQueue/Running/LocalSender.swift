@@ -43,7 +43,7 @@ final class LocalSender: Sendable {
     }
 
     func run() async throws {
-        try store.sweep()
+        try store.sweep(at: time.date())
         var run = QueueRun(rules, store, time, self)
         let result: Result<Void, any Error>
         do {
@@ -63,8 +63,8 @@ final class LocalSender: Sendable {
     private func send(_ run: inout QueueRun<LocalSender>) async throws {
         try await withThrowingDiscardingTaskGroup { group in
             defer { group.cancelAll() }
-            group.addTask { [changes = store.changes] in
-                for await _ in NetworkMonitor.shared.changes() { changes.notify() }
+            group.addTask { [store] in
+                for await _ in NetworkMonitor.shared.changes() { store.notifyChange() }
             }
             var alarm: ContinuousClock.Instant?
             for await _ in store.changes.stream() {
@@ -104,12 +104,12 @@ extension LocalSender: AttemptCarrier {
         }
     }
 
-    func claim(_ count: Int, excluding uploads: Set<QueuedUpload.ID>) throws -> (rows: [UploadRow], nextDue: Date?) {
+    func claim(_ claim: QueueMachine.Claim) throws -> (rows: [UploadRow], nextDue: Date?) {
         var rows: [UploadRow] = []
-        while rows.count < count {
+        while rows.count < claim.count {
             let masks = NetworkPath.allowedMasks(on: options.networkPath())
             let row = try store.database.writeWithoutSync {
-                try $0.claimUpload(allowedBy: masks, excluding: uploads, at: time.date())
+                try $0.claimUpload(allowedBy: masks, excluding: claim.excluded, at: time.date())
             }
             guard let row else { break }
             rows.append(row)
@@ -136,7 +136,10 @@ extension LocalSender: AttemptCarrier {
         return nil
     }
 
-    func cancel(_ attempt: AttemptID) { state.withLock { $0.tasks[attempt] }?.cancel() }
+    func cancel(_ attempts: Set<AttemptID>) {
+        let tasks = state.withLock { state in attempts.compactMap { state.tasks[$0] } }
+        for task in tasks { task.cancel() }
+    }
 
     func callHandlers() {}
 
@@ -152,7 +155,8 @@ extension LocalSender {
         do {
             return .accepted(QueuedUpload.Response(try await response(to: row)))
         } catch is CancellationError {
-            return Task.isCancelled ? .stopped : .postponed("An interceptor cancelled the attempt.")
+            return Task.isCancelled
+                ? .stopped : .postponed(QueuedUpload.Failure(.postponed, "An interceptor cancelled the attempt."))
         } catch let error as UploadQueueError {
             state.withLock { $0.failure = $0.failure ?? error }
             return .stopped

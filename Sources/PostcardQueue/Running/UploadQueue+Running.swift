@@ -16,15 +16,21 @@ extension UploadQueue {
     /// uploads in this process.
     ///
     /// - Parameter endsWhenEmpty: Whether to return when no upload is left that can be sent. Defaults to `false`.
-    /// - Throws: ``UploadQueueError`` if the database fails; `CancellationError` if the task is cancelled.
+    /// - Throws: ``UploadQueueError`` if the queue cannot be opened, if the database fails, or with code
+    ///   ``UploadQueueError/Code/inUse`` if this process makes another queue with the session; `CancellationError` if
+    ///   the task is cancelled.
+    @concurrent
     public func run(endsWhenEmpty: Bool = false) async throws {
         guard let sender else {
             var options = QueueOptions(endsWhenEmpty: endsWhenEmpty)
             if let session { options.retryPolicy = session.retryPolicy }
             return try await run(UploadClient(), options: options)
         }
-        try store.sweep()
+        let store = try await opening.storeOnceUnlocked(time)
+        try store.sweep(at: time.date())
         sender.start()
+        // The app may be suspended from here on, and then ended without notice.
+        defer { store.database.noteRest() }
         try await withThrowingTaskGroup { group in
             defer { group.cancelAll() }
             group.addTask { [changes = store.changes, time] in
@@ -33,6 +39,10 @@ extension UploadQueue {
                     try await time.sleep(time.instant() + .seconds(1))
                     changes.notify()
                 }
+            }
+            group.addTask { [updates = store.updates] in
+                // Uploads may wait for a network.
+                for await _ in NetworkMonitor.shared.changes() { updates.notify() }
             }
             for await _ in store.changes.stream() {
                 try sender.checkFailure()
@@ -70,7 +80,9 @@ extension UploadQueue {
     ///   - options: How the uploads are sent, such as how many at a time.
     /// - Throws: ``UploadQueueError`` with code ``UploadQueueError/Code/inUse`` if another process sends from the
     ///   queue, and with other codes if the database fails; `CancellationError` if the task is cancelled.
+    @concurrent
     public func run(_ client: UploadClient, options: QueueOptions = QueueOptions()) async throws {
+        let store = try await opening.storeOnceUnlocked(time)
         let lock = try store.directory.lock()
         defer { withExtendedLifetime(lock) {} }
         try await LocalSender(store, client, options, time).run()

@@ -39,6 +39,8 @@ package enum AttemptEvent: Sendable {
     case ended(AttemptID, AttemptEnd)
     /// The service has reported all events for which the system woke the app.
     case deliveredAll
+    /// The system has ended the session. What it carried may be lost.
+    case invalidated(SessionProblem)
 }
 
 /// How an attempt ended.
@@ -50,11 +52,11 @@ package enum AttemptEnd: Sendable {
     ///   - headerFields: The response's header fields.
     ///   - url: The URL that responded, after redirects.
     ///   - method: The method of the last request, or `nil` if it is not known.
-    ///   - bytesSent: The number of the body's bytes that were sent, or `nil` if it is not known.
-    case response(
-        status: Int, headerFields: HTTPFields, url: URL?, method: HTTPRequest.Method?, bytesSent: Int64? = nil)
-    /// The system cancelled the attempt, at the app's request or because the user force-quit the app.
-    case cancelled
+    case response(status: Int, headerFields: HTTPFields, url: URL?, method: HTTPRequest.Method?)
+    /// The system ended the attempt without a response.
+    case interrupted(Interruption)
+    /// The system carries none of the session's uploads.
+    case unavailable(SessionProblem)
     /// There was no response.
     case failed(UploadError)
     /// The attempt has an outcome that is already known: it ended in this process, or never began.

@@ -17,11 +17,11 @@ package enum AttemptOutcome: Sendable {
     /// - Parameter pause: The delay after a failure of this device that passes by itself.
     case failed(UploadError, pause: Duration? = nil)
     /// The attempt has no end that says anything, because the system lost or cancelled it. The upload is sent again.
-    case interrupted(String)
+    case interrupted(Interruption)
     /// The attempt could not begin now, for a reason that is not the upload's. The upload is sent later.
-    case postponed(String)
+    case postponed(QueuedUpload.Failure)
     /// The attempt did not begin, because its deadline had passed.
-    case expired(String)
+    case expired(UploadError)
     /// Nothing says what became of the form. Only a person can find out whether it arrived.
     case unclear(String)
     /// The attempt was stopped. The upload goes back into the queue.
@@ -33,17 +33,17 @@ extension AttemptOutcome {
     ///   - end: How the attempt ended.
     ///   - body: The beginning of the response's body.
     ///   - upload: The upload that was sent.
-    ///   - delivery: What servers may have of the form from earlier attempts.
-    init(_ end: AttemptEnd, body: Data, of upload: QueuedUpload, after delivery: Delivery) {
+    init(_ end: AttemptEnd, body: Data, of upload: QueuedUpload) {
         switch end {
         case .known(let outcome):
             self = outcome
-        case .cancelled:
-            self = .interrupted(
-                "The system cancelled the upload, for example because the app was quit. It will be sent again.")
+        case .interrupted(let interruption):
+            self = .interrupted(interruption)
+        case .unavailable(let problem):
+            self = .postponed(problem.failure)
         case .failed(let error):
             self = .failed(error)
-        case .response(let status, let headerFields, let url, let method, let bytesSent):
+        case .response(let status, let headerFields, let url, let method):
             if let url, !url.hasOrigin(of: upload.url) {
                 self = .unclear(
                     "The server at \(upload.url.origin) redirected the upload to \(url.origin). Enqueue the form with that "
@@ -54,24 +54,15 @@ extension AttemptOutcome {
                         + "not sent there: \(upload.method) became \(method). Check whether it arrived before you retry."
                 )
             } else {
-                var response = UploadResponse(
+                let response = UploadResponse(
                     status: HTTPResponse.Status(code: min(max(status, 0), 999)), headerFields: headerFields, body: body)
-                response.bytesSent = bytesSent ?? upload.totalBytes
-                // No server responds before it has read anything: if the system reports 0 bytes, it has lost the count.
-                response.isEarly = response.bytesSent > 0 && response.bytesSent < upload.totalBytes
-                self.init(response, to: upload, after: delivery)
+                // A success counts however many bytes the system says it has sent. It repeats a request whose
+                // connection broke and does not report that: a server that has the form already responds to the second
+                // one early. And after a relaunch it may have lost the count.
+                self =
+                    response.status.kind == .successful
+                    ? .accepted(QueuedUpload.Response(response)) : .failed(.refusedForm(response, by: upload.url))
             }
-        }
-    }
-
-    /// What a response to the form means.
-    private init(_ response: UploadResponse, to upload: QueuedUpload, after delivery: Delivery) {
-        if response.status.kind != .successful {
-            self = .failed(.refusedForm(response, by: upload.url))
-        } else if response.isEarly, !delivery.mayHaveArrived {
-            self = .failed(.earlyResponse(response, by: upload.url, of: upload.totalBytes))
-        } else {
-            self = .accepted(QueuedUpload.Response(response))
         }
     }
 
@@ -102,7 +93,7 @@ extension QueuedUpload.Response {
     /// What a queue keeps of a response.
     init(_ response: UploadResponse) {
         self.init(
-            status: response.status.code, contentType: response.headerFields[.contentType],
+            status: response.status.code, headerFields: response.headerFields,
             body: response.body.prefix(Self.maximumBodyBytes))
     }
 }

@@ -70,11 +70,7 @@ extension QueueMachine {
         case cancel([AttemptID], of: [QueuedUpload.ID])
         case read
         /// Mark uploads as being sent. On disk before any attempt begins: the next attempt must know of this one.
-        ///
-        /// - Parameters:
-        ///   - count: The maximum number of uploads.
-        ///   - excluding: Uploads that must wait even if they are due.
-        case claim(Int, excluding: Set<QueuedUpload.ID>)
+        case claim(Claim)
         case begin(UploadRow)
         case list
         /// Call the system's completion handlers. The system suspends the app when they have been called.
@@ -84,10 +80,21 @@ extension QueueMachine {
         ///
         /// - Parameter until: When the next round is due without any, or `nil` for never.
         case rest(until: Date?)
-        /// Report that the last action failed, and wait for news.
-        case giveUp
+        /// Report that the last action failed, or that the system carries nothing, and wait for news.
+        case giveUp(SessionProblem?)
         /// Nothing is left to do.
         case end
+    }
+
+    /// Which uploads to mark as being sent.
+    struct Claim: Sendable, Equatable {
+        /// The maximum number of uploads.
+        let count: Int
+        /// The maximum number of uploads that the carrier has before their time: the others must not have to wait for
+        /// them. Only the system takes such uploads.
+        let later: Int
+        /// Uploads that must wait even if they are due.
+        let excluded: Set<QueuedUpload.ID>
     }
 
     /// The settings that decide.
@@ -95,10 +102,12 @@ extension QueueMachine {
         /// The identifier of the background session, or `nil` for a sender in this process.
         var session: String?
         let retryPolicy: RetryPolicy
+        /// Whether the app makes header fields whenever an upload is handed over.
+        var makesFields = false
         /// How long an upload may take as a whole; `nil` means no limit. The system applies its limit to each attempt.
         var totalTimeout: Duration?
-        /// The maximum number of attempts at a time; `nil` if the system limits them.
-        var concurrency: Int?
+        /// The maximum number of attempts that the carrier has at a time.
+        var concurrency: Int
         /// Whether the sender ends when no upload is left that can be sent.
         var endsWhenEmpty = false
         /// How long the sender waits for changes by other processes; `nil` means that there are none.

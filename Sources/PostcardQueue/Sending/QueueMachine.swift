@@ -30,64 +30,15 @@ import Foundation
 ///
 /// If an action fails, the event is `failed`.
 struct QueueMachine: Sendable {
-    private enum Connection {
-        case disconnected
-        /// It is not known which of the claimed uploads the carrier has: those of earlier processes, and those after a
-        /// failure that could not be saved.
-        case connected
-        /// The carrier has the attempts that the database says it has.
-        case compared
-    }
-
-    /// What the machine waits for.
-    private enum State {
-        case resting
-        case connecting
-        case comparing
-        case settling(count: Int, then: Step)
-        case dropping(Comparison)
-        case reading
-        case cancelling
-        case claiming
-        case beginning(UploadRow, then: [UploadRow])
-        case listing
-        case calling(then: Action)
-        case disconnecting
-    }
-
-    /// What follows when all ends are recorded.
-    private enum Step {
-        case work
-        case compare(Comparison)
-        case begin([UploadRow])
-        case close
-    }
-
-    private struct Comparison {
-        let carried: [AttemptID: Bool]
-        let recorded: [AttemptID: QueuedUpload.ID]
-    }
-
-    private struct OpenAttempt {
-        let upload: QueuedUpload.ID
-        /// The beginning of the response's body.
-        var body = Data()
-        var isSending = false
-    }
-
-    /// What only the current round needs to know.
-    private struct Round {
-        var hasOnlyProgress = false
-        /// Whether the carrier must be asked what is still to be reported. "All delivered" may have come before the
-        /// handlers, or belong to an earlier wake-up.
-        var mustList = false
-        var nextDue: Date?
-    }
-
     /// The maximum number of uploads in one write, so that writes stay short.
     static let batch = 50
-    /// How long to wait before ends are recorded that could not be, for example because the disk was full.
+    /// How long to wait before ends are recorded that could not be, for example because the disk was full, in seconds.
     private static let recordPause = 1.0
+    /// How often that is tried before the run ends with the error: a database that stays broken must not go unnoticed.
+    static let maximumRecordFailures = 60
+    /// How many sessions in a row may end by themselves before the run ends with an error. A response of a server ends
+    /// the row.
+    static let maximumInvalidations = 3
     /// The longest wait between rounds, in seconds, because the system's clock may be changed in the meantime.
     private static let longestWait = 86_400.0
 
@@ -103,6 +54,17 @@ struct QueueMachine: Sendable {
     private var ended: [EndedAttempt] = []
     /// Uploads that could not be handed over, and when to try again.
     private var postponed: [QueuedUpload.ID: Date] = [:]
+    /// The attempts that the database says were begun and that this process never did, because something failed between
+    /// the two. They can have delivered nothing.
+    private var unbegun: Set<AttemptID> = []
+    /// Whether this process knows all attempts of the processes before it.
+    private var hasCompared = false
+    /// How often ends could not be recorded, since the last that were.
+    private var recordFailures = 0
+    /// The number of sessions in a row that have ended by themselves.
+    private var invalidations = 0
+    /// Whether the session has ended since it was connected.
+    private var isInvalid = false
     private var hasHandlers = false
     /// Whether the carrier has delivered all events since the connection, or since the last handlers were called.
     private var hasDeliveredAll = false
@@ -127,11 +89,14 @@ struct QueueMachine: Sendable {
             let known = Set(ended.map(\.id))
             for (attempt, upload) in recorded where open[attempt] == nil && !known.contains(attempt) {
                 open[attempt] = OpenAttempt(upload: upload)
+                if hasCompared { unbegun.insert(attempt) }
             }
+            noteInvalidations(in: events)
             self.events += events
             return settle(then: .compare(Comparison(carried: carried, recorded: recorded)), at: now)
         case (.settling(let count, let step), .done):
             ended.removeFirst(count)
+            recordFailures = 0
             return settle(then: step, at: now)
         case (.dropping(let comparison), .done): return recover(from: comparison, at: now)
         case (.reading, .recorded(let recorded)): return cancelObsolete(recorded, at: now)
@@ -149,6 +114,7 @@ struct QueueMachine: Sendable {
                 EndedAttempt(id: row.attempt, end: .known(refusal.outcome), hasBegun: refusal.hasBegun))
             return settle(then: .begin(rows), at: now)
         case (.listing, .listed(let carried, let events)):
+            noteInvalidations(in: events)
             self.events += events
             awaited = Set(carried.filter(\.value).keys)
             return settle(then: .work, at: now)
@@ -169,12 +135,22 @@ struct QueueMachine: Sendable {
 
 extension QueueMachine {
     private mutating func wake(_ news: News, at now: Date) -> Action {
+        round = Round()
+        noteInvalidations(in: news.events)
+        if isInvalid {
+            isInvalid = false
+            connection = .disconnected
+            // It reports nothing more.
+            hasDeliveredAll = true
+            awaited = []
+        }
         events += news.events
         hasHandlers = hasHandlers || news.hasHandlers
         // The attempts that have ended since all events were delivered are still to be reported.
-        round = Round(
-            hasOnlyProgress: news.hasOnlyProgress && connection == .compared,
-            mustList: hasDeliveredAll && news.hasHandlers)
+        round.hasOnlyProgress = news.hasOnlyProgress && connection == .compared
+        round.mustList = hasDeliveredAll && news.hasHandlers
+        // The system forgets what it has reported, so that is recorded first.
+        if let problem = round.problem { return settle(then: .giveUp(problem), at: now) }
         switch connection {
         case .disconnected:
             state = .connecting
@@ -210,7 +186,27 @@ extension QueueMachine {
             state = .dropping(comparison)
             return .cancel(unknown.sorted { "\($0)" < "\($1)" }, of: [])
         case .begin(let rows): return begin(rows[...], at: now)
+        case .giveUp(let problem): return callHandlers(then: .giveUp(problem))
         case .close: return close()
+        }
+    }
+
+    /// Notes what the end of an attempt says about the session.
+    private mutating func note(_ end: AttemptEnd) {
+        switch end {
+        case .response: invalidations = 0
+        case .unavailable(let problem): round.problem = problem
+        case .interrupted, .failed, .known: break
+        }
+    }
+
+    /// Takes in that the session has ended, at once or, if an action is being carried out, in the next round: the next
+    /// session may have other attempts, or none.
+    private mutating func noteInvalidations(in events: [AttemptEvent]) {
+        for case .invalidated(let problem) in events {
+            isInvalid = true
+            invalidations += 1
+            if !problem.mayPass || invalidations > Self.maximumInvalidations { round.problem = problem }
         }
     }
 
@@ -226,12 +222,15 @@ extension QueueMachine {
                 let rest = QueuedUpload.Response.maximumBodyBytes - (open[id]?.body.count ?? 0)
                 open[id]?.body.append(data.prefix(rest))
             case .ended(let id, let end):
+                note(end)
                 let attempt = open.removeValue(forKey: id)
                 ended.append(
                     EndedAttempt(id: id, upload: attempt?.upload, end: end, body: attempt?.body ?? Data()))
             case .deliveredAll:
                 hasDeliveredAll = true
                 awaited = []
+            // Taken in when it was received.
+            case .invalidated: break
             }
         }
         events = []
@@ -242,13 +241,15 @@ extension QueueMachine {
     /// late.
     private mutating func recover(from comparison: Comparison, at now: Date) -> Action {
         connection = .compared
+        hasCompared = true
         let lost = comparison.recorded.filter { comparison.carried[$0.key] == nil && open[$0.key] != nil }
         for (attempt, upload) in lost.sorted(by: { $0.value < $1.value }) {
             open[attempt] = nil
-            let outcome = AttemptOutcome.interrupted(
-                "The system no longer has the upload and did not report how it ended. It will be sent again.")
-            ended.append(EndedAttempt(id: attempt, upload: upload, end: .known(outcome)))
+            ended.append(
+                EndedAttempt(
+                    id: attempt, upload: upload, end: .interrupted(.lost), hasBegun: !unbegun.contains(attempt)))
         }
+        unbegun = []
         return settle(then: .work, at: now)
     }
 }
@@ -271,14 +272,13 @@ extension QueueMachine {
         let latest = now.addingTimeInterval(Rules.postponement)
         postponed = postponed.filter { $0.value > now && $0.value <= latest }
         round.nextDue = nil
-        guard let concurrency = rules.concurrency else {
-            state = .claiming
-            return .claim(Self.batch, excluding: Set(postponed.keys))
-        }
-        guard open.count < concurrency else { return finish(at: now) }
+        guard open.count < rules.concurrency else { return finish(at: now) }
         state = .claiming
-        // Those whose attempts have not stopped yet may have been cancelled and retried since.
-        return .claim(concurrency - open.count, excluding: Set(open.values.map(\.upload)))
+        return .claim(
+            Claim(
+                count: min(rules.concurrency - open.count, Self.batch), later: rules.concurrency / 2,
+                // Those whose attempts have not stopped yet may have been cancelled and retried since.
+                excluded: Set(postponed.keys).union(open.values.map(\.upload))))
     }
 
     private mutating func begin(_ rows: ArraySlice<UploadRow>, at now: Date) -> Action {
@@ -286,8 +286,8 @@ extension QueueMachine {
         let rest = Array(rows.dropFirst())
         // The system begins it when its time has come, and this process at once.
         let time = rules.session == nil ? now : max(now, row.earliestBegin ?? now)
-        if let reason = row.expiry(by: rules.schedule(for: row), at: time) {
-            ended.append(EndedAttempt(id: row.attempt, end: .known(.expired(reason)), hasBegun: false))
+        if let error = row.expiry(by: rules.schedule(for: row), at: time) {
+            ended.append(EndedAttempt(id: row.attempt, end: .known(.expired(error)), hasBegun: false))
             return settle(then: .begin(rest), at: now)
         }
         // Its end may be reported at once.
@@ -312,6 +312,7 @@ extension QueueMachine {
     /// Calls the handlers when everything is settled, and ends the round.
     private mutating func callHandlers(at now: Date) -> Action {
         awaited.formIntersection(open.keys)
+        if let problem = round.problem { return callHandlers(then: .giveUp(problem)) }
         if hasHandlers, hasDeliveredAll, awaited.isEmpty { return callHandlers(then: rest(at: now)) }
         return rest(at: now)
     }
@@ -347,12 +348,17 @@ extension QueueMachine {
         case .settling(_, then: let step):
             // These uploads are claimed, but the carrier does not have them.
             if case .begin(let rows) = step, !rows.isEmpty { connection = .connected }
+            recordFailures += 1
             // A response is recorded nowhere else. If the sender ends before it is, the form is sent again with the
             // same `Idempotency-Key`.
-            if rules.session == nil, mayPass { return rest(until: now.addingTimeInterval(Self.recordPause)) }
+            if rules.session == nil, mayPass, recordFailures < Self.maximumRecordFailures {
+                return rest(until: now.addingTimeInterval(Self.recordPause))
+            }
+        // Some may be claimed.
+        case .claiming: connection = .connected
         default: break
         }
         // The system must not wait for something that cannot be done now.
-        return callHandlers(then: .giveUp)
+        return callHandlers(then: .giveUp(nil))
     }
 }

@@ -18,15 +18,15 @@ protocol AttemptCarrier: Sendable {
     ///
     /// - Returns: The uploads, at least one if there is one, and otherwise when the next one is due that may then be
     ///   claimed.
-    func claim(_ count: Int, excluding uploads: Set<QueuedUpload.ID>) throws -> (rows: [UploadRow], nextDue: Date?)
+    func claim(_ claim: QueueMachine.Claim) throws -> (rows: [UploadRow], nextDue: Date?)
 
     /// Begins an attempt.
     ///
     /// - Returns: `nil`, or why it could not begin.
     func begin(_ row: UploadRow) async -> QueueMachine.Refusal?
 
-    /// Cancels an attempt. Does nothing if it has ended.
-    func cancel(_ attempt: AttemptID) async
+    /// Cancels attempts. Does nothing about those that have ended.
+    func cancel(_ attempts: Set<AttemptID>) async
 
     /// Calls the system's completion handlers.
     func callHandlers()
@@ -68,7 +68,9 @@ struct QueueRun<Carrier: AttemptCarrier> {
             switch action {
             case .rest(let due): return .rest(until: due)
             case .end: return .end
-            case .giveUp: throw failure
+            case .giveUp(let problem):
+                if let problem { throw UploadQueueError(problem) }
+                throw failure
             default: break
             }
             do {
@@ -92,10 +94,11 @@ struct QueueRun<Carrier: AttemptCarrier> {
             if !attempts.isEmpty { try settle(attempts) }
         case .cancel(let attempts, let uploads):
             for upload in uploads { store.progress.end(upload) }
-            for attempt in attempts { await carrier.cancel(attempt) }
+            await carrier.cancel(Set(attempts))
         case .read: return .recorded(try recorded())
-        case .claim(let count, let excluded):
-            let (rows, nextDue) = try carrier.claim(count, excluding: excluded)
+        case .claim(let claim):
+            try failExpired()
+            let (rows, nextDue) = try carrier.claim(claim)
             if rows.isEmpty { return .exhausted(nextDue: nextDue) }
             carrier.notifyChange()
             return .claimed(rows)
@@ -111,8 +114,17 @@ struct QueueRun<Carrier: AttemptCarrier> {
         return .done
     }
 
+    /// Fails the uploads whose time is over, so that they are neither claimed nor carried any longer.
+    private func failExpired() throws {
+        let now = time.date()
+        guard try store.database.read({ try $0.hasExpiredUploads(at: now) }) else { return }
+        try store.database.write { try $0.failExpiredUploads(at: now) }
+        carrier.notifyChange()
+    }
+
     private func recorded() throws -> [AttemptID: QueuedUpload.ID] {
-        try store.database.read { try $0.attempts(of: machine.rules.session) }
+        try failExpired()
+        return try store.database.read { try $0.attempts(of: machine.rules.session) }
     }
 
     private func note(_ progress: [QueueMachine.Progress]) {
@@ -132,14 +144,16 @@ struct QueueRun<Carrier: AttemptCarrier> {
         let now = time.date()
         let done = try store.database.write { db in
             var generator = SystemRandomNumberGenerator()
-            return try attempts.compactMap { attempt -> UUID? in
+            let done = try attempts.compactMap { attempt -> UUID? in
                 guard let row = try db.row(named: attempt.id.upload),
                     let settlement = machine.rules.settlement(of: attempt, row, at: now, using: &generator)
                 else { return nil }
-                try db.record(settlement, of: row.upload.id)
+                try db.record(settlement, of: row.upload.id, at: now)
                 if case .done = settlement { return row.uuid }
                 return nil
             }
+            if !done.isEmpty { try db.removeOldDoneUploads(store.done, at: now) }
+            return done
         }
         for attempt in attempts { if let upload = attempt.upload { store.progress.end(upload) } }
         for upload in done { store.directory.removeBody(upload) }

@@ -1,4 +1,5 @@
 import GRDB
+import HTTPTypes
 import PostcardClient
 
 #if canImport(FoundationEssentials)
@@ -14,11 +15,11 @@ enum Settlement: Sendable, Equatable {
     /// The form is sent again.
     ///
     /// - Parameters:
-    ///   - conflicts: The number of conflicts in a row, if the attempt counts as a failure; `nil` if it does not count.
+    ///   - count: What the attempt counts as.
     ///   - mayHaveArrived: Whether the attempt may have delivered the form.
-    case delay(until: Date, because: String, conflicts: Int?, mayHaveArrived: Bool)
+    case delay(until: Date, because: QueuedUpload.Failure, as: AttemptCount, mayHaveArrived: Bool)
     /// The upload has failed.
-    case fail(because: String, mayHaveArrived: Bool)
+    case fail(because: QueuedUpload.Failure, mayHaveArrived: Bool)
     /// The upload goes back into the queue.
     case putBack
 }
@@ -37,10 +38,6 @@ extension QueueMachine {
 }
 
 extension QueueMachine.Rules {
-    /// How long to wait before an upload is sent again whose attempt the system lost or cancelled. Its end may still be
-    /// reported.
-    static let lossDelay = 5.0
-
     /// How long to wait before an upload that could not be handed over is tried again, in seconds.
     static let postponement = 60.0
 
@@ -61,12 +58,15 @@ extension QueueMachine.Rules {
     ) -> Settlement? {
         if case .done = row.upload.state { return nil }
         let delivery = row.delivery(before: attempt.id.number)
-        let outcome = AttemptOutcome(attempt.end, body: attempt.body, of: row.upload, after: delivery)
+        let outcome = AttemptOutcome(attempt.end, body: attempt.body, of: row.upload)
         // Even if the upload was cancelled or paused since, the server has it.
         if case .accepted(let response) = outcome { return .done(response) }
         guard row.attempt == attempt.id, row.isHeld(by: session) else { return nil }
         switch outcome {
         case .accepted(let response): return .done(response)
+        case .failed(let error, _) where makesFields && !row.hasFreshFields && error.response?.status == .unauthorized:
+            // A token may have become too old while the upload waited for a network. The form was refused.
+            return .delay(until: now, because: QueuedUpload.Failure(error), as: .staleFields, mayHaveArrived: false)
         case .failed(let error, let pause):
             let failure = RetrySchedule.Failure(error, at: now, pause: pause)
             // The system repeats a request whose connection broke and does not report it: without a response, the form
@@ -78,19 +78,28 @@ extension QueueMachine.Rules {
             switch schedule(for: row).next(after: failure, history, elapsed: row.elapsed(at: now), using: &generator) {
             case .retry(let delay):
                 return .delay(
-                    until: now.addingTimeInterval(delay / .seconds(1)), because: error.message,
-                    conflicts: history.conflicts, mayHaveArrived: mayHaveArrived)
-            case .fail(let error): return .fail(because: error.message, mayHaveArrived: mayHaveArrived)
+                    until: now.addingTimeInterval(delay / .seconds(1)), because: QueuedUpload.Failure(error),
+                    as: .failure(conflicts: history.conflicts), mayHaveArrived: mayHaveArrived)
+            case .fail(let error):
+                return .fail(because: QueuedUpload.Failure(error), mayHaveArrived: mayHaveArrived)
             }
-        case .interrupted(let reason):
+        case .interrupted(let interruption):
+            let count = row.interruptions + 1
+            let counts = interruption.counts && attempt.hasBegun
+            if interruption.isFatal, counts, count >= Interruption.maximumCount {
+                return .fail(because: interruption.lastFailure(after: count), mayHaveArrived: attempt.hasBegun)
+            }
             return .delay(
-                until: now.addingTimeInterval(Self.lossDelay), because: reason, conflicts: nil, mayHaveArrived: true)
-        case .postponed(let reason):
+                until: now.addingTimeInterval(interruption.delay(after: count)), because: interruption.failure,
+                as: counts ? .interruption : .nothing, mayHaveArrived: attempt.hasBegun)
+        case .postponed(let failure):
             return .delay(
-                until: now.addingTimeInterval(Self.postponement), because: reason, conflicts: nil,
+                until: now.addingTimeInterval(Self.postponement), because: failure, as: .nothing,
                 mayHaveArrived: attempt.hasBegun)
-        case .expired(let reason): return .fail(because: reason, mayHaveArrived: false)
-        case .unclear(let reason): return .fail(because: reason, mayHaveArrived: true)
+        case .expired(let error): return .fail(because: QueuedUpload.Failure(error), mayHaveArrived: false)
+        case .unclear(let reason):
+            return .fail(
+                because: QueuedUpload.Failure(.unclear, reason, mayHaveArrived: true), mayHaveArrived: true)
         case .stopped: return .putBack
         }
     }
@@ -131,13 +140,13 @@ extension Database {
     }
 
     /// Records what became of an attempt.
-    func record(_ settlement: Settlement, of id: QueuedUpload.ID) throws {
+    func record(_ settlement: Settlement, of id: QueuedUpload.ID, at now: Date) throws {
         switch settlement {
-        case .done(let response): try finishUpload(id, with: response)
-        case .delay(let due, let reason, let conflicts, let mayHaveArrived):
-            try delayUpload(id, until: due, because: reason, conflicts: conflicts, mayHaveArrived: mayHaveArrived)
-        case .fail(let reason, let mayHaveArrived):
-            try failUpload(id, because: reason, mayHaveArrived: mayHaveArrived)
+        case .done(let response): try finishUpload(id, with: response, at: now)
+        case .delay(let due, let failure, let count, let mayHaveArrived):
+            try delayUpload(id, until: due, because: failure, as: count, mayHaveArrived: mayHaveArrived)
+        case .fail(let failure, let mayHaveArrived):
+            try failUpload(id, because: failure, mayHaveArrived: mayHaveArrived)
         case .putBack: try returnUpload(id)
         }
     }

@@ -7,22 +7,45 @@ import FoundationEssentials
 import Foundation
 #endif
 
+/// What an attempt counts as that did not deliver the form.
+enum AttemptCount: Sendable, Equatable {
+    /// A failure.
+    ///
+    /// - Parameter conflicts: The number of conflicts in a row.
+    case failure(conflicts: Int)
+    /// A request whose header fields were out of date. The next one has fresh ones.
+    case staleFields
+    /// One of several interruptions in a row.
+    case interruption
+    case nothing
+}
+
 /// The ends of uploads and the changes by hand, as changes to their rows. Each is called within one write.
 extension Database {
     /// Ends an upload that the server accepted. This also applies if it was cancelled or paused since: the server has
     /// it.
-    func finishUpload(_ id: QueuedUpload.ID, with response: QueuedUpload.Response) throws {
+    func finishUpload(_ id: QueuedUpload.ID, with response: QueuedUpload.Response, at now: Date) throws {
         try execute(
             sql: """
-                UPDATE upload SET state = 'done', schedule = NULL, session = NULL, sent = total, reason = NULL,
-                    resource = NULL
-                WHERE id = ?
-                """, arguments: [id])
+                UPDATE upload SET state = 'done', schedule = NULL, session = NULL, sent = total, code = NULL,
+                    reason = NULL, advice = NULL, resource = NULL, finished = ?
+                WHERE id = ? AND state <> 'done'
+                """, arguments: [now.timeIntervalSince1970, id])
         guard changesCount == 1 else { return }
-        try execute(
-            sql: "INSERT OR REPLACE INTO response (id, status, contentType, body) VALUES (?, ?, ?, ?)",
-            arguments: [id, response.status, response.contentType, response.body])
+        try execute(sql: "UPDATE queue SET done = \(Self.increment("done"))")
+        try keep(response, of: id)
         try releaseGroup(of: id)
+    }
+
+    /// Keeps the latest response of a server, or `nil` if there was none.
+    private func keep(_ response: QueuedUpload.Response?, of id: QueuedUpload.ID) throws {
+        guard let response else { return try execute(sql: "DELETE FROM response WHERE id = ?", arguments: [id]) }
+        try execute(
+            sql: "INSERT OR REPLACE INTO response (id, status, headerFields, body) VALUES (?, ?, ?, ?)",
+            arguments: [
+                id, response.status, try JSONEncoder().encode(UploadRow.Field.list(response.headerFields)),
+                response.body,
+            ])
     }
 
     /// Notes that an attempt begins. Until its outcome is known, it may have delivered the form.
@@ -41,19 +64,31 @@ extension Database {
     /// Delays an upload after an attempt.
     ///
     /// - Parameters:
-    ///   - conflicts: The number of conflicts in a row, if the attempt counts as a failure; `nil` if it does not count.
+    ///   - count: What the attempt counts as.
     ///   - mayHaveArrived: Whether the attempt may have delivered the form.
     func delayUpload(
-        _ id: QueuedUpload.ID, until due: Date, because reason: String, conflicts: Int?, mayHaveArrived: Bool
+        _ id: QueuedUpload.ID, until due: Date, because failure: QueuedUpload.Failure, as count: AttemptCount,
+        mayHaveArrived: Bool
     ) throws {
         if !mayHaveArrived { try ruleOutDelivery(of: id) }
+        let counts =
+            switch count {
+            case .failure(let conflicts):
+                """
+                failures = \(Self.increment("failures")), conflicts = \(conflicts), interruptions = 0, hasFreshFields = 0
+                """
+            case .staleFields: "hasFreshFields = 1, interruptions = 0"
+            case .interruption: "interruptions = \(Self.increment("interruptions"))"
+            case .nothing: "failures = failures"
+            }
         try execute(
             sql: """
-                UPDATE upload SET state = 'retrying', schedule = 1, due = max(?, coalesce(notBefore, 0)), reason = ?,
-                    session = NULL, conflicts = coalesce(?, conflicts),
-                    failures = \(Self.increment("failures", by: "?"))
+                UPDATE upload SET state = 'retrying', schedule = 1, due = max(?, coalesce(notBefore, 0)), code = ?,
+                    reason = ?, advice = ?, session = NULL, \(counts)
                 WHERE id = ? AND state IN ('waiting', 'sending', 'retrying')
-                """, arguments: [due.timeIntervalSince1970, reason, conflicts, conflicts == nil ? 0 : 1, id])
+                """,
+            arguments: [due.timeIntervalSince1970, failure.code.rawValue, failure.message, failure.advice, id])
+        if changesCount == 1 { try keep(failure.response, of: id) }
     }
 
     /// Puts an upload back into the queue whose attempt was interrupted.
@@ -67,21 +102,22 @@ extension Database {
 
     /// An expression that increments a count. It first moves the count into the range in which `Row.count(_:)` reads
     /// it: a very negative count would never reach a limit.
-    static func increment(_ column: String, by step: String = "1") -> String {
-        "min(max(\(column), 0), \(Row.maximumCount - 1)) + \(step)"
+    static func increment(_ column: String) -> String {
+        "min(max(\(column), 0), \(Row.maximumCount - 1)) + 1"
     }
 
     /// Ends an upload that is not sent again.
     ///
     /// - Parameter mayHaveArrived: Whether the latest attempt may have delivered the form. Defaults to `true`.
-    func failUpload(_ id: QueuedUpload.ID, because reason: String, mayHaveArrived: Bool = true) throws {
+    func failUpload(_ id: QueuedUpload.ID, because failure: QueuedUpload.Failure, mayHaveArrived: Bool = true) throws {
         if !mayHaveArrived { try ruleOutDelivery(of: id) }
         try execute(
             sql: """
-                UPDATE upload SET state = 'failed', schedule = NULL, session = NULL, reason = ?,
+                UPDATE upload SET state = 'failed', schedule = NULL, session = NULL, code = ?, reason = ?, advice = ?,
                     failures = \(Self.increment("failures"))
                 WHERE id = ? AND state IN ('waiting', 'sending', 'retrying')
-                """, arguments: [reason, id])
+                """, arguments: [failure.code.rawValue, failure.message, failure.advice, id])
+        if changesCount == 1 { try keep(failure.response, of: id) }
     }
 
     /// Cancels all uploads that have not ended, including rows that cannot be read.
@@ -105,12 +141,13 @@ extension Database {
     }
 
     /// Puts an upload back into the queue. It starts over, unless it was paused or waited for its next attempt: then it
-    /// resumes.
-    func retryUpload(_ id: QueuedUpload.ID) throws {
+    /// resumes. If its time is over, it has no end any longer.
+    func retryUpload(_ id: QueuedUpload.ID, at now: Date) throws {
         try execute(
             sql: """
-                UPDATE upload SET state = 'waiting', session = NULL, failures = 0, conflicts = 0, started = NULL,
-                    reason = NULL,
+                UPDATE upload SET state = 'waiting', session = NULL, failures = 0, conflicts = 0, interruptions = 0,
+                    hasFreshFields = 0, started = NULL, expires = CASE WHEN expires > ? THEN expires END,
+                    code = NULL, reason = NULL, advice = NULL,
                     due = CASE WHEN state = 'paused' THEN coalesce(notBefore, 0) ELSE 0 END,
                     sent = CASE WHEN state IN ('retrying', 'paused') THEN sent ELSE 0 END,
                     resource = CASE WHEN state IN ('retrying', 'paused') THEN resource END,
@@ -118,7 +155,7 @@ extension Database {
                         SELECT 1 FROM upload AS other WHERE other.sequence = upload.sequence AND other.id < upload.id
                             AND other.state NOT IN ('done', 'cancelled')) THEN 2 ELSE 1 END
                 WHERE id = ?
-                """, arguments: [id])
+                """, arguments: [now.timeIntervalSince1970, id])
         // The later ones of its group wait for it again.
         try execute(
             sql: """
@@ -127,10 +164,46 @@ extension Database {
                 """, arguments: [id, id])
     }
 
+    /// Puts an upload back into the queue with another address.
+    ///
+    /// - Parameter keepsDelivery: Whether what may have been delivered concerns the new address as well.
+    func readdressUpload(
+        _ id: QueuedUpload.ID, to url: URL, keepingDelivery keepsDelivery: Bool, at now: Date
+    ) throws {
+        if !keepsDelivery { try execute(sql: "DELETE FROM delivery WHERE id = ?", arguments: [id]) }
+        try execute(
+            sql: "UPDATE upload SET url = ?, resource = NULL, sent = 0 WHERE id = ?",
+            arguments: [url.absoluteString, id])
+        try retryUpload(id, at: now)
+    }
+
+    /// Whether there are uploads whose time is over.
+    func hasExpiredUploads(at now: Date) throws -> Bool {
+        try Bool.fetchOne(
+            self, sql: "SELECT EXISTS (SELECT 1 FROM upload WHERE \(Self.isExpired))",
+            arguments: [now.timeIntervalSince1970]) ?? false
+    }
+
+    /// Fails the uploads whose time is over, wherever they are: those that are being sent have no sender then.
+    func failExpiredUploads(at now: Date) throws {
+        let failure = QueuedUpload.Failure.expired
+        try execute(
+            sql: """
+                UPDATE upload SET state = 'failed', schedule = NULL, session = NULL, code = ?, reason = ?, advice = ?
+                WHERE \(Self.isExpired)
+                """,
+            arguments: [failure.code.rawValue, failure.message, failure.advice, now.timeIntervalSince1970])
+    }
+
+    /// A condition like that of the index for it.
+    private static let isExpired = "expires <= ? AND state NOT IN ('done', 'failed', 'cancelled')"
+
     /// Pauses or resumes the whole queue. Uploads keep their places.
     func setQueuePaused(_ isPaused: Bool) throws {
+        // There is one row, unless someone has changed that.
+        let done = try doneCount
         try execute(sql: "DELETE FROM queue")
-        try execute(sql: "INSERT INTO queue VALUES (?)", arguments: [isPaused])
+        try execute(sql: "INSERT INTO queue (isPaused, done) VALUES (?, ?)", arguments: [isPaused, done])
         guard isPaused else { return }
         try execute(
             sql: """

@@ -27,21 +27,21 @@ extension Database {
         try execute(
             sql: """
                 INSERT INTO upload (uuid, url, method, state, schedule, due, priority, networks, sequence, notBefore,
-                    total, enqueued)
-                VALUES (?, ?, ?, 'waiting', ?, ?, ?, ?, ?, ?, ?, ?)
+                    expires, tag, total, enqueued)
+                VALUES (?, ?, ?, 'waiting', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """,
             arguments: [
                 new.uuid.uuidString, new.url.absoluteString, new.method.rawValue, schedule.rawValue,
                 conditions.notBefore?.timeIntervalSince1970 ?? 0, conditions.priority, conditions.networks.mask,
-                conditions.group, conditions.notBefore?.timeIntervalSince1970, new.totalBytes,
-                now.timeIntervalSince1970,
+                conditions.group, conditions.notBefore?.timeIntervalSince1970,
+                conditions.expires?.timeIntervalSince1970, new.tag, new.totalBytes, now.timeIntervalSince1970,
             ])
         let id = lastInsertedRowID
         var fields = new.headerFields
         fields.idempotencyKey = nil
         try insertRequest(
             of: id, key: new.headerFields.idempotencyKey ?? "\"\(new.uuid.uuidString)\"",
-            headerFields: fields.map { UploadRow.Field(name: $0.name.rawName, value: $0.value) },
+            headerFields: UploadRow.Field.list(fields),
             contentType: new.contentType, parts: new.parts)
         return id
     }
@@ -167,9 +167,9 @@ extension Database {
     func readable(_ id: QueuedUpload.ID) throws -> UploadRow? {
         do {
             if let row = try row(id) { return row }
-            try failUpload(id, because: "The request is missing from the queue's database. Enqueue the form again.")
+            try failUpload(id, because: .damaged("The request is missing from the queue's database."))
         } catch let error as RowDamage {
-            try failUpload(id, because: "The queue's database is damaged: \(error). Enqueue the form again.")
+            try failUpload(id, because: .damaged("The queue's database is damaged: \(error)."))
         }
         return nil
     }

@@ -1,15 +1,22 @@
 import Foundation
 import GRDB
 import GRDBSQLite
+import Synchronization
 import SystemPackage
 
-/// The queue's SQLite database: opening it, its tables, and its errors.
-struct QueueDatabase: Sendable {
+/// The queue's SQLite database: opening it, its tables, and its errors. It is closed with the object.
+final class QueueDatabase: Sendable {
     let path: String
-    private let pool: DatabasePool
+    /// Whether the whole database was read when it was opened. It is, unless a note of its last end still fits it.
+    let wasReadThrough: Bool
+    private let directory: QueueDirectory
+    private unowned let pool: DatabasePool
+    /// Keeps the pool, which closes the database when it is released: then its log is written back, and it is not if the
+    /// pool is closed before (https://github.com/groue/GRDB.swift/issues/739).
+    private let owned: Mutex<DatabasePool?>
 
     /// The version of the tables that this code makes.
-    static let version = 1
+    static let version = 4
 
     /// The application identifier in the file's header: "Post".
     private static let application: Int32 = 0x506F_7374
@@ -20,9 +27,23 @@ struct QueueDatabase: Sendable {
 
     /// Opens the database in a directory, and makes its tables if it is empty.
     ///
-    /// - Throws: ``UploadQueueError``. A file that is damaged, newer or not a queue's is not changed.
+    /// - Throws: ``UploadQueueError``. A file that is damaged, older, newer or not a queue's is not changed.
     init(_ directory: QueueDirectory) throws(UploadQueueError) {
+        self.directory = directory
         path = directory.databasePath
+        // Before SQLite makes its other files.
+        let isKnown = directory.isAsClosed
+        wasReadThrough = !isKnown
+        // If this fails, there is no object, and nothing is noted of a database that was not checked.
+        let pool = try Self.open(directory, readingAll: !isKnown)
+        self.pool = pool
+        owned = Mutex(pool)
+    }
+
+    private static func open(
+        _ directory: QueueDirectory, readingAll all: Bool
+    ) throws(UploadQueueError) -> DatabasePool {
+        let path = directory.databasePath
         var configuration = Configuration()
         configuration.label = "Postcard queue"
         configuration.maximumReaderCount = 2
@@ -41,10 +62,10 @@ struct QueueDatabase: Sendable {
             sqlite3_limit(db.sqliteConnection, SQLITE_LIMIT_ATTACHED, 0)
         }
         do {
-            pool = try DatabasePool(path: path, configuration: configuration)
+            let pool = try DatabasePool(path: path, configuration: configuration)
             // The pool has set NORMAL, and committed writes must survive a power cut.
             try pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
-            try pool.read { try $0.checkContent(directory) }
+            try pool.read { try $0.checkContent(directory, readingAll: all) }
             try pool.write { db in
                 guard try db.checkVersion(directory) == 0 else { return }
                 try Self.makeTables(in: db)
@@ -54,10 +75,20 @@ struct QueueDatabase: Sendable {
                         PRAGMA user_version = \(Self.version);
                         """)
             }
+            return pool
         } catch {
             throw Self.error(error, at: path)
         }
     }
+
+    deinit {
+        owned.withLock { $0 = nil }
+        // If another process has it open, what that one writes changes the files once more.
+        directory.noteClosing()
+    }
+
+    /// Notes that the database is intact as it is, before the process may be ended without notice.
+    func noteRest() { directory.noteClosing() }
 
     func read<Value>(_ work: (Database) throws -> Value) throws(UploadQueueError) -> Value {
         do {
@@ -141,14 +172,19 @@ struct QueueDatabase: Sendable {
             throw .damaged(path, "it is another program's database")
         }
         guard found <= version else { throw .newer(path, version: Int(found), than: version) }
+        guard found == 0 || found == version else { throw .older(path, version: Int(found), than: version) }
     }
 
     /// Makes the tables and indexes. ``Database/checkContent(_:)`` compares them with those of a database that is
     /// opened, so changing more than white space here needs a new version.
     ///
     /// The column `started` says when the first attempt began since the upload was enqueued or retried by hand, and
-    /// `conflicts` how many conflicts in a row there were, as `RetrySchedule` counts them. The table `delivery` has a
-    /// row for each upload whose form may have arrived: the first attempt that may have delivered it.
+    /// `conflicts` how many conflicts in a row there were, as `RetrySchedule` counts them. The column `interruptions`
+    /// says how many attempts in a row the system ended, and `hasFreshFields` whether the latest attempt follows a 401.
+    /// The columns `code`, `reason` and `advice` say why the latest attempt failed, and `response` has the latest
+    /// response, if it belongs to that or to success. The table `delivery` has a row for each upload whose form may
+    /// have arrived: the first attempt that may have delivered it. The column `finished` says when an upload was done,
+    /// and the column `done` how many were, including those that were removed.
     static func makeTables(in db: Database) throws {
         try db.execute(
             sql: """
@@ -165,15 +201,22 @@ struct QueueDatabase: Sendable {
                     networks INTEGER NOT NULL,
                     sequence TEXT,
                     notBefore REAL,
+                    expires REAL,
+                    tag BLOB,
                     sent INTEGER NOT NULL DEFAULT 0,
                     total INTEGER NOT NULL,
                     attempts INTEGER NOT NULL DEFAULT 0,
                     failures INTEGER NOT NULL DEFAULT 0,
+                    interruptions INTEGER NOT NULL DEFAULT 0,
+                    hasFreshFields INTEGER NOT NULL DEFAULT 0,
+                    code TEXT,
                     reason TEXT,
+                    advice TEXT,
                     resource TEXT,
                     enqueued REAL NOT NULL,
                     started REAL,
-                    conflicts INTEGER NOT NULL DEFAULT 0
+                    conflicts INTEGER NOT NULL DEFAULT 0,
+                    finished REAL
                 );
                 CREATE TABLE request (
                     id INTEGER PRIMARY KEY REFERENCES upload (id) ON DELETE CASCADE,
@@ -185,7 +228,7 @@ struct QueueDatabase: Sendable {
                 CREATE TABLE response (
                     id INTEGER PRIMARY KEY REFERENCES upload (id) ON DELETE CASCADE,
                     status INTEGER NOT NULL,
-                    contentType TEXT,
+                    headerFields BLOB NOT NULL,
                     body BLOB NOT NULL
                 );
                 CREATE INDEX upload_ready ON upload (networks, priority DESC, id) WHERE schedule = 0;
@@ -193,8 +236,11 @@ struct QueueDatabase: Sendable {
                 CREATE INDEX upload_sequence ON upload (sequence, id) WHERE sequence IS NOT NULL;
                 CREATE INDEX upload_sending ON upload (id) WHERE state = 'sending';
                 CREATE INDEX upload_session ON upload (session, id) WHERE session IS NOT NULL;
-                CREATE TABLE queue (isPaused INTEGER NOT NULL);
-                INSERT INTO queue VALUES (0);
+                CREATE INDEX upload_expires ON upload (expires)
+                    WHERE expires IS NOT NULL AND state NOT IN ('done', 'failed', 'cancelled');
+                CREATE INDEX upload_done ON upload (finished, id) WHERE state = 'done';
+                CREATE TABLE queue (isPaused INTEGER NOT NULL, done INTEGER NOT NULL DEFAULT 0);
+                INSERT INTO queue (isPaused) VALUES (0);
                 CREATE TABLE delivery (
                     id INTEGER PRIMARY KEY REFERENCES upload (id) ON DELETE CASCADE,
                     attempt INTEGER NOT NULL
@@ -213,14 +259,19 @@ extension Database {
             throw UploadQueueError.newer(directory.databasePath, version: found, than: QueueDatabase.version)
         }
         guard found >= 0 else { throw damage("its version is \(found)") }
+        guard found == 0 || found == QueueDatabase.version else {
+            throw UploadQueueError.older(directory.databasePath, version: found, than: QueueDatabase.version)
+        }
         return found
     }
 
     /// Checks that the database has the queue's tables and nothing else, and that it is not damaged.
     ///
+    /// - Parameter all: Whether to read the whole database. Otherwise only its tables are compared.
+    ///
     /// A trigger, a view, a generated column or an index on an expression would run as part of the queue's own
     /// statements. A cycle in the tree of pages, or an index with entries for missing rows, would be read without end.
-    fileprivate func checkContent(_ directory: QueueDirectory) throws {
+    fileprivate func checkContent(_ directory: QueueDirectory, readingAll all: Bool) throws {
         guard try checkVersion(directory) > 0 else {
             guard try schema().isEmpty else { throw damage("it is another program's database") }
             return
@@ -235,6 +286,7 @@ extension Database {
         let (bytes, isTooLarge) = pages.multipliedReportingOverflow(by: pageBytes)
         // The check below allocates memory for each page that the header promises.
         guard !isTooLarge, try bytes <= directory.databaseBytes() else { throw damage("it is cut off") }
+        guard all else { return }
         let result = try String.fetchOne(self, sql: "PRAGMA integrity_check(1)") ?? "it cannot be checked"
         guard result == "ok" else { throw damage(result) }
     }

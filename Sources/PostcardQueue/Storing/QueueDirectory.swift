@@ -12,21 +12,24 @@ import Foundation
 ///
 /// ```
 /// queue.sqlite         the database, with SQLite's other files next to it
+/// queue.closed         what the database's files were like when the queue was closed
 /// queue.lock           locked by the process that sends
 /// bodies/UUID          the body of an upload, as it is sent
+/// older-N              a queue of an older version that was set aside
 /// ```
 ///
 /// The database has only the UUID of a body. Whatever is in the database, no file outside `bodies` is read or removed.
 final class QueueDirectory: Sendable {
     let url: URL
-    private let root: PrivateDirectory
+    let root: PrivateDirectory
     let bodies: PrivateDirectory
 
     static let databaseName: FilePath.Component = "queue.sqlite"
-    private static let companionNames: [FilePath.Component] = [
-        "queue.sqlite-wal", "queue.sqlite-shm", "queue.sqlite-journal",
-    ]
-    private static let bodiesName: FilePath.Component = "bodies"
+    static let logName: FilePath.Component = "queue.sqlite-wal"
+    static let companionNames: [FilePath.Component] = [logName, "queue.sqlite-shm", "queue.sqlite-journal"]
+    static let bodiesName: FilePath.Component = "bodies"
+    static let lockName: FilePath.Component = "queue.lock"
+    static let closingName: FilePath.Component = "queue.closed"
 
     var databasePath: String { url.appending(path: Self.databaseName.string).path }
 
@@ -108,7 +111,7 @@ final class QueueDirectory: Sendable {
     /// Locks the queue, so that only this process sends from it.
     func lock() throws(UploadQueueError) -> FileLock {
         do throws(FileError) {
-            return try root.lock("queue.lock")
+            return try root.lock(Self.lockName)
         } catch {
             throw error.errno == .wouldBlock ? .inUse(url.path) : UploadQueueError(error)
         }

@@ -1,3 +1,4 @@
+import PostcardForm
 import Synchronization
 import SystemPackage
 
@@ -7,20 +8,63 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// A queue's directory and database, and the signals that they have changed.
+/// A queue's directory and database, and the signals that they have changed. Its calls block.
 struct QueueStore: Sendable {
     let directory: QueueDirectory
     let database: QueueDatabase
-    let progress = QueueProgress()
+    let done: DoneUploads
+    let progress: QueueProgress
+    private let networkPath: @Sendable () -> NetworkPath?
     /// Signals that there may be something to send or to stop.
-    let changes = ChangeSignal()
+    let changes: ChangeSignal
     /// Signals that there is something new to show, including progress.
-    let updates = ChangeSignal()
+    let updates: ChangeSignal
 
-    init(_ url: URL) throws(UploadQueueError) {
+    /// Opens a queue. One of an older version is set aside, and a new one is made in its place.
+    fileprivate init(_ opening: QueueOpening) throws(UploadQueueError) {
+        do throws(UploadQueueError) {
+            (directory, database) = try Self.open(opening.url)
+        } catch  where error.code == .older {
+            try QueueDirectory.setAside(opening.url) { Self.isOlder(opening.url) }
+            (directory, database) = try Self.open(opening.url)
+        }
+        done = opening.done
+        progress = opening.progress
+        networkPath = opening.networkPath
+        changes = opening.changes
+        updates = opening.updates
+    }
+
+    private static func isOlder(_ url: URL) -> Bool {
+        do throws(UploadQueueError) {
+            _ = try open(url)
+            return false
+        } catch {
+            return error.code == .older
+        }
+    }
+
+    private static func open(_ url: URL) throws(UploadQueueError) -> (QueueDirectory, QueueDatabase) {
         let path = url.appending(path: QueueDirectory.databaseName.string).path
-        directory = try QueueDirectory(url) { file throws(UploadQueueError) in try QueueDatabase.check(file, at: path) }
-        database = try QueueDatabase(directory)
+        let directory = try QueueDirectory(url) { file throws(UploadQueueError) in
+            try QueueDatabase.check(file, at: path)
+        }
+        return (directory, try QueueDatabase(directory))
+    }
+
+    /// An upload that was read from the database as it is now: how far it is, and whether it waits for a network.
+    func current(_ upload: QueuedUpload, at now: Date) -> QueuedUpload {
+        var upload = progress.applied(to: upload)
+        let isWaiting =
+            switch upload.state {
+            case .waiting: upload.conditions.notBefore.map { $0 <= now } ?? true
+            case .sending: upload.bytesSent == 0
+            default: false
+            }
+        if isWaiting, networkPath()?.holdsBack(upload.conditions.networks) == true {
+            upload.state = .waitingForNetwork
+        }
+        return upload
     }
 
     func notifyChange() {
@@ -37,11 +81,83 @@ struct QueueStore: Sendable {
         }
     }
 
-    /// Removes bodies that were left behind by a process that ended while it wrote them: those of yesterday, by the
-    /// clock that dates files.
-    func sweep() throws {
+    /// Removes what is no longer needed: uploads that were done long ago, and bodies that were left behind by a process
+    /// that ended while it wrote them: those of yesterday, by the clock that dates files.
+    func sweep(at now: Date) throws {
+        if try !database.read({ try $0.oldDoneUploads(done, at: now) }).isEmpty {
+            try database.write { try $0.removeOldDoneUploads(done, at: now) }
+            updates.notify()
+        }
         directory.sweep(
             keeping: try database.read { try $0.bodyNames() }, olderThan: Date(timeIntervalSinceNow: -86_400))
+    }
+}
+
+/// Opens a queue when it is first used, and not on the caller's actor: a queue is made on the main actor, and its files
+/// may be slow, or locked until the device is unlocked for the first time.
+final class QueueOpening: Sendable {
+    let url: URL
+    let done: DoneUploads
+    let networkPath: @Sendable () -> NetworkPath?
+    let progress = QueueProgress()
+    let changes = ChangeSignal()
+    let updates = ChangeSignal()
+    private let state = Mutex(State.closed)
+
+    private enum State {
+        case closed
+        /// The task returns the error, if it fails. It does not return the queue, which would then outlive this object.
+        case opening(Task<UploadQueueError?, Never>)
+        case open(QueueStore)
+    }
+
+    /// How long to wait before a queue is opened again whose device was locked.
+    private static let lockedPause = Duration.seconds(1)
+
+    init(_ url: URL, _ done: DoneUploads, networkPath: @escaping @Sendable () -> NetworkPath?) {
+        self.url = url
+        self.done = done
+        self.networkPath = networkPath
+    }
+
+    /// Opens the queue, unless it is open. After an error, the next call tries again.
+    func store() async throws(UploadQueueError) -> QueueStore {
+        while true {
+            let state = state.withLock { state in
+                if case .closed = state { state = .opening(Task { @concurrent in open() }) }
+                return state
+            }
+            switch state {
+            case .open(let store): return store
+            case .opening(let task): if let error = await task.value { throw error }
+            case .closed: break
+            }
+        }
+    }
+
+    private func open() -> UploadQueueError? {
+        do throws(UploadQueueError) {
+            let store = try QueueStore(self)
+            state.withLock { $0 = .open(store) }
+            return nil
+        } catch {
+            state.withLock { $0 = .closed }
+            return error
+        }
+    }
+
+    /// Opens the queue, and waits for that until the device was unlocked.
+    func storeOnceUnlocked(_ time: QueueTime) async throws -> QueueStore {
+        while true {
+            let failure: UploadQueueError
+            do throws(UploadQueueError) {
+                return try await store()
+            } catch {
+                failure = error
+            }
+            guard failure.code == .locked else { throw failure }
+            try await time.sleep(time.instant() + Self.lockedPause)
+        }
     }
 }
 

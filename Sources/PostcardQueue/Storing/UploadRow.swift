@@ -26,6 +26,10 @@ struct UploadRow: Sendable {
     let failures: Int
     /// The number of conflicts in a row at the end of them.
     let conflicts: Int
+    /// The number of attempts in a row that the system ended without a response.
+    let interruptions: Int
+    /// Whether the header fields were made again because the server did not accept the ones before.
+    let hasFreshFields: Bool
     /// When the first attempt since then began.
     let started: Date?
     /// Why the latest attempt failed.
@@ -43,17 +47,15 @@ extension UploadRow {
             throw RowDamage("its name is not a UUID")
         }
         self.uuid = uuid
-        var fields = HTTPFields()
-        for field in try JSONDecoder().decode([Field].self, from: try row.decode(Data.self, forColumn: "headerFields"))
-        {
-            if let name = HTTPField.Name(field.name) { fields.append(HTTPField(name: name, value: field.value)) }
-        }
+        var fields = try Field.fields(in: try row.decode(Data.self, forColumn: "headerFields"))
         fields.idempotencyKey = try row.decode(String.self, forColumn: "idempotencyKey")
         headerFields = fields
         contentType = try row.decode(String.self, forColumn: "contentType")
         resource = try row.decode(String?.self, forColumn: "resource").flatMap { URL(string: $0) }
         failures = try row.count("failures")
         conflicts = try row.count("conflicts")
+        interruptions = try row.count("interruptions")
+        hasFreshFields = try row.count("hasFreshFields") > 0
         started = try row.date("started")
         reason = try row.decode(String?.self, forColumn: "reason")
         session = try row.decode(String?.self, forColumn: "session")
@@ -79,10 +81,10 @@ extension UploadRow {
     }
 
     /// Returns why it is too late to send the form again, or `nil` if an attempt may begin.
-    func expiry(by schedule: RetrySchedule, at now: Date) -> String? {
+    func expiry(by schedule: RetrySchedule, at now: Date) -> UploadError? {
         guard upload.attempts > 1 else { return nil }
         return schedule.expiry(after: nil, startingAt: elapsed(at: now)).map { error in
-            (reason.map { error.adding("The last attempt failed: \($0)") } ?? error).message
+            reason.map { error.adding("The last attempt failed: \($0)") } ?? error
         }
     }
 
@@ -90,6 +92,19 @@ extension UploadRow {
     struct Field: Codable {
         let name: String
         let value: String
+
+        static func list(_ fields: HTTPFields) -> [Field] {
+            fields.map { Field(name: $0.name.rawName, value: $0.value) }
+        }
+
+        /// Reads header fields that were stored. What is not a field's name is left out.
+        static func fields(in data: Data) throws -> HTTPFields {
+            var fields = HTTPFields()
+            for field in try JSONDecoder().decode([Field].self, from: data) {
+                if let name = HTTPField.Name(field.name) { fields.append(HTTPField(name: name, value: field.value)) }
+            }
+            return fields
+        }
     }
 
     /// A part as JSON.
@@ -141,6 +156,7 @@ struct NewUpload {
     let parts: [UploadRow.Part]
     let totalBytes: Int64
     let conditions: UploadConditions
+    let tag: Data?
 }
 
 /// When an upload may be sent: the values of the column `schedule`, by which the next upload is found. The column is
@@ -161,8 +177,8 @@ extension QueuedUpload {
     /// Selects what is read of each upload.
     static let columns = """
         SELECT upload.*, request.parts AS parts, response.status AS responseStatus,
-            response.contentType AS responseType, response.body AS responseBody
-        FROM upload LEFT JOIN request USING (id) LEFT JOIN response USING (id)
+            response.headerFields AS responseFields, response.body AS responseBody, delivery.attempt AS attempt
+        FROM upload LEFT JOIN request USING (id) LEFT JOIN response USING (id) LEFT JOIN delivery USING (id)
         """
 
     init(_ row: Row) throws {
@@ -180,7 +196,7 @@ extension QueuedUpload {
         attempts = try row.count("attempts")
         enqueued = try row.date("enqueued") ?? Date(timeIntervalSince1970: 0)
         conditions = UploadConditions(
-            notBefore: try row.date("notBefore"),
+            notBefore: try row.date("notBefore"), expires: try row.date("expires"),
             networks: AllowedNetworks(mask: try row.decode(Int64.self, forColumn: "networks")),
             priority: Int(clamping: try row.decode(Int64.self, forColumn: "priority")),
             group: try row.decode(String?.self, forColumn: "sequence"))
@@ -193,23 +209,37 @@ extension QueuedUpload {
             return Part(
                 name: part.name, filename: part.filename, contentType: part.contentType, content: part.offset..<end)
         }
-        let reason = try row.decode(String?.self, forColumn: "reason") ?? ""
+        tag = try row.decode(Data?.self, forColumn: "tag")
+        let response = try Response(row)
+        let failure = Failure(
+            UploadError.Code(rawValue: try row.decode(String?.self, forColumn: "code") ?? ""),
+            try row.decode(String?.self, forColumn: "reason") ?? "",
+            advice: try row.decode(String?.self, forColumn: "advice"), response: response,
+            mayHaveArrived: try row.decode(DatabaseValue.self, forColumn: "attempt").isNull == false)
         state =
             switch kind {
             case .waiting: .waiting
             case .sending: .sending
-            case .retrying: .retrying(at: try row.date("due") ?? enqueued, because: reason)
+            case .retrying: .retrying(at: try row.date("due") ?? enqueued, because: failure)
             case .paused: .paused
             case .done:
                 // The response is missing if the row was read without it.
-                .done(
-                    Response(
-                        status: Int(clamping: try row.optional(Int64.self, "responseStatus") ?? 0),
-                        contentType: try row.optional(String.self, "responseType"),
-                        body: try row.optional(Data.self, "responseBody") ?? Data()))
-            case .failed: .failed(because: reason)
+                .done(response ?? Response(status: 0, headerFields: HTTPFields(), body: Data()))
+            case .failed: .failed(because: failure)
             case .cancelled: .cancelled
             }
+    }
+}
+
+extension QueuedUpload.Response {
+    /// Reads a response, or returns `nil` if there is none, or if the row was read without it.
+    fileprivate init?(_ row: Row) throws {
+        guard let status = try row.optional(Int64.self, "responseStatus") else { return nil }
+        self.init(
+            status: Int(clamping: status),
+            headerFields: try UploadRow.Field.fields(
+                in: try row.optional(Data.self, "responseFields") ?? Data("[]".utf8)),
+            body: try row.optional(Data.self, "responseBody") ?? Data())
     }
 }
 

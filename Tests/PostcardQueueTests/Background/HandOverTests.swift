@@ -11,54 +11,8 @@ import Testing
 
 /// Which uploads are handed to the system, and when.
 @Suite(.timeLimit(.minutes(10))) struct HandOverTests {
-    /// A service that keeps its transfers until the test ends them.
-    private final class KeepingService: TransferService {
-        private struct State {
-            var transfers: [Transfer] = []
-            var report: (@Sendable (AttemptEvent) -> Void)?
-            var refusal: (@Sendable () throws -> Void)?
-        }
-
-        private let state = Mutex(State())
-
-        var handedOver: [Transfer] { state.withLock { $0.transfers } }
-
-        func connect(_ report: @escaping @Sendable (AttemptEvent) -> Void) async throws {
-            state.withLock { $0.report = report }
-        }
-
-        func transfers() async throws -> [AttemptID: Bool] {
-            Dictionary(handedOver.map { ($0.id, false) }, uniquingKeysWith: { first, _ in first })
-        }
-
-        func begin(_ transfer: Transfer) async throws {
-            try state.withLock { $0.refusal.take() }?()
-            state.withLock { $0.transfers.append(transfer) }
-        }
-
-        func cancel(_ id: AttemptID) async { state.withLock { $0.transfers.removeAll { $0.id == id } } }
-
-        func disconnect() async {}
-
-        /// Refuses the next transfer with the error that the closure throws.
-        func refuseNext(_ refusal: @escaping @Sendable () throws -> Void) {
-            state.withLock { $0.refusal = refusal }
-        }
-
-        /// Ends the only transfer.
-        func end(_ end: AttemptEnd) throws {
-            let transfer = try #require(handedOver.first)
-            #expect(handedOver.count == 1)
-            let report = state.withLock { state in
-                state.transfers = []
-                return state.report
-            }
-            report?(.ended(transfer.id, end))
-        }
-    }
-
     private let folder: TemporaryFolder
-    private let service = KeepingService()
+    private let kept = KeptTransfers()
     private let identifier = "org.example.\(UUID().uuidString)"
 
     init() throws {
@@ -66,17 +20,19 @@ import Testing
     }
 
     private func queue(
-        headerFields: (@Sendable (QueuedUpload) async throws -> HTTPFields)? = nil
-    ) throws -> UploadQueue {
+        maximumOpen: Int? = nil, headerFields: (@Sendable (QueuedUpload) async throws -> HTTPFields)? = nil
+    ) -> UploadQueue {
         var session = BackgroundSession(identifier: identifier)
+        if let maximumOpen { session.maximumOpenUploads = maximumOpen }
         session.headerFields = headerFields
-        return try UploadQueue(directory: folder.url.appending(path: "queue"), session: session, service: service)
+        return UploadQueue(
+            directory: folder.url.appending(path: "queue"), session: session, service: KeepingService(kept))
     }
 
     private static func address() throws -> URL { try #require(URL(string: "https://example.com/uploads")) }
 
     @Test func `all uploads are handed over at once, including those that are due later`() async throws {
-        let queue = try queue()
+        let queue = queue(maximumOpen: 1000)
         // A whole number, which the database stores exactly.
         let later = Date(timeIntervalSince1970: (Date().timeIntervalSince1970 + 3600).rounded())
         for _ in 0..<120 { try await queue.enqueue(QueuedForms.form(), to: Self.address()) }
@@ -84,131 +40,318 @@ import Testing
             QueuedForms.form(), to: Self.address(),
             conditions: UploadConditions(notBefore: later, networks: .unmetered, priority: 1))
         try await queue.handOver()
-        #expect(service.handedOver.count == 121)
-        let first = try #require(service.handedOver.first)
-        #expect(first.networks == .unmetered)
-        #expect(first.earliestBegin == later)
-        #expect(try queue.upload(last)?.state == .waiting)
-        #expect(service.handedOver.dropFirst().allSatisfy { $0.earliestBegin == nil && $0.networks == .all })
-        #expect(Set(service.handedOver.map { $0.headerFields.idempotencyKey }).count == 121)
+        #expect(kept.handedOver.count == 121)
+        let delayed = try #require(kept.handedOver.last)
+        #expect(delayed.networks == .unmetered)
+        #expect(delayed.earliestBegin == later)
+        #expect(try await queue.upload(last)?.state == .waiting)
+        #expect(kept.handedOver.dropLast().allSatisfy { $0.earliestBegin == nil && $0.networks == .all })
+        #expect(Set(kept.handedOver.map { $0.headerFields.idempotencyKey }).count == 121)
+        await queue.disconnect()
+    }
+
+    @Test func `the system has at most 100 uploads at a time, and the next follow when some have ended`() async throws {
+        let queue = queue()
+        for _ in 0..<120 { try await queue.enqueue(QueuedForms.form(), to: Self.address()) }
+        try await queue.handOver()
+        #expect(kept.handedOver.count == 100)
+        kept.endFirst(7, try response(201))
+        try await queue.handOver()
+        #expect(kept.handedOver.count == 100)
+        kept.endFirst(100, try response(201))
+        try await queue.handOver()
+        #expect(kept.handedOver.count == 13)
+        await queue.disconnect()
+    }
+
+    @Test func `uploads that are due later leave half of the system's uploads to others`() async throws {
+        let queue = queue(maximumOpen: 10)
+        for hour in 1...12 {
+            try await queue.enqueue(
+                QueuedForms.form(), to: Self.address(),
+                conditions: UploadConditions(
+                    notBefore: Date(timeIntervalSinceNow: 3600 * Double(13 - hour)), priority: 5))
+        }
+        try await queue.handOver()
+        let dates = kept.handedOver.compactMap(\.earliestBegin)
+        // The earliest ones, although they were enqueued last.
+        #expect(dates.count == 5 && dates.sorted() == dates)
+        #expect(dates.allSatisfy { $0 < Date(timeIntervalSinceNow: 3600 * 5.5) })
+        await queue.disconnect()
+        // Also in the next process.
+        let next = self.queue(maximumOpen: 10)
+        try await next.handOver()
+        #expect(kept.handedOver.count == 5)
+        for _ in 0..<12 { try await next.enqueue(QueuedForms.form(), to: Self.address()) }
+        try await next.handOver()
+        #expect(kept.handedOver.count == 10)
+        #expect(kept.handedOver.count { $0.earliestBegin == nil } == 5)
+        await next.disconnect()
+    }
+
+    @Test(arguments: [(0, 0.5), (1, 0.75), (-1, 0.25), (3, 0.875), (.max, 1), (.min, 0)] as [(Int, Float)])
+    func `the priority of an upload is that of the system's task`(priority: Int, taskPriority: Float) async throws {
+        let queue = queue()
+        try await queue.enqueue(
+            QueuedForms.form(), to: Self.address(), conditions: UploadConditions(priority: priority))
+        try await queue.handOver()
+        let found = try #require(kept.handedOver.first?.taskPriority)
+        #expect(abs(found - taskPriority) < 0.001)
+        await queue.disconnect()
+    }
+
+    @Test func `many transfers are cancelled in one pass`() async throws {
+        let queue = queue()
+        for _ in 0..<90 { try await queue.enqueue(QueuedForms.form(), to: Self.address()) }
+        try await queue.handOver()
+        try await queue.cancelAll()
+        try await queue.handOver()
+        #expect(kept.handedOver.isEmpty && kept.cancellations == 1)
         await queue.disconnect()
     }
 
     @Test func `header fields are made when an upload is handed over, and not stored`() async throws {
-        let queue = try queue { _ in [.authorization: "Bearer fresh"] }
+        let queue = queue { _ in [.authorization: "Bearer fresh"] }
         try await queue.enqueue(QueuedForms.form(), to: Self.address(), headerFields: [.authorization: "Bearer old"])
         try await queue.handOver()
-        #expect(service.handedOver.map { $0.headerFields[.authorization] } == ["Bearer fresh"])
+        #expect(kept.handedOver.map { $0.headerFields[.authorization] } == ["Bearer fresh"])
         let database = try Data(contentsOf: folder.url.appending(path: "queue/queue.sqlite"))
         #expect(database.range(of: Data("fresh".utf8)) == nil)
         await queue.disconnect()
     }
 
-    @Test func `an upload is handed over later if its header fields cannot be made now`() async throws {
-        let queue = try queue { _ in throw UploadError.connectionLost(to: try Self.address(), "there is no network") }
+    @Test func `an upload is handed over again with fresh header fields after a 401`() async throws {
+        let count = Mutex(0)
+        let queue = queue { _ in
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            return [.authorization: "Bearer \(number)"]
+        }
         let id = try await queue.enqueue(QueuedForms.form(), to: Self.address())
         try await queue.handOver()
-        let upload = try #require(try queue.upload(id))
-        guard case .retrying(let due, let reason) = upload.state else {
+        try kept.end(try response(401))
+        try await queue.handOver()
+        #expect(kept.handedOver.map { $0.headerFields[.authorization] } == ["Bearer 2"])
+        try kept.end(try response(401))
+        try await queue.handOver()
+        guard case .failed(let failure) = try #require(try await queue.upload(id)).state else {
+            throw ProgramFailure("It has not failed.")
+        }
+        #expect(failure.response?.status == 401 && !failure.mayHaveArrived)
+        await queue.disconnect()
+    }
+
+    @Test func `an upload is handed over later if its header fields cannot be made now`() async throws {
+        let queue = queue { _ in throw UploadError.connectionLost(to: try Self.address(), "there is no network") }
+        let id = try await queue.enqueue(QueuedForms.form(), to: Self.address())
+        try await queue.handOver()
+        let upload = try #require(try await queue.upload(id))
+        guard case .retrying(let due, let failure) = upload.state else {
             throw ProgramFailure("The upload is \(upload.state).")
         }
-        #expect(due > Date() && reason.contains("no network") && upload.attempts == 1)
-        #expect(service.handedOver.isEmpty)
+        #expect(due > Date() && failure.message.contains("no network") && upload.attempts == 1)
+        #expect(kept.handedOver.isEmpty)
         await queue.disconnect()
     }
 
     @Test func `the uploads of a group are handed over one by one, also after one was cancelled and retried`()
         async throws
     {
-        let queue = try queue()
+        let queue = queue()
         let conditions = UploadConditions(group: "g")
         let first = try await queue.enqueue(QueuedForms.form(), to: Self.address(), conditions: conditions)
-        let second = try await queue.enqueue(QueuedForms.form(), to: Self.address(), conditions: conditions)
-        try queue.cancel(first)
-        try queue.retry(first)
+        try await queue.enqueue(QueuedForms.form(), to: Self.address(), conditions: conditions)
+        try await queue.cancel(first)
+        try await queue.retry(first)
         try await queue.handOver()
-        #expect(service.handedOver.count == 1)
-        #expect(try queue.upload(first)?.attempts == 1 && queue.upload(second)?.attempts == 0)
+        #expect(kept.handedOver.count == 1)
+        #expect(try await queue.uploads().map(\.attempts) == [1, 0])
         await queue.disconnect()
     }
 
     @Test func `the transfers of paused, cancelled and cleared uploads are cancelled`() async throws {
-        let queue = try queue()
+        let queue = queue()
         var ids: [QueuedUpload.ID] = []
         for _ in 0..<4 { ids.append(try await queue.enqueue(QueuedForms.form(), to: Self.address())) }
         try await queue.handOver()
-        try queue.pause(ids[0])
-        try queue.cancel(ids[1])
-        try queue.cancel(ids[2])
-        try queue.clear()
+        try await queue.pause(ids[0])
+        try await queue.cancel(ids[1])
+        try await queue.cancel(ids[2])
+        try await queue.clear()
         try await queue.handOver()
-        #expect(service.handedOver.count == 1)
-        try queue.pause()
+        #expect(kept.handedOver.count == 1)
+        try await queue.pause()
         try await queue.handOver()
-        #expect(service.handedOver.isEmpty)
-        try queue.resume()
-        try queue.resume(ids[0])
+        #expect(kept.handedOver.isEmpty)
+        try await queue.resume()
+        try await queue.resume(ids[0])
         try await queue.handOver()
-        #expect(service.handedOver.count == 2)
+        #expect(kept.handedOver.count == 2)
         await queue.disconnect()
     }
 
     @Test func `uploads are handed over later if neither that nor their failure could be saved`() async throws {
-        let queue = try queue()
+        let queue = queue()
         let first = try await queue.enqueue(QueuedForms.form(), to: Self.address())
         let second = try await queue.enqueue(QueuedForms.form(), to: Self.address())
         let file = folder.url.appending(path: "queue/queue.sqlite").path
         let trigger = "CREATE TRIGGER refusal BEFORE UPDATE ON upload BEGIN SELECT RAISE(ABORT, 'refused'); END"
-        service.refuseNext {
+        kept.refuseNext {
             try DatabaseQueue(path: file).write { try $0.execute(sql: trigger) }
             throw UploadQueueError(.failed, "refused")
         }
         await #expect(throws: UploadQueueError.self) { try await queue.handOver() }
-        #expect(try [first, second].allSatisfy { try queue.upload($0)?.state == .sending })
-        #expect(service.handedOver.isEmpty)
+        #expect(try await queue.uploads().map(\.state) == [.sending, .sending])
+        #expect(kept.handedOver.isEmpty)
         try await DatabaseQueue(path: file).write { try $0.execute(sql: "DROP TRIGGER refusal") }
         try await queue.handOver()
-        #expect(service.handedOver.map(\.id.number) == [2])
-        let waiting = try #require(try queue.upload(first))
+        #expect(kept.handedOver.map(\.id.number) == [2])
+        let waiting = try #require(try await queue.upload(first))
         #expect(waiting.state.isRetrying && waiting.attempts == 1, "\(waiting.state)")
-        #expect(try queue.upload(second)?.attempts == 2)
+        #expect(try await queue.upload(second)?.attempts == 2)
         await queue.disconnect()
     }
 
-    private static let firstEnds: [(AttemptEnd, state: String)] = [
-        (.failed(.connectionLost(to: URL(filePath: "/"), "it broke")), "done"), (.cancelled, "done"),
-        (.response(status: 503, headerFields: HTTPFields(), url: nil, method: nil), "failed"),
+    private static let firstEnds: [AttemptEnd] = [
+        .failed(.connectionLost(to: URL(filePath: "/"), "it broke")), .interrupted(.cancelled),
+        .response(status: 503, headerFields: HTTPFields(), url: nil, method: nil),
     ]
 
-    /// A server may accept a form before it has read it again, but only if it can know its key.
+    /// The system repeats a request without a report, and loses the count of its bytes: what it has sent says nothing.
     @Test(arguments: firstEnds)
-    func `an early success counts only if an earlier transfer may have delivered the form`(
-        end: AttemptEnd, state: String
-    ) async throws {
-        let first = try queue()
+    func `a success counts, whatever became of the transfers before it`(end: AttemptEnd) async throws {
+        let first = queue()
         let id = try await first.enqueue(QueuedForms.form(), to: Self.address())
         try await first.handOver()
-        try service.end(end)
+        try kept.end(end)
         try await first.handOver()
         await first.disconnect()
         // The app's next process.
-        let second = try queue()
+        let second = queue()
         try await second.handOver()
-        try service.end(
-            .response(status: 201, headerFields: HTTPFields(), url: try Self.address(), method: .post, bytesSent: 10))
+        try kept.end(try response(201))
         try await second.handOver()
-        let upload = try #require(try second.upload(id))
-        #expect(upload.state.name == state && upload.attempts == 2, "\(upload.state)")
+        let upload = try #require(try await second.upload(id))
+        #expect(upload.state.isDone && upload.attempts == 2, "\(upload.state)")
         await second.disconnect()
     }
 
-    @Test func `two queues of a process cannot use the same session`() throws {
-        let session = BackgroundSession(identifier: identifier)
-        let queue = try UploadQueue(directory: folder.url, session: session, service: service)
-        let error = #expect(throws: UploadQueueError.self) {
-            try UploadQueue(directory: folder.url, session: session, service: KeepingService())
+    // MARK: - What an app can show
+
+    @Test func `an app can show that background updates are disabled, and what the server said`() async throws {
+        let queue = queue()
+        let id = try await queue.enqueue(QueuedForms.form(), to: Self.address())
+        try await queue.handOver()
+        try kept.end(.interrupted(.updatesDisabled))
+        try await queue.handOver()
+        guard case .retrying(let due, let failure) = try #require(try await queue.upload(id)).state else {
+            throw ProgramFailure("It is not retrying.")
         }
-        #expect(error?.code == .inUse)
-        withExtendedLifetime(queue) {}
+        #expect(
+            failure.code == .backgroundUpdatesDisabled && failure.advice?.contains("Background App Refresh") == true)
+        #expect(failure.mayHaveArrived && failure.response == nil && due > Date())
+        #expect(failure.localizedMessage?.key == "UploadFailure.background-updates-disabled")
+        try kept.end(
+            .response(
+                status: 422, headerFields: [.contentType: "text/plain", .location: "/help"], url: try Self.address(),
+                method: .post))
+        try await queue.handOver()
+        guard case .failed(let refusal) = try #require(try await queue.upload(id)).state else {
+            throw ProgramFailure("It has not failed.")
+        }
+        #expect(refusal.code == .refused && refusal.response?.status == 422 && refusal.localizedMessage == nil)
+        #expect(refusal.response?.headerFields[.location] == "/help" && refusal.response?.contentType == "text/plain")
+        #expect(refusal.advice?.contains("refused a value") == true && refusal.message.contains("422"))
+        try await queue.retry(id)
+        #expect(try await queue.upload(id)?.state == .waiting)
+        await queue.disconnect()
+    }
+
+    @Test func `a run ends with the reason if the system does not carry the session`() async throws {
+        let queue = queue()
+        try await queue.enqueue(QueuedForms.form(), to: Self.address())
+        let running = Task { try await queue.run() }
+        while kept.handedOver.isEmpty { await Task.yield() }
+        kept.invalidate(.inUse)
+        let error = await #expect(throws: UploadQueueError.self) { try await running.value }
+        #expect(error?.code == .session && error?.advice?.contains("different identifier") == true)
+        await queue.disconnect()
+    }
+
+    // MARK: - Queues that are made again
+
+    /// An app may make its queue again before it has released the one before.
+    @Test(arguments: [false, true])
+    func `a queue that is made again gets the events, also if the one before is closed late`(
+        isClosedLate: Bool
+    ) async throws {
+        let first = queue()
+        let id = try await first.enqueue(QueuedForms.form(), to: Self.address())
+        try await first.handOver()
+        let second = queue()
+        if isClosedLate {
+            try await second.handOver()
+            await first.disconnect()
+        } else {
+            await first.disconnect()
+            try await second.handOver()
+        }
+        try kept.end(try response(201))
+        try await second.handOver()
+        #expect(try await second.upload(id)?.state.isDone == true)
+        #expect(try await second.upload(id)?.attempts == 1)
+        await second.disconnect()
+    }
+
+    @Test func `a queue says so whose session a later queue uses, and cannot send with it`() async throws {
+        let first = queue()
+        try await first.enqueue(QueuedForms.form(), to: Self.address())
+        let running = Task { try await first.run() }
+        while kept.handedOver.isEmpty { await Task.yield() }
+        let second = queue()
+        let error = await #expect(throws: UploadQueueError.self) { try await running.value }
+        #expect(error?.code == .inUse && error?.message.contains("later queue") == true)
+        await #expect(throws: (any Error).self) { try await first.handOver() }
+        try await second.handOver()
+        #expect(kept.handedOver.count == 1)
+        await second.disconnect()
+    }
+
+    // MARK: - Uploads that are done
+
+    @Test func `the latest uploads that are done are listed, and all of them are counted`() async throws {
+        var session = BackgroundSession(identifier: identifier)
+        session.maximumConnectionsPerHost = 1
+        let now = Mutex(Date(timeIntervalSince1970: 2_000_000_000))
+        let time = QueueTime(date: { now.withLock { $0 } })
+        let queue = UploadQueue(
+            directory: folder.url, session: session, service: KeepingService(kept),
+            done: DoneUploads(maximumCount: 2, maximumAge: .seconds(1000)), time: time)
+        var ids: [QueuedUpload.ID] = []
+        for _ in 0..<4 {
+            ids.append(try await queue.enqueue(QueuedForms.form(), to: Self.address()))
+            try await queue.handOver()
+            try kept.end(try response(201))
+            try await queue.handOver()
+            now.withLock { $0 += 100 }
+        }
+        let waiting = try await queue.enqueue(QueuedForms.form(), to: Self.address())
+        #expect(try await queue.uploads().map(\.id) == [ids[2], ids[3], waiting])
+        #expect(try await queue.doneCount == 4)
+        // They become too old while nothing else is done.
+        now.withLock { $0 += 850 }
+        try await queue.store.sweep(at: time.date())
+        #expect(try await queue.uploads().map(\.id) == [ids[3], waiting])
+        try await queue.clear()
+        try await queue.pause()
+        #expect(try await queue.uploads().map(\.id) == [waiting])
+        #expect(try await queue.doneCount == 4)
+        await queue.disconnect()
+    }
+
+    private func response(_ status: Int) throws -> AttemptEnd {
+        .response(status: status, headerFields: HTTPFields(), url: try Self.address(), method: .post)
     }
 }

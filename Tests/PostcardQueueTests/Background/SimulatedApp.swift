@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import PostcardClient
 import PostcardForm
 import PostcardQueue
@@ -12,6 +13,8 @@ struct SimulatedApp {
     let daemon: TransferDaemon
     /// Tests run at the same time, so each has its own session.
     let identifier = "org.example.app.\(UUID().uuidString)"
+    var maximumOpenUploads = 100
+    var headerFields: (@Sendable (QueuedUpload) async throws -> HTTPFields)?
     var retryPolicy: RetryPolicy = {
         var policy = RetryPolicy(maximumAttempts: 5)
         policy.firstDelay = .milliseconds(1)
@@ -22,14 +25,18 @@ struct SimulatedApp {
     /// The queue of the next process.
     ///
     /// - Parameter isWakeUp: Whether the system launched the process for the session's events.
-    func queue(isWakeUp: Bool = false) throws -> UploadQueue {
-        try queue(daemon.service(isWakeUp: isWakeUp))
+    func queue(isWakeUp: Bool = false) -> UploadQueue {
+        queue(daemon.service(isWakeUp: isWakeUp))
     }
 
-    func queue(_ service: some TransferService) throws -> UploadQueue {
+    func queue(_ service: some TransferService) -> UploadQueue {
         var session = BackgroundSession(identifier: identifier)
         session.retryPolicy = retryPolicy
-        return try UploadQueue(directory: directory, session: session, service: service, time: FastTime.time)
+        session.maximumOpenUploads = maximumOpenUploads
+        session.headerFields = headerFields
+        // By the tests' fast clock, which says nothing about a busy machine.
+        session.maximumWakeUp = .seconds(100_000)
+        return UploadQueue(directory: directory, session: session, service: service, time: FastTime.time)
     }
 
     /// Runs a process while the work is done, and disconnects it.
@@ -43,7 +50,7 @@ struct SimulatedApp {
     /// Enqueues forms in a process that hands them over and ends. The network is off, so nothing is sent yet.
     func handOver(to urls: [URL], fileBytes: Int = 1000) async throws -> [QueuedUpload.ID] {
         try await daemon.setNetwork(isUp: false)
-        let queue = try queue()
+        let queue = queue()
         var ids: [QueuedUpload.ID] = []
         for (number, url) in urls.enumerated() {
             ids.append(try await queue.enqueue(Self.form("form \(number)", fileBytes: fileBytes), to: url))
@@ -77,8 +84,11 @@ final class CountingService: TransferService {
         self.service = service
     }
 
-    func connect(_ report: @escaping @Sendable (AttemptEvent) -> Void) async throws {
-        try await service.connect(report)
+    func connect(
+        _ report: @escaping @Sendable (AttemptEvent) -> Void,
+        freshFields: @escaping @Sendable (AttemptID) async -> HTTPFields?
+    ) async throws {
+        try await service.connect(report, freshFields: freshFields)
     }
 
     func transfers() async throws -> [AttemptID: Bool] { try await service.transfers() }
@@ -88,7 +98,7 @@ final class CountingService: TransferService {
         count.withLock { $0 += 1 }
     }
 
-    func cancel(_ id: AttemptID) async { await service.cancel(id) }
+    func cancel(_ ids: Set<AttemptID>) async { await service.cancel(ids) }
 
     func disconnect() async { await service.disconnect() }
 }

@@ -8,18 +8,21 @@ import Testing
 /// An app that is killed, launched, opened and quit in random order.
 @Suite(.timeLimit(.minutes(15))) struct TransferDaemonKillTests {
     /// The size of the run. For a large one, set POSTCARD_DAEMON_FORMS=500 POSTCARD_DAEMON_KILLS=200
-    /// POSTCARD_DAEMON_OPENS=50 POSTCARD_DAEMON_QUITS=20 POSTCARD_DAEMON_REDIRECTS=20. To repeat a run, set
-    /// POSTCARD_DAEMON_SEED.
+    /// POSTCARD_DAEMON_OPENS=50 POSTCARD_DAEMON_QUITS=20 POSTCARD_DAEMON_REDIRECTS=20 POSTCARD_DAEMON_INVALIDATIONS=50
+    /// POSTCARD_DAEMON_CANCELLATIONS=10. To repeat a run, set POSTCARD_DAEMON_SEED.
     struct Scale: Sendable, CustomTestStringConvertible {
         let forms = number("FORMS", 60)
         let kills = number("KILLS", 20)
         let opens = number("OPENS", 6)
         let quits = number("QUITS", 3)
         let redirects = number("REDIRECTS", 6)
+        let invalidations = number("INVALIDATIONS", 3)
+        let cancellations = number("CANCELLATIONS", 2)
         let seed = number("SEED", Int.random(in: 0..<1_000_000_000))
 
         var testDescription: String {
-            "\(forms) forms, \(kills) kills, \(opens) opens, \(quits) force-quits, \(redirects) redirects, seed \(seed)"
+            "\(forms) forms, \(kills) kills, \(opens) opens, \(quits) force-quits, \(redirects) redirects, "
+                + "\(invalidations) invalidations, \(cancellations) cancellations, seed \(seed)"
         }
 
         private static func number(_ name: String, _ usual: Int) -> Int {
@@ -29,7 +32,7 @@ import Testing
 
     /// An event in the life of the app.
     private enum Event {
-        case kill, open, quit
+        case kill, open, quit, invalidate, cancel
     }
 
     /// How a server redirects a form.
@@ -85,6 +88,7 @@ import Testing
             #expect(status[.killed] >= scale.kills)
             #expect(status[.forceQuits] == scale.quits)
             #expect(status[.opens] >= scale.opens)
+            #expect(status[.mostOpen] <= 100)
             try await Self.check(plan, routes, daemon, server)
         }
     }
@@ -117,7 +121,9 @@ import Testing
         var chance = SeededGenerator(seed: UInt64(scale.seed))
         let events =
             (Array(repeating: Event.kill, count: scale.kills) + Array(repeating: .open, count: scale.opens)
-            + Array(repeating: .quit, count: scale.quits)).shuffled(using: &chance)
+            + Array(repeating: .quit, count: scale.quits)
+            + Array(repeating: .invalidate, count: scale.invalidations)
+            + Array(repeating: .cancel, count: scale.cancellations)).shuffled(using: &chance)
         for (index, event) in events.enumerated() {
             // A quarter at the beginning, and new forms for each process.
             plan.forms = scale.forms / 4 + scale.forms * 3 * index / (4 * events.count)
@@ -128,6 +134,10 @@ import Testing
             switch event {
             case .open: try await daemon.open()
             case .quit: try await daemon.forceQuit()
+            case .invalidate: try await daemon.invalidate()
+            case .cancel:
+                let reason = TransferDaemon.CancellationReason.allCases.randomElement(using: &chance)
+                try await daemon.cancelAll(reason ?? .insufficientResources)
             case .kill: try await kill(daemon, from: status, &chance)
             }
         }
@@ -162,10 +172,10 @@ import Testing
     private static func check(
         _ plan: BackgroundAppPlan, _ routes: [Route?], _ daemon: TransferDaemon, _ server: ReceivingServer
     ) async throws {
-        let queue = try UploadQueue(
+        let queue = UploadQueue(
             directory: URL(filePath: plan.directory), session: BackgroundSession(identifier: plan.session),
-            service: daemon.service())
-        let uploads = try queue.uploads()
+            service: daemon.service(), done: .all)
+        let uploads = try await queue.uploads()
         #expect(uploads.count == routes.count)
         var stored: Set<String> = []
         for upload in uploads {
@@ -177,9 +187,9 @@ import Testing
                 #expect(response.status == 201)
                 #expect(routes[number] == nil || routes[number] == .moved, "\(number)")
                 #expect(stored.insert(record.id).inserted, "Two uploads have the response \(record.id)")
-            case .failed(let reason):
-                #expect(!reason.isEmpty)
-                #expect(try queue.bodyExists(upload.id), "\(upload.id): \(reason)")
+            case .failed(let failure):
+                #expect(!failure.message.isEmpty)
+                #expect(try await queue.bodyExists(upload.id), "\(upload.id): \(failure)")
             default:
                 Issue.record("Upload \(upload.id) has not ended: \(upload.state)")
             }

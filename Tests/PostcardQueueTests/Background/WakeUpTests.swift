@@ -1,8 +1,10 @@
+import Dispatch
 import Foundation
 import PostcardClient
 import PostcardQueue
 import PostcardTestSupport
 import PostcardTransferDaemon
+import Synchronization
 import Testing
 
 /// Apps that the system launches in the background, and suspends again.
@@ -32,8 +34,21 @@ import Testing
         }
 
         func note() {
-            let states = (try? queue?.uploads().map(\.state)) ?? []
-            moments.append(Moment(states: states, handedOver: service.handedOver))
+            moments.append(Moment(states: states(), handedOver: service.handedOver))
+        }
+
+        /// The states now: the main actor does nothing else until they are read.
+        private func states() -> [QueuedUpload.State] {
+            guard let queue else { return [] }
+            let states = Mutex<[QueuedUpload.State]>([])
+            let isRead = DispatchSemaphore(value: 0)
+            Task.detached {
+                let uploads = (try? await queue.uploads()) ?? []
+                states.withLock { $0 = uploads.map(\.state) }
+                isRead.signal()
+            }
+            isRead.wait()
+            return states.withLock { $0 }
         }
     }
 
@@ -54,7 +69,7 @@ import Testing
             }
         }
         if way == .handlerBeforeQueue { register() }
-        let queue = try app.queue(process.service)
+        let queue = app.queue(process.service)
         process.queue = queue
         if way == .handlerAfterQueue { register() }
         if way == .backgroundTask {

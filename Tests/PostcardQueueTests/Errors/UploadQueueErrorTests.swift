@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import PostcardClient
 import PostcardTestSupport
 import Testing
@@ -19,10 +20,24 @@ import Testing
 
     @Test func `every code has a text and advice, and there are no other texts`() throws {
         let codes = try StringCatalog.codes(in: "PostcardQueue/Errors/UploadQueueError.swift")
-        #expect(codes.count >= 9)
+        #expect(codes.count >= 11)
         let errors = codes.map { UploadQueueError(UploadQueueError.Code(rawValue: $0), "in English") }
-        let keys = errors.flatMap { [$0.localizedMessage.key, $0.localizedAdvice.key] }
+        let failureCodes = try StringCatalog.codes(in: "PostcardQueue/Model/UploadFailure.swift")
+        #expect(failureCodes.count >= 8)
+        let failures = failureCodes.map { QueuedUpload.Failure(UploadError.Code(rawValue: $0), "in English") }
+        let keys =
+            errors.flatMap { [$0.localizedMessage.key, $0.localizedAdvice.key] }
+            + failures.flatMap { [$0.localizedMessage?.key, $0.localizedAdvice?.key].compactMap(\.self) }
         #expect(keys.sorted() == catalog.keys)
+    }
+
+    /// A failure that was stored has the sentences of the client's error.
+    @Test func `a failure of the client has the client's text and advice`() throws {
+        let failure = QueuedUpload.Failure(
+            .refused, "in English", response: .init(status: 413, headerFields: [:], body: Data()))
+        #expect(failure.localizedMessage == nil && failure.localizedAdvice == nil)
+        #expect(failure.errorDescription == "in English")
+        #expect(failure.recoverySuggestion?.contains("larger than the server") == true)
     }
 
     #if os(Linux)

@@ -24,15 +24,15 @@ import Testing
         status: Int, url: String?, method: String?, meaning: AttemptOutcomeMeaning
     ) async throws {
         let folder = try TemporaryFolder()
-        let queue = try UploadQueue(directory: folder.url)
+        let queue = UploadQueue(directory: folder.url)
         let address = try #require(URL(string: "https://example.com/uploads"))
         let id = try await queue.enqueue(MultipartForm(), to: address)
-        let upload = try #require(try queue.upload(id))
+        let upload = try #require(try await queue.upload(id))
         let end = AttemptEnd.response(
             status: status, headerFields: HTTPFields(), url: url.flatMap { URL(string: $0) },
             method: method.flatMap { HTTPRequest.Method($0) })
         let found: AttemptOutcomeMeaning =
-            switch AttemptOutcome(end, body: Data(), of: upload, after: .neverArrived) {
+            switch AttemptOutcome(end, body: Data(), of: upload) {
             case .accepted: .accepted
             case .failed: .failed
             case .unclear: .unclear
@@ -41,42 +41,42 @@ import Testing
         #expect(found == meaning)
     }
 
-    @Test(
-        arguments: [
-            (-1, 201, false, AttemptOutcomeMeaning.failed), (0, 201, false, .accepted), (nil, 201, false, .accepted),
-            (1, 201, false, .accepted), (-1, 413, false, .failed), (-1, 201, true, .accepted), (-1, 413, true, .failed),
-        ] as [(Int64?, Int, Bool, AttemptOutcomeMeaning)])
-    func `a success before the whole form was sent counts only if the server may know the form`(
-        extra: Int64?, status: Int, mayHaveArrived: Bool, meaning: AttemptOutcomeMeaning
+    /// The system's codes for background sessions, and the reasons of a cancellation.
+    private static let systemCodes: [(Int, reason: Int?, AttemptOutcomeMeaning?, UploadError.Code?)] = [
+        (-999, 0, .interrupted, .forceQuit), (-999, 1, .interrupted, .backgroundUpdatesDisabled),
+        (-999, 2, .interrupted, .insufficientResources), (-999, 3, .interrupted, .interrupted),
+        (-999, nil, .interrupted, .interrupted), (-998, nil, nil, nil), (-997, nil, .interrupted, .interrupted),
+        (-996, nil, .interrupted, .sessionUnavailable), (-995, nil, .interrupted, .sessionUnavailable),
+        (-1001, nil, nil, nil), (-1005, nil, nil, nil),
+    ]
+
+    @Test(arguments: systemCodes)
+    func `the system's codes for background sessions are told apart`(
+        code: Int, reason: Int?, meaning: AttemptOutcomeMeaning?, failure: UploadError.Code?
     ) async throws {
         let folder = try TemporaryFolder()
-        let queue = try UploadQueue(directory: folder.url)
+        let queue = UploadQueue(directory: folder.url)
         let address = try #require(URL(string: "https://example.com/uploads"))
-        let upload = try #require(try queue.upload(try await queue.enqueue(MultipartForm(), to: address)))
-        let end = AttemptEnd.response(
-            status: status, headerFields: HTTPFields(), url: address, method: .post,
-            bytesSent: extra.map { upload.totalBytes + $0 })
-        let delivery: Delivery = mayHaveArrived ? .responseLost(resource: nil) : .neverArrived
-        switch AttemptOutcome(end, body: Data(), of: upload, after: delivery) {
-        case .accepted: #expect(meaning == .accepted)
-        case .failed(let error, _):
-            #expect(meaning == .failed)
-            #expect(error.code == (status == 201 ? .earlyResponse : .refused))
-        default: Issue.record("The outcome is neither accepted nor failed.")
+        let upload = try #require(try await queue.upload(try await queue.enqueue(MultipartForm(), to: address)))
+        guard let end = AttemptEnd(systemCode: code, cancellationReason: reason) else {
+            #expect(meaning == nil)
+            return
+        }
+        switch AttemptOutcome(end, body: Data(), of: upload) {
+        case .interrupted(let interruption):
+            #expect(meaning == .interrupted && interruption.failure.code == failure)
+        case .postponed(let problem): #expect(meaning == .interrupted && problem.code == failure)
+        default: Issue.record("It is neither interrupted nor postponed.")
         }
     }
 
-    @Test func `a success counts if the system has lost its count of bytes`() async throws {
-        let folder = try TemporaryFolder()
-        let queue = try UploadQueue(directory: folder.url)
-        let address = try #require(URL(string: "https://example.com/uploads"))
-        let upload = try #require(try queue.upload(try await queue.enqueue(MultipartForm(), to: address)))
-        let end = AttemptEnd.response(
-            status: 201, headerFields: HTTPFields(), url: address, method: .post, bytesSent: 0)
-        guard case .accepted = AttemptOutcome(end, body: Data(), of: upload, after: .neverArrived) else {
-            Issue.record("The outcome is not accepted.")
-            return
-        }
+    @Test(
+        arguments: [(-996, .inUse), (-995, .requiresSharedContainer), (-997, .invalid("why")), (nil, .invalid("why"))]
+            as [(Int?, SessionProblem)])
+    func `the reasons why a session has ended are told apart`(code: Int?, problem: SessionProblem) {
+        #expect(SessionProblem(systemCode: code, "why") == problem)
+        let error = UploadQueueError(problem)
+        #expect(error.code == .session && error.advice?.isEmpty == false)
     }
 
     @Test(arguments: [

@@ -28,14 +28,14 @@ import Testing
         try await FaultProxy.run(before: receiver.url) { request in
             request.method == "PATCH" && request["Upload-Offset"] == "0" ? .stall(atByte: cut) : .none
         } while: { proxy in
-            let queue = try UploadQueue(directory: directory)
+            let queue = UploadQueue(directory: directory)
             let id = try await queue.enqueue(form, to: proxy.uploads)
             let sender = try RunningProgram(command)
             await proxy.waitForBody(of: cut)
             sender.kill()
             let ending = try await Program.run(command)
             #expect(ending.status == 0, "\(ending.messages)")
-            let upload = try #require(try queue.upload(id))
+            let upload = try #require(try await queue.upload(id))
             #expect(upload.state.isDone && upload.bytesSent == length && upload.attempts == 2)
             // OPTIONS may be repeated if its connection breaks.
             #expect(proxy.seen.map(\.method).filter { $0 != "OPTIONS" } == ["POST", "PATCH", "HEAD", "PATCH"])
@@ -58,13 +58,13 @@ import Testing
             return posts.withLock { $0 } == 1
                 ? .stall(atByte: length) : .earlyResponse(Fault.Response(201, body: "known"), atByte: 100_000, .reading)
         } while: { proxy in
-            let queue = try UploadQueue(directory: directory)
+            let queue = UploadQueue(directory: directory)
             let id = try await queue.enqueue(form, to: proxy.uploads)
             let sender = try RunningProgram(command)
             await proxy.waitForBody(of: length)
             sender.kill()
             #expect(try await Program.run(command).status == 0)
-            let upload = try #require(try queue.upload(id))
+            let upload = try #require(try await queue.upload(id))
             guard case .done(let response) = upload.state else { Issue.record("\(upload.state)"); return }
             #expect(response.body == Data("known".utf8) && upload.attempts == 2)
         }

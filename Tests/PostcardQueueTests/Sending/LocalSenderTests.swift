@@ -35,7 +35,7 @@ import FoundationNetworking
 
     @Test func `uploads are sent in order, and their bodies are removed`() async throws {
         let folder = try TemporaryFolder()
-        let queue = try UploadQueue(directory: folder.url.appending(path: "queue"))
+        let queue = UploadQueue(directory: folder.url.appending(path: "queue"))
         let server = try await ReceivingServer()
         let file = try folder.file("a.jpg", size: 300_000)
         for index in 0..<5 {
@@ -45,7 +45,7 @@ import FoundationNetworking
         var options = QueueOptions.draining
         options.concurrency = 1
         try await queue.run(Self.client, options: options)
-        let uploads = try queue.uploads()
+        let uploads = try await queue.uploads()
         for upload in uploads {
             guard case .done(let response) = upload.state else { Issue.record("\(upload.state)"); continue }
             #expect(response.status == 201)
@@ -59,7 +59,7 @@ import FoundationNetworking
 
     @Test func `uploads with a higher priority are sent first, and groups in their order`() async throws {
         let folder = try TemporaryFolder()
-        let queue = try UploadQueue(directory: folder.url)
+        let queue = UploadQueue(directory: folder.url)
         let server = try await ReceivingServer()
         try await queue.enqueue(QueuedForms.form("a"), to: server.uploads)
         try await queue.enqueue(QueuedForms.form("g1"), to: server.uploads, conditions: UploadConditions(group: "g"))
@@ -77,7 +77,7 @@ import FoundationNetworking
         let folder = try TemporaryFolder()
         let server = try await ReceivingServer()
         let clock = SteppedClock()
-        let queue = try UploadQueue(directory: folder.url, session: nil, service: nil, time: clock.time)
+        let queue = UploadQueue(directory: folder.url, session: nil, service: nil, time: clock.time)
         let tomorrow = try await queue.enqueue(
             QueuedForms.form("tomorrow"), to: server.uploads,
             conditions: UploadConditions(notBefore: clock.date.addingTimeInterval(86_400), priority: 9))
@@ -89,20 +89,20 @@ import FoundationNetworking
             try await queue.run(Self.client, options: QueueOptions(pollInterval: nil))
         }
         try await queue.wait { $0[now]?.isDone == true }
-        #expect(try [tomorrow, soon].allSatisfy { try queue.upload($0)?.state == .waiting })
+        for id in [tomorrow, soon] { #expect(try await queue.upload(id)?.state == .waiting) }
         await clock.waitForSleeper()
         clock.advance(by: .seconds(61))
         try await queue.wait { $0[soon]?.isDone == true }
         running.cancel()
         await #expect(throws: CancellationError.self) { try await running.value }
-        let late = try #require(try queue.upload(tomorrow))
+        let late = try #require(try await queue.upload(tomorrow))
         #expect(late.state == .waiting && late.attempts == 0)
         #expect(try await Self.received(by: server) == ["now", "soon"])
     }
 
     @Test func `an upload waits for a network that is not metered`() async throws {
         let folder = try TemporaryFolder()
-        let queue = try UploadQueue(directory: folder.url)
+        let queue = UploadQueue(directory: folder.url)
         let server = try await ReceivingServer()
         let id = try await queue.enqueue(
             QueuedForms.form("photos"), to: server.uploads, conditions: UploadConditions(networks: .unmetered))
@@ -110,16 +110,16 @@ import FoundationNetworking
         for path in [nil, NetworkPath(isExpensive: true), NetworkPath(isConstrained: true)] {
             options.networkPath = { path }
             try await queue.run(Self.client, options: options)
-            #expect(try queue.upload(id)?.state == .waiting)
+            #expect(try await queue.upload(id)?.state == .waiting)
         }
         options.networkPath = { NetworkPath() }
         try await queue.run(Self.client, options: options)
-        #expect(try queue.upload(id)?.state.name == "done")
+        #expect(try await queue.upload(id)?.state.name == "done")
     }
 
     @Test func `an upload is retried only if its failure may pass, and keeps the reason`() async throws {
         let folder = try TemporaryFolder()
-        let queue = try UploadQueue(directory: folder.url.appending(path: "queue"))
+        let queue = UploadQueue(directory: folder.url.appending(path: "queue"))
         let closed = try #require(URL(string: "http://127.0.0.1:1/uploads"))
         let server = try await ReceivingServer("--max-file", "1kB")
         let file = try folder.file("a.jpg", size: 100_000)
@@ -137,9 +137,9 @@ import FoundationNetworking
             (unreached, 5, "127.0.0.1:1"), (tooLarge, 1, "413"), (removed, 1, "Enqueue it again"),
             (changed, 1, "Enqueue it again"),
         ] {
-            let upload = try #require(try queue.upload(id))
-            guard case .failed(let because) = upload.state else { Issue.record("\(upload.state)"); continue }
-            #expect(because.contains(reason))
+            let upload = try #require(try await queue.upload(id))
+            guard case .failed(let failure) = upload.state else { Issue.record("\(upload.state)"); continue }
+            #expect(failure.message.contains(reason))
             #expect(upload.attempts == attempts)
         }
         #expect(try await server.end().records.isEmpty)
@@ -147,7 +147,7 @@ import FoundationNetworking
 
     @Test func `an upload fails if the server accepts it before it has read the form`() async throws {
         let folder = try TemporaryFolder()
-        let queue = try UploadQueue(directory: folder.url.appending(path: "queue"))
+        let queue = UploadQueue(directory: folder.url.appending(path: "queue"))
         let server = try await ReceivingServer()
         let file = try folder.file("a.jpg", size: 8 << 20)
         let early = Fault.earlyResponse(Fault.Response(200, body: "ok"), atByte: 100_000, .reading)
@@ -158,20 +158,20 @@ import FoundationNetworking
             // A retry by hand fails as well: no attempt can have delivered the form.
             for attempt in 1...2 {
                 try await queue.run(Self.client, options: options)
-                let upload = try #require(try queue.upload(id))
-                guard case .failed(let reason) = upload.state else { Issue.record("\(upload.state)"); return }
-                #expect(reason.contains("before it had the whole form") && upload.attempts == attempt)
-                try queue.retry(id)
+                let upload = try #require(try await queue.upload(id))
+                guard case .failed(let failure) = upload.state else { Issue.record("\(upload.state)"); return }
+                #expect(failure.message.contains("before it had the whole form") && upload.attempts == attempt)
+                try await queue.retry(id)
             }
             try await queue.run(Self.client, options: options)
-            #expect(try queue.upload(id)?.state.name == "done")
+            #expect(try await queue.upload(id)?.state.name == "done")
         }
         #expect(try await server.end().records.count == 1)
     }
 
     @Test func `after a lost response, the server may respond before it has read the form again`() async throws {
         let folder = try TemporaryFolder()
-        let queue = try UploadQueue(directory: folder.url.appending(path: "queue"))
+        let queue = UploadQueue(directory: folder.url.appending(path: "queue"))
         let server = try await ReceivingServer()
         let file = try folder.file("a.jpg", size: 8 << 20)
         let replay = Fault.earlyResponse(Fault.Response(201, body: "known"), atByte: 100_000, .reading)
@@ -180,7 +180,7 @@ import FoundationNetworking
             var options = QueueOptions.draining
             options.resumption = nil
             try await queue.run(Self.client, options: options)
-            let upload = try #require(try queue.upload(id))
+            let upload = try #require(try await queue.upload(id))
             guard case .done(let response) = upload.state else { Issue.record("\(upload.state)"); return }
             #expect(response.body == Data("known".utf8) && upload.attempts == 2)
         }
@@ -189,33 +189,33 @@ import FoundationNetworking
 
     @Test func `no attempt begins after the deadline, although no process was running before it`() async throws {
         let folder = try TemporaryFolder()
-        let queue = try UploadQueue(directory: folder.url)
+        let queue = UploadQueue(directory: folder.url)
         let server = try await ReceivingServer()
         let id = try await queue.enqueue(QueuedForms.form("late"), to: server.uploads)
-        try queue.failAnHourAgo(id, because: "There was no network.")
+        try await queue.failAnHourAgo(id, because: "There was no network.")
         var options = QueueOptions.draining
         options.retryPolicy.deadline = .seconds(1800)
         try await queue.run(Self.client, options: options)
-        let reason = try #require(try queue.upload(id)?.state.failure)
+        let reason = try #require(try await queue.upload(id)?.state.failure)
         #expect(
             reason.contains("1800 seconds after the first") && reason.hasSuffix("There was no network."), "\(reason)")
         // By hand it starts over.
-        try queue.retry(id)
+        try await queue.retry(id)
         try await queue.run(Self.client, options: options)
-        #expect(try queue.upload(id)?.state.isDone == true)
+        #expect(try await queue.upload(id)?.state.isDone == true)
         #expect(try await server.end().records.count == 1)
     }
 
     @Test func `the client's total timeout counts from the first attempt, also of an earlier process`() async throws {
         let folder = try TemporaryFolder()
-        let queue = try UploadQueue(directory: folder.url)
+        let queue = UploadQueue(directory: folder.url)
         let server = try await ReceivingServer()
         let id = try await queue.enqueue(QueuedForms.form("late"), to: server.uploads)
-        try queue.failAnHourAgo(id, because: "There was no network.")
+        try await queue.failAnHourAgo(id, because: "There was no network.")
         var client = Self.client
         client.timeouts.total = .seconds(1800)
         try await queue.run(client, options: QueueOptions.draining)
-        let reason = try #require(try queue.upload(id)?.state.failure)
+        let reason = try #require(try await queue.upload(id)?.state.failure)
         #expect(reason.contains("cannot finish within 1800 seconds"), "\(reason)")
         #expect(try await server.end().records.isEmpty)
     }
@@ -225,13 +225,13 @@ import FoundationNetworking
             func decide(after error: UploadError, of attempt: UploadAttempt) async throws -> UploadDecision { .giveUp }
         }
         let folder = try TemporaryFolder()
-        let queue = try UploadQueue(directory: folder.url)
+        let queue = UploadQueue(directory: folder.url)
         let closed = try #require(URL(string: "http://127.0.0.1:1/uploads"))
         let id = try await queue.enqueue(QueuedForms.form("unreached"), to: closed)
         var client = Self.client
         client.interceptors = [Strict()]
         try await queue.run(client, options: QueueOptions.draining)
-        let upload = try #require(try queue.upload(id))
+        let upload = try #require(try await queue.upload(id))
         #expect(upload.state.failure?.contains("127.0.0.1:1") == true && upload.attempts == 1, "\(upload.state)")
     }
 
@@ -248,7 +248,7 @@ import FoundationNetworking
             }
         }
         let folder = try TemporaryFolder()
-        let queue = try UploadQueue(directory: folder.url)
+        let queue = UploadQueue(directory: folder.url)
         let closed = try #require(URL(string: "http://127.0.0.1:1/uploads"))
         let id = try await queue.enqueue(QueuedForms.form("unsent"), to: closed)
         let (begun, continuation) = AsyncStream.makeStream(of: Void.self)
@@ -258,12 +258,12 @@ import FoundationNetworking
         for await _ in begun { break }
         running.cancel()
         await #expect(throws: CancellationError.self) { try await running.value }
-        #expect(try queue.upload(id)?.state == .waiting)
+        #expect(try await queue.upload(id)?.state == .waiting)
     }
 
     @Test func `a failed upload holds back its group until it is cancelled`() async throws {
         let folder = try TemporaryFolder()
-        let queue = try UploadQueue(directory: folder.url)
+        let queue = UploadQueue(directory: folder.url)
         let server = try await ReceivingServer()
         let refused = try #require(URL(string: server.url.absoluteString + "/nowhere"))
         let first = try await queue.enqueue(
@@ -271,16 +271,16 @@ import FoundationNetworking
         let second = try await queue.enqueue(
             QueuedForms.form("2"), to: server.uploads, conditions: UploadConditions(group: "g"))
         try await queue.run(Self.client, options: QueueOptions.draining)
-        #expect(try queue.upload(first)?.state.name == "failed")
-        #expect(try queue.upload(second)?.state == .waiting)
-        try queue.cancel(first)
+        #expect(try await queue.upload(first)?.state.name == "failed")
+        #expect(try await queue.upload(second)?.state == .waiting)
+        try await queue.cancel(first)
         try await queue.run(Self.client, options: QueueOptions.draining)
-        #expect(try queue.upload(second)?.state.name == "done")
+        #expect(try await queue.upload(second)?.state.name == "done")
     }
 
     @Test func `an upload stops when it is cancelled, and goes back into the queue when the run is`() async throws {
         let folder = try TemporaryFolder()
-        let queue = try UploadQueue(directory: folder.url)
+        let queue = UploadQueue(directory: folder.url)
         let server = try await ReceivingServer()
         let file = try folder.file("a.jpg", size: 3_000_000)
         try await FaultProxy.run(before: server.url) { _ in
@@ -291,20 +291,20 @@ import FoundationNetworking
             let running = Task { try await queue.run(Self.client) }
             for try await uploads in queue.updates()
             where uploads.allSatisfy({ $0.state == .sending && $0.bytesSent > 0 }) { break }
-            try queue.cancel(cancelled)
+            try await queue.cancel(cancelled)
             try await queue.wait { $0[cancelled] == .cancelled }
             running.cancel()
             await #expect(throws: CancellationError.self) { try await running.value }
-            #expect(try queue.upload(cancelled)?.state == .cancelled)
-            #expect(try queue.upload(interrupted)?.state == .waiting)
+            #expect(try await queue.upload(cancelled)?.state == .cancelled)
+            #expect(try await queue.upload(interrupted)?.state == .waiting)
         }
         #expect(try await server.end().records.isEmpty)
     }
 
     @Test func `only one run at a time can send from a queue`() async throws {
         let folder = try TemporaryFolder()
-        let queue = try UploadQueue(directory: folder.url)
-        let other = try UploadQueue(directory: folder.url)
+        let queue = UploadQueue(directory: folder.url)
+        let other = UploadQueue(directory: folder.url)
         let error = await #expect(throws: UploadQueueError.self) {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for queue in [queue, other] { group.addTask { try await queue.run(Self.client) } }
@@ -318,7 +318,7 @@ import FoundationNetworking
 
     @Test func `the list for a screen follows the queue`() async throws {
         let folder = try TemporaryFolder()
-        let queue = try UploadQueue(directory: folder.url)
+        let queue = UploadQueue(directory: folder.url)
         let server = try await ReceivingServer()
         let list = await UploadQueueList(queue)
         let following = Task { await list.follow() }

@@ -30,7 +30,7 @@ import Testing
         let isHere = Bool.random(using: &chance)
         let rules = QueueMachine.Rules(
             session: isHere ? nil : "session", retryPolicy: policy,
-            concurrency: isHere ? Int.random(in: 1...3, using: &chance) : nil)
+            concurrency: Int.random(in: 1...(isHere ? 3 : 10), using: &chance))
         var world = QueueWorld(rules, chance: chance)
         var passed = 0
         for _ in 0..<20 {
@@ -58,7 +58,7 @@ import Testing
 
     /// Lets something happen between two rounds.
     private static func step(_ world: inout QueueWorld, _ passed: inout Int) {
-        switch world.random(0...11) {
+        switch world.random(0...12) {
         case 0...2: if world.uploads.count < 5 { world.enqueue(notBefore: world.odds(4) ? world.random(1...50) : 0) }
         case 3...6: if let end = world.nextEnd { world.advance(to: end) }
         case 7: world.advance(to: world.now + Double(world.random(0...100)))
@@ -69,6 +69,8 @@ import Testing
             }
         case 9: world.pauseAll(world.odds(2))
         case 10: if world.odds(2) { world.kill() } else { world.close() }
+        case 11:
+            if world.rules.session != nil, world.isConnected, world.odds(3) { world.invalidate(.invalid("it broke")) }
         default:
             guard world.rules.session != nil else { return }
             if world.odds(2) { world.report(.deliveredAll) }

@@ -51,11 +51,12 @@ import Testing
         History(
             "a conflict about a form that cannot have arrived", [.refused(409)], at: [0], "failed",
             inBackground: ([0, 1], "done")),
-        History("a success before the whole form was sent", [.early], at: [0], "failed"),
+        History(
+            "a success before the whole form was sent", [.early], at: [0], "failed", inBackground: ([0], "done")),
         History("the same after a lost response", [.lost, .early], at: [0, 1], "done"),
         History(
             "the same after a refusal: that server does not have the form", [.refused(503), .early], at: [0, 1],
-            "failed"),
+            "failed", inBackground: ([0, 1], "done")),
         History("a form that is too large", [.refused(413)], at: [0], "failed"),
         History("a redirect to another origin", [.redirected], at: [0], "failed"),
         History("a redirect that drops the form", [.replaced], at: [0], "failed"),
@@ -84,7 +85,7 @@ import Testing
     private static func rules(_ history: History, session: String?) -> QueueMachine.Rules {
         QueueMachine.Rules(
             session: session, retryPolicy: history.policy, totalTimeout: session == nil ? history.totalTimeout : nil,
-            concurrency: session == nil ? 3 : nil)
+            concurrency: session == nil ? 3 : 100)
     }
 
     @Test(arguments: histories)
@@ -143,19 +144,31 @@ import Testing
         #expect(world.begins == begins && world.uploads[0].state.name == state, "\(world.trace)")
     }
 
-    // MARK: - Processes that end, and changes in the meantime
-
-    private static func world(session: String?) -> QueueWorld {
-        var world = QueueWorld(rules(History("", [], at: [], ""), session: session))
-        world.seconds = 10
+    /// A token may have become too old while an upload waited.
+    @Test(
+        arguments: [
+            (true, [401], [0, 0], "done"), (true, [401, 401], [0, 0], "failed"), (false, [401], [0], "failed"),
+            (true, [401, 503, 401], [0, 0, 1, 1], "done"), (true, [403], [0], "failed"),
+        ] as [(Bool, [Int], [Int], String)])
+    func `an upload is handed over once more with fresh header fields if the server does not accept the old ones`(
+        makesFields: Bool, statuses: [Int], begins: [Int], state: String
+    ) {
+        var rules = QueueMachine.Rules(session: "session", retryPolicy: .exact, concurrency: 100)
+        rules.makesFields = makesFields
+        var world = QueueWorld(rules)
+        world.script = statuses.map { .refused($0) }
         world.enqueue()
-        return world
+        world.rest()
+        #expect(world.begins == begins && world.uploads[0].state.name == state, "\(world.trace)")
+        #expect(!makesFields || state == "failed" || world.uploads[0].failures == statuses.count { $0 != 401 })
     }
+
+    // MARK: - Processes that end, and changes in the meantime
 
     /// In this process, an attempt ends with the process. The system's continues.
     @Test(arguments: [(nil, [0, 4]), ("session", [0])] as [(String?, [Int])])
     func `a process is killed while an upload is sent`(session: String?, begins: [Int]) {
-        var world = Self.world(session: session)
+        var world = QueueWorld.withUpload(session: session)
         world.wake()
         world.advance(to: world.now + 4)
         world.kill()
@@ -163,26 +176,11 @@ import Testing
         #expect(world.begins == begins && world.uploads[0].state.name == "done", "\(world.trace)")
     }
 
-    @Test(arguments: [(Fate.interrupted, false, [0, 15]), (.forgotten, true, [0, 15])])
-    func `an attempt that the system cancelled or lost begins again after a few seconds`(
-        fate: Fate, isKilled: Bool, begins: [Int]
-    ) {
-        var world = Self.world(session: "session")
-        world.script = [fate]
-        world.wake()
-        world.advance(to: world.now + 10)
-        if isKilled { world.kill() }
-        world.rest()
-        #expect(world.begins == begins && world.uploads[0].state.name == "done", "\(world.trace)")
-        // It was not the upload's fault.
-        #expect(world.uploads[0].failures == 0 && world.uploads[0].possibleDelivery == 1)
-    }
-
     @Test(arguments: [nil, "session"], ["pause", "cancel"])
     func `an attempt is cancelled with its upload, which begins again when it is asked to`(
         session: String?, change: String
     ) {
-        var world = Self.world(session: session)
+        var world = QueueWorld.withUpload(session: session)
         world.wake()
         world.advance(to: world.now + 4)
         world.change(0, to: change)
@@ -197,7 +195,7 @@ import Testing
 
     @Test(arguments: [nil, "session"], ["pause", "cancel"])
     func `an upload that the server accepted in the meantime is done`(session: String?, change: String) {
-        var world = Self.world(session: session)
+        var world = QueueWorld.withUpload(session: session)
         world.wake()
         world.advance(to: world.now + 10)
         world.change(0, to: change)
@@ -207,7 +205,7 @@ import Testing
 
     @Test(arguments: [nil, "session"])
     func `a paused queue stops, and resumes`(session: String?) {
-        var world = Self.world(session: session)
+        var world = QueueWorld.withUpload(session: session)
         world.wake()
         world.pauseAll(true)
         #expect(world.wake() == .rest(until: nil))
@@ -222,7 +220,7 @@ import Testing
 
     @Test(arguments: ["connect", "compare", "claim", "read", "settle"])
     func `an upload is done although something fails once`(fault: String) {
-        var world = Self.world(session: "session")
+        var world = QueueWorld.withUpload(session: "session")
         world.faults = [fault]
         world.wake()
         world.rest()
@@ -231,7 +229,7 @@ import Testing
     }
 
     @Test func `a response is kept until it can be recorded`() {
-        var world = Self.world(session: nil)
+        var world = QueueWorld.withUpload(session: nil)
         world.enqueue()
         world.wake()
         world.advance(to: world.now + 10)
@@ -243,7 +241,7 @@ import Testing
     }
 
     @Test func `an upload that cannot be handed over is handed over a minute later, and the others at once`() {
-        var world = Self.world(session: "session")
+        var world = QueueWorld.withUpload(session: "session")
         world.enqueue()
         world.script = [.refusedToBegin, .accepted, .accepted]
         world.rest()
@@ -253,14 +251,39 @@ import Testing
 
     /// The failure to hand over the first cannot be recorded.
     @Test func `uploads that were claimed and not handed over are found`() {
-        var world = Self.world(session: "session")
+        var world = QueueWorld.withUpload(session: "session")
         world.enqueue()
         world.script = [.refusedToBegin]
         world.faults = ["settle"]
         #expect(world.wake() == .gaveUp)
         #expect(world.begins.isEmpty && world.uploads.allSatisfy { $0.state == .sending })
+        // The first attempt of the second was claimed and never began: only its second one can deliver anything.
+        world.wake()
+        #expect(world.uploads.map(\.possibleDelivery) == [nil, 2])
         world.rest()
         #expect(world.begins == [5, 60] && world.uploads.allSatisfy { $0.state.name == "done" }, "\(world.trace)")
+    }
+
+    @Test func `uploads that were claimed before the claim failed are found, and can have delivered nothing`() {
+        var world = QueueWorld.withUpload(session: "session")
+        world.faults = ["claimed"]
+        world.wake()
+        #expect(world.begins.isEmpty && world.uploads[0].state == .sending)
+        world.wake()
+        #expect(world.uploads[0].state.isRetrying && world.uploads[0].possibleDelivery == 2, "\(world.trace)")
+        world.rest()
+        #expect(world.begins == [5] && world.uploads[0].state.name == "done", "\(world.trace)")
+    }
+
+    @Test func `a run ends with the error if the end of an upload cannot be recorded for a minute`() {
+        var world = QueueWorld.withUpload(session: nil)
+        world.wake()
+        world.advance(to: world.now + 10)
+        let count = QueueMachine.maximumRecordFailures
+        world.faults = Array(repeating: "settle", count: count)
+        for _ in 1..<count { #expect(world.wake() == .rest(until: world.now + 1)) }
+        #expect(world.wake() == .gaveUp)
+        #expect(world.uploads[0].state == .sending)
     }
 
     // MARK: - When the next round is due
@@ -306,7 +329,7 @@ import Testing
     }
 
     @Test func `an upload that was not handed over is claimed in time after the clock was set back`() {
-        var world = Self.world(session: "session")
+        var world = QueueWorld.withUpload(session: "session")
         world.script = [.refusedToBegin]
         world.wake()
         world.now -= 1_000_000
@@ -334,7 +357,7 @@ import Testing
     func `handlers are called when all ends are settled, in whichever order they come`(
         steps: [WakeUpStep], calls: [Int]
     ) {
-        var world = Self.world(session: "session")
+        var world = QueueWorld.withUpload(session: "session")
         world.wake()
         var found: [Int] = []
         for step in steps {
@@ -351,7 +374,7 @@ import Testing
     }
 
     @Test func `handlers are called when the queue is closed`() {
-        var world = Self.world(session: "session")
+        var world = QueueWorld.withUpload(session: "session")
         world.wake(handlers: 1)
         world.close()
         #expect(world.calls == 1)

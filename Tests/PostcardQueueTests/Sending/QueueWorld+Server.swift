@@ -10,7 +10,8 @@ extension QueueWorld {
     /// What becomes of an attempt.
     enum Fate: Sendable {
         case accepted
-        /// A success before the whole form was sent.
+        /// A success before the whole form was sent. In the background, it is the second response of a server that has
+        /// the form: the system has repeated the request, and does not report that.
         case early
         /// - Parameter after: The `Retry-After` in seconds.
         case refused(Int, after: Int? = nil)
@@ -20,8 +21,11 @@ extension QueueWorld {
         case cut
         /// The form is sent to another origin, or another request is sent instead of it.
         case redirected, replaced
-        /// The system cancels the attempt, or forgets it.
-        case interrupted, forgotten
+        /// The system ends the attempt, or forgets it.
+        case interrupted(Interruption)
+        case forgotten
+        /// The system carries none of the session's uploads.
+        case unavailable(SessionProblem)
         /// The attempt cannot begin.
         case refusedToBegin
     }
@@ -47,14 +51,13 @@ extension QueueWorld {
         if let deadline = rules.retryPolicy.deadline, row.upload.attempts > 1 {
             #expect(row.elapsed(at: begin) <= deadline, "It is too late: \(trace)")
         }
-        if let concurrency = rules.concurrency {
-            #expect(carried.count < concurrency)
-            #expect(!carried.values.contains { $0.upload == upload.id }, "It is sent twice at a time: \(trace)")
-        }
+        #expect(carried.count < rules.concurrency)
+        #expect(!carried.values.contains { $0.upload == upload.id }, "It is sent twice at a time: \(trace)")
         var fate = nextFate()
-        if !upload.isStored, delivery.mayHaveArrived, case .early = fate { fate = .accepted }
+        if isHere, !upload.isStored, delivery.mayHaveArrived, case .early = fate { fate = .accepted }
         if case .refusedToBegin = fate {
-            return .refused(QueueMachine.Refusal(outcome: .postponed("It cannot begin."), hasBegun: odds(2)))
+            let failure = QueuedUpload.Failure(.postponed, "It cannot begin.")
+            return .refused(QueueMachine.Refusal(outcome: .postponed(failure), hasBegun: odds(2)))
         }
         let length = seconds + random(0...20)
         carried[row.attempt] = CarriedAttempt(
@@ -76,7 +79,7 @@ extension QueueWorld {
         case 11...13: return .lost
         case 14, 15: return .cut
         case 16: return isHere ? .cut : odds(2) ? .redirected : .replaced
-        case 17: return isHere ? .lost : .interrupted
+        case 17: return isHere ? .lost : .interrupted(Interruption.allCases[random(0...5)])
         case 18: return isHere ? .cut : .forgotten
         default: return isHere ? .accepted : .refusedToBegin
         }
@@ -87,6 +90,7 @@ extension QueueWorld {
         guard let index = uploads.firstIndex(where: { $0.id == attempt.upload }) else { return }
         switch attempt.fate {
         case .accepted, .lost: uploads[index].isStored = true
+        case .early: if !isHere { uploads[index].isStored = true }
         case .interrupted, .forgotten: if odds(2) { uploads[index].isStored = true }
         default: break
         }
@@ -102,7 +106,7 @@ extension QueueWorld {
         } else {
             carried[id] = nil
             if odds(3) { arrive(attempt) }
-            unreported.append(.ended(id, .cancelled))
+            unreported.append(.ended(id, .interrupted(.cancelled)))
         }
     }
 
@@ -112,26 +116,25 @@ extension QueueWorld {
         if let error = attempt.fate.error(at: Self.url, after: attempt.delivery), isHere || attempt.fate.hasNoResponse {
             return isHere ? .known(.failed(error)) : .failed(error)
         }
-        if isHere { return .known(.accepted(.init(status: 201, contentType: nil, body: Data()))) }
+        if isHere { return .known(.accepted(.init(status: 201, headerFields: [:], body: Data()))) }
         switch attempt.fate {
-        case .interrupted: return .cancelled
+        case .interrupted(let interruption): return .interrupted(interruption)
         case .forgotten: return nil
+        case .unavailable(let problem): return .unavailable(problem)
         case .redirected:
             return response(201, url: URL(string: "http://elsewhere.example/"))
         case .replaced: return response(200, method: .get)
-        case .early: return response(200, bytesSent: 10)
         case .refused(let status, let after): return response(status, after: after)
         default: return response(201)
         }
     }
 
     private func response(
-        _ status: Int, after: Int? = nil, url: URL? = Self.url, method: HTTPRequest.Method = .post,
-        bytesSent: Int64 = 100
+        _ status: Int, after: Int? = nil, url: URL? = Self.url, method: HTTPRequest.Method = .post
     ) -> AttemptEnd {
         var fields = HTTPFields()
         if let after { fields[.retryAfter] = "\(after)" }
-        return .response(status: status, headerFields: fields, url: url, method: method, bytesSent: bytesSent)
+        return .response(status: status, headerFields: fields, url: url, method: method)
     }
 }
 
@@ -162,7 +165,7 @@ extension QueueWorld.Fate {
         case .redirected, .replaced:
             return .refusedForm(
                 UploadResponse(status: .temporaryRedirect, headerFields: [:], body: Data()), by: url)
-        case .lost, .cut, .interrupted, .forgotten, .refusedToBegin:
+        case .lost, .cut, .interrupted, .forgotten, .unavailable, .refusedToBegin:
             var error = UploadError(.connectionLost, "The connection broke.")
             if case .lost = self { error.delivery = .responseLost } else { error.delivery = .neverArrived }
             return error

@@ -19,6 +19,8 @@ struct QueueWorld {
         var attempts = 0
         var failures = 0
         var conflicts = 0
+        var interruptions = 0
+        var hasFreshFields = false
         var started: Date?
         var possibleDelivery: Int64?
         /// Whether the server has the form.
@@ -67,6 +69,9 @@ struct QueueWorld {
     /// The system's completion handlers that were passed and not called, and those that were called.
     private(set) var handlers = 0
     private(set) var calls = 0
+    private(set) var connections = 0
+    /// Why the system carried nothing when the last round was given up.
+    private(set) var problem: SessionProblem?
 
     /// The fates of the next attempts; those after them are accepted, or left to chance.
     var script: [Fate] = []
@@ -88,6 +93,15 @@ struct QueueWorld {
         self.rules = rules
         self.chance = chance
         machine = QueueMachine(rules)
+    }
+
+    /// A world with an upload, whose attempts take 10 seconds.
+    static func withUpload(session: String?) -> QueueWorld {
+        var world = QueueWorld(
+            QueueMachine.Rules(session: session, retryPolicy: .exact, concurrency: session == nil ? 3 : 100))
+        world.seconds = 10
+        world.enqueue()
+        return world
     }
 
     mutating func odds(_ count: Int) -> Bool {
@@ -120,6 +134,8 @@ struct QueueWorld {
             uploads[index].started = nil
             uploads[index].failures = 0
             uploads[index].conflicts = 0
+            uploads[index].interruptions = 0
+            uploads[index].hasFreshFields = false
         default: return
         }
         uploads[index].session = nil
@@ -204,6 +220,14 @@ struct QueueWorld {
         }
     }
 
+    /// Ends the session with all that it carries, of which nothing is reported.
+    mutating func invalidate(_ problem: SessionProblem) {
+        trace.append("invalid")
+        for attempt in carried.values.sorted(by: { $0.upload < $1.upload }) where odds(2) { arrive(attempt) }
+        carried = [:]
+        report(.invalidated(problem))
+    }
+
     /// Reports an event that belongs to no attempt.
     mutating func report(_ event: AttemptEvent) { unreported.append(event) }
 
@@ -230,7 +254,9 @@ struct QueueWorld {
             let action = machine.handle(event, at: now)
             switch action {
             case .rest(let until): return .rest(until: until)
-            case .giveUp: return .gaveUp
+            case .giveUp(let problem):
+                self.problem = problem
+                return .gaveUp
             case .end: return .ended
             default: break
             }
@@ -249,6 +275,7 @@ struct QueueWorld {
         switch action {
         case .connect:
             isConnected = true
+            connections += 1
             for index in uploads.indices where isHere && uploads[index].state == .sending {
                 uploads[index].state = .waiting
                 uploads[index].due = Self.start
@@ -260,7 +287,12 @@ struct QueueWorld {
         case .settle(let ended, _): for attempt in ended { settle(attempt) }
         case .cancel(let ids, _): for id in ids { stop(id) }
         case .read: return .recorded(recorded)
-        case .claim(let count, let excluded): return claim(count, excluded)
+        case .claim(let request):
+            let event = claim(request)
+            // Several writes mark uploads as being sent, of which the last one may fail.
+            guard let fault = faults.firstIndex(of: "claimed") else { return event }
+            faults.remove(at: fault)
+            return .failed(mayPass: true)
         case .begin(let row): return begin(row)
         case .list:
             let found = attempts
@@ -302,16 +334,20 @@ struct QueueWorld {
                 id: upload.id, url: Self.url, method: .post, state: upload.state, parts: [], bytesSent: 0,
                 totalBytes: 100, attempts: upload.attempts, conditions: UploadConditions(), enqueued: Self.start),
             uuid: upload.uuid, headerFields: fields, contentType: "multipart/form-data; boundary=b", resource: nil,
-            failures: upload.failures, conflicts: upload.conflicts, started: upload.started, reason: nil,
+            failures: upload.failures, conflicts: upload.conflicts, interruptions: upload.interruptions,
+            hasFreshFields: upload.hasFreshFields, started: upload.started, reason: nil,
             session: upload.session, possibleDelivery: upload.possibleDelivery)
     }
 
-    private mutating func claim(_ count: Int, _ excluded: Set<QueuedUpload.ID>) -> QueueMachine.Event {
-        #expect(count > 0)
+    private mutating func claim(_ claim: QueueMachine.Claim) -> QueueMachine.Event {
+        #expect(claim.count > 0)
         guard !isPaused else { return .exhausted(nextDue: nil) }
         let delayed = uploads.indices.filter { uploads[$0].isDelayed }
-        let free = delayed.filter { !excluded.contains(uploads[$0].id) && (!isHere || uploads[$0].due <= now) }
-        let claimed = free.prefix(count)
+        let free = delayed.filter { !claim.excluded.contains(uploads[$0].id) }
+        let due = free.filter { uploads[$0].due <= now }.prefix(claim.count)
+        let later = free.filter { uploads[$0].due > now && !isHere }
+        let carried = uploads.count { $0.session != nil && $0.state != .sending && $0.due > now }
+        let claimed = due + later.prefix(max(min(claim.count - due.count, claim.later - carried), 0))
         for index in claimed {
             if uploads[index].due <= now { uploads[index].state = .sending }
             uploads[index].session = rules.session
@@ -320,7 +356,7 @@ struct QueueWorld {
             uploads[index].possibleDelivery = uploads[index].possibleDelivery ?? Int64(uploads[index].attempts)
         }
         if claimed.isEmpty {
-            return .exhausted(nextDue: isHere ? delayed.map { uploads[$0].due }.filter { $0 > now }.min() : nil)
+            return .exhausted(nextDue: delayed.map { uploads[$0].due }.filter { $0 > now }.min())
         }
         return .claimed(claimed.map { row(uploads[$0]) })
     }
@@ -336,19 +372,29 @@ struct QueueWorld {
         switch settlement {
         case .done:
             #expect(upload.isStored, "It is done and not stored: \(trace)")
-            uploads[index].state = .done(.init(status: 201, contentType: nil, body: Data()))
+            uploads[index].state = .done(.init(status: 201, headerFields: [:], body: Data()))
             uploads[index].session = nil
-        case .delay(let due, let reason, let conflicts, let mayHaveArrived) where isOpen:
+        case .delay(let due, let failure, let count, let mayHaveArrived) where isOpen:
             #expect(due >= now)
             if !mayHaveArrived { ruleOut(index) }
-            uploads[index].state = .retrying(at: due, because: reason)
+            uploads[index].state = .retrying(at: due, because: failure)
             uploads[index].due = due
             uploads[index].session = nil
-            uploads[index].failures += conflicts == nil ? 0 : 1
-            uploads[index].conflicts = conflicts ?? upload.conflicts
-        case .fail(let reason, let mayHaveArrived) where isOpen:
+            switch count {
+            case .failure(let conflicts):
+                uploads[index].failures += 1
+                uploads[index].conflicts = conflicts
+                uploads[index].interruptions = 0
+                uploads[index].hasFreshFields = false
+            case .staleFields:
+                uploads[index].hasFreshFields = true
+                uploads[index].interruptions = 0
+            case .interruption: uploads[index].interruptions += 1
+            case .nothing: break
+            }
+        case .fail(let failure, let mayHaveArrived) where isOpen:
             if !mayHaveArrived { ruleOut(index) }
-            uploads[index].state = .failed(because: reason)
+            uploads[index].state = .failed(because: failure)
             uploads[index].session = nil
         case .putBack where isOpen:
             uploads[index].state = .waiting

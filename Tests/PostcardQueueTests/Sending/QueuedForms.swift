@@ -30,14 +30,18 @@ extension QueueOptions {
 }
 
 extension UploadQueue {
+    var store: QueueStore {
+        get async throws { try await opening.store() }
+    }
+
     /// Records an attempt of an hour ago that failed.
-    func failAnHourAgo(_ id: QueuedUpload.ID, because reason: String) throws {
-        try store.database.write { db in
+    func failAnHourAgo(_ id: QueuedUpload.ID, because reason: String) async throws {
+        try await store.database.write { db in
             _ = try db.claimUpload(allowedBy: [0], excluding: [], at: Date(timeIntervalSinceNow: -3600))
             try db.noteAttempt(of: id)
             try db.delayUpload(
-                id, until: Date(timeIntervalSinceNow: -3500), because: reason, conflicts: 0,
-                mayHaveArrived: false)
+                id, until: Date(timeIntervalSinceNow: -3500), because: QueuedUpload.Failure(.connectionFailed, reason),
+                as: .failure(conflicts: 0), mayHaveArrived: false)
         }
     }
 }
@@ -48,7 +52,7 @@ extension QueuedUpload.State {
     var isRetrying: Bool { if case .retrying = self { true } else { false } }
 
     /// Why the upload failed.
-    var failure: String? { if case .failed(let reason) = self { reason } else { nil } }
+    var failure: String? { if case .failed(let failure) = self { failure.message } else { nil } }
 }
 
 extension RetryPolicy {

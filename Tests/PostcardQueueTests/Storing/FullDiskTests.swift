@@ -15,14 +15,14 @@ struct FullDiskTests {
         let large = try folder.sparseFile("large.bin", size: 8 << 20)
         let small = try folder.file("small.bin", size: 10_000)
         try await SmallDisk.with(megabytes: 4) { disk in
-            let queue = try UploadQueue(directory: disk)
+            let queue = UploadQueue(directory: disk)
             let first = try await queue.enqueue(QueuedForms.form("first", small), to: url)
             let error = await #expect(throws: UploadQueueError.self) {
                 try await queue.enqueue(QueuedForms.form("large", large), to: url)
             }
             #expect(error?.code == .full)
             let last = try await queue.enqueue(QueuedForms.form("last", small), to: url)
-            #expect(try queue.uploads().map(\.id) == [first, last])
+            #expect(try await queue.uploads().map(\.id) == [first, last])
             let bodies = try FileManager.default.contentsOfDirectory(atPath: disk.path + "/bodies")
             #expect(bodies.count == 2)
         }
@@ -31,7 +31,7 @@ struct FullDiskTests {
     @Test func `a form without space for its row is not enqueued, and earlier uploads are intact`() async throws {
         let url = try #require(URL(string: Self.url))
         try await SmallDisk.with(megabytes: 4) { disk in
-            let queue = try UploadQueue(directory: disk)
+            let queue = UploadQueue(directory: disk)
             let first = try await queue.enqueue(QueuedForms.form("first"), to: url)
             let filler = disk.appending(path: "../filler")
             try SmallDisk.fill(filler)
@@ -41,13 +41,14 @@ struct FullDiskTests {
                 for _ in 0..<1000 { try await queue.enqueue(QueuedForms.form(text), to: url) }
             }
             #expect(error?.code == .full, "\(error?.message ?? "")")
-            let before = try queue.uploads()
+            let before = try await queue.uploads()
             #expect(before.first?.id == first && before.count < 1000)
             // Emptied and not removed: a process that another test is starting may have it open for a moment.
             try Data().write(to: filler)
             let last = try await queue.enqueue(QueuedForms.form("last"), to: url)
-            let reopened = try UploadQueue(directory: disk)
-            #expect(try reopened.uploads() == before + [#require(try queue.upload(last))])
+            let reopened = UploadQueue(directory: disk)
+            let added = try #require(try await queue.upload(last))
+            #expect(try await reopened.uploads() == before + [added])
         }
     }
 }

@@ -144,8 +144,8 @@ private struct QueueRecording: Sendable {
             let next = operations.first { $0.entries > entries }
             let sent = requests.count { $0 > ended?.entries ?? 0 && $0 <= entries }
             do {
-                let queue = try UploadQueue(directory: directory.appending(path: "q"))
-                let found = try queue.uploads()
+                let queue = UploadQueue(directory: directory.appending(path: "q"))
+                let found = try await queue.uploads()
                 return try brokenStates(found, ended?.states ?? [:], next?.states ?? ended?.states ?? [:])
                     + brokenBodies(found, in: directory.appending(path: "q/bodies"))
                     + brokenDatabase(at: directory.appending(path: "q/queue.sqlite"))

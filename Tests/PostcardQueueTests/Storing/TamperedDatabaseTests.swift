@@ -24,7 +24,7 @@ import Testing
     /// Makes a queue with forms for an unreachable server, and closes it.
     private func makeQueue(forms: Int = 2) async throws {
         let address = try #require(URL(string: "http://127.0.0.1:1/"))
-        let queue = try UploadQueue(directory: directory)
+        let queue = UploadQueue(directory: directory)
         for _ in 0..<forms { try await queue.enqueue(QueuedForms.form("초코"), to: address) }
     }
 
@@ -52,7 +52,7 @@ import Testing
         let sum = name.reduce(UInt32(0)) { $0 &+ UInt32(bitPattern: Int32(Int8(bitPattern: $1))) }
         journal += number(0x4000_0000 / 4096 + 1) + name + number(UInt32(name.count)) + number(sum) + mark
         try Data(journal).write(to: directory.appending(path: "queue.sqlite-journal"))
-        let error = #expect(throws: UploadQueueError.self) { try UploadQueue(directory: directory).uploads() }
+        let error = await #expect(throws: UploadQueueError.self) { try await UploadQueue(directory: directory).open() }
         #expect(error?.code == .damaged && error?.message.contains("queue.sqlite-journal") == true)
         #expect(try Data(contentsOf: canary) == Data("secret".utf8))
     }
@@ -81,7 +81,7 @@ import Testing
     func `tables that are not a queue's are refused and not changed`(sql: String) async throws {
         try await makeQueue()
         try execute(sql)
-        let error = #expect(throws: UploadQueueError.self) { try UploadQueue(directory: directory) }
+        let error = await #expect(throws: UploadQueueError.self) { try await UploadQueue(directory: directory).open() }
         #expect(error?.code == .damaged, "\(error?.message ?? "")")
         let count = try await DatabaseQueue(path: file.path).read { db in
             try Int.fetchOne(db, sql: "SELECT count(*) FROM upload")
@@ -89,7 +89,7 @@ import Testing
         #expect(count == 2)
     }
 
-    @Test func `the tables of version 1 do not change`() async throws {
+    @Test func `the tables of version 4 do not change`() async throws {
         try await makeQueue()
         let tables = try await DatabaseQueue(path: file.path).read { db in
             try String.fetchAll(db, sql: "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid")
@@ -99,10 +99,10 @@ import Testing
                 """
                 CREATE TABLE upload ( id INTEGER PRIMARY KEY AUTOINCREMENT, uuid TEXT NOT NULL UNIQUE, url TEXT NOT NULL, \
                 method TEXT NOT NULL, state TEXT NOT NULL, schedule INTEGER, due REAL NOT NULL DEFAULT 0, session TEXT, \
-                priority INTEGER NOT NULL, networks INTEGER NOT NULL, sequence TEXT, notBefore REAL, sent INTEGER NOT NULL \
+                priority INTEGER NOT NULL, networks INTEGER NOT NULL, sequence TEXT, notBefore REAL, expires REAL, tag BLOB, sent INTEGER NOT NULL \
                 DEFAULT 0, total INTEGER NOT NULL, attempts INTEGER NOT NULL DEFAULT 0, failures INTEGER NOT NULL DEFAULT \
-                0, reason TEXT, resource TEXT, enqueued REAL NOT NULL, \
-                started REAL, conflicts INTEGER NOT NULL DEFAULT 0 )
+                0, interruptions INTEGER NOT NULL DEFAULT 0, hasFreshFields INTEGER NOT NULL DEFAULT 0, code TEXT, reason TEXT, advice TEXT, resource TEXT, enqueued REAL NOT NULL, \
+                started REAL, conflicts INTEGER NOT NULL DEFAULT 0, finished REAL )
                 """,
                 "CREATE TABLE sqlite_sequence(name,seq)",
                 """
@@ -111,14 +111,19 @@ import Testing
                 """,
                 """
                 CREATE TABLE response ( id INTEGER PRIMARY KEY REFERENCES upload (id) ON DELETE CASCADE, status INTEGER NOT \
-                NULL, contentType TEXT, body BLOB NOT NULL )
+                NULL, headerFields BLOB NOT NULL, body BLOB NOT NULL )
                 """,
                 "CREATE INDEX upload_ready ON upload (networks, priority DESC, id) WHERE schedule = 0",
                 "CREATE INDEX upload_due ON upload (due) WHERE schedule = 1",
                 "CREATE INDEX upload_sequence ON upload (sequence, id) WHERE sequence IS NOT NULL",
                 "CREATE INDEX upload_sending ON upload (id) WHERE state = 'sending'",
                 "CREATE INDEX upload_session ON upload (session, id) WHERE session IS NOT NULL",
-                "CREATE TABLE queue (isPaused INTEGER NOT NULL)",
+                """
+                CREATE INDEX upload_expires ON upload (expires) WHERE expires IS NOT NULL AND state NOT IN ('done', \
+                'failed', 'cancelled')
+                """,
+                "CREATE INDEX upload_done ON upload (finished, id) WHERE state = 'done'",
+                "CREATE TABLE queue (isPaused INTEGER NOT NULL, done INTEGER NOT NULL DEFAULT 0)",
                 """
                 CREATE TABLE delivery ( id INTEGER PRIMARY KEY REFERENCES upload (id) ON DELETE CASCADE, attempt INTEGER \
                 NOT NULL )
@@ -140,7 +145,7 @@ import Testing
             INSERT INTO sqlite_master VALUES ('index', 'upload_ready', 'upload', \(try #require(root)),
                 'CREATE INDEX upload_ready ON upload (networks, priority DESC, id) WHERE schedule = 0');
             """)
-        let error = #expect(throws: UploadQueueError.self) { try UploadQueue(directory: directory) }
+        let error = await #expect(throws: UploadQueueError.self) { try await UploadQueue(directory: directory).open() }
         #expect(error?.code == .damaged, "\(error?.message ?? "")")
     }
 
@@ -148,19 +153,19 @@ import Testing
     func `an upload with an impossible number of failures still fails for good`(number: String) async throws {
         try await makeQueue()
         try execute("UPDATE upload SET failures = \(number), attempts = -failures WHERE id = 1")
-        let queue = try UploadQueue(directory: directory)
+        let queue = UploadQueue(directory: directory)
         try await run(queue)
-        #expect(try queue.uploads().map(\.state.name) == ["failed", "failed"])
+        #expect(try await queue.uploads().map(\.state.name) == ["failed", "failed"])
     }
 
     @Test func `a paused queue ends its run although a time in it is not valid`() async throws {
         try await makeQueue()
         try execute("UPDATE upload SET due = 'soon', schedule = 1 WHERE id = 1; DELETE FROM queue")
-        let queue = try UploadQueue(directory: directory)
-        try queue.pause()
-        #expect(try queue.isPaused)
+        let queue = UploadQueue(directory: directory)
+        try await queue.pause()
+        #expect(try await queue.isPaused)
         try await run(queue)
-        #expect(try queue.uploads().map(\.state.name) == ["waiting", "waiting"])
+        #expect(try await queue.uploads().map(\.state.name) == ["waiting", "waiting"])
     }
 
     @Test func `damaged rows can be cancelled and cleared without harm to others`() async throws {
@@ -170,13 +175,13 @@ import Testing
             UPDATE upload SET uuid = (SELECT lower(uuid) FROM upload WHERE id = 3) WHERE id = 1;
             UPDATE upload SET state = 'strange', schedule = NULL WHERE id = 2;
             """)
-        let queue = try UploadQueue(directory: directory)
-        #expect(try queue.uploads().map(\.id) == [1, 3])
-        for id in Int64(1)...2 { try queue.cancel(id) }
-        #expect(try queue.clear() == 2)
-        #expect(try queue.bodyExists(3))
-        try queue.cancelAll()
-        #expect(try queue.clear() == 1)
+        let queue = UploadQueue(directory: directory)
+        #expect(try await queue.uploads().map(\.id) == [1, 3])
+        for id in Int64(1)...2 { try await queue.cancel(id) }
+        #expect(try await queue.clear() == 2)
+        #expect(try await queue.bodyExists(3))
+        try await queue.cancelAll()
+        #expect(try await queue.clear() == 1)
     }
 
     @Test func `only a row that is too large is left out of a list`() async throws {
@@ -184,7 +189,7 @@ import Testing
         // An empty list of parts, with many spaces.
         try execute(
             "UPDATE request SET parts = CAST('[' || printf('%.*c', 80000000, ' ') || ']' AS BLOB) WHERE id = 1")
-        #expect(try UploadQueue(directory: directory).uploads().map(\.id) == [2])
+        #expect(try await UploadQueue(directory: directory).uploads().map(\.id) == [2])
     }
 
     /// A commit in the log has the number of the database's pages.
@@ -215,13 +220,13 @@ import Testing
         add(frame + page)
         log += frame + bytes([1, 2] + sums) + page
         try log.write(to: directory.appending(path: "queue.sqlite-wal"))
-        let error = #expect(throws: UploadQueueError.self) { try UploadQueue(directory: directory) }
+        let error = await #expect(throws: UploadQueueError.self) { try await UploadQueue(directory: directory).open() }
         #expect(error?.code == .damaged && error?.message.contains("cut off") == true, "\(error?.message ?? "")")
     }
 
     @Test func `writes wait for the disk from the first one on`() async throws {
-        let queue = try UploadQueue(directory: directory)
-        let synchronous = try queue.store.database.write { try Int.fetchOne($0, sql: "PRAGMA synchronous") }
+        let queue = UploadQueue(directory: directory)
+        let synchronous = try await queue.store.database.write { try Int.fetchOne($0, sql: "PRAGMA synchronous") }
         #expect(synchronous == 2)
     }
 }

@@ -45,12 +45,12 @@ import Darwin
     }
 
     private func send(_ server: ReceivingServer) async throws -> [QueuedUpload] {
-        let queue = try UploadQueue(directory: directory)
+        let queue = UploadQueue(directory: directory)
         try await queue.run(UploadClient(transport: AsyncHTTPTransport()), options: QueueOptions.draining)
-        let uploads = try queue.uploads()
+        let uploads = try await queue.uploads()
         // Uploads that cannot be read fail, and are cleared without being read.
-        try queue.cancelAll()
-        try queue.clear()
+        try await queue.cancelAll()
+        try await queue.clear()
         return uploads
     }
 
@@ -75,12 +75,15 @@ import Darwin
         "UPDATE upload SET uuid = (SELECT CAST(uuid AS BLOB) FROM upload WHERE id = 2) WHERE id = 1",
         "UPDATE queue SET isPaused = NULL IS NOT NULL", "UPDATE request SET headerFields = x'5bff' WHERE id = 1",
         "UPDATE request SET parts = '[]' WHERE id = 1", "DELETE FROM request WHERE id = 1", "DELETE FROM queue",
+        "UPDATE queue SET done = 'x'", "UPDATE queue SET done = 9223372036854775807",
+        "UPDATE upload SET finished = 'x'",
+        "UPDATE upload SET expires = 'x', tag = 7 WHERE id = 1", "UPDATE upload SET expires = 1e308 WHERE id = 1",
         "INSERT INTO delivery VALUES (1, 'x')", "INSERT INTO delivery VALUES (1, -9223372036854775808)",
         "INSERT INTO delivery VALUES (1, 9223372036854775807)", "INSERT INTO delivery VALUES (1, x'00')",
     ])
     func `a changed row harms neither other files nor other uploads`(sql: String) async throws {
         let server = try await ReceivingServer()
-        let queue = try UploadQueue(directory: directory)
+        let queue = UploadQueue(directory: directory)
         for _ in 0..<2 { try await queue.enqueue(QueuedForms.form(), to: server.uploads) }
         try execute(sql)
         let uploads = try await send(server)
@@ -92,7 +95,7 @@ import Darwin
     @Test(arguments: ["a link", "a link to a folder", "a second name", "a pipe", "a folder", "nothing"])
     func `a body that was replaced is not sent`(kind: String) async throws {
         let server = try await ReceivingServer()
-        let queue = try UploadQueue(directory: directory)
+        let queue = UploadQueue(directory: directory)
         for _ in 0..<2 { try await queue.enqueue(QueuedForms.form(), to: server.uploads) }
         // With the length of the body, so that it is not recognized by its length.
         let name = try #require(try bodyFiles().sorted().first)
@@ -111,17 +114,18 @@ import Darwin
         }
         // The upload is not retried: what is not a body now will not become one.
         try await queue.run(UploadClient(transport: AsyncHTTPTransport()), options: QueueOptions.draining)
-        #expect(try queue.uploads().map(\.state.name).sorted() == ["done", "failed"])
-        #expect(try queue.uploads().allSatisfy { $0.attempts == 1 })
-        try queue.cancelAll()
-        try queue.clear()
+        #expect(try await queue.uploads().map(\.state.name).sorted() == ["done", "failed"])
+        #expect(try await queue.uploads().allSatisfy { $0.attempts == 1 })
+        try await queue.cancelAll()
+        try await queue.clear()
         #expect(try Data(contentsOf: secret).count == size)
         try expectCanaryUntouched()
         #expect(try await server.end().records.count == 1)
     }
 
     @Test func `only bodies that belong to no upload are removed, after a day`() async throws {
-        let queue = try UploadQueue(directory: directory)
+        let queue = UploadQueue(directory: directory)
+        try await queue.open()
         let bodies = directory.appending(path: "bodies")
         let old = Date(timeIntervalSinceNow: -100_000)
         let names = [UUID().uuidString, "notes.txt", UUID().uuidString.lowercased(), "\(UUID().uuidString).jpg"]
@@ -144,12 +148,12 @@ import Darwin
         #expect(chmod(directory.path, 0o755) == 0)
         let address = try #require(URL(string: "http://127.0.0.1:1/"))
         do {
-            let queue = try UploadQueue(directory: directory)
+            let queue = UploadQueue(directory: directory)
             try await queue.enqueue(QueuedForms.form(), to: address)
             for name in ["queue.sqlite", "queue.sqlite-wal", "queue.sqlite-shm"] {
                 #expect(chmod(directory.appending(path: name).path, 0o644) == 0)
             }
-            let reopened = try UploadQueue(directory: directory)
+            let reopened = UploadQueue(directory: directory)
             try await reopened.enqueue(QueuedForms.form(), to: address)
             for path in try FileManager.default.subpathsOfDirectory(atPath: directory.path) {
                 let attributes = try FileManager.default.attributesOfItem(atPath: directory.appending(path: path).path)
@@ -162,18 +166,16 @@ import Darwin
     }
 
     @Test(arguments: [0o777, 0o770, 0o720, 0o702])
-    func `a directory that other users can write to is refused`(permissions: Int) throws {
+    func `a directory that other users can write to is refused`(permissions: Int) async throws {
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         #expect(chmod(directory.path, mode_t(permissions)) == 0)
-        let error = #expect(throws: UploadQueueError.self) { try UploadQueue(directory: directory) }
+        let error = await #expect(throws: UploadQueueError.self) { try await UploadQueue(directory: directory).open() }
         #expect(error?.code == .unusableDirectory && error?.message.contains("chmod 700") == true)
     }
 
     @Test(arguments: ["queue.sqlite", "queue.sqlite-wal", "queue.lock", "bodies"])
     func `a link in the queue's directory is refused`(name: String) async throws {
-        do {
-            _ = try UploadQueue(directory: directory)
-        }
+        try await UploadQueue(directory: directory).open()
         let link = directory.appending(path: name)
         try? FileManager.default.removeItem(at: link)
         let target = name == "bodies" ? canary : canary.appending(path: "secret")

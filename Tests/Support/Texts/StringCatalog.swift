@@ -39,7 +39,7 @@ package struct StringCatalog {
     /// The words of the codes that a source of the package declares.
     package static func codes(in path: String) throws -> [String] {
         try String(contentsOf: sources.appending(path: path), encoding: .utf8)
-            .matches(of: /static let \w+ = Code\(rawValue: "([a-z-]+)"\)/).map { String($0.output.1) }
+            .matches(of: /static let \w+ = (?:\w+\.)?Code\(rawValue: "([a-z-]+)"\)/).map { String($0.output.1) }
     }
 
     /// What is wrong with a text: each is a sentence in English and one in Korean, with the same placeholders.

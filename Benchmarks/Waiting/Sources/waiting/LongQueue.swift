@@ -65,7 +65,7 @@ struct LongQueue {
         form.append(fileAt: picture, named: "petImage")
         guard let url = URL(string: "http://127.0.0.1:1/uploads") else { throw Failure("There is no such URL.") }
         do {
-            let queue = try UploadQueue(directory: filled)
+            let queue = UploadQueue(directory: filled)
             for index in 0..<(Self.count + Self.rounds * Measurement.sent) {
                 try await queue.enqueue(
                     form, to: url, conditions: UploadConditions(priority: index % 10 == 7 ? 1 : 0))

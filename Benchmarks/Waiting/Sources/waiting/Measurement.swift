@@ -24,9 +24,10 @@ struct Measurement: Codable {
     init(ofQueueIn directory: URL) async throws {
         let clock = ContinuousClock()
         let beginning = clock.now
-        let queue = try UploadQueue(directory: directory)
+        let queue = UploadQueue(directory: directory)
+        try await queue.open()
         let opened = clock.now
-        guard try queue.uploads(limit: 1000).count == 1000 else { throw Failure("The queue is not full.") }
+        guard try await queue.uploads(limit: 1000).count == 1000 else { throw Failure("The queue is not full.") }
         let listed = clock.now
         let sendings = try await Self.questions(
             Self.sent + 1, of: queue, sendingBy: RespondingTransport(), concurrency: 3)

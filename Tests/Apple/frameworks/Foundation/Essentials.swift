@@ -68,6 +68,10 @@ public struct URLError: Error, Hashable, Sendable {
     }
     public init(_ code: Code, userInfo: [String: Any] = [:]) { fatalError() }
     public var code: Code { fatalError() }
+    public enum BackgroundTaskCancelledReason: Int, Sendable {
+        case userForceQuitApplication, backgroundUpdatesDisabled, insufficientSystemResources
+    }
+    public var backgroundTaskCancelledReason: BackgroundTaskCancelledReason? { fatalError() }
 }
 public struct CocoaError: Error, Hashable, Sendable {
     public struct Code: RawRepresentable, Hashable, Sendable {

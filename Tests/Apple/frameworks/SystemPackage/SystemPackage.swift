@@ -26,6 +26,7 @@ public struct Errno: RawRepresentable, Error, Sendable, Hashable, Codable, Custo
     public static var notSupported: Errno { fatalError() }
     public static var readOnlyFileSystem: Errno { fatalError() }
     public static var fileExists: Errno { fatalError() }
+    public static var resourceBusy: Errno { fatalError() }
     public static func ~= (_ lhs: Errno, _ rhs: any Error) -> Bool { fatalError() }
     public var description: String { fatalError() }
 }

@@ -9,7 +9,7 @@ struct Consumer {
         form.append("초코", named: "name")
         let directory = FileManager.default.temporaryDirectory.appending(path: "consumer-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: directory) }
-        let queue = try UploadQueue(directory: directory)
+        let queue = UploadQueue(directory: directory)
         print("\(type(of: queue)) keeps \(form.contentType)")
     }
 }

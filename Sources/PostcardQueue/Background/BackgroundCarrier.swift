@@ -1,0 +1,126 @@
+import HTTPTypes
+import PostcardClient
+import PostcardFiles
+import SystemPackage
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// Carries out for a ``BackgroundSender`` what concerns the queue's files and the transfer service.
+struct BackgroundCarrier: AttemptCarrier {
+    let sender: BackgroundSender
+    let session: BackgroundSession
+    let store: QueueStore
+    let service: any TransferService
+    let time: QueueTime
+
+    func connect() async throws {
+        // What a process that has ended was sending by itself.
+        if let lock = try? store.directory.lock() {
+            try store.database.write { try $0.recoverUploads() }
+            withExtendedLifetime(lock) {}
+        }
+        let (session, store) = (session, store)
+        try await service.connect { [weak sender = sender] event in
+            sender?.receive(event)
+        } freshFields: { attempt in
+            await Self.freshFields(of: attempt, session, store)
+        }
+    }
+
+    /// Header fields for an attempt that begins now and was handed over long ago, or `nil` if the app makes none.
+    private static func freshFields(
+        of attempt: AttemptID, _ session: BackgroundSession, _ store: QueueStore
+    ) async -> HTTPFields? {
+        guard let headerFields = session.headerFields else { return nil }
+        let upload = try? store.database.read { db in
+            try db.attempts(of: session.identifier)[attempt].flatMap { try db.upload($0) }
+        }
+        guard let upload = upload ?? nil else { return nil }
+        // With the old fields, the server may refuse the form, and it is then handed over again.
+        return try? await headerFields(upload)
+    }
+
+    func attempts() async throws -> [AttemptID: Bool] { try await service.transfers() }
+
+    func takeEvents() -> [AttemptEvent] { sender.takeEvents() }
+
+    /// Also claims uploads whose time has not come: the system waits for it.
+    func claim(_ claim: QueueMachine.Claim) throws -> (rows: [UploadRow], nextDue: Date?) {
+        while true {
+            // Read first: a write locks the database, and iOS ends an app that is suspended with a lock.
+            let ids = try store.database.read {
+                try $0.transfersToClaim(claim, for: session.identifier, at: time.date())
+            }
+            if ids.isEmpty { return ([], nil) }
+            let rows = try store.database.write {
+                try $0.claimTransfers(ids, for: session.identifier, at: time.date())
+            }
+            if !rows.isEmpty { return (rows, nil) }
+        }
+    }
+
+    func begin(_ row: UploadRow) async -> QueueMachine.Refusal? {
+        var hasBegun = false
+        do {
+            let transfer = try await transfer(of: row)
+            // A background session ends the app if the file is missing.
+            try store.directory.openBody(row.uuid, length: row.upload.totalBytes).close()
+            hasBegun = true
+            try await service.begin(transfer)
+            return nil
+        } catch let error as FileError where error.mayPass {
+            // Such as before the first unlock: nothing was sent, so no attempt is used up.
+            return QueueMachine.Refusal(outcome: Self.postponed(error), hasBegun: hasBegun)
+        } catch {
+            return QueueMachine.Refusal(outcome: AttemptOutcome(error, otherwise: Self.postponed), hasBegun: hasBegun)
+        }
+    }
+
+    private static func postponed(_ error: any Error) -> AttemptOutcome {
+        .postponed(QueuedUpload.Failure(.postponed, "The upload could not be handed to the system: \(error)"))
+    }
+
+    private func transfer(of row: UploadRow) async throws -> Transfer {
+        let upload = row.upload
+        var fields = row.headerFields
+        if let headerFields = session.headerFields {
+            let added: HTTPFields
+            do {
+                added = try await headerFields(upload)
+            } catch {
+                throw HeaderFieldsError(description: "its header fields could not be made: \(error)")
+            }
+            for name in Set(added.map(\.name)) { fields[fields: name] = added[fields: name] }
+        }
+        let request = try UploadRequest(
+            url: upload.url, method: upload.method, headerFields: fields, body: nil, maximumResponseBytes: 0)
+        fields = request.headerFields
+        fields[.contentType] = row.contentType
+        return Transfer(
+            id: row.attempt, url: request.url, method: upload.method, headerFields: fields,
+            body: store.directory.bodyURL(row.uuid), length: upload.totalBytes,
+            earliestBegin: row.earliestBegin.flatMap { $0 > time.date() ? $0 : nil },
+            networks: upload.conditions.networks, priority: upload.conditions.priority)
+    }
+
+    func cancel(_ attempts: Set<AttemptID>) async { await service.cancel(attempts) }
+
+    func callHandlers() {
+        // The system may suspend the app from here on, and end it without notice.
+        store.database.noteRest()
+        sender.callHandlers()
+    }
+
+    func disconnect() async { await service.disconnect() }
+
+    func notifyChange() { store.notifyChange() }
+}
+
+/// An error of the app's closure ``BackgroundSession/headerFields``. The upload is handed over later.
+private struct HeaderFieldsError: Error, CustomStringConvertible {
+    let description: String
+}

@@ -1,0 +1,70 @@
+import Synchronization
+
+/// Passes the events of a session to the queue that is attached, and keeps them while none is.
+///
+/// A process has one session for an identifier, and may make several queues with it, one after the other. The session
+/// reports each event once, so it must reach the latest queue, even if an earlier one is connected or closed late.
+final class EventRelay: Sendable {
+    /// Identifies a queue. Those of later queues are greater.
+    struct Token: Sendable, Comparable {
+        private static let last = Mutex(0)
+
+        private let number: Int
+
+        init() {
+            number = Self.last.withLock { last in
+                last += 1
+                return last
+            }
+        }
+
+        static func < (one: Token, other: Token) -> Bool { one.number < other.number }
+    }
+
+    private struct State {
+        var listener: (token: Token, report: @Sendable (AttemptEvent) -> Void)?
+        var latest: Token?
+        var missed: [AttemptEvent] = []
+
+        /// Keeps an event for the next queue. Of an attempt's progress, only the latest matters.
+        mutating func keep(_ event: AttemptEvent) {
+            if case .sent(let id, _) = event {
+                missed.removeAll { if case .sent(let other, _) = $0 { other == id } else { false } }
+            }
+            missed.append(event)
+        }
+    }
+
+    private let state = Mutex(State())
+
+    /// Attaches a queue in place of an earlier one, and passes it what none has received.
+    ///
+    /// - Returns: Whether it is attached: `false` if a later one was.
+    @discardableResult
+    func attach(_ token: Token, _ report: @escaping @Sendable (AttemptEvent) -> Void) -> Bool {
+        let missed = state.withLock { state -> [AttemptEvent]? in
+            if let latest = state.latest, token < latest { return nil }
+            state.latest = token
+            state.listener = (token, report)
+            defer { state.missed = [] }
+            return state.missed
+        }
+        for event in missed ?? [] { report(event) }
+        return missed != nil
+    }
+
+    /// Detaches a queue. Does nothing if another one is attached.
+    func detach(_ token: Token) {
+        state.withLock { state in
+            if state.listener?.token == token { state.listener = nil }
+        }
+    }
+
+    func report(_ event: AttemptEvent) {
+        let report = state.withLock { state in
+            if state.listener == nil { state.keep(event) }
+            return state.listener?.report
+        }
+        report?(event)
+    }
+}

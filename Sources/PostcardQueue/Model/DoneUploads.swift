@@ -1,0 +1,20 @@
+/// How long a queue lists uploads that are done.
+///
+/// The form of an upload that is done is removed at once. What this is about is its row in the list, with the server's
+/// response. ``UploadQueue/doneCount`` also counts the uploads that are no longer listed.
+public struct DoneUploads: Sendable, Hashable {
+    /// The maximum number of uploads that are listed, the latest ones. Defaults to 100. `nil` means no limit.
+    public var maximumCount: Int?
+
+    /// How long an upload is listed after it was done. Defaults to 30 days. `nil` means no limit.
+    public var maximumAge: Duration?
+
+    /// Lists every upload until ``UploadQueue/clear()``.
+    public static let all = DoneUploads(maximumCount: nil, maximumAge: nil)
+
+    /// Makes limits. The parameters are documented with the properties of the same names.
+    public init(maximumCount: Int? = 100, maximumAge: Duration? = .seconds(2_592_000)) {
+        self.maximumCount = maximumCount.map { max($0, 0) }
+        self.maximumAge = maximumAge
+    }
+}

@@ -1,0 +1,47 @@
+import Synchronization
+
+#if canImport(Network)
+import Dispatch
+import Network
+#endif
+
+#if canImport(Network)
+/// Follows which network the system uses.
+final class NetworkMonitor: Sendable {
+    static let shared = NetworkMonitor()
+
+    private let monitor = NWPathMonitor()
+    /// `nil` until the first update: before that, the monitor's current path means nothing.
+    private let known = Mutex<NetworkPath?>(nil)
+    private let signal = ChangeSignal()
+
+    private init() {
+        monitor.pathUpdateHandler = { [weak self] path in
+            self?.update(
+                NetworkPath(
+                    isCellular: path.usesInterfaceType(.cellular), isExpensive: path.isExpensive,
+                    isConstrained: path.isConstrained, isAvailable: path.status == .satisfied))
+        }
+        monitor.start(queue: DispatchQueue(label: "Postcard network"))
+    }
+
+    private func update(_ path: NetworkPath) {
+        known.withLock { $0 = path }
+        signal.notify()
+    }
+
+    var path: NetworkPath? { known.withLock { $0 } }
+
+    /// One element at once and one after every change.
+    func changes() -> AsyncStream<Void> { signal.stream() }
+}
+#else
+/// The monitor of a platform that does not distinguish networks.
+struct NetworkMonitor: Sendable {
+    static let shared = NetworkMonitor()
+
+    var path: NetworkPath? { NetworkPath() }
+
+    func changes() -> AsyncStream<Void> { AsyncStream { $0.finish() } }
+}
+#endif

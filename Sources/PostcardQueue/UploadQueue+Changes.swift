@@ -1,0 +1,172 @@
+import GRDB
+import HTTPTypes
+import PostcardClient
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+// MARK: - Changing uploads
+
+extension UploadQueue {
+    /// Sends a failed or cancelled upload again, as if it had just been enqueued. An upload that waits for its next
+    /// attempt is sent now.
+    ///
+    /// An upload may have failed although the server accepted it, as its error then says. The server may then store the
+    /// form twice.
+    ///
+    /// - Throws: ``UploadQueueError`` if there is no such upload, if it is waiting, being sent, paused or done, or if
+    ///   its form is no longer on disk.
+    public func retry(_ id: QueuedUpload.ID) async throws(UploadQueueError) {
+        try await change(id) { [time] db, row, store in
+            switch row.upload.state {
+            case .failed, .cancelled, .retrying: try db.retryUpload(id, at: time.date())
+            case .waiting, .waitingForNetwork, .sending, .paused, .done:
+                throw UploadQueueError.state(id, row.upload.state.name, cannot: "retried")
+            }
+            if !store.hasBody(row) { throw UploadQueueError.bodyMissing(id) }
+        }
+    }
+
+    /// Sends an upload to another address from now on, for example because the app's server has moved. It is sent as if
+    /// it had just been enqueued, with the same header fields, which the new server then also receives.
+    ///
+    /// An upload that is being sent is cancelled first. If the server at the old address has accepted it by then, it is
+    /// done.
+    ///
+    /// - Throws: ``UploadQueueError`` if there is no such upload, if it is done, if no form can be sent to the address,
+    ///   or if its form is no longer on disk.
+    public func retry(_ id: QueuedUpload.ID, to url: URL) async throws(UploadQueueError) {
+        try await change(id) { [time] db, row, store in
+            if case .done = row.upload.state { throw UploadQueueError.state(id, "done", cannot: "sent elsewhere") }
+            do {
+                _ = try UploadRequest(
+                    url: url, method: row.upload.method, headerFields: HTTPFields(), body: nil, maximumResponseBytes: 0)
+            } catch {
+                throw UploadQueueError.invalidURL(url, error)
+            }
+            if !store.hasBody(row) { throw UploadQueueError.bodyMissing(id) }
+            // What the old server may have says nothing about the new one.
+            try db.readdressUpload(
+                id, to: url, keepingDelivery: url.hasOrigin(of: row.upload.url), at: time.date())
+        }
+    }
+
+    /// Cancels an upload. If it is being sent, the process or system that sends it stops. If the server has accepted it
+    /// by then, it is done.
+    ///
+    /// - Throws: ``UploadQueueError`` if there is no such upload, or if it is done.
+    public func cancel(_ id: QueuedUpload.ID) async throws(UploadQueueError) {
+        try await work { store throws(UploadQueueError) in
+            try store.database.write { db in
+                guard let state = try db.state(id) else { throw UploadQueueError.unknown(id) }
+                if state == .done { throw UploadQueueError.state(id, state.rawValue, cannot: "cancelled") }
+                try db.cancelUpload(id)
+            }
+            store.notifyChange()
+        }
+    }
+
+    /// Pauses an upload until it is resumed. It holds back the later uploads of its group.
+    ///
+    /// - Throws: ``UploadQueueError`` if there is no such upload, or if it has ended.
+    public func pause(_ id: QueuedUpload.ID) async throws(UploadQueueError) {
+        try await change(id) { db, row, _ in
+            if row.upload.state.isEnded {
+                throw UploadQueueError.state(id, row.upload.state.name, cannot: "paused")
+            }
+            try db.pauseUpload(id)
+        }
+    }
+
+    /// Resumes a paused upload. If the server resumes uploads, it continues where it stopped.
+    ///
+    /// - Throws: ``UploadQueueError`` if there is no such upload, or if it is not paused.
+    public func resume(_ id: QueuedUpload.ID) async throws(UploadQueueError) {
+        try await change(id) { [time] db, row, _ in
+            guard row.upload.state == .paused else {
+                throw UploadQueueError.state(id, row.upload.state.name, cannot: "resumed")
+            }
+            try db.retryUpload(id, at: time.date())
+        }
+    }
+
+    private func change(
+        _ id: QueuedUpload.ID, _ change: @Sendable (Database, UploadRow, QueueStore) throws -> Void
+    ) async throws(UploadQueueError) {
+        try await work { store throws(UploadQueueError) in
+            try store.database.write { db in
+                guard let row = try db.row(id) else { throw UploadQueueError.unknown(id) }
+                try change(db, row, store)
+            }
+            store.notifyChange()
+        }
+    }
+}
+
+// MARK: - Changing the whole queue
+
+extension UploadQueue {
+    /// Pauses the whole queue until ``resume()``, also after restarts. Uploads that are being sent go back into the
+    /// queue, and new ones wait.
+    ///
+    /// - Throws: ``UploadQueueError`` if the database fails.
+    public func pause() async throws(UploadQueueError) {
+        try await changeAll { db, _ in try db.setQueuePaused(true) }
+    }
+
+    /// Resumes the whole queue. Uploads that were paused one by one stay paused.
+    ///
+    /// - Throws: ``UploadQueueError`` if the database fails.
+    public func resume() async throws(UploadQueueError) {
+        try await changeAll { db, _ in try db.setQueuePaused(false) }
+    }
+
+    /// Retries all uploads that failed and whose form is still on disk.
+    ///
+    /// - Throws: ``UploadQueueError`` if the database fails.
+    public func retryAll() async throws(UploadQueueError) {
+        try await changeAll { [time] db, store in
+            for id in try QueuedUpload.ID.fetchAll(db, sql: "SELECT id FROM upload WHERE state = 'failed' ORDER BY id")
+            {
+                do {
+                    if let row = try db.row(id), store.hasBody(row) { try db.retryUpload(id, at: time.date()) }
+                } catch is RowDamage {
+                    // A damaged row would fail again.
+                }
+            }
+        }
+    }
+
+    /// Cancels all uploads that have not ended.
+    ///
+    /// - Throws: ``UploadQueueError`` if the database fails.
+    public func cancelAll() async throws(UploadQueueError) {
+        try await changeAll { db, _ in try db.cancelAllUploads() }
+    }
+
+    /// Removes all uploads that are done, failed or cancelled, with their forms.
+    ///
+    /// - Returns: The number of uploads removed.
+    /// - Throws: ``UploadQueueError`` if the database fails.
+    @discardableResult
+    public func clear() async throws(UploadQueueError) -> Int {
+        try await work { store throws(UploadQueueError) in
+            let (count, bodies) = try store.database.write { try $0.removeEndedUploads() }
+            for body in bodies { store.directory.removeBody(body) }
+            store.notifyChange()
+            return count
+        }
+    }
+
+    private func changeAll(
+        _ change: @Sendable (Database, QueueStore) throws -> Void
+    ) async throws(UploadQueueError) {
+        try await work { store throws(UploadQueueError) in
+            try store.database.write { try change($0, store) }
+            store.notifyChange()
+        }
+    }
+}

@@ -1,0 +1,114 @@
+import HTTPTypes
+import PostcardTestSupport
+import Synchronization
+
+@testable import PostcardQueue
+
+/// A session that keeps its transfers until the test ends them. Like the system's, it is one for all queues of a
+/// process.
+final class KeptTransfers: Sendable {
+    private struct State {
+        var transfers: [Transfer] = []
+        var refusal: (@Sendable () throws -> Void)?
+        var cancellations = 0
+        /// Whether the service does not respond, and who waits for it.
+        var isSilent = false
+        var silenced: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let state = Mutex(State())
+    fileprivate let relay = EventRelay()
+
+    var handedOver: [Transfer] { state.withLock { $0.transfers } }
+
+    fileprivate func begin(_ transfer: Transfer) throws {
+        try state.withLock { $0.refusal.take() }?()
+        state.withLock { $0.transfers.append(transfer) }
+    }
+
+    /// How often transfers were cancelled, each time several of them.
+    var cancellations: Int { state.withLock { $0.cancellations } }
+
+    fileprivate func cancel(_ ids: Set<AttemptID>) {
+        state.withLock { state in
+            state.cancellations += 1
+            state.transfers.removeAll { ids.contains($0.id) }
+        }
+    }
+
+    /// Lets the service respond, or not.
+    func setSilent(_ isSilent: Bool) {
+        let waiting = state.withLock { state in
+            state.isSilent = isSilent
+            defer { if !isSilent { state.silenced = [] } }
+            return isSilent ? [] : state.silenced
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+
+    fileprivate func waitForResponse() async {
+        await withCheckedContinuation { continuation in
+            let isSilent = state.withLock { state in
+                if state.isSilent { state.silenced.append(continuation) }
+                return state.isSilent
+            }
+            if !isSilent { continuation.resume() }
+        }
+    }
+
+    /// Refuses the next transfer with the error that the closure throws.
+    func refuseNext(_ refusal: @escaping @Sendable () throws -> Void) {
+        state.withLock { $0.refusal = refusal }
+    }
+
+    /// Ends the session, which loses its transfers.
+    func invalidate(_ problem: SessionProblem) {
+        state.withLock { $0.transfers = [] }
+        relay.report(.invalidated(problem))
+    }
+
+    /// Ends the only transfer.
+    func end(_ end: AttemptEnd) throws {
+        let count = handedOver.count
+        guard count == 1 else { throw ProgramFailure("There are \(count) transfers.") }
+        endFirst(1, end)
+    }
+
+    /// Ends the transfers that were handed over first.
+    func endFirst(_ count: Int, _ end: AttemptEnd) {
+        let ended = state.withLock { state in
+            let ended = state.transfers.prefix(count)
+            state.transfers.removeFirst(ended.count)
+            return ended
+        }
+        for transfer in ended { relay.report(.ended(transfer.id, end)) }
+    }
+}
+
+/// The connection of a queue to a session that keeps its transfers.
+struct KeepingService: TransferService {
+    private let kept: KeptTransfers
+    private let token = EventRelay.Token()
+
+    init(_ kept: KeptTransfers) {
+        self.kept = kept
+    }
+
+    func connect(
+        _ report: @escaping @Sendable (AttemptEvent) -> Void,
+        freshFields: @escaping @Sendable (AttemptID) async -> HTTPFields?
+    ) async throws {
+        kept.relay.attach(token, report)
+    }
+
+    func transfers() async throws -> [AttemptID: Bool] {
+        await kept.waitForResponse()
+        return Dictionary(kept.handedOver.map { ($0.id, false) }, uniquingKeysWith: { first, _ in first })
+    }
+
+    func begin(_ transfer: Transfer) async throws { try kept.begin(transfer) }
+
+    func cancel(_ ids: Set<AttemptID>) async { kept.cancel(ids) }
+
+    func disconnect() async { kept.relay.detach(token) }
+}

@@ -1,0 +1,108 @@
+import Foundation
+import Testing
+
+@testable import PostcardClient
+@testable import PostcardQueue
+
+/// Attempts and sessions that the system ends without a response.
+@Suite struct QueueInterruptionTests {
+    typealias Fate = QueueWorld.Fate
+
+    @Test(arguments: [
+        (Fate.interrupted(.cancelled), false, [0, 15]), (.interrupted(.disconnected), false, [0, 15]),
+        (.interrupted(.forceQuit), false, [0, 10]), (.interrupted(.updatesDisabled), false, [0, 70]),
+        (.interrupted(.insufficientResources), false, [0, 70]), (.forgotten, true, [0, 15]),
+    ])
+    func `an attempt that the system cancelled or lost begins again after a few seconds`(
+        fate: Fate, isKilled: Bool, begins: [Int]
+    ) {
+        var world = QueueWorld.withUpload(session: "session")
+        world.script = [fate]
+        world.wake()
+        world.advance(to: world.now + 10)
+        if isKilled { world.kill() }
+        world.rest()
+        #expect(world.begins == begins && world.uploads[0].state.name == "done", "\(world.trace)")
+        // It was not the upload's fault.
+        #expect(world.uploads[0].failures == 0 && world.uploads[0].possibleDelivery == 1)
+    }
+
+    @Test func `an upload that the system cancels over and over is sent again later and later, and then fails`() {
+        var world = QueueWorld.withUpload(session: "session")
+        world.script = Array(repeating: .interrupted(.insufficientResources), count: 60)
+        world.rest(rounds: 500)
+        #expect(Array(world.begins.prefix(6)) == [0, 70, 200, 450, 940, 1910])
+        #expect(world.begins.count == Interruption.maximumCount)
+        guard case .failed(let failure) = world.uploads[0].state else { Issue.record("\(world.trace)"); return }
+        #expect(failure.code == .insufficientResources && failure.message.contains("50 times in a row"))
+    }
+
+    @Test(arguments: [Interruption.updatesDisabled, .forceQuit])
+    func `an upload waits as long as the user does not let the system send it`(interruption: Interruption) {
+        var world = QueueWorld.withUpload(session: "session")
+        world.script = Array(repeating: .interrupted(interruption), count: 200)
+        world.rest(rounds: 1500)
+        #expect(world.begins.count == 201 && world.uploads[0].state.name == "done")
+    }
+
+    @Test func `a response of the server ends a row of interruptions`() {
+        var world = QueueWorld.withUpload(session: "session")
+        for _ in 0..<3 {
+            world.script += Array(repeating: .interrupted(.cancelled), count: 30) + [.refused(503)]
+        }
+        world.rest(rounds: 1500)
+        #expect(world.begins.count == 94 && world.uploads[0].state.name == "done", "\(world.begins.count)")
+    }
+
+    // MARK: - Sessions that end by themselves
+
+    @Test func `a session that ends by itself is made again, and what it carried is sent again`() {
+        var world = QueueWorld.withUpload(session: "session")
+        world.wake()
+        world.invalidate(.invalid("it broke"))
+        #expect(world.wake() == .rest(until: nil))
+        #expect(world.connections == 2)
+        world.rest()
+        #expect(world.begins == [0, 5] && world.uploads[0].state.name == "done", "\(world.trace)")
+    }
+
+    @Test func `a run ends with the reason if sessions end again and again`() {
+        var world = QueueWorld.withUpload(session: "session")
+        world.wake()
+        world.wake(handlers: 1)
+        #expect(world.calls == 0)
+        for _ in 0..<QueueMachine.maximumInvalidations {
+            world.invalidate(.invalid("it broke"))
+            #expect(world.wake() == .rest(until: nil))
+            // A session that has ended reports nothing more.
+            #expect(world.calls == 1)
+        }
+        world.invalidate(.invalid("it broke"))
+        #expect(world.wake() == .gaveUp && world.problem == .invalid("it broke"))
+        // The next run tries again, and a response ends the row.
+        world.rest()
+        #expect(world.uploads[0].state.name == "done", "\(world.trace)")
+        world.enqueue()
+        world.wake()
+        world.invalidate(.invalid("it broke"))
+        #expect(world.wake() == .rest(until: nil))
+    }
+
+    @Test(arguments: [SessionProblem.inUse, .requiresSharedContainer])
+    func `a session that the system does not accept is reported at once`(problem: SessionProblem) {
+        var world = QueueWorld.withUpload(session: "session")
+        world.wake()
+        world.invalidate(problem)
+        #expect(world.wake() == .gaveUp && world.problem == problem)
+        // The same about a single task.
+        world.wake()
+        world.script = [.unavailable(problem)]
+        world.enqueue()
+        world.wake()
+        world.advance(to: world.now + 10)
+        #expect(world.wake() == .gaveUp && world.problem == problem)
+        #expect(world.uploads.allSatisfy { $0.state.name != "failed" && $0.failures == 0 })
+        world.rest()
+        #expect(world.uploads.allSatisfy { $0.state.name == "done" }, "\(world.trace)")
+    }
+}
