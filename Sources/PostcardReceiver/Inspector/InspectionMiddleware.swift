@@ -19,14 +19,13 @@ struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
     func handle(
         _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
     ) async throws -> Response {
-        try await UploadReport.observing { report in
-            guard isRecorded(request) else { return try await recordingRefusals(request, report, context, next) }
-            return try await keeping(request, report, context, next)
-        }
+        let connection = UploadConnection.current
+        guard isRecorded(request) else { return try await recordingRefusals(request, connection, context, next) }
+        return try await keeping(request, connection, context, next)
     }
 
     private func keeping(
-        _ request: Request, _ report: UploadReport, _ context: Context,
+        _ request: Request, _ connection: UploadConnection?, _ context: Context,
         _ next: @concurrent (Request, Context) async throws -> Response
     ) async throws -> Response {
         let recorder = RequestRecorder(for: inspector)
@@ -35,18 +34,19 @@ struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
         var observed = request
         let body = ObservedBody(request.body, recorder: recorder)
         observed.body = RequestBody(asyncSequence: body)
+        connection?.report.observer = recorder
         func keep(_ outcome: RecordedRequest.Outcome, keepsBody: Bool) {
             // An append may begin in the middle of a secret.
             let notes = recorder.notes(keepsBody: keepsBody && request.method != .patch)
             let kept = RecordedRequest(
-                request, scheme: scheme, received: received, duration: start.duration(to: .now), outcome: outcome,
-                notes: notes)
+                request, on: connection, scheme: scheme, received: received, duration: start.duration(to: .now),
+                outcome: outcome, notes: notes)
             inspector.keep(kept)
         }
         do {
-            let response = try await FormObservation.$current.withValue(recorder) { try await next(observed, context) }
+            let response = try await next(observed, context)
             keep(
-                .answered(status: response.status.code, upload: report.upload),
+                .answered(status: response.status.code, upload: connection?.report.upload),
                 keepsBody: response.status.kind != .successful)
             return response
         } catch let problem as UploadProblem {
@@ -62,18 +62,18 @@ struct InspectionMiddleware<Context: RequestContext>: RouterMiddleware {
     /// Handles other requests: records those that were refused access, and removes the recorded request of a deleted
     /// upload.
     private func recordingRefusals(
-        _ request: Request, _ report: UploadReport, _ context: Context,
+        _ request: Request, _ connection: UploadConnection?, _ context: Context,
         _ next: @concurrent (Request, Context) async throws -> Response
     ) async throws -> Response {
         do {
             let response = try await next(request, context)
-            if case .deleted(let id) = report.outcome { inspector.forget(id) }
+            if case .deleted(let id) = connection?.report.outcome { inspector.forget(id) }
             return response
         } catch let problem as UploadProblem where [.unauthorized, .misdirectedRequest].contains(problem.status) {
             inspector.keep(
                 RecordedRequest(
-                    request, scheme: scheme, received: Date(), duration: .zero, outcome: .refused(problem),
-                    notes: .none))
+                    request, on: connection, scheme: scheme, received: Date(), duration: .zero,
+                    outcome: .refused(problem), notes: .none))
             throw problem
         }
     }

@@ -58,8 +58,8 @@ struct RecordedRequest: Sendable {
 
 extension RecordedRequest {
     init(
-        _ request: Request, scheme: String, received: Date, duration: Duration, outcome: Outcome,
-        notes: RequestRecorder.Notes
+        _ request: Request, on connection: UploadConnection?, scheme: String, received: Date, duration: Duration,
+        outcome: Outcome, notes: RequestRecorder.Notes
     ) {
         let head = request.head
         let host = head.authority.map(Secrets.masked(authority:))
@@ -67,7 +67,7 @@ extension RecordedRequest {
             (field.name.rawName, Secrets.masked(field.value, of: field.name.canonicalName))
         }
         self.init(
-            received: received, duration: duration, client: UploadConnection.current?.clientAddress?.description,
+            received: received, duration: duration, client: connection?.clientAddress?.description,
             method: head.method.rawValue, scheme: scheme, host: host ?? "",
             path: Secrets.masked(path: head.path ?? "/"), fields: (host.map { [("Host", $0)] } ?? []) + fields,
             contentType: head.headerFields[.contentType], outcome: outcome, notes: notes)

@@ -221,22 +221,22 @@ struct RequestReading: Sendable {
         let requests: [RequestSummary]
     }
 
-    func list() throws -> Response {
-        try respond(with: Listing(requests: inspector.requests.map(RequestSummary.init)))
+    func list(on connection: UploadConnection?) throws -> Response {
+        try respond(with: Listing(requests: inspector.requests.map(RequestSummary.init)), on: connection)
     }
 
-    func request(id: String?, showsValues: Bool) throws -> Response {
+    func request(id: String?, showsValues: Bool, on connection: UploadConnection?) throws -> Response {
         guard let request = id.flatMap({ Int($0) }).flatMap(inspector.request) else {
             throw UploadProblem.requestNotFound
         }
-        return try respond(with: RequestDescription(request, showsValues: showsValues))
+        return try respond(with: RequestDescription(request, showsValues: showsValues), on: connection)
     }
 
-    private func respond(with value: some Encodable) throws -> Response {
+    private func respond(with value: some Encodable, on connection: UploadConnection?) throws -> Response {
         Response(
             status: .ok,
             headers: [.contentType: "application/json", .cacheControl: "no-store", .xContentTypeOptions: "nosniff"],
-            body: try budget.body(of: ByteBuffer(bytes: try JSONEncoder.forResponses.encode(value))))
+            body: try budget.body(of: ByteBuffer(bytes: try JSONEncoder.forResponses.encode(value)), on: connection))
     }
 }
 

@@ -51,16 +51,16 @@ final class LiveEvents: Sendable {
         }
     }
 
-    /// - Parameter connection: The connection of the listener. Defaults to the current one.
+    /// - Parameter connection: The connection of the listener.
     /// - Returns: The events from now on, and the listener to add heartbeats.
     /// - Throws: ``UploadProblem`` if there are too many listeners, of all clients or of this one.
-    func listen(on connection: UploadConnection? = .current) throws(UploadProblem) -> (
+    func listen(on connection: UploadConnection?) throws(UploadProblem) -> (
         events: AsyncMapSequence<AsyncStream<ByteBuffer>, ByteBuffer>, listener: LiveListener
     ) {
         let (events, continuation) = AsyncStream.makeStream(
             of: ByteBuffer.self, bufferingPolicy: .bufferingOldest(maximumWaitingEvents))
         let listener = LiveListener(continuation, maximumWaitingBytes: maximumWaitingBytes)
-        let hold = try shares.take(of: .listeners, for: connection?.peer, on: connection?.channel)
+        let hold = try shares.take(of: .listeners, on: connection)
         let id = state.withLock { state in
             state.lastID += 1
             state.listeners[state.lastID] = (listener, hold)
@@ -160,8 +160,8 @@ struct EventStream: Sendable {
         return headers
     }
 
-    func response() throws(UploadProblem) -> Response {
-        let (events, listener) = try live.listen()
+    func response(on connection: UploadConnection?) throws(UploadProblem) -> Response {
+        let (events, listener) = try live.listen(on: connection)
         return Response(
             status: .ok, headers: Self.headers,
             body: ResponseBody { writer in
@@ -190,14 +190,12 @@ struct LiveMiddleware<Context: RequestContext>: RouterMiddleware {
     func handle(
         _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
     ) async throws -> Response {
-        try await UploadReport.observing { report in
-            let response = try await next(request, context)
-            switch report.outcome {
-            case .recorded(let record): live.publish(.uploaded(record))
-            case .deleted(let id): live.publish(.deleted(id))
-            case .repeated, nil: break
-            }
-            return response
+        let response = try await next(request, context)
+        switch UploadConnection.current?.report.outcome {
+        case .recorded(let record): live.publish(.uploaded(record))
+        case .deleted(let id): live.publish(.deleted(id))
+        case .repeated, nil: break
         }
+        return response
     }
 }

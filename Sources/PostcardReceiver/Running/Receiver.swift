@@ -208,18 +208,19 @@ public struct Receiver: Sendable {
             WebPage.Offer(
                 uploadPath: uploads.path, canRead: canRead, canDelete: uploads.access.contains(.deleting),
                 showsRequests: canRead && inspector != nil))
-        routes.addReading("/") { request, _ in page.response(to: request) }
-        routes.addReading("/assets/{name}") { _, context in try WebPage.asset(context.parameters.get("name")) }
+        routes.addReading("/") { request, _, _ in page.response(to: request) }
+        routes.addReading("/assets/{name}") { _, context, _ in try WebPage.asset(context.parameters.get("name")) }
         if canRead {
             let events = EventStream(live: live)
-            routes.add("/events", .get) { _, _ in try events.response() }
+            routes.add("/events", .get) { _, _, connection in try events.response(on: connection) }
         }
         if canRead, let inspector {
             let reading = RequestReading(inspector: inspector, budget: budget)
-            routes.addReading("/requests") { _, _ in try reading.list() }
-            routes.addReading("/requests/{id}") { request, context in
+            routes.addReading("/requests") { _, _, connection in try reading.list(on: connection) }
+            routes.addReading("/requests/{id}") { request, context, connection in
                 try reading.request(
-                    id: context.parameters.get("id"), showsValues: request.uri.queryParameters["values"] == "shown")
+                    id: context.parameters.get("id"), showsValues: request.uri.queryParameters["values"] == "shown",
+                    on: connection)
             }
         }
     }
@@ -227,7 +228,7 @@ public struct Receiver: Sendable {
     private func addStatus(
         of store: LocalUploadStore, _ meter: UploadMeter, to routes: inout Routes<BasicRequestContext>
     ) {
-        routes.addReading("/health") { _, context in
+        routes.addReading("/health") { _, context, _ in
             do {
                 try await store.checkReadiness()
             } catch {
@@ -239,7 +240,7 @@ public struct Receiver: Sendable {
                 body: ResponseBody(byteBuffer: ByteBuffer(string: "ok")))
         }
         let started = Date()
-        routes.addReading("/status") { _, _ in
+        routes.addReading("/status") { _, _, _ in
             try await ReceiverStatus(
                 started: started, uploads: meter.current, freeBytes: try? store.freeBytes(),
                 damagedUploads: store.damagedCount

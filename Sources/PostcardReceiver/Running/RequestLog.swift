@@ -82,8 +82,9 @@ struct RequestLog<Context: RequestContext>: RouterMiddleware {
     ) async throws -> Response {
         guard report != nil || context.logger.logLevel <= .info else { return try await next(request, context) }
         let start = ContinuousClock.now
+        let connection = UploadConnection.current
         var line = RequestLine(
-            client: UploadConnection.current?.clientAddress, method: request.method.rawValue, rawPath: request.uri.path)
+            client: connection?.clientAddress, method: request.method.rawValue, rawPath: request.uri.path)
         line.size = request.headers[.contentLength].flatMap { Int64($0) }
         var isWritten = true
         defer {
@@ -95,13 +96,11 @@ struct RequestLog<Context: RequestContext>: RouterMiddleware {
             }
         }
         do {
-            return try await UploadReport.observing { report in
-                let response = try await next(request, context)
-                line.status = response.status.code
-                line.upload = report.upload
-                if case .recorded(let record) = report.outcome { line.fileCount = record.files.count }
-                return response
-            }
+            let response = try await next(request, context)
+            line.status = response.status.code
+            line.upload = connection?.report.upload
+            if case .recorded(let record) = connection?.report.outcome { line.fileCount = record.files.count }
+            return response
         } catch let problem as UploadProblem {
             line.status = problem.status.code
             line.code = problem.code

@@ -7,6 +7,9 @@ struct ResponseFlush: Sendable {}
 
 /// The connection of the current request, and what is kept until the request ends.
 package struct UploadConnection: Sendable {
+    /// The connection of the request that the current task handles; `nil` on another server than
+    /// ``HummingbirdCore/HTTPServerBuilder/uploads(options:)``. Only what Hummingbird calls reads this, because it gets
+    /// nothing but the app's own context: routes, middleware and the extensions of `Request`. They pass it on.
     @TaskLocal package static var current: UploadConnection?
 
     package let channel: any Channel
@@ -23,6 +26,9 @@ package struct UploadConnection: Sendable {
 
     /// The address of the client, or `nil` if it is not known.
     package var clientAddress: IPAddress? { client.address }
+
+    /// What became of the request.
+    package let report = UploadReport()
 
     /// Files that are removed once the response has been sent.
     let files = TemporaryFiles()
@@ -76,9 +82,10 @@ package struct UploadConnection: Sendable {
 }
 
 extension ShareAccount {
-    /// Takes part of a resource for the client of the current request.
-    package func take(_ amount: Int = 1, of resource: SharedResource) throws(UploadProblem) -> Hold {
-        let connection = UploadConnection.current
-        return try take(amount, of: resource, for: connection?.peer, on: connection?.channel)
+    /// Takes part of a resource for the client at the other end of a connection.
+    package func take(
+        _ amount: Int = 1, of resource: SharedResource, on connection: UploadConnection?
+    ) throws(UploadProblem) -> Hold {
+        try take(amount, of: resource, for: connection?.peer, on: connection?.channel)
     }
 }

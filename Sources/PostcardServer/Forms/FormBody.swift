@@ -5,34 +5,32 @@ public import PostcardForm
 /// ``UploadProblem`` if the body breaks off.
 public struct FormBody: AsyncSequence, Sendable {
     private let body: RequestBody
-    private let expectsContinue: Bool
+    /// The connection of a client that waits for `100 Continue`.
+    private let waiting: UploadConnection?
 
-    init(_ request: Request) {
+    init(_ request: Request, on connection: UploadConnection?) {
         body = request.body
-        expectsContinue = request.expectsContinue
+        waiting = request.expectsContinue ? connection : nil
     }
 
     public func makeAsyncIterator() -> Iterator {
-        Iterator(body: body.makeAsyncIterator(), isAskedFor: !expectsContinue)
+        Iterator(body: body.makeAsyncIterator(), waiting: waiting)
     }
 
     /// Gives the body's chunks.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate var body: RequestBody.AsyncIterator
-        fileprivate var isAskedFor: Bool
+        fileprivate var waiting: UploadConnection?
         private var bytes: Int64 = 0
 
-        fileprivate init(body: RequestBody.AsyncIterator, isAskedFor: Bool) {
+        fileprivate init(body: RequestBody.AsyncIterator, waiting: UploadConnection?) {
             self.body = body
-            self.isAskedFor = isAskedFor
+            self.waiting = waiting
         }
 
         /// - Throws: ``UploadProblem`` if the client stops, is too slow, or sends malformed HTTP.
         public mutating func next() async throws -> ByteBuffer? {
-            if !isAskedFor {
-                isAskedFor = true
-                try await UploadConnection.current?.askForBody()
-            }
+            if let connection = waiting.take() { try await connection.askForBody() }
             do {
                 let chunk = try await body.next(isolation: #isolation)
                 bytes += Int64(chunk?.readableBytes ?? 0)

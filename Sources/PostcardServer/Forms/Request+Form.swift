@@ -29,7 +29,8 @@ extension Request {
     ) throws(UploadProblem) -> FormParts<FormBody> {
         let contentType = try formContentType(limits: limits)
         do {
-            return try FormParts(of: FormBody(self), contentType: contentType, limits: limits, rules: rules)
+            return try FormParts(
+                of: FormBody(self, on: .current), contentType: contentType, limits: limits, rules: rules)
         } catch {
             throw UploadProblem(error)
         }
@@ -51,8 +52,10 @@ extension Request {
     /// Waits for the first bytes of the body, so that a request without any costs nothing but its connection.
     ///
     /// - Returns: `nil` if the body is empty.
-    func beginning(of body: inout RequestBody.AsyncIterator) async throws -> ByteBuffer? {
-        if expectsContinue { try await UploadConnection.current?.askForBody() }
+    func beginning(
+        of body: inout RequestBody.AsyncIterator, on connection: UploadConnection?
+    ) async throws -> ByteBuffer? {
+        if expectsContinue { try await connection?.askForBody() }
         while let bytes = try await body.next(isolation: #isolation) {
             if bytes.readableBytes > 0 { return bytes }
         }

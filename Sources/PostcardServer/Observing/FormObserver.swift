@@ -11,8 +11,3 @@ package protocol FormObserver: Sendable {
     /// - Parameter text: The content of a text field; `nil` for a file.
     func partEnded(text: [UInt8]?)
 }
-
-package enum FormObservation {
-    /// The observer of the form that the current request brings.
-    @TaskLocal package static var current: (any FormObserver)?
-}

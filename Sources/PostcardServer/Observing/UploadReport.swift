@@ -1,9 +1,7 @@
 import Synchronization
 
-/// What the upload routes made of a request, for the middleware around them.
+/// What the upload routes made of a request, for the middleware around them, and who watches its form.
 package final class UploadReport: Sendable {
-    @TaskLocal private static var current: UploadReport?
-
     package enum Outcome: Sendable {
         /// The form became a record.
         case recorded(UploadRecord)
@@ -13,10 +11,24 @@ package final class UploadReport: Sendable {
         case deleted(UploadID)
     }
 
-    private let latest = Mutex<Outcome?>(nil)
+    private struct State {
+        var outcome: Outcome?
+        var observer: (any FormObserver)?
+    }
+
+    private let state = Mutex(State())
 
     /// What became of the request; `nil` until a route has answered it, and for requests of another kind.
-    package var outcome: Outcome? { latest.withLock { $0 } }
+    package internal(set) var outcome: Outcome? {
+        get { state.withLock { $0.outcome } }
+        set { state.withLock { $0.outcome = newValue } }
+    }
+
+    /// The observer of the form that the request brings.
+    package var observer: (any FormObserver)? {
+        get { state.withLock { $0.observer } }
+        set { state.withLock { $0.observer = newValue } }
+    }
 
     /// The record that the request made or asked for again.
     package var upload: UploadID? {
@@ -25,17 +37,5 @@ package final class UploadReport: Sendable {
         case .repeated(let id): id
         case .deleted, nil: nil
         }
-    }
-
-    /// Handles a request with a report of it. All middleware that handles the same request shares one report.
-    package static func observing<Value>(_ handle: (UploadReport) async throws -> Value) async rethrows -> Value {
-        if let current { return try await handle(current) }
-        let report = UploadReport()
-        return try await $current.withValue(report) { try await handle(report) }
-    }
-
-    /// Reports what became of the current request.
-    static func set(_ outcome: Outcome) {
-        current?.latest.withLock { $0 = outcome }
     }
 }

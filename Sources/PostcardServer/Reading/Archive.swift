@@ -13,18 +13,20 @@ struct Archive<Store: UploadStore>: Sendable {
     private static var usualLimit: Int { 50 }
     private static var maximumLimit: Int { 1000 }
 
-    func list(_ request: Request, logger: Logger) async throws -> Response {
+    func list(_ request: Request, on connection: UploadConnection?, logger: Logger) async throws -> Response {
         let limit = try limit(request)
         let after = try request.uri.queryParameters["after"].map { text in
             guard let id = UploadID(text) else { throw UploadProblem.invalidQuery("after", expected: "an upload's id") }
             return id
         }
-        let hold = try budget.shares.take(of: .responses)
+        let hold = try budget.shares.take(of: .responses, on: connection)
         // One more shows whether there is a next page.
         let found = try await reading(logger) { try await store.identifiers(limit: limit + 1, after: after) }
         let page = found.prefix(limit)
         let next = found.count > limit ? page.last : nil
-        return Response(status: .ok, headers: headers, body: listing(Array(page), next: next, hold, logger: logger))
+        return Response(
+            status: .ok, headers: headers,
+            body: listing(Array(page), next: next, hold, on: connection, logger: logger))
     }
 
     private func limit(_ request: Request) throws -> Int {
@@ -37,7 +39,7 @@ struct Archive<Store: UploadStore>: Sendable {
 
     /// Sends one stored record after the other, so that a long listing is never in memory as a whole.
     private func listing(
-        _ ids: [UploadID], next: UploadID?, _ hold: ShareAccount.Hold, logger: Logger
+        _ ids: [UploadID], next: UploadID?, _ hold: ShareAccount.Hold, on connection: UploadConnection?, logger: Logger
     ) -> ResponseBody {
         ResponseBody { [store, budget] writer in
             try await writer.write(ByteBuffer(string: #"{"uploads":["#))
@@ -53,7 +55,7 @@ struct Archive<Store: UploadStore>: Sendable {
                     continue
                 }
                 if !separator.isEmpty { try await writer.write(ByteBuffer(string: separator)) }
-                try await budget.send(record, 0..<record.size, to: &writer)
+                try await budget.send(record, 0..<record.size, to: &writer, on: connection)
                 separator = ",\n"
             }
             withExtendedLifetime(hold) {}
@@ -63,8 +65,10 @@ struct Archive<Store: UploadStore>: Sendable {
         }
     }
 
-    func record(_ request: Request, id: String?, logger: Logger) async throws -> Response {
-        let hold = try budget.shares.take(of: .responses)
+    func record(
+        _ request: Request, id: String?, on connection: UploadConnection?, logger: Logger
+    ) async throws -> Response {
+        let hold = try budget.shares.take(of: .responses, on: connection)
         guard let id = id.flatMap({ UploadID($0) }),
             let record = try await reading(logger, { try await store.openRecord(id) })
         else {
@@ -74,7 +78,7 @@ struct Archive<Store: UploadStore>: Sendable {
         if request.headers.wantsDigest(.wantReprDigest) {
             headers[.reprDigest] = try await reading(logger) { try await digest(of: record) }?.fieldValue
         }
-        return Response(status: .ok, headers: headers, body: budget.body(of: record, hold))
+        return Response(status: .ok, headers: headers, body: budget.body(of: record, hold, on: connection))
     }
 
     private func digest(of record: any StoredFile) async throws -> BodyDigest? {
@@ -89,19 +93,21 @@ struct Archive<Store: UploadStore>: Sendable {
         return BodyDigest(hash.finalize())
     }
 
-    func delete(id: String?, logger: Logger) async throws -> Response {
+    func delete(id: String?, on connection: UploadConnection?, logger: Logger) async throws -> Response {
         guard let id = id.flatMap({ UploadID($0) }),
             try await refusing(.notDeleted, logger, { try await store.delete(id) })
         else {
             throw UploadProblem.uploadNotFound
         }
-        UploadReport.set(.deleted(id))
+        connection?.report.outcome = .deleted(id)
         return Response(status: .noContent)
     }
 
-    func file(_ request: Request, id: String?, index: String?, logger: Logger) async throws -> Response {
+    func file(
+        _ request: Request, id: String?, index: String?, on connection: UploadConnection?, logger: Logger
+    ) async throws -> Response {
         guard let id = id.flatMap({ UploadID($0) }) else { throw UploadProblem.uploadNotFound }
-        let hold = try budget.shares.take(of: .responses)
+        let hold = try budget.shares.take(of: .responses, on: connection)
         guard let index = index.flatMap({ Int($0) }),
             let described = try await reading(logger, { try await store.describedFile(index, of: id) }),
             let content = try await reading(logger, { try await open(index, of: id, described) })
@@ -111,7 +117,8 @@ struct Archive<Store: UploadStore>: Sendable {
             }
             throw UploadProblem.fileNotFound
         }
-        return FileResponse(file: described, content: content, hold: hold, budget: budget).response(to: request)
+        return FileResponse(file: described, content: content, hold: hold, budget: budget, connection: connection)
+            .response(to: request)
     }
 
     /// - Throws: ``UploadStoreError`` if the file and its record differ in length, and so in their digests.

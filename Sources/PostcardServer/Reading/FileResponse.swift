@@ -10,6 +10,7 @@ struct FileResponse {
     /// The room for the open file.
     let hold: ShareAccount.Hold
     let budget: ResponseBudget
+    let connection: UploadConnection?
 
     func response(to request: Request) -> Response {
         if let known = request.headers[.ifNoneMatch], Self.matches(known, etag) {
@@ -62,8 +63,9 @@ struct FileResponse {
     }
 
     private func body(of range: Range<Int64>) -> ResponseBody {
-        ResponseBody(contentLength: Int(range.upperBound - range.lowerBound)) { [content, hold, budget] writer in
-            try await budget.send(content, range, to: &writer)
+        ResponseBody(contentLength: Int(range.upperBound - range.lowerBound)) {
+            [content, hold, budget, connection] writer in
+            try await budget.send(content, range, to: &writer, on: connection)
             withExtendedLifetime(hold) {}
             try await writer.finish(nil)
         }

@@ -30,25 +30,25 @@ package struct ResponseBudget: Sendable {
 
     /// Sends a part of a stored file.
     ///
-    /// - Parameter peer: The client that the response counts for. Defaults to that of the current connection.
+    /// - Parameter connection: The connection of the response, for whose client it counts.
     /// - Throws: `CancellationError` if the task is cancelled, `ChannelError` if the client is gone, and
     ///   ``UploadStoreError`` if the file is shorter than it was.
     @concurrent func send(
         _ content: some StoredFile, _ range: Range<Int64>, to writer: inout any ResponseBodyWriter,
-        priority: Priority = .ordinary, for peer: PeerAddress? = UploadConnection.current?.peer
+        priority: Priority = .ordinary, on connection: UploadConnection?
     ) async throws {
         if let length = writer as? BodyLength { return length.add(range.upperBound - range.lowerBound) }
         var offset = range.lowerBound
         while offset < range.upperBound {
             try Task.checkCancellation()
             let wanted = Int(clamping: range.upperBound - offset)
-            let (hold, count) = try await take(upTo: wanted, priority, peer)
+            let (hold, count) = try await take(upTo: wanted, priority, connection)
             let piece = try await content.read(at: offset, count: count)
             guard piece.readableBytes == count else {
                 throw UploadStoreError(.unavailable, "A stored file is shorter than its record says.")
             }
             try await writer.write(piece)
-            try await UploadConnection.current?.flushed()
+            try await connection?.flushed()
             withExtendedLifetime(hold) {}
             offset += Int64(count)
         }
@@ -58,31 +58,33 @@ package struct ResponseBudget: Sendable {
     ///
     /// - Returns: How many bytes the piece may have, and what holds them.
     private func take(
-        upTo wanted: Int, _ priority: Priority, _ peer: PeerAddress?
+        upTo wanted: Int, _ priority: Priority, _ connection: UploadConnection?
     ) async throws -> (hold: ShareAccount.Hold?, count: Int) {
         let sizes = min(leastPieceBytes, wanted)...min(Self.maximumPieceBytes, wanted)
         switch priority {
         case .immediate:
-            guard let (hold, count) = shares.takeNow(sizes, of: .responseBytes, for: peer) else {
+            guard let (hold, count) = shares.takeNow(sizes, of: .responseBytes, for: connection?.peer) else {
                 return (nil, min(wanted, Self.minimumPieceBytes))
             }
             return (hold, count)
         case .ordinary:
-            let channel = UploadConnection.current?.channel
-            let (hold, count) = try await shares.wait(for: sizes, of: .responseBytes, for: peer, on: channel)
+            let (hold, count) = try await shares.wait(
+                for: sizes, of: .responseBytes, for: connection?.peer, on: connection?.channel)
             return (hold, count)
         }
     }
 
     /// A response body that is a stored file.
     ///
-    /// - Parameter hold: What is given back once the body is sent or the response is dropped, such as the room for the
-    ///   open file.
+    /// - Parameters:
+    ///   - hold: What is given back once the body is sent or the response is dropped, such as the room for the open file.
+    ///   - connection: The connection of the response, for whose client it counts.
     func body(
-        of content: any StoredFile, _ hold: ShareAccount.Hold, priority: Priority = .ordinary
+        of content: any StoredFile, _ hold: ShareAccount.Hold, priority: Priority = .ordinary,
+        on connection: UploadConnection?
     ) -> ResponseBody {
         ResponseBody(contentLength: Int(content.size)) { [self] writer in
-            try await send(content, 0..<content.size, to: &writer, priority: priority)
+            try await send(content, 0..<content.size, to: &writer, priority: priority, on: connection)
             withExtendedLifetime(hold) {}
             try await writer.finish(nil)
         }
@@ -91,12 +93,14 @@ package struct ResponseBudget: Sendable {
     /// A response body that is already in memory. Its bytes count until they are sent or the response is dropped.
     ///
     /// - Throws: ``UploadProblem`` if the responses in progress leave no room for it.
-    package func body(of bytes: ByteBuffer) throws(UploadProblem) -> ResponseBody {
+    package func body(
+        of bytes: ByteBuffer, on connection: UploadConnection?
+    ) throws(UploadProblem) -> ResponseBody {
         guard bytes.readableBytes > Self.minimumPieceBytes else { return ResponseBody(byteBuffer: bytes) }
-        let hold = try shares.take(bytes.readableBytes, of: .responseBytes)
+        let hold = try shares.take(bytes.readableBytes, of: .responseBytes, on: connection)
         return ResponseBody(contentLength: bytes.readableBytes) { writer in
             try await writer.write(bytes)
-            try await UploadConnection.current?.flushed()
+            try await connection?.flushed()
             withExtendedLifetime(hold) {}
             try await writer.finish(nil)
         }

@@ -30,16 +30,23 @@ final class IncomingForm {
     /// The bytes of text and names, once there are any.
     private var text: ShareAccount.Hold?
     private let maximumRecordBytes: Int
-    private let observer = FormObservation.current
+    private let connection: UploadConnection?
+    private let observer: (any FormObserver)?
     private(set) var fields: [UploadRecord.Field] = []
     /// Hashes the body, if the request asks for it.
     private var digestCheck: DigestCheck?
 
     /// - Parameters:
     ///   - digestCheck: Compares the body with its digests; `nil` if there is nothing to compare.
-    ///   - shares: Counts the bytes of text and names in memory.
-    init(parser: CheckedFormParser, digestCheck: DigestCheck?, maximumRecordBytes: Int, shares: ShareAccount) {
+    ///   - shares: Counts the bytes of text and names in memory, for the client of the connection.
+    ///   - observer: Watches the parts.
+    init(
+        parser: CheckedFormParser, digestCheck: DigestCheck?, maximumRecordBytes: Int, shares: ShareAccount,
+        connection: UploadConnection?, observer: (any FormObserver)?
+    ) {
         self.shares = shares
+        self.connection = connection
+        self.observer = observer
         self.parser = parser
         self.digestCheck = digestCheck
         self.maximumRecordBytes = maximumRecordBytes
@@ -146,7 +153,7 @@ final class IncomingForm {
             throw .recordTooLarge(maximum: maximumRecordBytes, partIndex: partIndex)
         }
         guard count > 0 else { return }
-        if let text { try text.grow(by: count) } else { text = try shares.take(count, of: .textBytes) }
+        if let text { try text.grow(by: count) } else { text = try shares.take(count, of: .textBytes, on: connection) }
         recordBytes += count
     }
 

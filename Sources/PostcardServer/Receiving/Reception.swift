@@ -36,21 +36,27 @@ struct Reception<Store: UploadStore>: Sendable {
         let digest: BodyDigest?
     }
 
-    func response(to request: Request, logger: Logger) async throws -> Response {
-        await response(showing: try await receive(request, logger: logger), logger: logger)
+    func response(to request: Request, on connection: UploadConnection?, logger: Logger) async throws -> Response {
+        let received = try await receive(request, on: connection, observer: connection?.report.observer, logger: logger)
+        return await response(showing: received, on: connection, logger: logger)
     }
 
     /// Receives the form of a request, and counts and reports what became of it.
     ///
-    /// - Parameter key: The key under which the form becomes a record. Defaults to the one in the request.
+    /// - Parameters:
+    ///   - connection: The connection of the request; `nil` on another server.
+    ///   - observer: Watches the parts of the form.
+    ///   - key: The key under which the form becomes a record. Defaults to the one in the request.
     func receive(
-        _ request: Request, under key: UploadKey? = nil, logger: Logger
+        _ request: Request, on connection: UploadConnection?, observer: (any FormObserver)?,
+        under key: UploadKey? = nil, logger: Logger
     ) async throws -> Received {
         do {
-            let received = try await store(request, under: key, logger: logger)
+            let received = try await store(
+                request, on: connection, observer: observer, under: key, logger: logger)
             let upload = received.upload
             meter.received(upload)
-            UploadReport.set(upload.isRepetition ? .repeated(upload.record.id) : .recorded(upload.record))
+            connection?.report.outcome = (upload.isRepetition ? .repeated(upload.record.id) : .recorded(upload.record))
             return received
         } catch let problem as UploadProblem {
             meter.refused(problem)
@@ -66,23 +72,29 @@ struct Reception<Store: UploadStore>: Sendable {
         return problem
     }
 
-    func response(showing received: Received, logger: Logger) async -> Response {
+    func response(
+        showing received: Received, on connection: UploadConnection?, logger: Logger
+    ) async -> Response {
         var headers: HTTPFields = [
             .contentType: "application/json", .location: received.upload.record.url, .xContentTypeOptions: "nosniff",
         ]
         headers[.reprDigest] = received.digest?.fieldValue
-        return Response(status: .created, headers: headers, body: await body(of: received, logger: logger))
+        return Response(
+            status: .created, headers: headers, body: await body(of: received, on: connection, logger: logger))
     }
 
     /// The body of a response: the stored bytes, or for a small record the JSON, which is faster to encode than to
     /// read.
-    private func body(of received: Received, logger: Logger) async -> ResponseBody {
+    private func body(
+        of received: Received, on connection: UploadConnection?, logger: Logger
+    ) async -> ResponseBody {
         let record = received.upload.record
         guard record.expectedBytes > Self.smallBytes else {
             return ResponseBody(byteBuffer: ByteBuffer(bytes: record.json()))
         }
         do {
-            return try await body(ofRecord: record.id, received.hold, priority: .immediate, logger: logger)
+            return try await body(
+                ofRecord: record.id, received.hold, priority: .immediate, on: connection, logger: logger)
         } catch {
             // Another request has deleted it, or it cannot be opened now. The form was received in any case.
             return ResponseBody(byteBuffer: ByteBuffer(bytes: record.json()))
@@ -96,11 +108,12 @@ struct Reception<Store: UploadStore>: Sendable {
     ///
     /// - Parameter hold: The room for the open file.
     func body(
-        ofRecord id: UploadID, _ hold: ShareAccount.Hold, priority: ResponseBudget.Priority, logger: Logger
+        ofRecord id: UploadID, _ hold: ShareAccount.Hold, priority: ResponseBudget.Priority,
+        on connection: UploadConnection?, logger: Logger
     ) async throws -> ResponseBody {
         do {
             if let stored = try await store.openRecord(id) {
-                return budget.body(of: stored, hold, priority: priority)
+                return budget.body(of: stored, hold, priority: priority, on: connection)
             }
         } catch let error as UploadStoreError {
             logger.error("Could not read a record", metadata: ["upload": "\(id)", "error": "\(error)"])
@@ -110,12 +123,13 @@ struct Reception<Store: UploadStore>: Sendable {
     }
 
     private func store(
-        _ request: Request, under key: UploadKey?, logger: Logger
+        _ request: Request, on connection: UploadConnection?, observer: (any FormObserver)?, under key: UploadKey?,
+        logger: Logger
     ) async throws -> Received {
-        let form = try form(for: request)
+        let form = try form(for: request, on: connection, observer: observer)
         let key = try key ?? UploadKey(of: request, scope: options.keyScope)
         var body = request.body.makeAsyncIterator()
-        try shares.check(of: .uploads, for: UploadConnection.current?.peer)
+        try shares.check(of: .uploads, for: connection?.peer)
         do {
             // Before `100 Continue`, because a store without room throws here.
             let announced = request.headers[.contentLength].flatMap { Int64($0) }
@@ -123,8 +137,8 @@ struct Reception<Store: UploadStore>: Sendable {
             let beginning: ByteBuffer?
             let hold: ShareAccount.Hold
             do {
-                beginning = try await request.beginning(of: &body)
-                hold = try shares.take(of: .uploads)
+                beginning = try await request.beginning(of: &body, on: connection)
+                hold = try shares.take(of: .uploads, on: connection)
             } catch {
                 await upload.discard()
                 throw form.problem(for: error)
@@ -139,7 +153,8 @@ struct Reception<Store: UploadStore>: Sendable {
                 throw form.problem(for: error)
             }
             return Received(
-                upload: try await finish(upload, with: form, logger: logger), hold: hold, digest: form.digest)
+                upload: try await finish(upload, with: form, from: connection?.peer, logger: logger), hold: hold,
+                digest: form.digest)
         } catch let error as UploadStoreError {
             let problem = UploadProblem.store(error)
             if problem.status.kind == .serverError {
@@ -150,11 +165,11 @@ struct Reception<Store: UploadStore>: Sendable {
     }
 
     private func finish(
-        _ upload: some PendingUpload, with form: IncomingForm, logger: Logger
+        _ upload: some PendingUpload, with form: IncomingForm, from peer: PeerAddress?, logger: Logger
     ) async throws -> CommittedUpload {
         do {
             if let screening = Screening(options, shares) {
-                try await Self.pass(try await upload.finishedFiles(), screening, logger: logger)
+                try await Self.pass(try await upload.finishedFiles(), of: peer, screening, logger: logger)
             }
             return try await upload.commit(fields: form.fields)
         } catch {
@@ -164,12 +179,12 @@ struct Reception<Store: UploadStore>: Sendable {
     }
 
     private static func pass(
-        _ files: [FinishedFile], _ screening: Screening, logger: Logger
+        _ files: [FinishedFile], of peer: PeerAddress?, _ screening: Screening, logger: Logger
     ) async throws {
         for (index, file) in files.enumerated() {
             let verdict: ScreeningVerdict
             do {
-                verdict = try await screening.screen(file)
+                verdict = try await screening.screen(file, for: peer)
             } catch let problem as UploadProblem {
                 throw problem
             } catch {
@@ -182,10 +197,12 @@ struct Reception<Store: UploadStore>: Sendable {
 
     /// Makes the form of a request. Checks the head of the request.
     @inline(never)
-    private func form(for request: Request) throws -> IncomingForm {
+    private func form(
+        for request: Request, on connection: UploadConnection?, observer: (any FormObserver)?
+    ) throws -> IncomingForm {
         IncomingForm(
             parser: try parser(for: request), digestCheck: try DigestCheck(of: request, [.contentDigest, .reprDigest]),
-            maximumRecordBytes: options.maximumRecordBytes, shares: shares)
+            maximumRecordBytes: options.maximumRecordBytes, shares: shares, connection: connection, observer: observer)
     }
 
     /// Makes the checker of a form that arrives in several requests. Checks the head of the request.

@@ -16,12 +16,10 @@ struct Screening: Sendable {
 
     /// Waits for the file's turn and screens it.
     ///
-    /// - Parameter peer: The client that sent the file. Defaults to that of the current connection.
+    /// - Parameter peer: The client that sent the file.
     /// - Throws: ``UploadProblem`` if the file has no turn within the time limit, ``ScreeningTimeout`` if it is not
     ///   screened by then, and the errors of the screening.
-    func screen(
-        _ file: FinishedFile, for peer: PeerAddress? = UploadConnection.current?.peer
-    ) async throws -> ScreeningVerdict {
+    func screen(_ file: FinishedFile, for peer: PeerAddress?) async throws -> ScreeningVerdict {
         let turn = Turn()
         return try await withThrowingTaskGroup(of: ScreeningVerdict.self) { group in
             group.addTask { try await screen(file, for: peer, in: turn) }

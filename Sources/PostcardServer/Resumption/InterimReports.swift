@@ -22,11 +22,15 @@ struct InterimReports {
     ///   - location: The address of the upload; `nil` for a request that appends, whose client knows it.
     ///   - limits: The limits of the upload.
     ///   - append: The request.
+    ///   - connection: The connection of the request.
     ///   - options: Which interim responses clients get, and when.
-    init(on location: String?, _ limits: UploadLimits, _ append: AppendRequest, _ options: ResumptionOptions) {
+    init(
+        to location: String?, _ limits: UploadLimits, _ append: AppendRequest, on connection: UploadConnection?,
+        _ options: ResumptionOptions
+    ) {
         let isAllowed =
             options.interimResponses == .auto && append.version.interopNumber != nil && append.contentLength != 0
-        connection = isAllowed ? UploadConnection.current : nil
+        self.connection = isAllowed ? connection : nil
         version = append.version
         self.location = location
         self.limits = limits

@@ -15,12 +15,13 @@ extension ResumableReception {
     ///
     /// - Parameter isWhole: Whether the request began the upload.
     func receive(
-        _ append: AppendRequest, _ request: Request, into upload: Uploads.Unfinished, _ holder: UploadLock.Holder,
-        isWhole: Bool, _ logger: Logger
+        _ append: AppendRequest, _ request: Request, on connection: UploadConnection?,
+        into upload: Uploads.Unfinished, _ holder: UploadLock.Holder, isWhole: Bool, _ logger: Logger
     ) async throws -> Outcome {
-        let reports = InterimReports(on: isWhole ? location(of: upload) : nil, limits(of: upload), append, options)
+        let reports = InterimReports(
+            to: isWhole ? location(of: upload) : nil, limits(of: upload), append, on: connection, options)
         do {
-            try await write(append, request, into: upload, holder, reports)
+            try await write(append, request, on: connection, into: upload, holder, reports)
         } catch let excess as Excess {
             throw try await problem(of: excess, upload)
         } catch let problem as UploadProblem where problem.isDigestMismatch && isWhole {
@@ -35,7 +36,7 @@ extension ResumableReception {
             return .refusedForm(problem, isFinal: true)
         }
         if append.isComplete {
-            return try await finish(upload, holder, append.version, isWhole: isWhole, logger)
+            return try await finish(upload, holder, append.version, on: connection, isWhole: isWhole, logger)
         }
         guard case .unfinished(let offset) = try await upload.durableProgress() else {
             throw UploadProblem.unfinishedUploadNotFound
@@ -51,8 +52,8 @@ extension ResumableReception {
 
     /// Appends the bytes as far as they arrive.
     private func write(
-        _ append: AppendRequest, _ request: Request, into upload: Uploads.Unfinished, _ holder: UploadLock.Holder,
-        _ reports: InterimReports
+        _ append: AppendRequest, _ request: Request, on connection: UploadConnection?,
+        into upload: Uploads.Unfinished, _ holder: UploadLock.Holder, _ reports: InterimReports
     ) async throws {
         let meter = reception.meter
         var reports = reports
@@ -62,14 +63,14 @@ extension ResumableReception {
         var body = request.body.makeAsyncIterator()
         var next: ByteBuffer?
         do {
-            try reception.shares.check(of: .uploads, for: UploadConnection.current?.peer)
+            try reception.shares.check(of: .uploads, for: connection?.peer)
             guard !holder.isEnded else { throw UploadProblem.supersededAppend }
-            next = try await request.beginning(of: &body)
+            next = try await request.beginning(of: &body, on: connection)
         } catch {
             guard !holder.isEnded else { throw UploadProblem.supersededAppend }
             throw Self.problem(of: error, at: 0)
         }
-        let hold = try reception.shares.take(of: .uploads)
+        let hold = try reception.shares.take(of: .uploads, on: connection)
         let start = ContinuousClock.now
         meter.begins()
         // The meter counts the bytes when the form is read.
@@ -151,8 +152,8 @@ extension ResumableReception {
     ///
     /// The key ensures that it becomes one record, even if the server is killed before the response is stored.
     private func finish(
-        _ upload: Uploads.Unfinished, _ holder: UploadLock.Holder, _ version: ResumptionVersion, isWhole: Bool,
-        _ logger: Logger
+        _ upload: Uploads.Unfinished, _ holder: UploadLock.Holder, _ version: ResumptionVersion,
+        on connection: UploadConnection?, isWhole: Bool, _ logger: Logger
     ) async throws -> Outcome {
         guard holder.beginFinishing() else { throw UploadProblem.supersededAppend }
         guard case .unfinished(let length) = upload.progress else { throw UploadProblem.unfinishedUploadNotFound }
@@ -167,11 +168,10 @@ extension ResumableReception {
             head: head, body: RequestBody(asyncSequence: StoredFileBody(file: try await upload.openContent())))
         do {
             // The inspector shows the parts of a form only with a request that brought all of it.
-            let observer = isWhole ? FormObservation.current : nil
-            let received = try await FormObservation.$current.withValue(observer) {
-                try await reception.receive(form, under: known.key, logger: logger)
-            }
-            let response = await reception.response(showing: received, logger: logger)
+            let observer = isWhole ? connection?.report.observer : nil
+            let received = try await reception.receive(
+                form, on: connection, observer: observer, under: known.key, logger: logger)
+            let response = await reception.response(showing: received, on: connection, logger: logger)
             let final = FinalResponse(response, showing: received.upload.record.id, length: length)
             await store(final, of: upload, logger)
             return .response(describe(response, length, version))

@@ -43,9 +43,11 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
 
     /// Receives a form that cannot be resumed. Its client may be one that can, so a refusal of the form's size carries
     /// the limits (§4.1.4).
-    func receiveOrdinary(_ request: Request, logger: Logger) async throws -> Response {
+    func receiveOrdinary(
+        _ request: Request, on connection: UploadConnection?, logger: Logger
+    ) async throws -> Response {
         do {
-            return try await reception.response(to: request, logger: logger)
+            return try await reception.response(to: request, on: connection, logger: logger)
         } catch let problem as UploadProblem where problem.status == .contentTooLarge {
             throw problem.adding { $0.setUploadLimits(limits, in: ResumptionVersion(of: request.headers) ?? .newest) }
         }
@@ -56,7 +58,9 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
     /// - Returns: `nil` if the form is to be received as one that cannot be resumed.
     // Not inlined, because its frame is large, and forms that cannot be resumed are received without it.
     @inline(never)
-    func create(_ request: Request, logger: Logger) async throws -> Response? {
+    func create(
+        _ request: Request, on connection: UploadConnection?, logger: Logger
+    ) async throws -> Response? {
         guard let append = try await counting(logger, { try AppendRequest(creatingBy: request) }) else { return nil }
         // A request that its head alone shows to be wrong is refused first.
         let (form, checker) = try await naming(append.version, isFinal: true, logger) {
@@ -66,11 +70,12 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
         }
         guard
             let upload = try await naming(
-                append.version, logger, { try await create(append, form, checker, by: request) })
+                append.version, logger, { try await create(append, form, checker, by: request, from: connection?.peer) }
+            )
         else { return nil }
         return try await responding(append.version, logger) {
-            try await upload.lock.withLock(on: UploadConnection.current?.channel) { holder in
-                try await receive(append, request, into: upload, holder, isWhole: true, logger)
+            try await upload.lock.withLock(on: connection?.channel) { holder in
+                try await receive(append, request, on: connection, into: upload, holder, isWhole: true, logger)
             }
         }
     }
@@ -86,7 +91,7 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
     /// - Returns: `nil` if no more uploads can be kept, and the request has the whole form.
     private func create(
         _ append: AppendRequest, _ known: (contentType: String, key: UploadKey?), _ checker: ArrivingFormChecker,
-        by request: Request
+        by request: Request, from peer: PeerAddress?
     ) async throws -> Uploads.Unfinished? {
         let length = try append.length(known: nil, maximum: reception.options.limits.maximumBodyBytes)
         do {
@@ -96,7 +101,7 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
                 // The identifier is known to the client alone, and so is a key made of it.
                 key: known.key ?? UploadKey(id.text, scope: "\u{0}resumable"), length: length,
                 reprDigest: request.headers[.reprDigest], wantReprDigest: request.headers[.wantReprDigest])
-            let upload = try await uploads.create(id, of: form, for: UploadConnection.current?.peer)
+            let upload = try await uploads.create(id, of: form, for: peer)
             upload.lock.giveBack(checker)
             return upload
         } catch let error as UploadStoreError where error.code == .full && append.isComplete {
@@ -108,11 +113,13 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
     }
 
     /// Responds to PATCH.
-    func append(_ request: Request, id: String?, logger: Logger) async throws -> Response {
+    func append(
+        _ request: Request, id: String?, on connection: UploadConnection?, logger: Logger
+    ) async throws -> Response {
         let append = try await counting(logger) { try AppendRequest(appendingBy: request) }
         return try await responding(append.version, logger) {
             let upload = try await find(id)
-            return try await upload.lock.withLock(on: UploadConnection.current?.channel) { holder in
+            return try await upload.lock.withLock(on: connection?.channel) { holder in
                 switch try await upload.durableProgress() {
                 case .gone: throw UploadProblem.unfinishedUploadNotFound
                 case .unfinished(let offset):
@@ -124,7 +131,8 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
                         try uploads.announce(length, of: upload)
                         try await upload.setLength(length)
                     }
-                    return try await receive(append, request, into: upload, holder, isWhole: false, logger)
+                    return try await receive(
+                        append, request, on: connection, into: upload, holder, isWhole: false, logger)
                 case .finished(let length, _):
                     try check(append, length)
                     // Since the eighth version, bytes after the end are a wrong length (§4.4.2).
@@ -148,18 +156,21 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
 
     /// Responds to GET: repeats the response to a complete upload for a client that missed it. For an incomplete one it
     /// is the response to HEAD, because some proxies turn HEAD into GET.
-    func repeatResponse(_ request: Request, id: String?, logger: Logger) async throws -> Response {
+    func repeatResponse(
+        _ request: Request, id: String?, on connection: UploadConnection?, logger: Logger
+    ) async throws -> Response {
         let version = try await counting(logger) { try Self.version(of: request) }
         return try await responding(version, logger) {
             let upload = try await find(id)
             guard case .finished = upload.progress else {
-                return .response(try await progress(of: upload, version))
+                return .response(try await progress(of: upload, version, connection))
             }
             let kept = try await upload.response()
-            if let record = kept.record { UploadReport.set(.repeated(record)) }
+            if let record = kept.record { connection?.report.outcome = .repeated(record) }
             var response = try await kept.response { id in
-                let hold = try reception.shares.take(of: .responses)
-                return try await reception.body(ofRecord: id, hold, priority: .ordinary, logger: logger)
+                let hold = try reception.shares.take(of: .responses, on: connection)
+                return try await reception.body(
+                    ofRecord: id, hold, priority: .ordinary, on: connection, logger: logger)
             }
             response.headers[.cacheControl] = "no-store"
             return .response(describe(response, kept.length, version))
@@ -168,20 +179,26 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
 
     /// Responds to HEAD. Ends an append in progress, because its client has given up on it, but first accepts the bytes
     /// that have arrived.
-    func progress(_ request: Request, id: String?, logger: Logger) async throws -> Response {
+    func progress(
+        _ request: Request, id: String?, on connection: UploadConnection?, logger: Logger
+    ) async throws -> Response {
         let version = try await counting(logger) { try Self.version(of: request) }
         return try await responding(version, logger) {
-            .response(try await progress(of: find(id), version))
+            .response(try await progress(of: find(id), version, connection))
         }
     }
 
-    private func progress(of upload: Uploads.Unfinished, _ version: ResumptionVersion) async throws -> Response {
+    private func progress(
+        of upload: Uploads.Unfinished, _ version: ResumptionVersion, _ connection: UploadConnection?
+    ) async throws -> Response {
         // A form may be screened for a long time, and is not waited for.
-        if upload.lock.isFinishing, let response = try? await describe(upload, version) { return response }
-        return try await upload.lock.withLock { try await describe(upload, version) }
+        if upload.lock.isFinishing, let response = try? await describe(upload, version, connection) { return response }
+        return try await upload.lock.withLock { try await describe(upload, version, connection) }
     }
 
-    private func describe(_ upload: Uploads.Unfinished, _ version: ResumptionVersion) async throws -> Response {
+    private func describe(
+        _ upload: Uploads.Unfinished, _ version: ResumptionVersion, _ connection: UploadConnection?
+    ) async throws -> Response {
         var headers: HTTPFields = [.cacheControl: "no-store"]
         headers.uploadLength = upload.form.length
         switch try await upload.durableProgress() {
@@ -194,7 +211,7 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
             headers.uploadLength = length
             headers.setUploadCompleteness(true, in: version)
             headers[.location] = record.map(UploadRecord.url(of:))
-            if let record { UploadReport.set(.repeated(record)) }
+            if let record { connection?.report.outcome = .repeated(record) }
         }
         headers.setUploadLimits(limits(of: upload), in: version)
         return Response(status: .noContent, headers: headers)

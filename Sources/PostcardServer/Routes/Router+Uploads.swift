@@ -65,28 +65,29 @@ extension Routes {
         if let resumption = options.resumption, let uploads = store as? any ResumableUploadStore {
             addForms(resumedIn: uploads, reception, resumption)
         } else {
-            add(RouterPath(options.path), .post) { request, context in
-                try await reception.response(to: request, logger: context.logger)
+            add(RouterPath(options.path), .post) { request, context, connection in
+                try await reception.response(to: request, on: connection, logger: context.logger)
             }
         }
         let archive = Archive(store: store, budget: reception.budget)
         let base = UploadRecord.readingPath
         if options.access.contains(.reading) {
-            addReading("\(base)") { request, context in
-                try await archive.list(request, logger: context.logger)
+            addReading("\(base)") { request, context, connection in
+                try await archive.list(request, on: connection, logger: context.logger)
             }
-            addReading("\(base)/{id}") { request, context in
-                try await archive.record(request, id: context.parameters.get("id"), logger: context.logger)
+            addReading("\(base)/{id}") { request, context, connection in
+                try await archive.record(
+                    request, id: context.parameters.get("id"), on: connection, logger: context.logger)
             }
-            addReading("\(base)/{id}/files/{index}") { request, context in
+            addReading("\(base)/{id}/files/{index}") { request, context, connection in
                 try await archive.file(
-                    request, id: context.parameters.get("id"), index: context.parameters.get("index"),
+                    request, id: context.parameters.get("id"), index: context.parameters.get("index"), on: connection,
                     logger: context.logger)
             }
         }
         if options.access.contains(.deleting) {
-            add("\(base)/{id}", .delete) { _, context in
-                try await archive.delete(id: context.parameters.get("id"), logger: context.logger)
+            add("\(base)/{id}", .delete) { _, context, connection in
+                try await archive.delete(id: context.parameters.get("id"), on: connection, logger: context.logger)
             }
         }
     }
@@ -97,13 +98,13 @@ extension Routes {
     ) {
         let resumption = ResumableReception(uploads: uploads, reception: reception, options: options)
         addUnfinishedUploads(of: resumption, below: reception.options.path)
-        add(RouterPath(reception.options.path), .post) { request, context in
+        add(RouterPath(reception.options.path), .post) { request, context, connection in
             if AppendRequest.isAsked(by: request),
-                let response = try await resumption.create(request, logger: context.logger)
+                let response = try await resumption.create(request, on: connection, logger: context.logger)
             {
                 return response
             }
-            return try await resumption.receiveOrdinary(request, logger: context.logger)
+            return try await resumption.receiveOrdinary(request, on: connection, logger: context.logger)
         }
     }
 
@@ -111,18 +112,21 @@ extension Routes {
     private mutating func addUnfinishedUploads(
         of resumption: ResumableReception<some UploadStore, some ResumableUploadStore>, below path: String
     ) {
-        add(RouterPath(path), .options) { request, _ in try resumption.offer(to: request) }
+        add(RouterPath(path), .options) { request, _, _ in try resumption.offer(to: request) }
         let upload = RouterPath(ResumptionPath.folder(below: path) + "/{id}")
-        add(upload, .head) { request, context in
-            try await resumption.progress(request, id: context.parameters.get("id"), logger: context.logger)
+        add(upload, .head) { request, context, connection in
+            try await resumption.progress(
+                request, id: context.parameters.get("id"), on: connection, logger: context.logger)
         }
-        add(upload, .get) { request, context in
-            try await resumption.repeatResponse(request, id: context.parameters.get("id"), logger: context.logger)
+        add(upload, .get) { request, context, connection in
+            try await resumption.repeatResponse(
+                request, id: context.parameters.get("id"), on: connection, logger: context.logger)
         }
-        add(upload, .patch) { request, context in
-            try await resumption.append(request, id: context.parameters.get("id"), logger: context.logger)
+        add(upload, .patch) { request, context, connection in
+            try await resumption.append(
+                request, id: context.parameters.get("id"), on: connection, logger: context.logger)
         }
-        add(upload, .delete) { request, context in
+        add(upload, .delete) { request, context, _ in
             try await resumption.cancel(request, id: context.parameters.get("id"), logger: context.logger)
         }
     }

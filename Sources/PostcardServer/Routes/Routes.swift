@@ -3,7 +3,8 @@ package import Hummingbird
 
 /// Routes by path and method, so that every path can list its methods in a 405.
 package struct Routes<Context: RequestContext> {
-    package typealias Handler = @Sendable (Request, Context) async throws -> Response
+    /// Responds to a request on a connection, which is `nil` if the application has another server.
+    package typealias Handler = @Sendable (Request, Context, UploadConnection?) async throws -> Response
 
     private var paths: [(path: RouterPath, handlers: [(method: HTTPRequest.Method, handler: Handler)])] = []
 
@@ -20,8 +21,8 @@ package struct Routes<Context: RequestContext> {
     /// Adds a handler for GET, and one for HEAD with the same response without its body (RFC 9110 §9.3.2).
     package mutating func addReading(_ path: RouterPath, _ handler: @escaping Handler) {
         add(path, .get, handler)
-        add(path, .head) { request, context in
-            try await handler(request, context).withoutBody()
+        add(path, .head) { request, context, connection in
+            try await handler(request, context, connection).withoutBody()
         }
     }
 
@@ -29,7 +30,11 @@ package struct Routes<Context: RequestContext> {
     package func install(on router: Router<Context>) {
         for (path, handlers) in paths {
             let allowed = handlers.map(\.method)
-            for (method, handler) in handlers { router.on(path, method: method, use: handler) }
+            for (method, handler) in handlers {
+                router.on(path, method: method) { request, context in
+                    try await handler(request, context, .current)
+                }
+            }
             for method in Self.methods where !allowed.contains(method) {
                 router.on(path, method: method) { request, _ -> Response in
                     throw UploadProblem.methodNotAllowed(

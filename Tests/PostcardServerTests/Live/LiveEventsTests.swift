@@ -102,15 +102,15 @@ struct LiveEventsTests {
     @Test("There is room for a number of listeners, and for another one when one is gone")
     func maximum() throws {
         let live = LiveEvents(shares: Self.account(2))
-        let first = try live.listen()
-        let second = try live.listen()
+        let first = try live.listen(on: nil)
+        let second = try live.listen(on: nil)
         #expect {
-            try live.listen()
+            try live.listen(on: nil)
         } throws: {
             ($0 as? UploadProblem)?.code == "too-many-listeners" && ($0 as? UploadProblem)?.retryAfterSeconds != nil
         }
         first.listener.finish()
-        _ = try live.listen()
+        _ = try live.listen(on: nil)
         _ = second
     }
 
@@ -147,7 +147,7 @@ struct LiveEventsTests {
     @Test("A listener that is too far behind is disconnected after the waiting events")
     func backlog() async throws {
         let live = LiveEvents(shares: Self.account(1), maximumWaitingEvents: 3)
-        let (events, _) = try live.listen()
+        let (events, _) = try live.listen(on: nil)
         let id = try #require(UploadID(String(repeating: "0", count: 26)))
         for _ in 0..<5 { live.publish(.deleted(id)) }
         var count = 0
@@ -156,7 +156,7 @@ struct LiveEventsTests {
             count += 1
         }
         #expect(count == 3)
-        _ = try live.listen()
+        _ = try live.listen(on: nil)
     }
 
     @Test func `a listener for which too many bytes wait is disconnected, and bytes that were read do not count`()
@@ -165,7 +165,7 @@ struct LiveEventsTests {
         let id = try #require(UploadID(String(repeating: "0", count: 26)))
         let bytes = try #require(LiveEvent.deleted(id).message).readableBytes
         let live = LiveEvents(shares: Self.account(), maximumWaitingBytes: 3 * bytes)
-        let (events, _) = try live.listen()
+        let (events, _) = try live.listen(on: nil)
         var reader = events.makeAsyncIterator()
         for _ in 0..<10 {
             live.publish(.deleted(id))
@@ -178,7 +178,7 @@ struct LiveEventsTests {
 
     @Test func `a very long record disconnects listeners instead of being published`() async throws {
         let live = LiveEvents(shares: Self.account())
-        let (events, _) = try live.listen()
+        let (events, _) = try live.listen(on: nil)
         let id = try #require(UploadID(String(repeating: "0", count: 26)))
         func publish(_ count: Int) {
             let field = UploadRecord.Field(name: "a", value: String(repeating: "x", count: count))

@@ -37,11 +37,21 @@ struct ResponseBudgetTests {
 
     private static func send(
         _ count: Int, within budget: ResponseBudget, to gated: GatedWriter,
-        priority: ResponseBudget.Priority = .ordinary, for peer: PeerAddress? = nil
+        priority: ResponseBudget.Priority = .ordinary, on connection: UploadConnection? = nil
     ) async throws {
         let content = BytesInMemory(bytes: ByteBuffer(repeating: 7, count: count))
         var writer: any ResponseBodyWriter = gated
-        try await budget.send(content, 0..<Int64(count), to: &writer, priority: priority, for: peer)
+        try await budget.send(content, 0..<Int64(count), to: &writer, priority: priority, on: connection)
+    }
+
+    private static func listeningChannel() async throws -> any Channel {
+        try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton).bind(host: "127.0.0.1", port: 0).get()
+    }
+
+    /// A connection from the address of one of the test peers.
+    private static func connection(from number: Int, on channel: any Channel) throws -> UploadConnection {
+        let address = try #require(IPAddress(SocketAddress(ipAddress: "192.0.2.\(number)", port: 1)))
+        return UploadConnection(channel: channel, client: RequestClient(from: .address(address)))
     }
 
     @Test(arguments: [1, 4096, 100_000, 16 << 20])
@@ -77,14 +87,16 @@ struct ResponseBudgetTests {
     @Test func `unread responses of one address leave room for another, and for the response to a form`() async throws {
         let budget = Self.budget(64 << 10, clientShare: 0.25)
         let (gate, open) = AsyncStream.makeStream(of: Void.self)
+        let channel = try await Self.listeningChannel()
+        let connection = try Self.connection(from: 0, on: channel)
         let holding = (0..<20).map { _ in
-            Task { try await Self.send(4096, within: budget, to: GatedWriter(gate: gate), for: TestPeers.all[0]) }
+            Task { try await Self.send(4096, within: budget, to: GatedWriter(gate: gate), on: connection) }
         }
         try await eventually { budget.shares.waitingCount(for: .responseBytes) > 0 }
         #expect(budget.shares.free(of: .responseBytes) > 32 << 10)
-        try await Self.send(100_000, within: budget, to: GatedWriter(), for: TestPeers.all[1])
+        try await Self.send(100_000, within: budget, to: GatedWriter(), on: Self.connection(from: 1, on: channel))
         let form = GatedWriter()
-        try await Self.send(10_000, within: budget, to: form, priority: .immediate, for: TestPeers.all[0])
+        try await Self.send(10_000, within: budget, to: form, priority: .immediate, on: connection)
         #expect(form.written.withLock { $0 } == [4096, 4096, 1808])
         let problem = #expect(throws: UploadProblem.self) {
             try budget.shares.take(5000, of: .responseBytes, for: TestPeers.all[0])
@@ -95,6 +107,7 @@ struct ResponseBudgetTests {
         open.finish()
         for task in holding { try await task.value }
         #expect(budget.shares.free(of: .responseBytes) == 64 << 10)
+        try await channel.close().get()
     }
 
     /// A channel that counts how often its close future is used.
@@ -133,17 +146,15 @@ struct ResponseBudgetTests {
     @Test func `a connection is observed once for all its waiting responses, and its end ends their wait`()
         async throws
     {
-        let listening = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .bind(host: "127.0.0.1", port: 0).get()
+        let listening = try await Self.listeningChannel()
         let channel = CountingChannel(listening)
         let budget = Self.budget(4096)
         func withFullBudget(_ body: (Task<Void, any Error>) async throws -> Void) async throws {
             var holding: ShareAccount.Hold? = try budget.shares.take(4096, of: .responseBytes, for: nil)
             #expect(holding != nil)
             let waiting = Task {
-                try await UploadConnection.$current.withValue(UploadConnection(channel: channel)) {
-                    try await Self.send(4096, within: budget, to: GatedWriter())
-                }
+                try await Self.send(
+                    4096, within: budget, to: GatedWriter(), on: UploadConnection(channel: channel))
             }
             try await eventually { budget.shares.waitingCount(for: .responseBytes) == 1 }
             try await body(waiting)
@@ -162,10 +173,10 @@ struct ResponseBudgetTests {
     @Test func `a response in memory is refused if there is no room, and takes room until it is dropped`() throws {
         let budget = Self.budget(10_000)
         do {
-            let body = try budget.body(of: ByteBuffer(repeating: 7, count: 6000))
+            let body = try budget.body(of: ByteBuffer(repeating: 7, count: 6000), on: nil)
             #expect(budget.shares.free(of: .responseBytes) == 4000)
             let problem = #expect(throws: UploadProblem.self) {
-                try budget.body(of: ByteBuffer(repeating: 7, count: 6000))
+                try budget.body(of: ByteBuffer(repeating: 7, count: 6000), on: nil)
             }
             #expect(problem?.code == "too-many-answers")
             #expect(body.contentLength == 6000)

@@ -194,7 +194,7 @@ struct ScreeningTests {
             let screening = CommandScreening(
                 "sh -c 'exec 2>/dev/null; echo $$ > \(pidFile); while :; do sleep 1; done'")
             let limited = Self.screening(by: screening, timeLimit: .seconds(isCancelled ? 600 : 10))
-            let task = Task { try await limited?.screen(Self.file) }
+            let task = Task { try await limited?.screen(Self.file, for: nil) }
             let process = try await Self.process(in: pidFile)
             if isCancelled { task.cancel() }
             await #expect(throws: (any Error).self) { try await task.value }
@@ -225,7 +225,7 @@ struct ScreeningTests {
                 """
             try Data(lines.utf8).write(to: URL(filePath: script.string))
             let limited = Self.screening(by: CommandScreening("sh \(script)"), timeLimit: .seconds(600))
-            let task = Task { try await limited?.screen(Self.file) }
+            let task = Task { try await limited?.screen(Self.file, for: nil) }
             let left = try await Self.process(in: pidFile)
             if command.verdict == nil { task.cancel() }
             if let verdict = command.verdict {
