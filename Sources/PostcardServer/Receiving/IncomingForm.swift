@@ -26,6 +26,8 @@ final class IncomingForm {
     private var part = Part.none
     private var partIndex = 0
     private var recordBytes = 0
+    /// The bytes of text and names that there is room for.
+    private var roomBytes = 0
     private let shares: ShareAccount
     /// The bytes of text and names, once there are any.
     private var text: ShareAccount.Hold?
@@ -152,10 +154,15 @@ final class IncomingForm {
         guard recordBytes + count <= maximumRecordBytes else {
             throw .recordTooLarge(maximum: maximumRecordBytes, partIndex: partIndex)
         }
-        guard count > 0 else { return }
-        if let text { try text.grow(by: count) } else { text = try shares.take(count, of: .textBytes, on: connection) }
         recordBytes += count
+        guard recordBytes > roomBytes else { return }
+        let room = max(recordBytes - roomBytes, Self.leastRoomBytes)
+        if let text { try text.grow(by: room) } else { text = try shares.take(room, of: .textBytes, on: connection) }
+        roomBytes += room
     }
+
+    /// Room is taken in steps of this many bytes, because a form has many short names and values.
+    private static let leastRoomBytes = 256
 
     /// How many bytes of the body were read.
     var bodyBytes: Int64 { parser.offset }

@@ -56,6 +56,8 @@ struct SharePool<Owner: Sendable>: Sendable {
         var isIdle: Bool { items == 0 && waiting == 0 && !hasTurn }
     }
 
+    private typealias Holders = [PeerAddress?: Holder]
+
     let total: Int
     /// The amount that is kept for addresses that hold little.
     let reserve: Int
@@ -65,7 +67,7 @@ struct SharePool<Owner: Sendable>: Sendable {
     /// The amount that no address holds. Negative if ``restore(_:for:by:at:)`` has exceeded the total.
     private(set) var free: Int
     /// The holders by address. `nil` is for clients that cannot be distinguished, which are not limited.
-    private var holders: [PeerAddress?: Holder] = [:]
+    private var holders: Holders = [:]
     private var items: [Int: Item] = [:]
     private var waiters: [Int: Waiter] = [:]
     /// The addresses whose requests wait, each once.
@@ -103,29 +105,33 @@ struct SharePool<Owner: Sendable>: Sendable {
         _ amounts: ClosedRange<Int>, for peer: PeerAddress?, by owner: Owner, at now: Instant
     ) throws(Refusal) -> Grant {
         guard !isBlocked else { throw .ofAll }
-        if let holder = holders[peer], holder.waiting > 0 { throw .ofAddress(limit: holder.held) }
-        let grant = Grant(number: nextNumber(), amount: try grant(amounts, to: peer, isNewItem: true))
-        add(grant, peer, owner, now)
+        let holder = holders.index(forKey: peer)
+        if let holder, holders.values[holder].waiting > 0 { throw .ofAddress(limit: holders.values[holder].held) }
+        let grant = Grant(number: nextNumber(), amount: try grant(amounts, to: peer, at: holder, isNewItem: true))
+        add(grant, peer, at: holder, owner, now)
         return grant
     }
 
     /// Checks whether an item could be taken.
     func check(_ amount: Int, for peer: PeerAddress?) throws(Refusal) {
-        _ = try grant(amount...amount, to: peer, isNewItem: true)
+        _ = try grant(amount...amount, to: peer, at: holders.index(forKey: peer), isNewItem: true)
     }
 
     /// Checks whether an item could become larger.
     func checkGrowth(_ number: Int, by amount: Int) throws(Refusal) {
-        guard let item = items[number] else { return }
-        _ = try grant(amount...amount, to: item.peer, isNewItem: false)
+        guard let item = items.index(forKey: number) else { return }
+        let peer = items.values[item].peer
+        _ = try grant(amount...amount, to: peer, at: holders.index(forKey: peer), isNewItem: false)
     }
 
     /// Makes an item larger.
     mutating func grow(_ number: Int, by amount: Int) throws(Refusal) {
-        try checkGrowth(number, by: amount)
-        guard let item = items[number] else { return }
-        items[number]?.amount += amount
-        holders[item.peer]?.held += amount
+        guard let item = items.index(forKey: number) else { return }
+        let peer = items.values[item].peer
+        guard let holder = holders.index(forKey: peer) else { return }
+        _ = try grant(amount...amount, to: peer, at: holder, isNewItem: false)
+        items.values[item].amount += amount
+        holders.values[holder].held += amount
         free -= amount
     }
 
@@ -134,22 +140,28 @@ struct SharePool<Owner: Sendable>: Sendable {
     mutating func restore(_ amount: Int, for peer: PeerAddress?, by owner: Owner, at now: Instant) -> Grant {
         let held = total - free
         let grant = Grant(number: nextNumber(), amount: min(amount, .max - held))
-        add(grant, peer, owner, now)
+        add(grant, peer, at: holders.index(forKey: peer), owner, now)
         return grant
     }
 
     mutating func giveBack(_ number: Int) {
         guard let item = items.removeValue(forKey: number) else { return }
         free += item.amount
-        holders[item.peer]?.held -= item.amount
-        holders[item.peer]?.items -= 1
-        forgetIfIdle(item.peer)
+        guard let holder = holders.index(forKey: item.peer) else { return }
+        holders.values[holder].held -= item.amount
+        holders.values[holder].items -= 1
+        if holders.values[holder].isIdle { holders.remove(at: holder) }
     }
 
     /// The part of a requested amount that an address is granted.
-    private func grant(_ amounts: ClosedRange<Int>, to peer: PeerAddress?, isNewItem: Bool) throws(Refusal) -> Int {
-        let held = held(by: peer)
-        let items = (holders[peer]?.items ?? 0) + (isNewItem ? 1 : 0)
+    ///
+    /// - Parameter holder: What the address holds; `nil` if it holds nothing. Each request is counted several times, so
+    ///   an address is looked up once for each.
+    private func grant(
+        _ amounts: ClosedRange<Int>, to peer: PeerAddress?, at holder: Holders.Index?, isNewItem: Bool
+    ) throws(Refusal) -> Int {
+        let held = holder.map { holders.values[$0].held } ?? 0
+        let items = (holder.map { holders.values[$0].items } ?? 0) + (isNewItem ? 1 : 0)
         // What would be open to it if it held nothing.
         let limit = limit(of: peer, open: max(free - reserve, 0) + held, items: items) ?? held + max(free, 0)
         let rest = limit - held
@@ -170,11 +182,17 @@ struct SharePool<Owner: Sendable>: Sendable {
         return max(Int((Double(open) * part).rounded(.up)), firstAmount)
     }
 
-    private mutating func add(_ grant: Grant, _ peer: PeerAddress?, _ owner: Owner, _ now: Instant) {
+    private mutating func add(
+        _ grant: Grant, _ peer: PeerAddress?, at holder: Holders.Index?, _ owner: Owner, _ now: Instant
+    ) {
         items[grant.number] = Item(peer: peer, amount: grant.amount, since: now, owner: owner)
-        holders[peer, default: Holder()].held += grant.amount
-        holders[peer, default: Holder()].items += 1
         free -= grant.amount
+        if let holder {
+            holders.values[holder].held += grant.amount
+            holders.values[holder].items += 1
+        } else {
+            holders[peer] = Holder(held: grant.amount, items: 1)
+        }
     }
 
     // MARK: - Waiting
@@ -224,11 +242,13 @@ struct SharePool<Owner: Sendable>: Sendable {
                 continue
             }
             do throws(Refusal) {
-                let grant = Grant(number: number, amount: try grant(waiter.amounts, to: peer, isNewItem: true))
+                let holder = holders.index(forKey: peer)
+                let grant = Grant(
+                    number: number, amount: try grant(waiter.amounts, to: peer, at: holder, isNewItem: true))
                 waiters[number] = nil
                 holders[peer]?.queue.removeFirst()
                 holders[peer]?.waiting -= 1
-                add(grant, peer, waiter.owner, now)
+                add(grant, peer, at: holder, waiter.owner, now)
                 served.append(grant)
                 unserved = 0
             } catch {
