@@ -142,7 +142,7 @@ public struct UploadClient: Sendable {
     package func upload(
         _ layout: FormLayout, to url: URL, method: HTTPRequest.Method, headerFields: HTTPFields,
         resuming resource: URL?, savingResource save: @escaping @Sendable (URL?) throws -> Void,
-        after delivery: Delivery = .neverArrived, elapsed: Duration = .zero,
+        after delivery: PossibleDelivery = .neverArrived, elapsed: Duration = .zero,
         progress: @escaping @Sendable (UploadProgress) -> Void
     ) async throws -> UploadResponse {
         try await perform(progress: progress) {

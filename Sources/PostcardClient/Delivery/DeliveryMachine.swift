@@ -83,7 +83,7 @@ struct DeliveryMachine: Sendable {
         /// How long the upload may take as a whole; `nil` means no limit.
         var totalTimeout: Duration?
         /// What servers may have of the form from earlier processes.
-        var delivery = Delivery.neverArrived
+        var delivery = PossibleDelivery.neverArrived
         /// The limits that are known before anything is sent.
         var limits = FormSizeLimits()
         /// Whether a form that the server refuses as too large is prepared again for the limit that it reports.

@@ -29,11 +29,11 @@ package struct RetrySchedule: Sendable {
         /// The number of conflicts in a row: see ``RetryPolicy/maximumConflicts``.
         package private(set) var conflicts: Int
         /// What servers may have of the form.
-        package private(set) var delivery: Delivery
+        package private(set) var delivery: PossibleDelivery
         /// The number of retries that interceptors have requested and got.
         var interceptorRetries = 0
 
-        package init(failures: Int = 0, conflicts: Int = 0, after delivery: Delivery = .neverArrived) {
+        package init(failures: Int = 0, conflicts: Int = 0, after delivery: PossibleDelivery = .neverArrived) {
             self.failures = failures
             self.conflicts = conflicts
             self.delivery = delivery

@@ -22,7 +22,7 @@ struct UploadJob: Sendable {
     /// Saves the upload resource for a later process.
     var saveResource: (@Sendable (URL?) throws -> Void)?
     /// What servers may have of the form from earlier processes.
-    var delivery = Delivery.neverArrived
+    var delivery = PossibleDelivery.neverArrived
     /// How long the upload has taken before it was passed to this client.
     var elapsed = Duration.zero
 

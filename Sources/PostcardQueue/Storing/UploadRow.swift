@@ -63,12 +63,12 @@ extension UploadRow {
     }
 
     /// What servers may have of the form from the attempts before one.
-    func delivery(before attempt: Int) -> Delivery {
+    func delivery(before attempt: Int) -> PossibleDelivery {
         possibleDelivery.map { $0 < attempt } ?? false ? .responseLost(resource: nil) : .neverArrived
     }
 
     /// The failed attempts, as the retry schedule counts them.
-    func history(after delivery: Delivery) -> RetrySchedule.History {
+    func history(after delivery: PossibleDelivery) -> RetrySchedule.History {
         RetrySchedule.History(failures: failures, conflicts: conflicts, after: delivery)
     }
 

@@ -48,7 +48,7 @@ import Testing
         var interceptorRetries: Int?
         var totalTimeout: Duration?
         var deadline: Duration?
-        var delivery = Delivery.neverArrived
+        var delivery = PossibleDelivery.neverArrived
         var isReplayable = true
         let steps: [Step]
     }

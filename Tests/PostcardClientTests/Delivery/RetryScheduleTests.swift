@@ -15,11 +15,11 @@ import Testing
             ([.responseLost, .refused], .responseLost(resource: resource)),
             ([.responseLost, .neverArrived, .responseLost], .responseLost(resource: resource)),
             ([.responseLost, .accepted], .accepted), ([.accepted, .refused], .accepted),
-        ] as [([UploadError.Delivery], Delivery)])
+        ] as [([UploadError.Delivery], PossibleDelivery)])
     func `no later failure says what became of a form whose response was lost`(
-        failures: [UploadError.Delivery], expected: Delivery
+        failures: [UploadError.Delivery], expected: PossibleDelivery
     ) {
-        var delivery = Delivery.neverArrived
+        var delivery = PossibleDelivery.neverArrived
         for (index, failure) in failures.enumerated() {
             delivery.add(failure, resource: index == 0 ? Self.resource : Self.other)
         }
@@ -33,7 +33,7 @@ import Testing
             (.responseLost(resource: resource), resource, .neverArrived),
             (.responseLost(resource: resource), other, .responseLost(resource: resource)),
             (.responseLost(resource: nil), resource, .responseLost(resource: nil)), (.accepted, resource, .accepted),
-        ] as [(Delivery, URL, Delivery)] {
+        ] as [(PossibleDelivery, URL, PossibleDelivery)] {
             var delivery = delivery
             delivery.ruleOut(server)
             #expect(delivery == expected)

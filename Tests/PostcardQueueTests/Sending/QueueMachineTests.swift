@@ -108,7 +108,7 @@ import Testing
             case .adapt(let request, _): event = .adapted(request, KnownServer(support: .unsupported))
             case .send(_, _, let acceptsEarly, _):
                 begins.append(Int(elapsed.components.seconds))
-                let delivery: Delivery = acceptsEarly ? .responseLost(resource: nil) : .neverArrived
+                let delivery: PossibleDelivery = acceptsEarly ? .responseLost(resource: nil) : .neverArrived
                 let error = (fates.popFirst() ?? .accepted).error(at: url, after: delivery)
                 let response = UploadResponse(status: .created, headerFields: [:], body: Data())
                 event = error.map { .failed($0) } ?? .responded(response, from: url)

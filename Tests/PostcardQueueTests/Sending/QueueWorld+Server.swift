@@ -150,7 +150,7 @@ extension QueueWorld.Fate {
     /// The error of an attempt in this process; `nil` for a success.
     ///
     /// - Parameter delivery: What servers may have of the form from earlier attempts.
-    func error(at url: URL, after delivery: Delivery) -> UploadError? {
+    func error(at url: URL, after delivery: PossibleDelivery) -> UploadError? {
         switch self {
         case .accepted: return nil
         case .early:

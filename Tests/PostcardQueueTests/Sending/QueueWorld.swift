@@ -43,7 +43,7 @@ struct QueueWorld {
         let fate: Fate
         var end: Date
         /// What the queue knew when it began.
-        let delivery: Delivery
+        let delivery: PossibleDelivery
         /// Whether the attempt was cancelled. In this process, it takes a moment to stop.
         var isStopping = false
     }

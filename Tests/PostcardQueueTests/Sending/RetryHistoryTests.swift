@@ -322,7 +322,7 @@ private struct Run {
 
     init(
         _ history: RetryHistoryTests.History, _ policy: RetryPolicy, _ url: URL,
-        after delivery: Delivery = .neverArrived
+        after delivery: PossibleDelivery = .neverArrived
     ) throws {
         self.url = url
         request = try UploadRequest(

@@ -8,7 +8,7 @@ package import Foundation
 ///
 /// Errors carry ``UploadError/Delivery``, which does not name the upload resource: anyone who knows its URL has access
 /// to the upload.
-package enum Delivery: Sendable, Hashable {
+package enum PossibleDelivery: Sendable, Hashable {
     /// No server has the whole form.
     case neverArrived
     /// A server has refused the form.
