@@ -214,9 +214,9 @@ extension ContentChecks {
     }
 
     private var location: Finding? {
-        guard let index = TIFFBlock(content.photo.exif)?.locationEntry else { return nil }
+        guard let index = TIFFBlock(content.picture.exif)?.locationEntry else { return nil }
         return finding(
-            .locationInPhoto, at: offset + content.photo.offset + index, length: 12,
+            .locationInPhoto, at: offset + content.picture.exifOffset + index, length: 12,
             "The photo's EXIF contains the place where it was taken.")
     }
 }
@@ -227,8 +227,7 @@ struct PartContent: Sendable {
     private(set) var start: [UInt8] = []
     /// The last bytes.
     private(set) var tail: [UInt8] = []
-    private(set) var picture = PictureEnd()
-    private(set) var photo = PhotoMetadata()
+    private(set) var picture = ArrivingPicture()
     private var hash = SHA256()
 
     /// Enough to distinguish text from other bytes.
@@ -243,7 +242,6 @@ struct PartContent: Sendable {
         hash.update(bufferPointer: bytes)
         start += bytes.prefix(max(Self.textSample - start.count, 0))
         picture.read(bytes)
-        photo.read(bytes)
         tail += bytes.suffix(Self.tailBytes)
         tail.removeFirst(max(tail.count - Self.tailBytes, 0))
     }

@@ -1,4 +1,5 @@
 import PostcardForm
+import PostcardPictureFormats
 
 extension FormExamination {
     /// Finds what is wrong with the body's end.
@@ -189,7 +190,7 @@ struct TrailingLineBreaks: Sendable {
         if part.header.isFile { holdsFile = true }
         let content = part.content
         endsLast = content.tail.suffix(2).elementsEqual("\r\n".utf8)
-        guard endsLast, !isPicture, content.picture.format == nil, places.count < Self.maximum else {
+        guard endsLast, !isPicture, !content.picture.hasEnd, places.count < Self.maximum else {
             if isPicture { endsLast = true }
             return
         }

@@ -1,4 +1,5 @@
 import PostcardForm
+import PostcardPictureFormats
 
 /// Reads the body of a form, chunk by chunk, and explains it.
 ///
@@ -248,7 +249,7 @@ public struct FormExamination: Sendable {
         let content = openPart.content
         let samples = [
             openPart.opening, Excerpt(offset: openPart.offset, bytes: content.start),
-            Excerpt(offset: openPart.offset + content.photo.offset, bytes: content.photo.exif),
+            Excerpt(offset: openPart.offset + content.picture.exifOffset, bytes: content.picture.exif),
         ]
         return samples.lazy.compactMap { $0.around(finding.offset) }.first
     }

@@ -10,26 +10,25 @@ package enum JPEGQuality {
     package static func estimate(of jpeg: some RandomAccessCollection<UInt8>) -> Int? {
         var tables: [UInt8: [Int]] = [:]
         var components: [UInt8] = []
-        var rest = jpeg.dropFirst(2)
         guard jpeg.starts(with: [0xFF, 0xD8]) else { return nil }
-        while rest.first == 0xFF {
-            guard let marker = rest.dropFirst().first else { return nil }
-            // A fill byte.
-            if marker == 0xFF {
-                rest = rest.dropFirst()
-                continue
-            }
-            if marker == 0xDA || marker == 0xD9 { break }
-            let length = Int(clamping: rest.dropFirst(2).prefix(2).bigEndian)
-            let content = rest.dropFirst(4).prefix(max(length - 2, 0))
-            guard length >= 2, content.count == length - 2 else { return nil }
-            switch marker {
-            case 0xDB: read(content, into: &tables)
+        var offset: Int64 = 2
+        walk: while true {
+            let header = Array(jpeg.dropFirst(Int(clamping: offset)).prefix(16))
+            // It may end before its pixels.
+            if header.isEmpty { break }
+            guard case .unit(let unit) = PictureContainer.jpeg.unit(header[...], at: offset, end: Int64(jpeg.count))
+            else { return nil }
+            if unit.isLast { break }
+            let content = jpeg.dropFirst(Int(clamping: unit.content.lowerBound)).prefix(unit.content.count)
+            switch unit.kind {
+            case .segment(0xDA): break walk
+            case .segment(0xDB): read(content, into: &tables)
             // A frame whose pixels are quantized: baseline, extended or progressive.
-            case 0xC0...0xC2, 0xC9, 0xCA: components = stride(from: 8, to: content.count, by: 3).map { at($0, content) }
+            case .segment(0xC0...0xC2), .segment(0xC9), .segment(0xCA):
+                components = stride(from: 8, to: content.count, by: 3).map { at($0, content) }
             default: break
             }
-            rest = rest.dropFirst(2 + length)
+            offset = unit.next
         }
         guard let first = components.first, let luminance = tables[first] else { return nil }
         let second = components.dropFirst().first

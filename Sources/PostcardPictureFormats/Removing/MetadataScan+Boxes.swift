@@ -94,23 +94,11 @@ extension MetadataScan {
             let header = try bytes(at: offset, upTo: Int(clamping: min(16, rest)))
             // A list in QuickTime may end with a zero.
             if rest < 8, header.allSatisfy({ $0 == 0 }) { break }
-            guard header.count >= 8 else {
-                throw PictureFault(at: offset, "a box was expected here, and \(rest) bytes are left")
+            let unit = try unit(of: .boxes, header, at: offset, end: range.upperBound)
+            if case .named(let type) = unit.kind {
+                boxes.append(Box(type: type, start: offset, content: unit.content))
             }
-            var size = header[..<4].bigEndian
-            var headerBytes: Int64 = 8
-            if size == 1, header.count == 16 {
-                size = header[8] & 0x80 == 0 ? header[8...].bigEndian : .max
-                headerBytes = 16
-            } else if size == 0 {
-                size = rest
-            }
-            guard size >= headerBytes, size <= rest else {
-                throw PictureFault(at: offset, "a box is said to have \(size) bytes, and \(rest) are left")
-            }
-            let type = header[4..<8].map { String(UnicodeScalar($0)) }.joined()
-            boxes.append(Box(type: type, start: offset, content: (offset + headerBytes)..<(offset + size)))
-            offset += size
+            offset = unit.next
         }
         return boxes
     }

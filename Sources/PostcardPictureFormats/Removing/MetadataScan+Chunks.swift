@@ -1,7 +1,5 @@
 /// PNG (W3C PNG 3rd edition §5) and WebP (RFC 9649 §2): chunks one after the other.
 extension MetadataScan {
-    static let pngSignature: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
-
     /// Chunks that affect how the picture looks, its timing and its size. Those whose name begins with a capital are
     /// always needed.
     private static let pngChunks: Set<String> = [
@@ -15,17 +13,11 @@ extension MetadataScan {
         while true {
             try countUnit(at: offset)
             let header = try bytes(at: offset, count: 8)
-            let count = header[..<4].bigEndian
-            guard count <= 0x7FFF_FFFF, count <= length - offset - 12 else {
-                throw PictureFault(
-                    at: offset, "a chunk of the PNG is said to have \(count) bytes, and the file ends before")
-            }
-            let type = String(decoding: header[4...], as: UTF8.self)
-            let content = (offset + 8)..<(offset + 8 + count)
-            if type == "IDAT", header == last {
+            let unit = try unit(of: .png, header, at: offset, end: length)
+            if unit.kind == .named("IDAT"), header == last {
                 // Nothing is between the chunks of the picture, of which there may be thousands of one size: if one is
                 // found further on, those before it are skipped.
-                let target = offset + leap * (count + 12)
+                let target = offset + leap * (unit.next - offset)
                 let isThere = try target < length - 12 ? bytes(at: target, upTo: 8) == header : false
                 leap = isThere ? leap * 2 : max(leap / 2, 1)
                 if isThere {
@@ -35,9 +27,9 @@ extension MetadataScan {
                 if leap > 1 { continue }
             }
             last = header
-            try scanPNGChunk(type, content)
-            offset = content.upperBound + 4
-            if type == "IEND" { break }
+            if case .named(let type) = unit.kind { try scanPNGChunk(type, unit.content) }
+            offset = unit.next
+            if unit.isLast { break }
         }
         // Behind the end programs have left what a picture was before it was cropped.
         if offset < length { clear(offset..<length) }
@@ -51,7 +43,7 @@ extension MetadataScan {
         case "eXIf":
             let (removal, depth) = (removal, depth)
             try rewritePNGChunk(type, content, from: 0) { block throws(BlockFault) in
-                let start = block.starts(with: "Exif\0\0".utf8) ? 6 : 0
+                let start = PictureContainer.png.exifPrefix(of: block[...]) ?? 0
                 let exif = try EXIFBlock.rewritten(Array(block[start...]), removal, depth: depth)
                 return block[..<start] + exif
             }
@@ -139,23 +131,18 @@ extension MetadataScan {
         "VP8 ", "VP8L", "VP8X", "ALPH", "ANIM", "ANMF", "ICCP",
     ]
 
-    mutating func scanWebP() throws(PictureFault) {
-        let end = 8 + (try bytes(at: 4, count: 4)).littleEndian
+    /// - Parameter start: The first bytes of the file.
+    mutating func scanWebP(_ start: [UInt8]) throws(PictureFault) {
+        let end = PictureContainer.webP.statedEnd(start[...]) ?? 0
         guard end <= length, end >= 12 else {
             throw PictureFault(at: 4, "the WebP is said to end at byte \(end), and the file has \(length) bytes")
         }
         var offset: Int64 = 12
         while offset < end {
             try countUnit(at: offset)
-            let header = try bytes(at: offset, count: 8)
-            let count = header[4...].littleEndian
-            guard count <= end - offset - 8 else {
-                throw PictureFault(
-                    at: offset, "a chunk of the WebP is said to have \(count) bytes, which do not fit")
-            }
-            let content = (offset + 8)..<(offset + 8 + count)
-            try scanWebPChunk(String(decoding: header[..<4], as: UTF8.self), content)
-            offset = content.upperBound + count % 2
+            let unit = try unit(of: .webP, bytes(at: offset, count: 8), at: offset, end: end)
+            if case .named(let type) = unit.kind { try scanWebPChunk(type, unit.content) }
+            offset = unit.next
         }
         if end < length { clear(end..<length) }
     }
@@ -165,10 +152,10 @@ extension MetadataScan {
         case _ where Self.webPChunks.contains(type):
             break
         case "EXIF":
-            let mark = Array("Exif\0\0".utf8)
             let count = content.upperBound - content.lowerBound
             let start = try bytes(at: content.lowerBound, upTo: Int(clamping: min(6, count)))
-            try rewriteEXIF([(content.lowerBound + (start == mark ? 6 : 0))..<content.upperBound])
+            let prefix = Int64(PictureContainer.webP.exifPrefix(of: start[...]) ?? 0)
+            try rewriteEXIF([(content.lowerBound + prefix)..<content.upperBound])
         case "XMP ":
             try rewriteXMP([content])
         default:
@@ -190,28 +177,18 @@ extension MetadataScan {
 extension MetadataScan {
     /// GIF (GIF89a Specification): blocks, whose data has pieces of up to 255 bytes.
     mutating func scanGIF() throws(PictureFault) {
-        let screen = try bytes(at: 0, count: 13)
-        var offset = 13 + Self.colorTableBytes(screen[10])
+        var offset = PictureContainer.gif.firstOffset(try bytes(at: 0, count: 13)[...])
         while true {
             try countUnit(at: offset)
             let header = try bytes(at: offset, upTo: 18)
-            switch header.first {
-            case 0x3B:
-                if offset + 1 < length { clear((offset + 1)..<length) }
+            let unit = try unit(of: .gif, header, at: offset, end: length)
+            if unit.isLast {
+                if unit.next < length { clear(unit.next..<length) }
                 return
-            case 0x2C where header.count >= 10:
-                // After the colors, the size of the codes.
-                offset = try end(ofPiecesAt: offset + 11 + Self.colorTableBytes(header[9]))
-            case 0x21 where header.count >= 3:
-                offset = try scanGIFExtension(header, at: offset)
-            default:
-                throw PictureFault(at: offset, "a block of the GIF was expected here")
             }
+            let isExtension = unit.kind == .block(0x21) && header.count >= 3
+            offset = isExtension ? try scanGIFExtension(header, at: offset) : try end(ofPiecesAt: unit.next)
         }
-    }
-
-    private static func colorTableBytes(_ flags: UInt8) -> Int64 {
-        flags & 0x80 == 0 ? 0 : 3 << (Int64(flags & 7) + 1)
     }
 
     private mutating func scanGIFExtension(_ header: [UInt8], at offset: Int64) throws(PictureFault) -> Int64 {

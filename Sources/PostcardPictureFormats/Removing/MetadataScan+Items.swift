@@ -39,10 +39,9 @@ extension MetadataScan {
     private mutating func rewriteItem(EXIF extents: [Range<Int64>], _ box: Box) throws(PictureFault) {
         let (removal, depth) = (removal, depth)
         try rewrite(extents) { block throws(BlockFault) in
-            guard block.count >= 4, block[..<4].bigEndian <= Int64(block.count - 4) else {
+            guard let start = PictureContainer.boxes.exifPrefix(of: block[...]), start <= block.count else {
                 throw BlockFault(at: 0, "the EXIF is declared to begin after its end")
             }
-            let start = 4 + Int(clamping: block[..<4].bigEndian)
             do throws(BlockFault) {
                 return block[..<start] + (try EXIFBlock.rewritten(Array(block[start...]), removal, depth: depth))
             } catch {

@@ -15,7 +15,6 @@ extension MetadataScan {
         var announcesMore = false
     }
 
-    private static let exifMark = Array("Exif\0\0".utf8)
     private static let xmpMark = Array("http://ns.adobe.com/xap/1.0/\0".utf8)
     private static let extendedXMPMark = Array("http://ns.adobe.com/xmp/extension/\0".utf8)
     private static let photoshopMark = Array("Photoshop 3.0\0".utf8)
@@ -71,60 +70,40 @@ extension MetadataScan {
             let header = try bytes(at: offset, upTo: Int(clamping: min(48, range.upperBound - offset)))
             // The last segment may be followed by the file's end: then there is nothing left to hide.
             if header.isEmpty, readsPixels { return nil }
-            guard header.count >= 2, header[0] == 0xFF else {
-                throw PictureFault(at: offset, "a segment of the JPEG was expected here")
-            }
-            let marker = header[1]
-            switch marker {
-            case 0xFF:
-                // A fill byte.
-                offset += 1
-                continue
-            case 0xD9:
-                offset += 2
-                return nil
-            case 0x01, 0xD0...0xD7:
-                offset += 2
-                continue
-            default:
+            let unit = try unit(of: .jpeg, header, at: offset, end: range.upperBound)
+            if unit.kind == .segment(0xDA), !readsPixels { return offset }
+            offset = unit.next
+            if unit.isLast { return nil }
+            switch unit.kind {
+            case .segment(0xDA):
+                try skipPixels(from: &offset, in: range)
+            case .segment(let marker):
+                let length = Int(clamping: unit.content.upperBound - unit.content.lowerBound)
+                try sort(marker, unit.content, Array(header.dropFirst(4).prefix(length)), into: &segments)
+            case .stray:
+                // Decoders skip these bytes, which may say anything.
+                clear(unit.content)
+            case .marker, .named, .block:
                 break
             }
-            let length = header.count >= 4 ? header[2...3].bigEndian : 0
-            guard length >= 2, length <= range.upperBound - offset - 2 else {
-                throw PictureFault(
-                    at: offset, "a segment of the JPEG has \(length) bytes by its header, which do not fit here")
-            }
-            let content = (offset + 4)..<(offset + 2 + length)
-            if marker == 0xDA {
-                guard readsPixels else { return offset }
-                offset = content.upperBound
-                try skipPixels(from: &offset, in: range)
-                continue
-            }
-            try sort(marker, content, Array(header.dropFirst(4).prefix(Int(clamping: length - 2))), into: &segments)
-            offset = content.upperBound
         }
     }
 
     /// Skips to the next marker that is not part of the pixels, or to the end.
     private mutating func skipPixels(from offset: inout Int64, in range: Range<Int64>) throws(PictureFault) {
+        var isBehindFF = false
         while offset < range.upperBound {
             let chunk = try pixelBytes(at: offset, upTo: Int(clamping: min(64 << 10, range.upperBound - offset)))
-            let found = chunk.withUnsafeBufferPointer { chunk in
-                var index = 0
-                while index + 1 < chunk.count {
-                    if chunk[index] == 0xFF, chunk[index + 1] != 0, chunk[index + 1] & 0xF8 != 0xD0 { return index }
-                    index += 1
-                }
-                return -1
-            }
-            if found >= 0 {
-                offset += Int64(found)
+            let code = chunk.withUnsafeBytes { PictureContainer.marker(in: $0, from: 0, isBehindFF: &isBehindFF) }
+            if let code {
+                offset += Int64(code) - 1
                 return
             }
-            // The last byte may be the first of a marker.
-            offset = chunk.count < 2 ? range.upperBound : offset + Int64(chunk.count) - 1
+            // The file is shorter than it was.
+            if chunk.isEmpty { break }
+            offset += Int64(chunk.count)
         }
+        offset = range.upperBound
     }
 
     // MARK: - Segments
@@ -136,9 +115,9 @@ extension MetadataScan {
             (content.lowerBound + Int64(mark.count))..<content.upperBound
         }
         switch marker {
-        case 0xE1 where start.starts(with: Self.exifMark):
-            let range = rest(behind: Self.exifMark)
-            if segments.exif.isEmpty || TIFFByteOrder(header: start.dropFirst(Self.exifMark.count)) != nil {
+        case 0xE1 where start.starts(with: PictureContainer.exifMark):
+            let range = rest(behind: PictureContainer.exifMark)
+            if segments.exif.isEmpty || TIFFByteOrder(header: start.dropFirst(PictureContainer.exifMark.count)) != nil {
                 segments.exif.append([range])
             } else {
                 segments.exif[segments.exif.count - 1].append(range)

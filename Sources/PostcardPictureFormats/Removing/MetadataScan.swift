@@ -84,18 +84,21 @@ package struct MetadataScan {
     /// - Throws: ``PictureFault`` if the structure is not understood or too large, or if the file cannot be read.
     package mutating func editsOfFile() throws(PictureFault) -> PictureEdits {
         head = try read(at: 0, upTo: Limit.headBytes)
-        let start = try bytes(at: 0, upTo: 12)
+        let start = try bytes(at: 0, upTo: PictureContainer.signatureBytes)
+        switch PictureContainer(signature: start[...]) {
+        case .jpeg?: try scanJPEG(0..<length)
+        case .png?: try scanPNG()
+        case .webP?: try scanWebP(start)
+        case .gif?: try scanGIF()
+        case .boxes?, nil: try scanOther(start)
+        }
+        return try PictureEdits(edits)
+    }
+
+    private mutating func scanOther(_ start: [UInt8]) throws(PictureFault) {
         switch start {
         case []:
             break
-        case _ where start.starts(with: [0xFF, 0xD8]):
-            try scanJPEG(0..<length)
-        case _ where start.starts(with: Self.pngSignature):
-            try scanPNG()
-        case _ where start.starts(with: "RIFF".utf8) && start.dropFirst(8).elementsEqual("WEBP".utf8):
-            try scanWebP()
-        case _ where start.starts(with: "GIF8".utf8):
-            try scanGIF()
         case _ where start.starts(with: "BM".utf8) && start.dropFirst(6).starts(with: [0, 0, 0, 0]):
             // The format has no place for metadata.
             break
@@ -109,7 +112,6 @@ package struct MetadataScan {
             let type = FileSignature.mediaType(of: start).map { "it is \($0)" } ?? "its format is not known"
             throw PictureFault(at: 0, "metadata cannot be removed from such a file: \(type)")
         }
-        return try PictureEdits(edits)
     }
 }
 
@@ -162,6 +164,23 @@ extension MetadataScan {
         }
         bytes.removeLast(bytes.count - filled)
         return bytes
+    }
+
+    /// Reads the header of a segment, a chunk, a block or a box.
+    ///
+    /// - Parameters:
+    ///   - header: The bytes from the unit's start on, at least its header if they do not end before.
+    ///   - end: The end offset of what contains the unit.
+    func unit(
+        of container: PictureContainer, _ header: [UInt8], at offset: Int64, end: Int64
+    ) throws(PictureFault) -> PictureUnit {
+        switch container.unit(header[...], at: offset, end: end) {
+        case .unit(let unit): return unit
+        case .malformed(let reason): throw PictureFault(at: offset, reason)
+        case .needs(let count):
+            let found = "\(count) bytes of a header were expected here, and \(header.count) are left"
+            throw PictureFault(at: offset, found)
+        }
     }
 
     /// Counts a segment, a chunk or a box.

@@ -25,53 +25,26 @@ extension PictureHead {
 
     /// ITU-T T.81 Annex B.
     private mutating func readJPEG(_ bytes: PictureBytes) throws(PictureFitError) {
-        var offset: Int64 = 2
         var isOriented = false
-        for _ in 0..<Self.mostPieces {
-            guard let mark = try bytes.number(at: offset, bytes: 2) else { throw Self.cutOff("its head") }
-            // What some cameras write between segments. Decoders skip it too.
-            guard mark > 0xFF00 else {
-                offset += 1
-                continue
-            }
-            let marker = mark & 0xFF
-            // Bytes that fill, and markers without a segment.
-            if marker == 0xFF {
-                offset += 1
-                continue
-            }
-            if marker == 0x01 || (0xD0...0xD7).contains(marker) {
-                offset += 2
-                continue
-            }
-            // The pixels begin, or the picture ends.
-            if marker == 0xDA || marker == 0xD9 { break }
-            guard let count = try bytes.number(at: offset + 2, bytes: 2), count >= 2 else {
-                throw Self.cutOff("its head")
-            }
-            if (0xC0...0xCF).contains(marker), marker != 0xC4, marker != 0xC8, marker != 0xCC, storedSize == nil {
-                guard let height = try bytes.number(at: offset + 5, bytes: 2),
-                    let width = try bytes.number(at: offset + 7, bytes: 2)
+        try walk(.jpeg, bytes) { unit throws(PictureFitError) in
+            switch unit.kind {
+            case .segment(0xDA):
+                // The pixels begin.
+                return nil
+            case .segment(let marker)
+            where (0xC0...0xCF).contains(marker) && ![0xC4, 0xC8, 0xCC].contains(marker) && storedSize == nil:
+                let start = unit.content.lowerBound
+                guard let height = try bytes.number(at: start + 1, bytes: 2),
+                    let width = try bytes.number(at: start + 3, bytes: 2)
                 else { throw Self.cutOff("its head") }
                 storedSize = PictureSize(width: Int(clamping: width), height: Int(clamping: height))
-            } else if marker == 0xE1, !isOriented {
-                let segment = try bytes.bytes(at: offset + 4, count: Int(clamping: count - 2))
-                if segment.starts(with: Self.exifMark) {
-                    isOriented = setOrientation(Array(segment.dropFirst(Self.exifMark.count)))
-                }
+            case .segment(0xE1) where !isOriented:
+                isOriented = try setOrientation(unit, .jpeg, bytes)
+            default: break
             }
-            offset += 2 + count
+            return unit.next
         }
         guard storedSize != nil else { throw .damaged("it has no size") }
-    }
-
-    private static let exifMark = Array("Exif\0\0".utf8)
-
-    private mutating func setOrientation(_ exif: [UInt8]) -> Bool {
-        let number = TIFFBlock(exif)?.orientation
-        guard let found = number.flatMap({ PictureOrientation(rawValue: Int(clamping: $0)) }) else { return false }
-        orientation = found
-        return true
     }
 
     /// PNG (third edition) §5.3 and §11.
@@ -80,21 +53,15 @@ extension PictureHead {
             throw Self.cutOff("its head")
         }
         storedSize = PictureSize(width: Int(clamping: width), height: Int(clamping: height))
-        var offset: Int64 = 8
-        for _ in 0..<Self.mostPieces {
-            guard let count = try bytes.number(at: offset, bytes: 4) else { return }
-            switch String(decoding: try bytes.bytes(at: offset + 4, count: 4), as: UTF8.self) {
-            case "acTL": isAnimated = true
-            case "eXIf" where count <= Self.mostEXIFBytes:
-                _ = setOrientation(Array(try bytes.bytes(at: offset + 8, count: Int(clamping: count))))
-            case "IEND": return
+        try walk(.png, bytes) { unit throws(PictureFitError) in
+            switch unit.kind {
+            case .named("acTL"): isAnimated = true
+            case .named("eXIf"): _ = try setOrientation(unit, .png, bytes)
             default: break
             }
-            offset += 12 + count
+            return unit.next
         }
     }
-
-    private static let mostEXIFBytes: Int64 = 1 << 20
 
     /// RFC 9649 §2.
     private mutating func readWebP(_ bytes: PictureBytes) throws(PictureFitError) {
@@ -104,29 +71,23 @@ extension PictureHead {
             }
             return Int(clamping: number)
         }
-        var offset: Int64 = 12
-        for _ in 0..<Self.mostPieces {
-            guard let count = try bytes.number(at: offset + 4, bytes: 4, isLittleEndian: true) else { break }
-            let data = offset + 8
-            switch String(decoding: try bytes.bytes(at: offset, count: 4), as: UTF8.self) {
-            case "VP8X":
+        try walk(.webP, bytes) { unit throws(PictureFitError) in
+            let data = unit.content.lowerBound
+            switch unit.kind {
+            case .named("VP8X"):
                 isAnimated = try little(data, 1) & 2 != 0
                 storedSize = PictureSize(width: try little(data + 4, 3) + 1, height: try little(data + 7, 3) + 1)
-            case "VP8 " where storedSize == nil:
+            case .named("VP8 ") where storedSize == nil:
                 let (width, height) = (try little(data + 6, 2), try little(data + 8, 2))
                 storedSize = PictureSize(width: width & 0x3FFF, height: height & 0x3FFF)
-            case "VP8L" where storedSize == nil:
+            case .named("VP8L") where storedSize == nil:
                 let (low, high) = (try little(data + 1, 2), try little(data + 3, 2))
                 storedSize = PictureSize(
                     width: low & 0x3FFF + 1, height: ((low >> 14) | (high & 0xFFF) << 2) + 1)
-            case "EXIF" where count <= Self.mostEXIFBytes:
-                var exif = Array(try bytes.bytes(at: data, count: Int(clamping: count)))
-                // Some programs write the mark of a JPEG's segment before it.
-                if exif.starts(with: Self.exifMark) { exif.removeFirst(Self.exifMark.count) }
-                _ = setOrientation(exif)
+            case .named("EXIF"): _ = try setOrientation(unit, .webP, bytes)
             default: break
             }
-            offset = data + count + count % 2
+            return unit.next
         }
         guard storedSize != nil else { throw Self.cutOff("its head") }
     }
@@ -134,33 +95,65 @@ extension PictureHead {
     /// GIF89a §17 to §27.
     private mutating func readGIF(_ bytes: PictureBytes) throws(PictureFitError) {
         guard let width = try bytes.number(at: 6, bytes: 2, isLittleEndian: true),
-            let height = try bytes.number(at: 8, bytes: 2, isLittleEndian: true),
-            let flags = try bytes.number(at: 10, bytes: 1)
+            let height = try bytes.number(at: 8, bytes: 2, isLittleEndian: true)
         else { throw Self.cutOff("its head") }
         storedSize = PictureSize(width: Int(clamping: width), height: Int(clamping: height))
-        func tableBytes(_ flags: Int64) -> Int64 { flags & 0x80 == 0 ? 0 : 3 << (flags & 7 + 1) }
-        var offset = 13 + tableBytes(flags)
         var frames = 0
         var pieces = 0
-        while pieces < Self.mostPieces {
-            pieces += 1
-            switch try bytes.number(at: offset, bytes: 1) {
-            case 0x21: offset += 2
-            case 0x2C:
-                frames += 1
-                isAnimated = frames > 1
-                guard !isAnimated, let flags = try bytes.number(at: offset + 9, bytes: 1) else { return }
-                offset += 11 + tableBytes(flags)
-            default: return
-            }
-            // Blocks of up to 255 bytes, and an empty one at the end.
+        try walk(.gif, bytes) { unit throws(PictureFitError) in
+            if unit.kind == .block(0x2C) { frames += 1 }
+            isAnimated = frames > 1
+            guard !isAnimated else { return nil }
+            // Pieces of up to 255 bytes, and an empty one at the end.
+            var offset = unit.next
             while pieces < Self.mostPieces, let count = try bytes.number(at: offset, bytes: 1) {
                 pieces += 1
                 offset += 1 + count
                 if count == 0 { break }
             }
+            return pieces < Self.mostPieces ? offset : nil
         }
     }
+
+    /// Calls a function for each piece of the file up to its last one, or up to one that is damaged.
+    ///
+    /// - Parameter visit: Returns the offset of the next piece, or `nil` if nothing else is of interest.
+    private func walk(
+        _ container: PictureContainer, _ bytes: PictureBytes,
+        _ visit: (PictureUnit) throws(PictureFitError) -> Int64?
+    ) throws(PictureFitError) {
+        let start = try bytes.bytes(at: 0, count: PictureContainer.signatureBytes)
+        var offset = container.firstOffset(start)
+        for _ in 0..<Self.mostPieces {
+            let header = try bytes.bytes(at: offset, count: Self.headerBytes)
+            guard case .unit(let unit) = container.unit(header, at: offset) else {
+                // Of other formats, what is known of a head is in its first pieces.
+                if container == .jpeg { throw Self.cutOff("its head") }
+                return
+            }
+            guard !unit.isLast, let next = try visit(unit) else { return }
+            offset = next
+        }
+    }
+
+    /// More than any header has: of bytes that belong to no piece, as many are skipped at once.
+    private static let headerBytes = 64
+
+    private mutating func setOrientation(
+        _ unit: PictureUnit, _ container: PictureContainer, _ bytes: PictureBytes
+    ) throws(PictureFitError) -> Bool {
+        let length = unit.content.upperBound - unit.content.lowerBound
+        guard length <= Self.mostEXIFBytes else { return false }
+        let exif = try bytes.bytes(at: unit.content.lowerBound, count: Int(clamping: length))
+        guard let prefix = container.exifPrefix(of: exif),
+            let number = TIFFBlock(Array(exif.dropFirst(prefix)))?.orientation,
+            let found = PictureOrientation(rawValue: Int(clamping: number))
+        else { return false }
+        orientation = found
+        return true
+    }
+
+    private static let mostEXIFBytes: Int64 = 1 << 20
 
     /// Whether an HEIF file is a sequence of pictures, by its brand (ISO/IEC 23008-12 §10).
     private static func isSequence(_ bytes: PictureBytes) throws(PictureFitError) -> Bool {

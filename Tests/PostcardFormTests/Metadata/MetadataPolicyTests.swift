@@ -68,6 +68,21 @@ extension PlantedFile: CustomTestStringConvertible {
         #expect(Array(try MetadataPolicy.asIs.applied(to: Data(JPEG.file()))) == JPEG.file())
     }
 
+    @Test(arguments: [MetadataPolicy.withoutLocation, .none])
+    func `bytes between the segments of a JPEG go, and pixels behind bytes that fill stay`(
+        policy: MetadataPolicy
+    ) throws {
+        let pixels: [UInt8] = [1, 0xFF, 0, 2, 0xFF, 0xD3, 0xFF, 0xFF, 0, 3]
+        func file(_ stray: [UInt8]) -> [UInt8] {
+            let start = [0xFF, 0xD8] + JPEG.segment(0xE0, Array("JFIF\0".utf8)) + stray
+            return start + [0xFF, 0xFF, 0xFF, 0, 0xFF, 0xD0] + JPEG.picture(pixels) + JPEG.end + Array("SECRET".utf8)
+        }
+        let zeros = [UInt8](repeating: 0, count: 6)
+        let result = Array(try policy.applied(to: Data(file(Array("SECRET".utf8)))))
+        #expect(result == file(zeros).dropLast(6) + zeros)
+        #expect(Array(try policy.applied(to: Data(result))) == result)
+    }
+
     // MARK: - While it is sent
 
     private func form(_ file: URL, _ policy: MetadataPolicy) throws -> MultipartForm {
