@@ -117,6 +117,25 @@ import Testing
         #expect(retries > 10_000)
     }
 
+    @Test func `a conflict that lasts is met as often as the policy says, unless the server names a time`() throws {
+        var policy = RetryPolicy(maximumAttempts: 100)
+        policy.maximumConflicts = 3
+        let schedule = RetrySchedule(policy, for: try #require(Self.resource), totalTimeout: nil)
+        var history = RetrySchedule.History(after: .responseLost(resource: nil))
+        var chance = SeededGenerator(seed: 1)
+        /// Whether the form is sent again after a 409.
+        func isRetried(_ fields: HTTPFields = [:]) -> Bool {
+            let response = UploadResponse(status: .conflict, headerFields: fields, body: Data())
+            let failure = RetrySchedule.Failure(UploadError(.refused, "in progress", response: response))
+            history.add(failure)
+            if case .retry = schedule.next(after: failure, history, elapsed: .zero, using: &chance) { return true }
+            return false
+        }
+        // A time begins the count again.
+        let retried = [isRetried(), isRetried(), isRetried([.retryAfter: "1"]), isRetried(), isRetried(), isRetried()]
+        #expect(retried == [true, true, true, true, true, false])
+    }
+
     @Test(arguments: [
         ("https://example.com/a", "https://EXAMPLE.com:443/b", true),
         ("http://example.com", "http://example.com:80/", true),

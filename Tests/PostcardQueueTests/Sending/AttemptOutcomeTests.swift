@@ -17,6 +17,8 @@ import Testing
         (201, "http://example.com/uploads", "POST", .unclear),
         (201, "https://example.com:8443/", "POST", .unclear),
         (503, "https://example.org/uploads", "POST", .unclear),
+        // No status of HTTP.
+        (1000, nil, nil, .failed), (-1, nil, nil, .failed),
     ]
 
     @Test(arguments: cases)
@@ -65,8 +67,23 @@ import Testing
         switch AttemptOutcome(end, body: Data(), of: upload) {
         case .interrupted(let interruption):
             #expect(meaning == .interrupted && interruption.failure.code == failure)
-        case .postponed(let problem): #expect(meaning == .interrupted && problem.code == failure)
+        case .postponed(let problem):
+            #expect(meaning == .interrupted && problem.code == failure)
+            guard case .unavailable(let reason) = end else { return }
+            #expect(reason == (code == -996 ? .inUse : .requiresSharedContainer))
         default: Issue.record("It is neither interrupted nor postponed.")
+        }
+    }
+
+    @Test func `each interruption says what the system did, and that the form may have arrived`() {
+        let words: [Interruption: String] = [
+            .cancelled: "cancelled the upload.", .forceQuit: "quit", .updatesDisabled: "updates are disabled",
+            .insufficientResources: "lacks resources", .disconnected: "transfer service", .lost: "no longer has",
+        ]
+        for interruption in Interruption.allCases {
+            let (failure, last) = (interruption.failure, interruption.lastFailure(after: 3))
+            #expect(failure.message.contains(words[interruption] ?? "a word is missing"), "\(interruption)")
+            #expect(last.message.contains("3 times") && failure.mayHaveArrived && last.mayHaveArrived)
         }
     }
 

@@ -373,6 +373,20 @@ import Testing
         #expect(found == calls, "\(world.trace)")
     }
 
+    @Test func `a session that could not be compared is left when the queue is closed`() {
+        let now = Date(timeIntervalSince1970: 0)
+        var machine = QueueMachine(QueueMachine.Rules(session: "session", retryPolicy: .exact, concurrency: 4))
+        guard case .connect = machine.handle(.woken(QueueMachine.News()), at: now),
+            case .compare = machine.handle(.done, at: now),
+            case .giveUp = machine.handle(.failed(mayPass: true), at: now)
+        else {
+            Issue.record("The session is connected and compared first.")
+            return
+        }
+        if case .disconnect = machine.handle(.closed([]), at: now) { return }
+        Issue.record("The session stays connected.")
+    }
+
     @Test func `handlers are called when the queue is closed`() {
         var world = QueueWorld.withUpload(session: "session")
         world.wake(handlers: 1)
