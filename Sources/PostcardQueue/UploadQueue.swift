@@ -77,13 +77,16 @@ public final class UploadQueue: Sendable {
     ///
     /// - Parameters:
     ///   - time: The clocks by which uploads are due. Defaults to those of the system.
+    ///   - activity: How the system is asked not to suspend the app. Defaults to the system's own way.
     ///   - networkPath: Returns the network in use, which is shown. By default, the system is asked.
     package init(
         directory: URL, session: BackgroundSession?, service: (any TransferService)?, rules: FormRules? = nil,
-        done: DoneUploads = DoneUploads(), time: QueueTime = QueueTime(),
+        done: DoneUploads = DoneUploads(), time: QueueTime = QueueTime(), activity: SystemActivity = .usual,
         networkPath: @escaping @Sendable () -> NetworkPath? = { NetworkMonitor.shared.path }
     ) {
-        opening = QueueOpening(directory, done, networkPath: networkPath)
+        opening = QueueOpening(
+            directory, done, ExpiringActivity(activity), systemSends: Self.systemSends || service != nil,
+            networkPath: networkPath)
         self.session = session
         self.rules = rules
         self.time = time
@@ -94,6 +97,15 @@ public final class UploadQueue: Sendable {
         } else {
             sender = nil
         }
+    }
+
+    /// Whether the system may send the uploads of any queue: an extension may enqueue for the app's session.
+    private static var systemSends: Bool {
+        #if canImport(Darwin)
+        true
+        #else
+        false
+        #endif
     }
 
     deinit {
@@ -148,8 +160,10 @@ public final class UploadQueue: Sendable {
     ///     ``QueuedUpload/tag(as:)`` returns it. It is stored on disk and not sent. Defaults to `nil`: none.
     /// - Returns: The upload's identifier.
     /// - Throws: `FormError` if a file cannot be read; `UploadError` if the URL cannot be used or the form breaks the
-    ///   queue's rules; ``UploadQueueError`` if the form cannot be stored or the tag is too large; errors of the form's
-    ///   preparations and of encoding the tag, unchanged. Nothing of the form is left on disk then.
+    ///   queue's rules; ``UploadQueueError`` if the form cannot be stored or the tag is too large, with code
+    ///   ``UploadQueueError/Code/suspended`` if the system suspends the app before the form is on disk; errors of the
+    ///   form's preparations and of encoding the tag, unchanged. The queue has nothing of the form then, and its files
+    ///   are as they were.
     @discardableResult @concurrent
     public func enqueue(
         _ form: MultipartForm, to url: URL, method: HTTPRequest.Method = .post,
@@ -160,8 +174,11 @@ public final class UploadQueue: Sendable {
         if let tag, tag.count > Self.maximumTagBytes {
             throw UploadQueueError.tagTooLarge(tag.count, limit: Self.maximumTagBytes)
         }
-        return try await form.withPreparedParts(within: FormSizeLimits(rules)) { form in
-            try await add(form, to: url, method: method, headerFields: headerFields, conditions: conditions, tag: tag)
+        return try await opening.activity.perform { [self] in
+            try await form.withPreparedParts(within: FormSizeLimits(rules)) { form in
+                try await add(
+                    form, to: url, method: method, headerFields: headerFields, conditions: conditions, tag: tag)
+            }
         }
     }
 
@@ -188,6 +205,7 @@ public final class UploadQueue: Sendable {
             parts: body.parts, totalBytes: body.length, conditions: conditions, tag: tag)
         do {
             let id = try store.database.write { try $0.insert(new, at: time.date()) }
+            store.database.noteRest()
             store.notifyChange()
             return id
         } catch {

@@ -38,9 +38,15 @@ import PostcardTransferDaemon
         if hasDelegate {
             await UploadQueue.handleEvents(forSession: plan.session) { handler.yield() }
         }
-        let queue = makeQueue()
+        let activities = try DaemonActivities(socket: plan.socket) { Self.fail("The daemon has ended.", status: 69) }
+        let queue = makeQueue(activities)
         if hasDelegate {
-            try await queue.run {
+            do {
+                try await queue.run {
+                    for await _ in handled { return }
+                }
+            } catch let error as UploadQueueError where error.code == .unusableDirectory {
+                // The device is locked. On Apple's platforms, the queue waits.
                 for await _ in handled { return }
             }
         } else if isBackground {
@@ -51,19 +57,30 @@ import PostcardTransferDaemon
         }
     }
 
-    private func makeQueue() -> UploadQueue {
+    private func makeQueue(_ activities: DaemonActivities) -> UploadQueue {
         var session = BackgroundSession(identifier: plan.session)
         // Kills and force-quits also use up attempts.
         session.retryPolicy = RetryPolicy(maximumAttempts: 1000)
         session.retryPolicy.firstDelay = .milliseconds(1)
         session.retryPolicy.maximumDelay = .milliseconds(50)
+        session.maximumOpenUploads = plan.maximumOpenUploads
         session.maximumWakeUp = .seconds(100_000)
+        let wakeUps = AsyncStream.makeStream(of: Void.self)
         let service = DaemonTransferService(socket: plan.socket, isWakeUp: isBackground) {
+            wakeUps.continuation.yield()
+        } daemonEnded: {
             Self.fail("The transfer daemon has ended.", status: 69)
         }
-        return UploadQueue(
+        let queue = UploadQueue(
             directory: URL(filePath: plan.directory), session: session, service: service, done: .all,
-            time: FastTime.time)
+            time: FastTime.time, activity: activities.system)
+        Task {
+            for await _ in wakeUps.stream {
+                await queue.handleEvents()
+                activities.noteHandled()
+            }
+        }
+        return queue
     }
 
     /// Enqueues the forms that earlier processes have not.
@@ -74,7 +91,15 @@ import PostcardTransferDaemon
             form.append(BackgroundAppPlan.name(of: number), named: "name")
             let bytes = (0..<plan.fileBytes).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ number) }
             form.append(Data(bytes), named: "file", filename: "\(number).bin")
-            try await queue.enqueue(form, to: plan.address(of: number))
+            while true {
+                do {
+                    try await queue.enqueue(form, to: plan.address(of: number))
+                    break
+                } catch let error as UploadQueueError where error.code == .suspended {
+                    // The app was about to be suspended. It runs again, and the queue has nothing of the form.
+                    try await Task.sleep(for: .milliseconds(10))
+                }
+            }
         }
     }
 

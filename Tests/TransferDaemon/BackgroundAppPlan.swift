@@ -15,6 +15,8 @@ package struct BackgroundAppPlan: Codable, Sendable {
     package var fileBytes: Int
     /// The URLs that forms are sent to, in turn.
     package var addresses: [URL]
+    /// The maximum number of uploads that the system has at a time.
+    package var maximumOpenUploads = 100
 
     package init(
         directory: String, socket: String, session: String, forms: Int, fileBytes: Int, addresses: [URL]

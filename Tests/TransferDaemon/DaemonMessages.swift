@@ -20,6 +20,8 @@ struct DaemonCommand: Encodable {
     var networks: [String: Bool]?
     /// The daemon's number for a transfer.
     var transfer: Int?
+    /// The process's number for an activity.
+    var activity: Int?
     /// The share of transfers to lose, and when.
     var lost: Double?
     var when: String?
@@ -48,8 +50,10 @@ struct DaemonMessage: Decodable, Sendable {
     var id: String?
     var bytes: Int64?
     var data: Data?
-    /// The daemon's number for the transfer that has ended.
+    /// The daemon's number for the transfer that has ended, or the process's for an activity.
     var number: Int?
+    /// Whether the process has the activity that it asked for.
+    var granted: Bool?
     var end: String?
     var reason: String?
     var status: Int?

@@ -21,6 +21,7 @@ package final class DaemonTransferService: TransferService {
     private let socket: String
     private let isWakeUp: Bool
     private let daemonEnded: @Sendable () -> Void
+    private let woken: @Sendable () -> Void
     private let state = Mutex(State())
 
     /// Makes a service, which ``connect(_:)`` connects.
@@ -28,10 +29,15 @@ package final class DaemonTransferService: TransferService {
     /// - Parameters:
     ///   - socket: The path of the daemon's socket.
     ///   - isWakeUp: Whether the system launched the process for the session's events. Defaults to `false`.
+    ///   - woken: Called when the system lets the suspended process run again, because of the session's events.
     ///   - daemonEnded: Called when the daemon closes the connection.
-    package init(socket: String, isWakeUp: Bool = false, daemonEnded: @escaping @Sendable () -> Void = {}) {
+    package init(
+        socket: String, isWakeUp: Bool = false, woken: @escaping @Sendable () -> Void = {},
+        daemonEnded: @escaping @Sendable () -> Void = {}
+    ) {
         self.socket = socket
         self.isWakeUp = isWakeUp
+        self.woken = woken
         self.daemonEnded = daemonEnded
     }
 
@@ -122,6 +128,7 @@ package final class DaemonTransferService: TransferService {
         _ message: DaemonMessage, _ number: Int, _ report: @escaping @Sendable (AttemptEvent) -> Void,
         _ freshFields: @escaping @Sendable (AttemptID) async -> HTTPFields?
     ) {
+        if message.event == "woken" { return woken() }
         if message.event == "delivered-all" { return report(.deliveredAll) }
         if message.event == "invalidated" {
             state.withLock { state in
@@ -141,6 +148,12 @@ package final class DaemonTransferService: TransferService {
                 command.fields = await freshFields(id)?.map { [$0.name.rawName, $0.value] }
                 connection?.notify(command)
             }
+        case "challenge":
+            // As a background session does whose delegate performs the default handling.
+            let connection = state.withLock { $0.connection }
+            var command = DaemonCommand("answer")
+            command.transfer = message.number
+            connection?.notify(command)
         case "received": report(.received(id, message.data ?? Data()))
         case "ended":
             report(.ended(id, end(message)))

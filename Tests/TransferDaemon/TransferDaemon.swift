@@ -1,4 +1,4 @@
-import Foundation
+package import Foundation
 import PostcardTestSupport
 
 /// A model of the system's transfer daemon, in a separate process.
@@ -30,6 +30,14 @@ package final class TransferDaemon: Sendable {
         package var rateLimit = 0.0
         /// The maximum of this delay.
         package var longestRateLimit = 1.0
+        /// How long a process may take for the events for which it was woken.
+        package var wakeUpBudget = 60.0
+        /// Whether the connection of each attempt that ``drop`` applies to breaks once, in the middle of the body.
+        package var dropsOnce = false
+        /// Whether the system resumes uploads by itself, with servers that support it.
+        package var resumes = false
+        /// Whether the system keeps a second name of each file instead of a copy.
+        package var linksFiles = false
         fileprivate var seed: UInt64 = 0
 
         package init() {}
@@ -67,6 +75,11 @@ package final class TransferDaemon: Sendable {
         /// Processes of the app: all, opened by the user, and launched by the system.
         case launches, opens, backgroundLaunches
         case exits, killed, forceQuits
+        /// Processes that were suspended, woken for events, ended because of a lock, and ended because they took too
+        /// long for events.
+        case suspended, woken, killedWithLock, overran
+        /// Transfers that asked for credentials, and transfers that the system has resumed by itself.
+        case challenged, resumed
         /// Sessions that the system has ended.
         case invalidated
         /// Processes that were asked for another request of a delayed transfer.
@@ -158,6 +171,24 @@ package final class TransferDaemon: Sendable {
         try await command("launch-and-kill")
     }
 
+    /// Suspends the app when its activities have ended. It runs again when the user opens it, and when all its transfers
+    /// have ended.
+    @discardableResult package func suspend() async throws -> Status {
+        try await command("suspend")
+    }
+
+    /// Restarts the device, which hides the app's files.
+    ///
+    /// - Parameter directory: The directory of the app's queue.
+    @discardableResult package func lockDevice(hiding directory: URL) async throws -> Status {
+        try await command("lock") { $0.file = directory.path }
+    }
+
+    /// Unlocks the device.
+    @discardableResult package func unlockDevice() async throws -> Status {
+        try await command("unlock")
+    }
+
     /// Force-quits the app: its transfers are cancelled, and it is not launched until the user opens it.
     @discardableResult package func forceQuit() async throws -> Status {
         try await command("force-quit")
@@ -187,8 +218,10 @@ package final class TransferDaemon: Sendable {
     }
 
     /// Switches the network on or off.
-    @discardableResult package func setNetwork(isUp: Bool) async throws -> Status {
-        try await command("network") { $0.network = ["up": isUp] }
+    ///
+    /// - Parameter isCellular: Whether it is a cellular network. Defaults to `false`.
+    @discardableResult package func setNetwork(isUp: Bool, isCellular: Bool = false) async throws -> Status {
+        try await command("network") { $0.network = ["up": isUp, "cellular": isCellular] }
     }
 
     // MARK: - Waiting

@@ -7,13 +7,21 @@ import urllib.parse
 CHUNK_BYTES = 1 << 16
 REDIRECTS_ALLOWED = 16
 FIRST_RETRY_SECONDS = 0.02
+# What the system adds to requests that it can resume: of the draft's sixth interoperable version.
+VERSION = ("Upload-Draft-Interop-Version", "6")
+RESUMING = [["Upload-Complete", "?1"], list(VERSION)]
+PATIENCE_FOR_RESOURCE = 5.0
 REDIRECTING = {301, 302, 303, 307, 308}
 # Dropped together with the body that they describe.
 CONTENT_FIELDS = {"content-type", "content-length", "content-encoding", "content-language", "content-location"}
 
 
 class Transfer:
-    def __init__(self, number, command, held_file, earliest):
+    def __init__(self, number, command, held_file, earliest, is_discretionary=False):
+        # The system waits for good conditions if the app was in the background.
+        self.is_discretionary = is_discretionary
+        # The response that asks for credentials, and the upload resource, if the server resumes the upload.
+        self.response = self.resource = None
         self.number, self.held_file, self.earliest = number, held_file, earliest
         self.id, self.url, self.method = command["id"], command["url"], command["method"]
         self.fields, self.length, self.networks = command["fields"], command["length"], command["networks"]
@@ -43,6 +51,20 @@ class Response:
     def __init__(self, status, fields, body, url, method):
         self.status, self.fields, self.body, self.url, self.method = status, fields, body, url, method
 
+    def is_challenge(self):
+        return self.status == 401 and any(name.lower() == "www-authenticate" for name, _ in self.fields)
+
+
+class InterimResponse(http.client.HTTPResponse):
+    """A response after interim ones, which http.client takes for the last one."""
+
+    def _read_status(self):
+        while True:
+            version, status, reason = super()._read_status()
+            if not 101 < status < 200:
+                return version, status, reason
+            http.client.parse_headers(self.fp)
+
 
 class Connection:
     """A connection that another thread can break."""
@@ -71,21 +93,29 @@ class Connection:
             self.http.close()
 
 
-def carry(transfer, connection, timeout, report_sent, drop_at=None):
+def carry(transfer, connection, timeout, report_sent, drop_at=None, resumes=False):
     """Sends a transfer's file, and follows redirects without asking the app.
 
     drop_at: the number of bytes of the body after which the connection breaks. If these are all, it breaks before the
-    response. Returns a Response, or raises Broken.
+    response. resumes: whether the system resumes the upload by itself, if the server does. Returns a Response, or raises
+    Broken.
     """
     url, method, fields, sends_body = transfer.url, transfer.method, transfer.fields, True
     connected = False
     try:
+        if resumes and transfer.resource:
+            connected = True
+            if response := resume(transfer, connection, timeout, report_sent):
+                return response
+            transfer.resource = None
+        if resumes:
+            fields = fields + RESUMING
         for _ in range(REDIRECTS_ALLOWED + 1):
             parts = urllib.parse.urlsplit(url)
             connection.open(parts, timeout)
             connected = True
             response = request(
-                connection, parts, method, fields, transfer if sends_body else None, report_sent, drop_at)
+                connection, parts, method, fields, transfer if sends_body else None, report_sent, drop_at, resumes)
             body = response.read()
             location = response.getheader("Location")
             if response.status not in REDIRECTING or location is None:
@@ -104,23 +134,43 @@ def carry(transfer, connection, timeout, report_sent, drop_at=None):
         connection.close()
 
 
+def resume(transfer, connection, timeout, report_sent):
+    """Sends what the server is missing to the upload resource. Returns None if there is no such resource any more."""
+    url = transfer.resource
+    parts = urllib.parse.urlsplit(url)
+    fields = [field for field in transfer.fields if field[0].lower() == "authorization"] + [VERSION]
+    connection.open(parts, timeout)
+    head = request(connection, parts, "HEAD", fields, None, report_sent, None)
+    head.read()
+    if head.status // 100 != 2 or head.getheader("Upload-Offset") is None:
+        return None
+    offset = int(head.getheader("Upload-Offset"))
+    fields = fields + [("Upload-Offset", str(offset)), ("Upload-Complete", "?1"),
+                       ("Content-Type", "application/partial-upload")]
+    connection.open(parts, timeout)
+    response = request(connection, parts, "PATCH", fields, transfer, report_sent, None, offset=offset)
+    body = response.read()
+    return Response(response.status, response.getheaders(), body, url, "PATCH")
+
+
 def origin(url):
     parts = urllib.parse.urlsplit(url)
     return parts.scheme, parts.hostname, parts.port or 80
 
 
-def request(connection, parts, method, fields, transfer, report_sent, drop_at):
+def request(connection, parts, method, fields, transfer, report_sent, drop_at, resumes=False, offset=0):
+    connection.http.response_class = InterimResponse
     target = urllib.parse.urlunsplit(("", "", parts.path or "/", parts.query, ""))
     connection.http.putrequest(method, target, skip_accept_encoding=True)
     for name, value in fields:
         connection.http.putheader(name, value)
     if transfer:
-        connection.http.putheader("Content-Length", str(transfer.length))
+        connection.http.putheader("Content-Length", str(transfer.length - offset))
     connection.http.putheader("Connection", "close")
     connection.http.endheaders()
     if transfer:
         try:
-            send_body(connection, transfer, report_sent, drop_at)
+            send_body(connection, transfer, report_sent, drop_at, resumes, offset)
         except OSError:
             # A server may respond and close the connection before it has read the whole body.
             if connection.is_broken:
@@ -128,9 +178,10 @@ def request(connection, parts, method, fields, transfer, report_sent, drop_at):
     return connection.http.getresponse()
 
 
-def send_body(connection, transfer, report_sent, drop_at):
-    sent = 0
+def send_body(connection, transfer, report_sent, drop_at, resumes, offset):
+    sent = offset
     with open(transfer.held_file, "rb") as file:
+        file.seek(offset)
         while sent < transfer.length:
             end = transfer.length if drop_at is None else min(drop_at, transfer.length)
             chunk = file.read(min(CHUNK_BYTES, end - sent))
@@ -140,5 +191,25 @@ def send_body(connection, transfer, report_sent, drop_at):
             sent += len(chunk)
             report_sent(sent)
     if drop_at is not None:
+        if resumes and sent < transfer.length:
+            transfer.resource = read_resource(connection.http.sock, transfer.url)
         connection.break_now()
         raise ConnectionResetError("dropped")
+
+
+def read_resource(connection, url):
+    """Waits for the interim response with the upload resource. None if the server announces none."""
+    connection.settimeout(PATIENCE_FOR_RESOURCE)
+    received = b""
+    try:
+        while b"\r\n\r\n" not in received:
+            chunk = connection.recv(4096)
+            if not chunk:
+                return None
+            received += chunk
+    except TimeoutError:
+        return None
+    lines = received.split(b"\r\n\r\n")[0].decode("latin-1").split("\r\n")
+    fields = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])}
+    is_announced = lines[0].split()[1] == "104" and "location" in fields
+    return urllib.parse.urljoin(url, fields["location"]) if is_announced else None

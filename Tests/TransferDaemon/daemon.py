@@ -65,6 +65,7 @@ class Peer:
             with self.session.changed:
                 self.is_gone = True
                 self.session.disconnect(self)
+                self.session.end_activities(self)
                 self.session.changed.notify_all()
 
     def deliver(self):
@@ -88,6 +89,10 @@ class Peer:
         if what == "wait":
             return self.wait(command)
         with session.changed:
+            if what == "begin-activity":
+                return session.begin_activity(self, command["activity"])
+            if what == "end-activity":
+                return session.end_activity(self, command["activity"])
             if what == "connect":
                 session.connect(self, command["isBackground"])
                 threading.Thread(target=self.deliver, daemon=True).start()
@@ -95,7 +100,9 @@ class Peer:
                     # Eager: waiting events are delivered before the process has asked for anything.
                     session.changed.wait_for(lambda: self.is_gone or not self.outbox)
                 return {}
-            if what in ("transfers", "begin", "continue", "cancel", "acknowledge") and session.peer is not self:
+            if what == "handled":
+                return session.note_handled()
+            if what in ("transfers", "begin", "continue", "cancel", "acknowledge", "answer") and session.peer is not self:
                 return {"error": "The process is not connected."}
             if what == "transfers":
                 self.is_held = False
@@ -110,6 +117,8 @@ class Peer:
                 return session.begin(command, self.is_background)
             if what == "continue":
                 return session.continue_delayed(command["transfer"], command.get("fields"))
+            if what == "answer":
+                return session.answer_challenge(command["transfer"])
             if what == "cancel":
                 return session.cancel([t for t in session.transfers.values() if t.id in command["ids"]])
             if what == "acknowledge":
@@ -126,6 +135,12 @@ class Peer:
         elif what == "kill":
             session.kill()
             session.lose(command.get("lost", 0.0), "at-once")
+        elif what == "suspend":
+            session.suspend()
+        elif what == "lock":
+            session.lock_device(command["file"])
+        elif what == "unlock":
+            session.unlock_device()
         elif what == "launch-and-kill":
             session.launch_and_kill()
         elif what == "force-quit":
@@ -154,7 +169,7 @@ class Peer:
         ends_at_rest = counter is None or command.get("orResting", False)
 
         def is_reached():
-            return (command.get("orGone") and session.process is None
+            return (command.get("orGone") and (session.process is None or session.is_suspended)
                     or ends_at_rest and session.is_resting()
                     or counter is not None and session.status()["counters"].get(counter, 0) >= least)
 

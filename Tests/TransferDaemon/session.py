@@ -5,13 +5,12 @@ import json
 import os
 import random
 import shutil
-import signal
-import subprocess
 import threading
 import time
 from collections import Counter, deque
 
 import carrying
+from app import App
 
 # A test can set each of them. Times are in seconds.
 DEFAULTS = {
@@ -30,16 +29,19 @@ DEFAULTS = {
     # The first delay of transfers that a process begins after a launch in the background, and the maximum.
     "rateLimit": 0.0,
     "longestRateLimit": 1.0,
+    "wakeUpBudget": 60.0,  # How long a process may take for the events for which it was woken.
+    "dropsOnce": False,  # Whether a transfer's connection breaks at most once, in the middle.
+    "resumes": False,  # Whether the system resumes uploads by itself, with servers that support it.
+    "linksFiles": False,  # Whether it keeps a second name of the file instead of a copy.
 }
 LONGEST_RETRY_SECONDS = 0.5
 PATIENCE_FOR_REQUESTS = 1.0  # After that, a transfer begins with the request that it has.
-# Launches in a row without an acknowledged event. After that, the app is considered broken and is not launched.
-VAIN_LAUNCHES_ALLOWED = 20
 
 
-class Session:
+class Session(App):
     def __init__(self, folder, app, options):
-        self.folder, self.app_command = folder, app
+        super().__init__(app)
+        self.folder = folder
         self.options = {**DEFAULTS, **options}
         self.random = random.Random(self.options["seed"])
         # Guards everything below, and is notified of each change.
@@ -48,15 +50,7 @@ class Session:
         self.failures = []
         self.transfers = {}
         self.network = {"up": True, "cellular": False, "expensive": False, "constrained": False}
-        self.process = None
-        self.process_is_background = False
         self.peer = None
-        self.was_quit = False
-        self.is_open_pending = False
-        self.relaunch_at = None
-        self.vain_launches = 0
-        self.rate_delay = 0.0
-        self.rate_until = 0.0
         self.is_ended = False
 
     def count(self, name):
@@ -66,22 +60,24 @@ class Session:
     # Transfers
 
     def begin(self, command, is_background):
-        """Copies the file: from now on the app may remove it."""
+        """Keeps the file: from now on the app may remove it."""
         number = self.counters["handedOver"]
         held = os.path.join(self.folder, f"transfer-{number}")
-        shutil.copyfile(command["file"], held)
+        (os.link if self.options["linksFiles"] else shutil.copyfile)(command["file"], held)
         earliest = time.monotonic() + max(0.0, command.get("delay") or 0.0)
         if is_background:
             earliest = max(earliest, self.rate_until)
-        self.transfers[number] = carrying.Transfer(number, command, held, earliest)
+        self.transfers[number] = carrying.Transfer(number, command, held, earliest, is_background)
         self.counters["mostOpen"] = max(self.counters["mostOpen"], self.count_open())
         self.count("handedOver")
 
     def count_open(self):
-        return sum(t.state in ("waiting", "active") for t in self.transfers.values())
+        return sum(t.state in ("waiting", "active", "challenged") for t in self.transfers.values())
 
     def is_allowed(self, transfer):
         network = self.network
+        if transfer.is_discretionary and (network["cellular"] or network["expensive"]):
+            return False
         return network["up"] and all(transfer.networks[kind] or not network[kind] for kind in (
             "cellular", "expensive", "constrained"))
 
@@ -127,7 +123,9 @@ class Session:
         transfer.first_try = transfer.first_try or now
         transfer.connection = carrying.Connection()
         drop_at = None
-        if self.random.random() < self.options["drop"]:
+        if self.options["dropsOnce"]:
+            drop_at = transfer.length // 2 if self.options["drop"] and not transfer.was_connected else None
+        elif self.random.random() < self.options["drop"]:
             # Half of these connections break after the server has received the whole form.
             drop_at = transfer.length if self.random.random() < 0.5 else self.random.randrange(transfer.length + 1)
         threading.Thread(target=self.carry, args=(transfer, transfer.connection, drop_at), daemon=True).start()
@@ -138,14 +136,16 @@ class Session:
         try:
             response = carrying.carry(
                 transfer, connection, self.options["requestTimeout"], lambda sent: self.report_sent(transfer, sent),
-                drop_at)
+                drop_at, self.options["resumes"])
         except carrying.Broken as error:
             broken = error
         with self.changed:
             if transfer.state != "active" or transfer.connection is not connection:
                 return  # It was cancelled.
             transfer.connection = None
-            if response:
+            if response and response.is_challenge():
+                self.challenge(transfer, response)
+            elif response:
                 self.finish(transfer, response)
             else:
                 self.retry(transfer, broken, time.monotonic())
@@ -164,8 +164,24 @@ class Session:
         transfer.retry_delay = min(2 * transfer.retry_delay, LONGEST_RETRY_SECONDS)
         self.count("retried")
 
+    def challenge(self, transfer, response):
+        """Asks the app for credentials, for which it is launched if it does not run."""
+        transfer.state, transfer.response = "challenged", response
+        if self.peer:
+            self.peer.outbox.append({"event": "challenge", "id": transfer.id, "number": transfer.number})
+        self.count("challenged")
+
+    def answer_challenge(self, number):
+        """The app has no credentials: the response to the request without them is the one it gets."""
+        transfer = self.transfers.get(number)
+        if transfer and transfer.state == "challenged":
+            transfer.state = "active"
+            self.finish(transfer, transfer.response)
+
     def finish(self, transfer, response):
-        if response.url != transfer.url:
+        if response.method == "PATCH":
+            self.count("resumed")
+        elif response.url != transfer.url:
             self.count("redirected")
         for start in range(0, len(response.body), carrying.CHUNK_BYTES):
             data = base64.b64encode(response.body[start:start + carrying.CHUNK_BYTES]).decode()
@@ -194,7 +210,7 @@ class Session:
 
     def cancel(self, transfers, reason=None):
         for transfer in transfers:
-            if transfer.state in ("waiting", "active"):
+            if transfer.state in ("waiting", "active", "challenged"):
                 connection, transfer.connection = transfer.connection, None
                 if connection:
                     connection.break_now()
@@ -257,6 +273,8 @@ class Session:
         peer.is_background = is_background
         waiting = [event for t in self.transfers.values() if t.state == "ended" for event in t.events]
         peer.outbox = deque(self.with_duplicates(waiting))
+        peer.outbox.extend({"event": "challenge", "id": t.id, "number": t.number}
+                           for t in self.transfers.values() if t.state == "challenged")
         if is_background:
             peer.outbox.append({"event": "delivered-all"})
         eager = self.options["eager"]
@@ -275,109 +293,15 @@ class Session:
             self.peer = None
             self.count("disconnects")
 
-    # The app
-
-    def note_user(self):
-        self.was_quit = False
-        self.vain_launches = 0
-        self.rate_delay = self.rate_until = 0.0
-
-    def launch(self, is_background):
-        now = time.monotonic()
-        if is_background:
-            # The rate limit doubles with each launch, unless the delay has passed.
-            first = self.options["rateLimit"]
-            doubled = first if now >= self.rate_until else 2 * self.rate_delay
-            self.rate_delay = min(doubled, self.options["longestRateLimit"])
-            self.rate_until = now + self.rate_delay
-            self.vain_launches += 1
-            self.count("backgroundLaunches")
-        else:
-            self.note_user()
-            self.count("opens")
-        self.relaunch_at, self.is_open_pending, self.process_is_background = None, False, is_background
-        command = self.app_command + ["--launch", str(self.counters["launches"])]
-        log = open(os.path.join(self.folder, "app.log"), "wb")
-        self.process = subprocess.Popen(
-            command + (["--background"] if is_background else []), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        log.close()
-        threading.Thread(target=self.await_exit, args=(self.process,), daemon=True).start()
-        self.count("launches")
-
-    def await_exit(self, process):
-        status = process.wait()
-        with self.changed:
-            if status not in (0, -signal.SIGKILL):
-                with open(os.path.join(self.folder, "app.log"), errors="replace") as log:
-                    self.failures.append(f"The app ended with {status}: {log.read()[-4000:]}")
-            self.process = None
-            self.count("exits")
-
-    def kill(self):
-        """Kills the app's process, and waits until it has ended."""
-        process, peer = self.process, self.peer
-        if process:
-            process.kill()
-            self.changed.wait_for(lambda: self.process is not process)
-            if process.returncode == -signal.SIGKILL:
-                self.count("killed")
-        if peer:
-            peer.drop()
-            self.disconnect(peer)
-
-    def launch_and_kill(self):
-        """Kills a process of the app. If there is none, or it ends by itself, one is launched."""
-        killed = self.counters["killed"]
-        while self.counters["killed"] == killed:
-            if not self.process:
-                self.launch(False)
-            self.kill()
-
-    def force_quit(self):
-        """Force-quits the app: its transfers are cancelled, and it is not launched until the user opens it."""
-        self.was_quit, self.is_open_pending = True, False
-        self.kill()
-        self.cancel(list(self.transfers.values()), "force-quit")
-        self.count("forceQuits")
-
-    def open_app(self):
-        """Opens the app. A process in the background ends first: the model does not move it to the foreground."""
-        if not self.process:
-            self.launch(False)
-        elif self.process_is_background:
-            self.is_open_pending = True
-
-    def needs_launch(self):
-        if self.process or self.peer or not self.app_command or self.is_ended:
-            return False
-        if self.is_open_pending:
-            return True
-        return (not self.was_quit and self.vain_launches < VAIN_LAUNCHES_ALLOWED and bool(self.transfers)
-                and all(t.state == "ended" for t in self.transfers.values()))
-
-    def is_resting(self):
-        """Whether nothing happens until a test does something."""
-        return (not self.process and not self.needs_launch()
-                and all(t.state == "ended" or not self.is_allowed(t) for t in self.transfers.values())
-                and not (self.peer and self.peer.outbox))
-
-    def launch_if_due(self, now):
-        if not self.needs_launch():
-            self.relaunch_at = None
-            return None
-        if self.relaunch_at is None:
-            self.relaunch_at = now + self.random.random() * self.options["relaunchDelay"]
-        if self.is_open_pending or now >= self.relaunch_at:
-            self.launch(not self.is_open_pending)
-            return None
-        return self.relaunch_at
+    # The end
 
     def run(self):
         """Starts transfers and launches the app when they are due, until the end."""
         with self.changed:
             while not self.is_ended:
                 now = time.monotonic()
-                times = [t for t in (self.start_transfers(now), self.launch_if_due(now)) if t is not None]
+                times = [t for t in (self.start_transfers(now), self.launch_if_due(now), self.end_wake_up(now))
+                         if t is not None]
                 self.changed.wait(max(0.0, min(times) - time.monotonic()) if times else None)
 
     def finish_all(self):
@@ -391,7 +315,8 @@ class Session:
         return {
             "counters": {**self.counters, "progress": sum(
                 self.counters[name] for name in ("handedOver", "started", "ended", "acknowledged"))},
-            "isResting": self.is_resting(), "isRunning": self.process is not None,
+            "isResting": self.is_resting(),
+            "isRunning": self.process is not None and not self.is_suspended,
             "isConnected": self.peer is not None,
             **self.list_transfers(), "failures": self.failures}
 

@@ -40,7 +40,8 @@ extension FormLayout {
     /// The call blocks while the descriptor does.
     ///
     /// - Returns: The number of bytes.
-    /// - Throws: ``FormError``; a stream's own error unchanged; `Errno` if the descriptor cannot be written to.
+    /// - Throws: ``FormError``; a stream's own error unchanged; `Errno` if the descriptor cannot be written to;
+    ///   `CancellationError` if the task is cancelled.
     @discardableResult
     public func write(to descriptor: FileDescriptor) async throws -> Int64 {
         try await writeBody(to: descriptor).length
@@ -52,7 +53,10 @@ extension FormLayout {
     ) async throws -> (length: Int64, contentRanges: [Range<Int64>]) {
         let reader = try reader()
         var buffer = [UInt8](repeating: 0, count: 256 << 10)
-        while try await reader.prepare() { _ = try reader.write(to: descriptor, through: &buffer) }
+        while try await reader.prepare() {
+            try Task.checkCancellation()
+            _ = try reader.write(to: descriptor, through: &buffer)
+        }
         return (reader.position, reader.contentRanges)
     }
 }

@@ -66,6 +66,9 @@ struct BackgroundCarrier: AttemptCarrier {
     func begin(_ row: UploadRow) async -> QueueMachine.Refusal? {
         var hasBegun = false
         do {
+            // The rest is handed over when the app runs again.
+            let grant = try store.activity.begin()
+            defer { grant.end() }
             let transfer = try await transfer(of: row)
             // A background session ends the app if the file is missing.
             try store.directory.openBody(row.uuid, length: row.upload.totalBytes).close()

@@ -145,27 +145,65 @@ final class BackgroundSender: Sendable {
         for await _ in signal.stream {
             // A last signal may still be there.
             if state.withLock({ $0.isReplaced }) { break }
-            let inbox = takeInbox()
-            let news = QueueMachine.News(
-                events: inbox.events, hasHandlers: !inbox.handlers.isEmpty,
-                hasChanges: inbox.hasChanges || !inbox.waiters.isEmpty)
             do {
-                if opened == nil { opened = try await makeRun() }
-                _ = try await opened?.play(.woken(news))
-                for waiter in inbox.waiters { waiter.resume() }
+                let grant = try opening.activity.begin()
+                await playRound(&opened)
+                grant.end()
             } catch {
-                // The system must not wait for a queue that cannot be opened. It keeps the events for the next process.
-                if opened == nil { callHandlers() }
-                if inbox.waiters.isEmpty { note(error) }
-                for waiter in inbox.waiters { waiter.resume(throwing: error) }
+                postpone(error)
             }
         }
         state.withLock { $0.isClosed = true }
         let rest = takeInbox()
         for waiter in rest.waiters { waiter.resume(throwing: CancellationError()) }
+        let grant = try? opening.activity.begin()
         _ = try? await opened?.play(.closed(rest.events))
+        grant?.end()
         callHandlers()
     }
+
+    private func playRound(_ opened: inout QueueRun<BackgroundCarrier>?) async {
+        let inbox = takeInbox()
+        let news = QueueMachine.News(
+            events: inbox.events, hasHandlers: !inbox.handlers.isEmpty,
+            hasChanges: inbox.hasChanges || !inbox.waiters.isEmpty)
+        do {
+            if opened == nil { opened = try await makeRun() }
+            _ = try await opened?.play(.woken(news))
+            // The system may suspend the app from here on, and end it without notice.
+            opened?.noteRest()
+            for waiter in inbox.waiters { waiter.resume() }
+        } catch {
+            // The system must not wait for a queue that cannot be opened. It keeps the events for the next process.
+            if opened == nil { callHandlers() }
+            if inbox.waiters.isEmpty { note(error) }
+            for waiter in inbox.waiters { waiter.resume(throwing: error) }
+            if (error as? UploadQueueError)?.code == .suspended { signalLater() }
+        }
+    }
+
+    /// Leaves what is to be done for later, because the system is about to suspend the app.
+    private func postpone(_ error: any Error) {
+        let waiters = state.withLock { state in
+            state.handlers += state.inbox.handlers
+            defer { (state.inbox.handlers, state.inbox.waiters) = ([], []) }
+            return state.inbox.waiters
+        }
+        for waiter in waiters { waiter.resume(throwing: error) }
+        callHandlers()
+        signalLater()
+    }
+
+    /// Plays another round when the app runs again.
+    private func signalLater() {
+        let end = time.instant() + Self.suspendedPause
+        Task { @concurrent [weak self, time] in
+            try? await time.sleep(end)
+            self?.noteChange()
+        }
+    }
+
+    private static let suspendedPause = Duration.seconds(1)
 
     /// Keeps an error for ``checkFailure()``.
     private func note(_ error: any Error) {

@@ -42,6 +42,8 @@ public struct UploadQueueError: Error, Sendable, CustomStringConvertible {
         public static let full = Code(rawValue: "full")
         /// The device has not been unlocked since it was started. The queue's files cannot be read before that.
         public static let locked = Code(rawValue: "locked")
+        /// The system is about to suspend the app, or suspends it. Nothing was changed.
+        public static let suspended = Code(rawValue: "suspended")
         /// No form can be sent to the address.
         public static let invalidURL = Code(rawValue: "invalid-url")
         /// The app's tag for the upload is too large.
@@ -80,8 +82,9 @@ public struct UploadQueueError: Error, Sendable, CustomStringConvertible {
 
     public var description: String { advice.map { "\(message) \($0)" } ?? message }
 
-    /// Whether the same call may succeed later: the disk was full, the device locked, or the database busy.
-    var mayPass: Bool { [.full, .locked, .failed].contains(code) }
+    /// Whether the same call may succeed later: the disk was full, the device locked, the app about to be suspended, or
+    /// the database busy.
+    var mayPass: Bool { [.full, .locked, .suspended, .failed].contains(code) }
 }
 
 extension UploadQueueError: LocalizedError {
@@ -145,6 +148,12 @@ extension UploadQueueError {
         UploadQueueError(
             .locked, "The queue's files cannot be read before the device is unlocked for the first time after a start.",
             advice: "Try again after the device was unlocked.", underlyingError: error)
+    }
+
+    static func suspended(_ error: (any Error)?) -> UploadQueueError {
+        UploadQueueError(
+            .suspended, "The system is about to suspend the app, so this was not finished. Nothing was changed.",
+            advice: "Try again when the app runs.", underlyingError: error)
     }
 
     static func damaged(_ path: String, _ reason: String, underlyingError: (any Error)? = nil) -> UploadQueueError {

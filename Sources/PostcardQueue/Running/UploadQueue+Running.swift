@@ -27,7 +27,8 @@ extension UploadQueue {
             return try await run(UploadClient(), options: options)
         }
         let store = try await opening.storeOnceUnlocked(time)
-        try store.sweep(at: time.date())
+        // If this fails, the next run tries again.
+        try? store.sweep(at: time.date())
         sender.start()
         // The app may be suspended from here on, and then ended without notice.
         defer { store.database.noteRest() }

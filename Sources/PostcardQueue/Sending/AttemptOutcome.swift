@@ -48,7 +48,7 @@ extension AttemptOutcome {
                 self = .unclear(
                     "The server at \(upload.url.origin) redirected the upload to \(url.origin). Enqueue the form with that "
                         + "address if it is the right one.")
-            } else if let method, method != upload.method {
+            } else if let method, method != upload.method, !Self.isResumption(method) {
                 self = .unclear(
                     "The server redirected the upload to \(url?.absoluteString ?? "another address"), and the form was "
                         + "not sent there: \(upload.method) became \(method). Check whether it arrived before you retry."
@@ -65,6 +65,11 @@ extension AttemptOutcome {
             }
         }
     }
+
+    /// Whether a last request is one by which the system has resumed the upload by itself: it sends the rest to the
+    /// upload resource. The server's response is then the one to the whole form (RFC draft on resumable uploads,
+    /// section 4.4).
+    private static func isResumption(_ method: HTTPRequest.Method) -> Bool { method == .patch }
 
     /// How long to wait before a body is read again that could not be read, for example because the phone was locked.
     private static let bodyPause = Duration.seconds(60)

@@ -51,6 +51,9 @@ struct QueueRun<Carrier: AttemptCarrier> {
         self.carrier = carrier
     }
 
+    /// Notes that the database is intact, for a process that may be ended before it closes the queue.
+    func noteRest() { store.database.noteRest() }
+
     /// How a round ended.
     enum Ending {
         case rest(until: Date?)

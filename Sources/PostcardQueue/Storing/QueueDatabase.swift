@@ -10,6 +10,7 @@ final class QueueDatabase: Sendable {
     /// Whether the whole database was read when it was opened. It is, unless a note of its last end still fits it.
     let wasReadThrough: Bool
     private let directory: QueueDirectory
+    private let activity: ExpiringActivity
     private unowned let pool: DatabasePool
     /// Keeps the pool, which closes the database when it is released: then its log is written back, and it is not if the
     /// pool is closed before (https://github.com/groue/GRDB.swift/issues/739).
@@ -28,8 +29,9 @@ final class QueueDatabase: Sendable {
     /// Opens the database in a directory, and makes its tables if it is empty.
     ///
     /// - Throws: ``UploadQueueError``. A file that is damaged, older, newer or not a queue's is not changed.
-    init(_ directory: QueueDirectory) throws(UploadQueueError) {
+    init(_ directory: QueueDirectory, _ activity: ExpiringActivity) throws(UploadQueueError) {
         self.directory = directory
+        self.activity = activity
         path = directory.databasePath
         // Before SQLite makes its other files.
         let isKnown = directory.isAsClosed
@@ -49,6 +51,8 @@ final class QueueDatabase: Sendable {
         configuration.maximumReaderCount = 2
         // Several processes may use the database at the same time, with short writes.
         configuration.busyMode = .timeout(30)
+        // For apps that post GRDB's notifications for their own databases.
+        configuration.observesSuspensionNotifications = true
         configuration.prepareDatabase { db in
             // On Darwin, FULL alone leaves bytes in the drive's cache. Temporary files would be outside the queue's
             // directory.
@@ -82,6 +86,9 @@ final class QueueDatabase: Sendable {
     }
 
     deinit {
+        // Closing locks the database, to write its log back. The system may grant no time for it.
+        let grant = try? activity.begin()
+        defer { grant?.end() }
         owned.withLock { $0 = nil }
         // If another process has it open, what that one writes changes the files once more.
         directory.noteClosing()
@@ -99,18 +106,32 @@ final class QueueDatabase: Sendable {
     }
 
     /// Runs a transaction, and waits until its changes are on disk.
+    ///
+    /// - Throws: ``UploadQueueError``, with code ``UploadQueueError/Code/suspended`` if the system is about to suspend
+    ///   the app. Nothing was changed then.
     func write<Value>(_ work: (Database) throws -> Value) throws(UploadQueueError) -> Value {
-        do {
-            return try pool.write(work)
-        } catch {
-            throw Self.error(error, at: path)
+        try locking { pool in try pool.write(work) }
+    }
+
+    /// Does something that locks the database, within an activity. It is interrupted if the system is about to suspend
+    /// the app, because iOS ends apps that are suspended with such a lock.
+    private func locking<Value>(_ work: (DatabasePool) throws -> Value) throws(UploadQueueError) -> Value {
+        let pool = pool
+        return try activity.perform { () throws(UploadQueueError) in
+            do {
+                return try work(pool)
+            } catch {
+                throw Self.error(error, at: path)
+            }
+        } onExpiry: {
+            pool.interrupt()
         }
     }
 
     /// Runs a transaction without waiting for the disk, for changes that a power cut may undo, such as progress.
     func writeWithoutSync<Value>(_ work: (Database) throws -> Value) throws(UploadQueueError) -> Value {
-        do {
-            return try pool.writeWithoutTransaction { db in
+        try locking { pool in
+            try pool.writeWithoutTransaction { db in
                 try db.execute(sql: "PRAGMA synchronous = NORMAL")
                 defer { try? db.execute(sql: "PRAGMA synchronous = FULL") }
                 var value: Value?
@@ -121,8 +142,6 @@ final class QueueDatabase: Sendable {
                 guard let value else { throw CancellationError() }
                 return value
             }
-        } catch {
-            throw Self.error(error, at: path)
         }
     }
 
@@ -139,6 +158,9 @@ final class QueueDatabase: Sendable {
         case let error as DatabaseError where error.resultCode == .SQLITE_AUTH:
             // SQLite on iOS reports this for protected files before the first unlock.
             .locked(error)
+        case let error as DatabaseError where [.SQLITE_INTERRUPT, .SQLITE_ABORT].contains(error.resultCode):
+            // The activity has expired, or the app has posted GRDB's notification.
+            .suspended(error)
         case let error as DatabaseError where error.resultCode == .SQLITE_CANTOPEN:
             .unusableDirectory("The queue's database \(path) cannot be opened: \(error).", underlyingError: error)
         default:

@@ -23,6 +23,8 @@ final class QueueDirectory: Sendable {
     let url: URL
     let root: PrivateDirectory
     let bodies: PrivateDirectory
+    /// Held as long as the database may be open.
+    private let use: OpenDatabases.Use
 
     static let databaseName: FilePath.Component = "queue.sqlite"
     static let logName: FilePath.Component = "queue.sqlite-wal"
@@ -35,32 +37,45 @@ final class QueueDirectory: Sendable {
 
     /// Opens a directory, and makes it if there is none.
     ///
-    /// - Parameter check: Checks an existing database before anything is created next to it.
+    /// - Parameters:
+    ///   - systemSends: Whether the system sends the bodies. It may give each a second name, to keep it.
+    ///   - check: Checks an existing database before anything is created next to it.
     /// - Throws: ``UploadQueueError`` if it cannot be used or other users can write to it; errors of `check`.
-    init(_ url: URL, checkingDatabase check: (FileDescriptor) throws(UploadQueueError) -> Void) throws(UploadQueueError)
-    {
+    init(
+        _ url: URL, systemSends: Bool, checkingDatabase check: (FileDescriptor) throws(UploadQueueError) -> Void
+    ) throws(UploadQueueError) {
         self.url = url
         do {
-            root = try PrivateDirectory(FilePath(url.absoluteURL.path))
-            // Before anything is made in it: files inherit the protection.
-            try Self.protect(url)
-            // SQLite would make it readable for all users. SQLite's other files get its permissions.
-            let isNew = try root.status(of: Self.databaseName) == nil
-            let database = try root.openOrCreate(Self.databaseName)
-            defer { try? database.close() }
-            if !isNew { try check(database) }
-            for name in Self.companionNames where try root.status(of: name) != nil {
-                let companion = try root.openOrCreate(name)
-                defer { try? companion.close() }
-                try Self.checkJournal(companion, root.path.appending(name))
+            let root = try PrivateDirectory(FilePath(url.absoluteURL.path))
+            self.root = root
+            use = try OpenDatabases.shared.use(Self.databaseName, in: root) {
+                // Before anything is made in it: files inherit the protection.
+                try Self.protect(url)
+                try Self.prepareDatabase(in: root, check)
             }
-            bodies = try root.directory(Self.bodiesName)
+            bodies = try root.directory(Self.bodiesName, maximumNames: systemSends ? 2 : 1)
         } catch let error as FileError {
             throw UploadQueueError(error)
         } catch {
             throw error as? UploadQueueError
                 ?? .unusableDirectory(
                     "The queue's directory \(url.path) cannot be used: \(error).", underlyingError: error)
+        }
+    }
+
+    /// Checks the database and SQLite's other files, or makes the database if there is none.
+    private static func prepareDatabase(
+        in root: PrivateDirectory, _ check: (FileDescriptor) throws(UploadQueueError) -> Void
+    ) throws {
+        // SQLite would make it readable for all users. SQLite's other files get its permissions.
+        let isNew = try root.status(of: databaseName) == nil
+        let database = try root.openOrCreate(databaseName)
+        defer { try? database.close() }
+        if !isNew { try check(database) }
+        for name in companionNames where try root.status(of: name) != nil {
+            let companion = try root.openOrCreate(name)
+            defer { try? companion.close() }
+            try checkJournal(companion, root.path.appending(name))
         }
     }
 

@@ -12,6 +12,7 @@ import Foundation
 struct QueueStore: Sendable {
     let directory: QueueDirectory
     let database: QueueDatabase
+    let activity: ExpiringActivity
     let done: DoneUploads
     let progress: QueueProgress
     private let networkPath: @Sendable () -> NetworkPath?
@@ -23,11 +24,12 @@ struct QueueStore: Sendable {
     /// Opens a queue. One of an older version is set aside, and a new one is made in its place.
     fileprivate init(_ opening: QueueOpening) throws(UploadQueueError) {
         do throws(UploadQueueError) {
-            (directory, database) = try Self.open(opening.url)
+            (directory, database) = try Self.open(opening)
         } catch  where error.code == .older {
-            try QueueDirectory.setAside(opening.url) { Self.isOlder(opening.url) }
-            (directory, database) = try Self.open(opening.url)
+            try QueueDirectory.setAside(opening.url) { Self.isOlder(opening) }
+            (directory, database) = try Self.open(opening)
         }
+        activity = opening.activity
         done = opening.done
         progress = opening.progress
         networkPath = opening.networkPath
@@ -35,21 +37,21 @@ struct QueueStore: Sendable {
         updates = opening.updates
     }
 
-    private static func isOlder(_ url: URL) -> Bool {
+    private static func isOlder(_ opening: QueueOpening) -> Bool {
         do throws(UploadQueueError) {
-            _ = try open(url)
+            _ = try open(opening)
             return false
         } catch {
             return error.code == .older
         }
     }
 
-    private static func open(_ url: URL) throws(UploadQueueError) -> (QueueDirectory, QueueDatabase) {
-        let path = url.appending(path: QueueDirectory.databaseName.string).path
-        let directory = try QueueDirectory(url) { file throws(UploadQueueError) in
+    private static func open(_ opening: QueueOpening) throws(UploadQueueError) -> (QueueDirectory, QueueDatabase) {
+        let path = opening.url.appending(path: QueueDirectory.databaseName.string).path
+        let directory = try QueueDirectory(opening.url, systemSends: opening.systemSends) { file throws(UploadQueueError) in
             try QueueDatabase.check(file, at: path)
         }
-        return (directory, try QueueDatabase(directory))
+        return (directory, try QueueDatabase(directory, opening.activity))
     }
 
     /// An upload that was read from the database as it is now: how far it is, and whether it waits for a network.
@@ -83,7 +85,7 @@ struct QueueStore: Sendable {
 
     /// Removes what is no longer needed: uploads that were done long ago, and bodies that were left behind by a process
     /// that ended while it wrote them: those of yesterday, by the clock that dates files.
-    func sweep(at now: Date) throws {
+    func sweep(at now: Date) throws(UploadQueueError) {
         if try !database.read({ try $0.oldDoneUploads(done, at: now) }).isEmpty {
             try database.write { try $0.removeOldDoneUploads(done, at: now) }
             updates.notify()
@@ -97,7 +99,10 @@ struct QueueStore: Sendable {
 /// may be slow, or locked until the device is unlocked for the first time.
 final class QueueOpening: Sendable {
     let url: URL
+    /// Whether the system may send the bodies.
+    let systemSends: Bool
     let done: DoneUploads
+    let activity: ExpiringActivity
     let networkPath: @Sendable () -> NetworkPath?
     let progress = QueueProgress()
     let changes = ChangeSignal()
@@ -111,12 +116,17 @@ final class QueueOpening: Sendable {
         case open(QueueStore)
     }
 
-    /// How long to wait before a queue is opened again whose device was locked.
+    /// How long to wait before a queue is opened again whose device was locked, or whose app was about to be suspended.
     private static let lockedPause = Duration.seconds(1)
 
-    init(_ url: URL, _ done: DoneUploads, networkPath: @escaping @Sendable () -> NetworkPath?) {
+    init(
+        _ url: URL, _ done: DoneUploads, _ activity: ExpiringActivity,
+        systemSends: Bool, networkPath: @escaping @Sendable () -> NetworkPath?
+    ) {
         self.url = url
+        self.systemSends = systemSends
         self.done = done
+        self.activity = activity
         self.networkPath = networkPath
     }
 
@@ -137,6 +147,8 @@ final class QueueOpening: Sendable {
 
     private func open() -> UploadQueueError? {
         do throws(UploadQueueError) {
+            let grant = try activity.begin()
+            defer { grant.end() }
             let store = try QueueStore(self)
             state.withLock { $0 = .open(store) }
             return nil
@@ -146,7 +158,7 @@ final class QueueOpening: Sendable {
         }
     }
 
-    /// Opens the queue, and waits for that until the device was unlocked.
+    /// Opens the queue, and waits for that until the device was unlocked and the system lets the app run.
     func storeOnceUnlocked(_ time: QueueTime) async throws -> QueueStore {
         while true {
             let failure: UploadQueueError
@@ -155,7 +167,7 @@ final class QueueOpening: Sendable {
             } catch {
                 failure = error
             }
-            guard failure.code == .locked else { throw failure }
+            guard failure.code == .locked || failure.code == .suspended else { throw failure }
             try await time.sleep(time.instant() + Self.lockedPause)
         }
     }

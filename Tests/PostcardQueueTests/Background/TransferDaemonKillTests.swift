@@ -6,10 +6,8 @@ import PostcardTransferDaemon
 import Testing
 
 /// An app that is killed, launched, opened and quit in random order.
-@Suite(.timeLimit(.minutes(15))) struct TransferDaemonKillTests {
-    /// The size of the run. For a large one, set POSTCARD_DAEMON_FORMS=500 POSTCARD_DAEMON_KILLS=200
-    /// POSTCARD_DAEMON_OPENS=50 POSTCARD_DAEMON_QUITS=20 POSTCARD_DAEMON_REDIRECTS=20 POSTCARD_DAEMON_INVALIDATIONS=50
-    /// POSTCARD_DAEMON_CANCELLATIONS=10. To repeat a run, set POSTCARD_DAEMON_SEED.
+@Suite(.timeLimit(.minutes(90))) struct TransferDaemonKillTests {
+    /// The size of the run. `Tests/TransferDaemon/seeds` makes large ones. To repeat one, set POSTCARD_DAEMON_SEED.
     struct Scale: Sendable, CustomTestStringConvertible {
         let forms = number("FORMS", 60)
         let kills = number("KILLS", 20)
@@ -17,12 +15,19 @@ import Testing
         let quits = number("QUITS", 3)
         let redirects = number("REDIRECTS", 6)
         let invalidations = number("INVALIDATIONS", 3)
-        let cancellations = number("CANCELLATIONS", 2)
+        let cancellations = number("CANCELLATIONS", 3)
+        let suspensions = number("SUSPENSIONS", 10)
+        let restarts = number("RESTARTS", 2)
+        /// Requests that the system repeats without a report.
+        let repeats = number("REPEATS", 5)
+        /// The maximum number of uploads that the system has at a time.
+        let open = number("OPEN", 100)
         let seed = number("SEED", Int.random(in: 0..<1_000_000_000))
 
         var testDescription: String {
             "\(forms) forms, \(kills) kills, \(opens) opens, \(quits) force-quits, \(redirects) redirects, "
-                + "\(invalidations) invalidations, \(cancellations) cancellations, seed \(seed)"
+                + "\(invalidations) invalidations, \(cancellations) cancellations, \(suspensions) suspensions, "
+                + "\(restarts) restarts, \(open) open, seed \(seed)"
         }
 
         private static func number(_ name: String, _ usual: Int) -> Int {
@@ -32,7 +37,7 @@ import Testing
 
     /// An event in the life of the app.
     private enum Event {
-        case kill, open, quit, invalidate, cancel
+        case kill, open, quit, invalidate, cancel, suspend, restart
     }
 
     /// How a server redirects a form.
@@ -71,15 +76,19 @@ import Testing
             var plan = BackgroundAppPlan(
                 directory: folder.url.appending(path: "queue").path, socket: "", session: "org.example.app",
                 forms: 0, fileBytes: 20_000, addresses: addresses)
+            plan.maximumOpenUploads = scale.open
             let file = folder.url.appending(path: "plan").path
             let program = Program.url.deletingLastPathComponent().appending(path: "PostcardBackgroundApp")
-            let daemon = try await TransferDaemon(Self.options, seed: UInt64(scale.seed), app: [program.path, file])
+            let daemon = try await TransferDaemon(
+                Self.options(scale), seed: UInt64(scale.seed), app: [program.path, file])
             plan.socket = daemon.socket
             try await Self.live(daemon, &plan, file, scale)
 
             // The user opens the app, which sends the rest.
             plan.forms = scale.forms
             try plan.write(to: file)
+            // A suspended process would go on with the plan that it has.
+            try await daemon.kill()
             try await daemon.waitUntilResting()
             try await daemon.open()
             let status = try await daemon.waitUntilResting()
@@ -88,15 +97,19 @@ import Testing
             #expect(status[.killed] >= scale.kills)
             #expect(status[.forceQuits] == scale.quits)
             #expect(status[.opens] >= scale.opens)
-            #expect(status[.mostOpen] <= 100)
+            #expect(status[.mostOpen] <= scale.open)
+            #expect(status[.suspended] >= scale.suspensions)
+            #expect(status[.killedWithLock] == 0 && status[.overran] == 0)
+            #expect(status[.retried] >= scale.repeats)
             try await Self.check(plan, routes, daemon, server)
         }
     }
 
-    private static var options: TransferDaemon.Options {
+    private static func options(_ scale: Scale) -> TransferDaemon.Options {
         var options = TransferDaemon.Options()
         options.duplicate = 0.2
-        options.drop = 0.15
+        options.drop = 0.25
+        options.linksFiles = scale.seed.isMultiple(of: 2)
         options.eventDelay = 0.01
         options.relaunchDelay = 0.05
         options.resourceTimeout = 20
@@ -123,7 +136,10 @@ import Testing
             (Array(repeating: Event.kill, count: scale.kills) + Array(repeating: .open, count: scale.opens)
             + Array(repeating: .quit, count: scale.quits)
             + Array(repeating: .invalidate, count: scale.invalidations)
-            + Array(repeating: .cancel, count: scale.cancellations)).shuffled(using: &chance)
+            + Array(repeating: .cancel, count: scale.cancellations)
+            + Array(repeating: .suspend, count: scale.suspensions)
+            + Array(repeating: .restart, count: scale.restarts)).shuffled(using: &chance)
+        var cancellations = 0
         for (index, event) in events.enumerated() {
             // A quarter at the beginning, and new forms for each process.
             plan.forms = scale.forms / 4 + scale.forms * 3 * index / (4 * events.count)
@@ -136,9 +152,12 @@ import Testing
             case .quit: try await daemon.forceQuit()
             case .invalidate: try await daemon.invalidate()
             case .cancel:
-                let reason = TransferDaemon.CancellationReason.allCases.randomElement(using: &chance)
-                try await daemon.cancelAll(reason ?? .insufficientResources)
+                let reasons = TransferDaemon.CancellationReason.allCases
+                try await daemon.cancelAll(reasons[cancellations % reasons.count])
+                cancellations += 1
             case .kill: try await kill(daemon, from: status, &chance)
+            case .suspend: try await suspend(daemon, from: status, &chance)
+            case .restart: try await restart(daemon, hiding: plan.directory, &chance)
             }
         }
     }
@@ -166,6 +185,28 @@ import Testing
             _ = try await proceed(daemon, &chance)
         }
         try await daemon.launchAndKill()
+    }
+
+    /// Suspends a process of the app. If there is none, the user opens the app first.
+    private static func suspend(
+        _ daemon: TransferDaemon, from status: TransferDaemon.Status, _ chance: inout SeededGenerator
+    ) async throws {
+        while try await daemon.suspend()[.suspended] == status[.suspended] {
+            try await daemon.open()
+            _ = try await proceed(daemon, &chance)
+        }
+    }
+
+    /// Restarts the device, and unlocks it a little later.
+    private static func restart(
+        _ daemon: TransferDaemon, hiding directory: String, _ chance: inout SeededGenerator
+    ) async throws {
+        guard FileManager.default.fileExists(atPath: directory) else { return }
+        try await daemon.lockDevice(hiding: URL(filePath: directory))
+        _ = try await proceed(daemon, &chance)
+        // A process that was launched meanwhile has no queue, and the user opens another one.
+        try await daemon.kill()
+        try await daemon.unlockDevice()
     }
 
     /// Checks that each upload is done and its form stored, or that it failed with a reason and kept its body.

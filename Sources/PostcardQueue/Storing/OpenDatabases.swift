@@ -1,0 +1,65 @@
+import PostcardFiles
+import Synchronization
+import SystemPackage
+
+/// The databases that this process has open.
+///
+/// SQLite's locks are those of `fcntl`, which belong to the process: closing any descriptor of the file releases all of
+/// them, also those of another connection, and then two processes may write at the same time
+/// (https://www.sqlite.org/howtocorrupt.html, section 2.2). A database that is open is therefore not opened again to
+/// look at it.
+final class OpenDatabases: Sendable {
+    static let shared = OpenDatabases()
+
+    private struct Identity: Hashable {
+        let device: DeviceID
+        let inode: Inode
+
+        init(_ status: Stat) {
+            device = status.deviceID
+            inode = status.inode
+        }
+    }
+
+    /// A use of a database, which ends with the object.
+    final class Use: Sendable {
+        private let end: @Sendable () -> Void
+
+        fileprivate init(_ end: @escaping @Sendable () -> Void) {
+            self.end = end
+        }
+
+        deinit { end() }
+    }
+
+    private let uses = Mutex<[Identity: Int]>([:])
+
+    /// Notes a use of a database, until the returned object is released.
+    ///
+    /// - Parameter prepare: Opens, checks and closes the files of a database that is not in use, and makes it if there
+    ///   is none.
+    /// - Throws: Errors of `prepare`; `FileError` if the database cannot be found after that.
+    func use(
+        _ name: FilePath.Component, in directory: PrivateDirectory, preparing prepare: () throws -> Void
+    ) throws -> Use {
+        let identity = try uses.withLock { uses in
+            if let known = try directory.status(of: name).map(Identity.init), let count = uses[known] {
+                uses[known] = count + 1
+                return known
+            }
+            try prepare()
+            guard let status = try directory.status(of: name) else {
+                throw FileError("look at", directory.path.appending(name), Errno.noSuchFileOrDirectory)
+            }
+            let identity = Identity(status)
+            uses[identity, default: 0] += 1
+            return identity
+        }
+        return Use { [self] in
+            uses.withLock { uses in
+                let count = uses[identity] ?? 1
+                uses[identity] = count > 1 ? count - 1 : nil
+            }
+        }
+    }
+}

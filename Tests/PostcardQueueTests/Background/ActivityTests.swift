@@ -1,0 +1,174 @@
+import Foundation
+import HTTPTypes
+import PostcardForm
+import PostcardTestSupport
+import Synchronization
+import Testing
+
+@testable import PostcardQueue
+
+/// A system that is about to suspend the app: at once, or when the test says so.
+private final class ExpiringSystem: Sendable {
+    private struct State {
+        var isRefusing = false
+        var open: [Int: @Sendable () -> Void] = [:]
+        var begun = 0
+    }
+
+    private let state = Mutex(State())
+
+    /// The number of activities that were begun.
+    var begun: Int { state.withLock { $0.begun } }
+
+    /// The number of activities that have not ended.
+    var open: Int { state.withLock { $0.open.count } }
+
+    var system: SystemActivity {
+        SystemActivity { [self] expire in
+            let number = state.withLock { state -> Int? in
+                if state.isRefusing { return nil }
+                state.begun += 1
+                state.open[state.begun] = expire
+                return state.begun
+            }
+            guard let number else { return nil }
+            return { [self] in state.withLock { $0.open[number] = nil } }
+        }
+    }
+
+    /// Expires all activities, and grants none until ``resume()``.
+    func expire() {
+        let open = state.withLock { state in
+            state.isRefusing = true
+            return state.open
+        }
+        for expire in open.values { expire() }
+    }
+
+    /// Grants activities again.
+    func resume() { state.withLock { $0.isRefusing = false } }
+}
+
+/// What a queue does when the system is about to suspend the app.
+@Suite(.timeLimit(.minutes(10))) struct ActivityTests {
+    private let folder: TemporaryFolder
+    private let kept = KeptTransfers()
+    private let system = ExpiringSystem()
+    private let identifier = UUID().uuidString
+    private let url: URL
+
+    init() throws {
+        folder = try TemporaryFolder()
+        url = try #require(URL(string: "https://example.com/uploads"))
+    }
+
+    private var directory: URL { folder.url.appending(path: "queue") }
+
+    private func queue() -> UploadQueue {
+        UploadQueue(
+            directory: directory, session: BackgroundSession(identifier: identifier), service: KeepingService(kept),
+            activity: system.system)
+    }
+
+    /// A form whose stream waits for the test after its first bytes.
+    private func slowForm(_ file: URL, _ reached: AsyncStream<Void>.Continuation) throws -> MultipartForm {
+        var form = QueuedForms.form("초코", file)
+        let content = FormStream {
+            AsyncStream<Data> { continuation in
+                continuation.yield(Data(repeating: 7, count: 1000))
+                reached.yield()
+                // It never ends by itself.
+                continuation.onTermination = { _ in }
+            }
+        }
+        form.append(content, named: "rest", filename: "rest.bin")
+        return form
+    }
+
+    @Test func `a form that is being enqueued when the app is suspended is not in the queue, and its file is still there`()
+        async throws
+    {
+        let file = folder.url.appending(path: "photo.jpg")
+        try Data(repeating: 1, count: 5000).write(to: file)
+        let queue = queue()
+        try await queue.open()
+        let (reached, continuation) = AsyncStream.makeStream(of: Void.self)
+        let form = try slowForm(file, continuation)
+        let enqueuing = Task { try await queue.enqueue(form, to: url) }
+        for await _ in reached { break }
+        system.expire()
+        let error = await #expect(throws: UploadQueueError.self) { try await enqueuing.value }
+        #expect(error?.code == .suspended)
+        #expect(system.open == 0)
+        system.resume()
+        #expect(try await queue.uploads() == [])
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.appending(path: "bodies").path) == [])
+        #expect(try Data(contentsOf: file).count == 5000)
+        // It is enqueued when the app runs again.
+        try await queue.enqueue(QueuedForms.form("초코", file), to: url)
+        #expect(try await queue.uploads().map(\.state) == [.waiting])
+    }
+
+    @Test func `an app that is about to be suspended changes nothing, and can read`() async throws {
+        let queue = queue()
+        let id = try await queue.enqueue(QueuedForms.form(), to: url)
+        system.expire()
+        var codes: [UploadQueueError.Code] = []
+        let calls: [@Sendable () async throws -> Void] = [
+            { try await queue.enqueue(QueuedForms.form(), to: url) }, { try await queue.cancel(id) },
+            { try await queue.pause(id) }, { try await queue.pause() }, { try await queue.clear() },
+            { try await queue.handOver() },
+        ]
+        for call in calls {
+            do { try await call() } catch let error as UploadQueueError { codes.append(error.code) }
+        }
+        #expect(codes == Array(repeating: .suspended, count: calls.count))
+        #expect(try await queue.uploads().map(\.state) == [.waiting])
+        #expect(kept.handedOver.isEmpty)
+        system.resume()
+        try await queue.handOver()
+        #expect(kept.handedOver.count == 1)
+        await queue.disconnect()
+    }
+
+    @Test func `handing over stops when the app is about to be suspended, and goes on when it runs again`() async throws {
+        let queue = queue()
+        for _ in 0..<10 { try await queue.enqueue(QueuedForms.form(), to: url) }
+        // The system has the first one by then.
+        kept.refuseNext { [system] in system.expire() }
+        await #expect(throws: UploadQueueError.self) { try await queue.handOver() }
+        #expect(kept.handedOver.count == 1)
+        #expect(system.open == 0)
+        system.resume()
+        try await queue.handOver()
+        // Those that were marked as being sent wait a little.
+        #expect(Set(kept.handedOver.map(\.id.upload)).count == kept.handedOver.count)
+        kept.endFirst(kept.handedOver.count, .response(status: 201, headerFields: [:], url: url, method: .post))
+        try await queue.handOver()
+        #expect(try await queue.uploads().allSatisfy { $0.state.isDone || $0.state.isRetrying })
+        await queue.disconnect()
+    }
+
+    @Test func `a wake-up ends although the system grants no activity, and its events are settled later`() async throws {
+        let queue = queue()
+        let id = try await queue.enqueue(QueuedForms.form(), to: url)
+        try await queue.handOver()
+        system.expire()
+        try kept.end(.response(status: 201, headerFields: [:], url: url, method: .post))
+        await queue.handleEvents()
+        #expect(try await queue.upload(id)?.state == .sending)
+        system.resume()
+        try await queue.handOver()
+        #expect(try await queue.upload(id)?.state.isDone == true)
+        await queue.disconnect()
+    }
+
+    @Test func `a form is enqueued within one activity, however many queries that takes`() async throws {
+        let queue = queue()
+        try await queue.open()
+        let before = system.begun
+        try await queue.enqueue(QueuedForms.form(), to: url)
+        #expect(system.begun == before + 1)
+        #expect(system.open == 0)
+    }
+}
