@@ -59,14 +59,18 @@ extension UploadQueue {
     ///
     /// - Throws: ``UploadQueueError`` if there is no such upload, or if it is done.
     public func cancel(_ id: QueuedUpload.ID) async throws(UploadQueueError) {
-        try await work { store throws(UploadQueueError) in
-            try store.database.write { db in
+        let sessions = try await work { store throws(UploadQueueError) in
+            let sessions = try store.database.write { db in
                 guard let state = try db.state(id) else { throw UploadQueueError.unknown(id) }
                 if state == .done { throw UploadQueueError.state(id, state.rawValue, cannot: "cancelled") }
+                let sessions = try db.sessions(of: id)
                 try db.cancelUpload(id)
+                return sessions
             }
             store.notifyChange()
+            return sessions
         }
+        await stopTransfers(of: sessions)
     }
 
     /// Pauses an upload until it is resumed. It holds back the later uploads of its group.
@@ -96,13 +100,16 @@ extension UploadQueue {
     private func change(
         _ id: QueuedUpload.ID, _ change: @Sendable (Database, UploadRow, QueueStore) throws -> Void
     ) async throws(UploadQueueError) {
-        try await work { store throws(UploadQueueError) in
-            try store.database.write { db in
+        let sessions = try await work { store throws(UploadQueueError) in
+            let sessions = try store.database.write { db in
                 guard let row = try db.row(id) else { throw UploadQueueError.unknown(id) }
                 try change(db, row, store)
+                return Set(row.session.map { [$0] } ?? [])
             }
             store.notifyChange()
+            return sessions
         }
+        await stopTransfers(of: sessions)
     }
 }
 
@@ -164,9 +171,15 @@ extension UploadQueue {
     private func changeAll(
         _ change: @Sendable (Database, QueueStore) throws -> Void
     ) async throws(UploadQueueError) {
-        try await work { store throws(UploadQueueError) in
-            try store.database.write { try change($0, store) }
+        let sessions = try await work { store throws(UploadQueueError) in
+            let sessions = try store.database.write { db in
+                let sessions = try db.sessions()
+                try change(db, store)
+                return sessions
+            }
             store.notifyChange()
+            return sessions
         }
+        await stopTransfers(of: sessions)
     }
 }

@@ -45,6 +45,7 @@ public final class UploadQueue: Sendable {
     let sender: BackgroundSender?
     let time: QueueTime
     private let rules: FormRules?
+    private let otherService: (@Sendable (BackgroundSession) -> any TransferService)?
 
     /// Makes a queue, whose first call opens it. That call makes the directory if there is none.
     ///
@@ -67,7 +68,7 @@ public final class UploadQueue: Sendable {
         #if canImport(Darwin)
         self.init(
             directory: directory, session: session, service: session.map { URLSessionTransferService($0) },
-            rules: rules, done: done)
+            otherService: { URLSessionTransferService($0) }, rules: rules, done: done)
         #else
         self.init(directory: directory, session: session, service: nil, rules: rules, done: done)
         #endif
@@ -76,11 +77,13 @@ public final class UploadQueue: Sendable {
     /// Makes a queue whose uploads a transfer service sends.
     ///
     /// - Parameters:
+    ///   - otherService: Makes a service for another session, to stop what an extension has handed over.
     ///   - time: The clocks by which uploads are due. Defaults to those of the system.
     ///   - activity: How the system is asked not to suspend the app. Defaults to the system's own way.
     ///   - networkPath: Returns the network in use, which is shown. By default, the system is asked.
     package init(
-        directory: URL, session: BackgroundSession?, service: (any TransferService)?, rules: FormRules? = nil,
+        directory: URL, session: BackgroundSession?, service: (any TransferService)?,
+        otherService: (@Sendable (BackgroundSession) -> any TransferService)? = nil, rules: FormRules? = nil,
         done: DoneUploads = DoneUploads(), time: QueueTime = QueueTime(), activity: SystemActivity = .usual,
         networkPath: @escaping @Sendable () -> NetworkPath? = { NetworkMonitor.shared.path }
     ) {
@@ -89,6 +92,7 @@ public final class UploadQueue: Sendable {
             networkPath: networkPath)
         self.session = session
         self.rules = rules
+        self.otherService = otherService
         self.time = time
         if let session, let service {
             let sender = BackgroundSender(session, opening, service, time)
@@ -144,6 +148,22 @@ public final class UploadQueue: Sendable {
         _ work: @Sendable (QueueStore) throws(UploadQueueError) -> Value
     ) async throws(UploadQueueError) -> Value {
         try work(try await opening.store())
+    }
+
+    /// Stops transfers of other sessions whose uploads have changed: those of an extension, which does not run.
+    ///
+    /// - Parameter sessions: The sessions that had the uploads.
+    func stopTransfers(of sessions: Set<String>) async {
+        for identifier in sessions.sorted() where identifier != session?.identifier {
+            if BackgroundSessionRegistry.shared.noteChange(of: identifier) { continue }
+            guard var settings = session, let otherService else { continue }
+            settings.identifier = identifier
+            let sender = BackgroundSender(settings, opening, otherService(settings), time, claims: false)
+            // If the extension runs, the session is in use, and the extension stops them.
+            try? await sender.handOver()
+            sender.close()
+            await sender.closed()
+        }
     }
 
     /// Adds a form to the queue. When this returns, the form is on disk and will be sent.

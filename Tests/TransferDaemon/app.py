@@ -198,7 +198,8 @@ class App:
                 self.failures.append("An activity did not end although it had expired.")
             if self.process is not process:
                 return
-            os.kill(process.pid, signal.SIGSTOP)
+            if not send(process, signal.SIGSTOP):
+                return
             while not is_stopped(process.pid):
                 time.sleep(0.001)
             self.count("suspended")
@@ -216,7 +217,7 @@ class App:
     def resume(self):
         """Lets a suspended app run again."""
         self.is_suspended = False
-        os.kill(self.process.pid, signal.SIGCONT)
+        send(self.process, signal.SIGCONT)
         self.changed.notify_all()
 
     def wake(self):
@@ -248,6 +249,15 @@ class App:
         self.count("overran")
         self.kill()
         return None
+
+
+def send(process, number):
+    """Sends a signal. Returns whether the process has not ended."""
+    try:
+        os.kill(process.pid, number)
+        return True
+    except ProcessLookupError:
+        return False  # The thread that waits for it has not noted that yet.
 
 
 def is_stopped(pid):

@@ -22,7 +22,7 @@ package struct SystemActivity: Sendable {
 
     #if os(iOS) || os(tvOS) || os(watchOS) || os(visionOS)
     /// The expiring activities of `ProcessInfo`, which also exist in extensions.
-    package static let usual = SystemActivity { expire in
+    package static let usual = SystemActivity { (expire: @escaping @Sendable () -> Void) -> (@Sendable () -> Void)? in
         let answer = ActivityAnswer()
         ProcessInfo.processInfo.performExpiringActivity(withReason: "Postcard queue") { isExpired in
             if isExpired {
@@ -33,7 +33,8 @@ package struct SystemActivity: Sendable {
                 answer.waitForEnd()
             }
         }
-        return answer.wait() ? { answer.end() } : nil
+        guard answer.wait() else { return nil }
+        return { answer.end() }
     }
     #else
     package static let usual = unlimited

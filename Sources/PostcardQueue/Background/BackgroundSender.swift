@@ -19,6 +19,8 @@ final class BackgroundSender: Sendable {
     private let opening: QueueOpening
     private let service: any TransferService
     private let time: QueueTime
+    /// Whether it hands uploads over. Otherwise it only settles and stops what the session has.
+    private let claims: Bool
     private let state = Mutex(State())
     private let signal = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
@@ -44,7 +46,11 @@ final class BackgroundSender: Sendable {
         var task: Task<Void, Never>?
     }
 
-    init(_ session: BackgroundSession, _ opening: QueueOpening, _ service: any TransferService, _ time: QueueTime) {
+    init(
+        _ session: BackgroundSession, _ opening: QueueOpening, _ service: any TransferService, _ time: QueueTime,
+        claims: Bool = true
+    ) {
+        self.claims = claims
         self.session = session
         self.opening = opening
         self.service = service
@@ -178,7 +184,7 @@ final class BackgroundSender: Sendable {
             if opened == nil { callHandlers() }
             if inbox.waiters.isEmpty { note(error) }
             for waiter in inbox.waiters { waiter.resume(throwing: error) }
-            if (error as? UploadQueueError)?.code == .suspended { signalLater() }
+            if (error as? UploadQueueError)?.mayPass == true { signalLater() }
         }
     }
 
@@ -194,16 +200,16 @@ final class BackgroundSender: Sendable {
         signalLater()
     }
 
-    /// Plays another round when the app runs again.
+    /// Plays another round a little later, or when the app runs again.
     private func signalLater() {
-        let end = time.instant() + Self.suspendedPause
+        let end = time.instant() + Self.pause
         Task { @concurrent [weak self, time] in
             try? await time.sleep(end)
             self?.noteChange()
         }
     }
 
-    private static let suspendedPause = Duration.seconds(1)
+    private static let pause = Duration.seconds(1)
 
     /// Keeps an error for ``checkFailure()``.
     private func note(_ error: any Error) {
@@ -217,7 +223,8 @@ final class BackgroundSender: Sendable {
         return QueueRun(
             QueueMachine.Rules(
                 session: session.identifier, retryPolicy: session.retryPolicy,
-                makesFields: session.headerFields != nil, concurrency: max(session.maximumOpenUploads, 1)), store, time,
+                makesFields: session.headerFields != nil,
+                concurrency: claims ? max(session.maximumOpenUploads, 1) : 0), store, time,
             BackgroundCarrier(sender: self, session: session, store: store, service: service, time: time))
     }
 

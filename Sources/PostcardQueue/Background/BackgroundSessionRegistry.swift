@@ -32,6 +32,14 @@ final class BackgroundSessionRegistry: Sendable {
         }
     }
 
+    /// Notes that the queue of a session's sender may have changed. Returns whether there is one.
+    func noteChange(of identifier: String) -> Bool {
+        guard let sender = entries.withLock({ $0[identifier]?.sender }) else { return false }
+        sender.start()
+        sender.noteChange()
+        return true
+    }
+
     /// Passes a wake-up to the session's sender, now or when there is one. If there is none in time, calls the handler.
     func wakeUp(_ identifier: String, at time: QueueTime = QueueTime(), _ handler: @escaping @Sendable () -> Void) {
         let once = SingleCall(handler)

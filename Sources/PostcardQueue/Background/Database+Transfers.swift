@@ -29,6 +29,17 @@ extension Database {
         }
     }
 
+    /// The sessions that have an upload, or any upload.
+    func sessions(of id: QueuedUpload.ID? = nil) throws -> Set<String> {
+        let values = try DatabaseValue.fetchAll(
+            self,
+            sql: """
+                SELECT DISTINCT session FROM upload INDEXED BY upload_session
+                WHERE session IS NOT NULL AND coalesce(id = ?, 1)
+                """, arguments: [id])
+        return Set(values.compactMap(String.fromDatabaseValue))
+    }
+
     /// The uploads that may be handed to a background session next: those that are due, the highest priority first, and
     /// then those that are due later, the earliest first.
     func transfersToClaim(

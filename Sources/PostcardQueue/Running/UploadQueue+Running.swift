@@ -35,9 +35,9 @@ extension UploadQueue {
         try await withThrowingTaskGroup { group in
             defer { group.cancelAll() }
             group.addTask { [changes = store.changes, time] in
-                // Other processes, such as a share extension, may change the queue.
+                // Other processes, such as a share extension, may change the queue, and uploads may expire.
                 while true {
-                    try await time.sleep(time.instant() + .seconds(1))
+                    try await time.sleep(time.instant() + ChangeBroadcast.pollInterval)
                     changes.notify()
                 }
             }

@@ -11,7 +11,7 @@ import SystemPackage
 final class OpenDatabases: Sendable {
     static let shared = OpenDatabases()
 
-    private struct Identity: Hashable {
+    fileprivate struct Identity: Hashable {
         let device: DeviceID
         let inode: Inode
 
@@ -23,9 +23,12 @@ final class OpenDatabases: Sendable {
 
     /// A use of a database, which ends with the object.
     final class Use: Sendable {
+        /// A name that all processes have for the database, whatever their path to it.
+        let name: String
         private let end: @Sendable () -> Void
 
-        fileprivate init(_ end: @escaping @Sendable () -> Void) {
+        fileprivate init(_ identity: Identity, _ end: @escaping @Sendable () -> Void) {
+            name = "\(identity.device.rawValue).\(identity.inode.rawValue)"
             self.end = end
         }
 
@@ -55,7 +58,7 @@ final class OpenDatabases: Sendable {
             uses[identity, default: 0] += 1
             return identity
         }
-        return Use { [self] in
+        return Use(identity) { [self] in
             uses.withLock { uses in
                 let count = uses[identity] ?? 1
                 uses[identity] = count > 1 ? count - 1 : nil

@@ -24,7 +24,7 @@ final class QueueDirectory: Sendable {
     let root: PrivateDirectory
     let bodies: PrivateDirectory
     /// Held as long as the database may be open.
-    private let use: OpenDatabases.Use
+    let use: OpenDatabases.Use
 
     static let databaseName: FilePath.Component = "queue.sqlite"
     static let logName: FilePath.Component = "queue.sqlite-wal"

@@ -20,6 +20,8 @@ struct QueueStore: Sendable {
     let changes: ChangeSignal
     /// Signals that there is something new to show, including progress.
     let updates: ChangeSignal
+    /// Notifies other processes.
+    private let broadcast: ChangeBroadcast
 
     /// Opens a queue. One of an older version is set aside, and a new one is made in its place.
     fileprivate init(_ opening: QueueOpening) throws(UploadQueueError) {
@@ -35,6 +37,10 @@ struct QueueStore: Sendable {
         networkPath = opening.networkPath
         changes = opening.changes
         updates = opening.updates
+        broadcast = ChangeBroadcast(directory.use.name) { [changes, updates] in
+            changes.notify()
+            updates.notify()
+        }
     }
 
     private static func isOlder(_ opening: QueueOpening) -> Bool {
@@ -47,6 +53,25 @@ struct QueueStore: Sendable {
     }
 
     private static func open(_ opening: QueueOpening) throws(UploadQueueError) -> (QueueDirectory, QueueDatabase) {
+        #if canImport(Darwin)
+        // One process at a time makes or opens a database that an app shares with its extensions.
+        var result = Result<(QueueDirectory, QueueDatabase), UploadQueueError>.failure(.suspended(nil))
+        let coordinator = NSFileCoordinator()
+        coordinator.coordinate(writingItemAt: opening.url, options: .forMerging, error: nil) { _ in
+            do throws(UploadQueueError) {
+                result = .success(try openFiles(opening))
+            } catch {
+                result = .failure(error)
+            }
+        }
+        return try result.get()
+        #else
+        // SQLite's own locks do here.
+        return try openFiles(opening)
+        #endif
+    }
+
+    private static func openFiles(_ opening: QueueOpening) throws(UploadQueueError) -> (QueueDirectory, QueueDatabase) {
         let path = opening.url.appending(path: QueueDirectory.databaseName.string).path
         let directory = try QueueDirectory(opening.url, systemSends: opening.systemSends) { file throws(UploadQueueError) in
             try QueueDatabase.check(file, at: path)
@@ -72,6 +97,7 @@ struct QueueStore: Sendable {
     func notifyChange() {
         changes.notify()
         updates.notify()
+        broadcast.post()
     }
 
     /// Saves how far the uploads are.

@@ -14,5 +14,14 @@ public struct DispatchQoS: Equatable, Sendable {
 open class DispatchSemaphore: @unchecked Sendable {
     public init(value: Int) { fatalError() }
     @available(*, noasync) public func wait() { fatalError() }
+    @available(*, noasync) public func wait(timeout: DispatchTime) -> DispatchTimeoutResult { fatalError() }
     @discardableResult public func signal() -> Int { fatalError() }
+}
+
+public enum DispatchTimeoutResult: Sendable { case success, timedOut }
+
+public enum DispatchTimeInterval: Sendable, Equatable { case seconds(Int), milliseconds(Int), never }
+public struct DispatchTime: Sendable {
+    public static func now() -> DispatchTime { fatalError() }
+    public static func + (time: DispatchTime, interval: DispatchTimeInterval) -> DispatchTime { fatalError() }
 }

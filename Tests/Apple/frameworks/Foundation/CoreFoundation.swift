@@ -25,3 +25,28 @@ public func autoreleasepool<Result>(invoking body: () throws -> Result) rethrows
 public struct CGRect: Equatable, Sendable {
     public init(x: Int, y: Int, width: Int, height: Int) { fatalError() }
 }
+
+// MARK: - Notifications between processes
+open class CFNotificationCenter {}
+@available(*, unavailable)
+extension CFNotificationCenter: @unchecked Sendable {}
+public func CFNotificationCenterGetDarwinNotifyCenter() -> CFNotificationCenter! { fatalError() }
+public struct CFNotificationName: RawRepresentable, Hashable, Sendable {
+    public let rawValue: CFString
+    public init(_ rawValue: CFString) { self.rawValue = rawValue }
+    public init(rawValue: CFString) { self.rawValue = rawValue }
+}
+public struct CFNotificationSuspensionBehavior: Sendable {
+    public static var deliverImmediately: CFNotificationSuspensionBehavior { fatalError() }
+}
+public typealias CFNotificationCallback = @convention(thin) (
+    CFNotificationCenter?, UnsafeMutableRawPointer?, CFNotificationName?, UnsafeRawPointer?, CFDictionary?
+) -> Void
+public func CFNotificationCenterAddObserver(
+    _ center: CFNotificationCenter!, _ observer: UnsafeRawPointer!, _ callBack: CFNotificationCallback!,
+    _ name: CFString!, _ object: UnsafeRawPointer!, _ suspensionBehavior: CFNotificationSuspensionBehavior
+) { fatalError() }
+public func CFNotificationCenterPostNotification(
+    _ center: CFNotificationCenter!, _ name: CFNotificationName!, _ object: UnsafeRawPointer!,
+    _ userInfo: CFDictionary!, _ deliverImmediately: Bool
+) { fatalError() }

@@ -11,6 +11,15 @@ open class NSFileCoordinator: NSObject {
         with intents: [NSFileAccessIntent], queue: OperationQueue,
         byAccessor accessor: @escaping @Sendable ((any Error)?) -> Void
     ) { fatalError() }
+    public struct WritingOptions: OptionSet, Sendable {
+        public let rawValue: UInt
+        public init(rawValue: UInt) { self.rawValue = rawValue }
+        public static var forMerging: WritingOptions { WritingOptions(rawValue: 4) }
+    }
+    open func coordinate(
+        writingItemAt url: URL, options: WritingOptions = [], error outError: UnsafeMutablePointer<NSError?>?,
+        byAccessor writer: (URL) -> Void
+    ) { fatalError() }
     open func cancel() { fatalError() }
 }
 @available(*, unavailable)

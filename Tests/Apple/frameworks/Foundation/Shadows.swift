@@ -145,3 +145,11 @@ public struct FileProtectionType: Hashable, RawRepresentable, Sendable {
     public static let completeUnlessOpen = FileProtectionType(rawValue: "")
     public static let completeUntilFirstUserAuthentication = FileProtectionType(rawValue: "")
 }
+open class ProcessInfo: NSObject, @unchecked Sendable {
+    open class var processInfo: ProcessInfo { fatalError() }
+    #if !os(macOS)
+    open func performExpiringActivity(
+        withReason reason: String, using block: @escaping @Sendable (Bool) -> Void
+    ) { fatalError() }
+    #endif
+}

@@ -16,15 +16,15 @@ public struct Configuration: Sendable {
         get { fatalError() }
         set { fatalError() }
     }
-    public var observesSuspensionNotifications: Bool {
-        get { fatalError() }
-        set { fatalError() }
-    }
     public var busyMode: Database.BusyMode {
         get { fatalError() }
         set { fatalError() }
     }
     public var journalMode: JournalModeConfiguration {
+        get { fatalError() }
+        set { fatalError() }
+    }
+    public var observesSuspensionNotifications: Bool {
         get { fatalError() }
         set { fatalError() }
     }
@@ -158,6 +158,7 @@ public struct ResultCode: RawRepresentable, Equatable, Hashable, Sendable {
     public static let SQLITE_OK = ResultCode(rawValue: 0)
     public static let SQLITE_ERROR = ResultCode(rawValue: 1)
     public static let SQLITE_PERM = ResultCode(rawValue: 3)
+    public static let SQLITE_ABORT = ResultCode(rawValue: 4)
     public static let SQLITE_BUSY = ResultCode(rawValue: 5)
     public static let SQLITE_LOCKED = ResultCode(rawValue: 6)
     public static let SQLITE_READONLY = ResultCode(rawValue: 8)
