@@ -1,6 +1,6 @@
 import GRDB
 import HTTPTypes
-import PostcardClient
+public import PostcardClient
 
 #if canImport(FoundationEssentials)
 public import FoundationEssentials
@@ -156,16 +156,23 @@ extension UploadQueue {
 
     /// Removes all uploads that are done, failed or cancelled, with their forms.
     ///
+    /// - Parameter client: The client by which servers are asked to delete what they have of resumable uploads that
+    ///   failed. Defaults to `nil`: they keep it until it expires.
     /// - Returns: The number of uploads removed.
     /// - Throws: ``UploadQueueError`` if the database fails.
     @discardableResult
-    public func clear() async throws(UploadQueueError) -> Int {
-        try await work { store throws(UploadQueueError) in
-            let (count, bodies) = try store.database.write { try $0.removeEndedUploads() }
-            for body in bodies { store.directory.removeBody(body) }
+    public func clear(with client: UploadClient? = nil) async throws(UploadQueueError) -> Int {
+        let (count, leftovers) = try await work { store throws(UploadQueueError) in
+            let (removed, leftovers) = try store.database.write { db in
+                let leftovers = client == nil ? [] : try db.leftoversOfEndedUploads()
+                return (try db.removeEndedUploads(), leftovers)
+            }
+            for body in removed.bodies { store.directory.removeBody(body) }
             store.notifyChange()
-            return count
+            return (removed.count, leftovers)
         }
+        if let client { await client.delete(leftovers) }
+        return count
     }
 
     private func changeAll(

@@ -428,12 +428,9 @@ extension UploadRun {
         }
     }
 
-    /// How long a server may take to delete what it has of a cancelled upload.
-    private static let deletionTimeout = Duration.seconds(5)
-
     /// Has the server delete what it has.
     private func delete(_ deletion: UploadRequest) async {
-        let sender = self.sender(within: Self.deletionTimeout)
+        let sender = self.sender(within: UploadClient.deletionTimeout)
         // A separate task, because this one is cancelled.
         await Task {
             _ = try? await sender.response(to: deletion, accepting: Set(200..<300), isSecret: true)

@@ -114,7 +114,11 @@ extension LocalSender: AttemptCarrier {
             guard let row else { break }
             rows.append(row)
         }
-        if rows.isEmpty { return ([], try store.database.read { try $0.isQueuePaused ? nil : $0.nextDue() }) }
+        if rows.isEmpty {
+            // A run that ends when nothing is left does not wait for dates.
+            let ofRetries = options.endsWhenEmpty
+            return ([], try store.database.read { try $0.isQueuePaused ? nil : $0.nextDue(ofRetries: ofRetries) })
+        }
         try store.database.write { db in
             for row in rows { try db.noteAttempt(of: row.upload.id) }
         }
@@ -172,15 +176,25 @@ extension LocalSender {
         let database = store.database
         var client = client
         client.network.allowed = upload.conditions.networks
-        return try await client.upload(
-            try row.layout(in: store.directory), to: upload.url, method: upload.method,
-            headerFields: row.headerFields, resuming: row.resource,
-            savingResource: { resource in
-                try database.writeWithoutSync { try $0.noteResource(resource, of: upload.id) }
-            }, after: row.delivery(before: upload.attempts), elapsed: row.elapsed(at: time.date())
-        ) { [store] progress in
-            store.progress.note(upload.id, bytesSent: progress.bytesSent)
-            store.updates.notify()
+        let resource = Mutex(row.resource)
+        do {
+            return try await client.upload(
+                try row.layout(in: store.directory), to: upload.url, method: upload.method,
+                headerFields: row.headerFields, resuming: row.resource,
+                savingResource: { latest in
+                    resource.withLock { $0 = latest }
+                    try database.writeWithoutSync { try $0.noteResource(latest, of: upload.id) }
+                }, after: row.delivery(before: upload.attempts), elapsed: row.elapsed(at: time.date())
+            ) { [store] progress in
+                store.progress.note(upload.id, bytesSent: progress.bytesSent)
+                store.updates.notify()
+            }
+        } catch let error as CancellationError {
+            // A cancelled upload starts over if it is retried: what the server has is of no use.
+            if let resource = resource.withLock(\.self), try store.hasCancelled(upload.id) {
+                await client.delete(resource, of: upload.url, headerFields: row.headerFields)
+            }
+            throw error
         }
     }
 }

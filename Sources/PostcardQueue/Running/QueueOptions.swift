@@ -15,7 +15,8 @@ public struct QueueOptions: Sendable {
     /// ``retryPolicy`` decides after three attempts in a row without progress.
     public var resumption: ResumptionPolicy?
 
-    /// Whether the run ends when no upload is left that can be sent. Defaults to `false`.
+    /// Whether the run ends when no upload is left that can be sent. It waits for the next attempts of uploads that
+    /// failed, and not for uploads whose time has not come yet. Defaults to `false`.
     public var endsWhenEmpty: Bool
 
     /// How often the queue checks for changes by other processes. Defaults to 1 second. `nil` means that there are no

@@ -175,9 +175,15 @@ extension Database {
     }
 
     /// The earliest time at which a delayed upload may be sent, or `nil` if there are none.
-    func nextDue() throws -> Date? {
+    ///
+    /// - Parameter ofRetries: Whether only uploads count that have failed before. Defaults to `false`.
+    func nextDue(ofRetries: Bool = false) throws -> Date? {
         let due = try DatabaseValue.fetchOne(
-            self, sql: "SELECT min(due) FROM upload INDEXED BY upload_due WHERE schedule = 1")
+            self,
+            sql: """
+                SELECT min(due) FROM upload INDEXED BY upload_due
+                WHERE schedule = 1 \(ofRetries ? "AND state = 'retrying'" : "")
+                """)
         guard let due, !due.isNull else { return nil }
         // A value that is not a time is due at once: the next claim marks it as ready.
         return Date(timeIntervalSince1970: Double.fromDatabaseValue(due) ?? 0)
