@@ -38,7 +38,7 @@ import Testing
         var item = try #require(try await Self.list(directory).first)
         #expect(item.state == "waiting" && item.sent == 0 && item.attempts == 0 && item.error == nil)
         let run = try await Program.run(["queue", "run", "--drain", "--queue", directory])
-        #expect(run.status == 0 && run.output.isEmpty)
+        #expect(run.status == 0 && run.text.hasPrefix("1  done") && run.text.hasSuffix("  201\n"))
         item = try #require(try await Self.list(directory).first)
         #expect(item.state == "done" && item.sent == item.total && item.attempts == 1)
         #expect(item.response?.status == 201 && item.response?.body.contains("초코.jpg") == true)
@@ -52,6 +52,8 @@ import Testing
         (["add", "http://127.0.0.1:1/", "-F", "a=@/nowhere/a.jpg"], 66, "/nowhere/a.jpg"),
         (["add", "ftp://127.0.0.1/", "-F", "a=b"], 64, "ftp"),
         (["add", "http://127.0.0.1:1/", "-F", "a=b", "--not-before", "tomorrow"], 64, "tomorrow"),
+        (["add", "http://127.0.0.1:1/", "-F", "a=b", "--unmetered"], 64, "Leave out --unmetered"),
+        (["run", "--limit-rate", "0"], 64, "such as 500K"), (["run", "--concurrency", "0"], 64, "from 1 to 1000"),
         (["cancel", "7"], 64, "7"), (["pause", "7"], 64, "7"), (["resume", "7"], 64, "7"),
     ])
     func `commands that fail say why`(arguments: [String], status: Int32, message: String) async throws {
@@ -72,7 +74,8 @@ import Testing
         }
         #expect(try await Program.run(["queue", "pause", "1"] + location).status == 0)
         #expect(try await Program.run(["queue", "pause"] + location).status == 0)
-        #expect(try await Program.run(["queue", "run", "--drain"] + location).status == 0)
+        let run = try await Program.run(["queue", "run", "--drain"] + location)
+        #expect(run.status == 0 && run.output.isEmpty && run.messages.contains("postcard queue resume"))
         #expect(try await Self.list(location[1]).map(\.state) == ["paused", "waiting"])
         #expect(try await Program.run(["queue", "list"] + location).messages.contains("postcard queue resume"))
         #expect(try await Program.run(["queue", "resume"] + location).status == 0)
@@ -82,6 +85,57 @@ import Testing
         #expect(try await Program.run(["queue", "run", "--drain"] + location).status == 0)
         #expect(try await Self.list(location[1]).map(\.state) == ["done", "done"])
         #expect(try await server.end().records.count == 2)
+    }
+
+    @Test func `a drained queue says what failed, and what waits for a date`() async throws {
+        let folder = try TemporaryFolder()
+        let location = ["--queue", folder.url.appending(path: "queue").path]
+        let server = try await ReceivingServer()
+        let nowhere = server.url.absoluteString + "/nowhere"
+        let date = "2999-12-24T18:00:00Z"
+        for arguments in [
+            [server.uploads.absoluteString], [nowhere], [server.uploads.absoluteString, "--not-before", date],
+        ] {
+            #expect(try await Program.run(["queue", "add", "-F", "a=b"] + arguments + location).status == 0)
+        }
+        let run = try await Program.run(["queue", "run", "--drain", "--limit-rate", "1M"] + location)
+        #expect(run.status == 1)
+        let lines = run.text.split(separator: "\n").sorted()
+        #expect(lines.count == 2 && lines[0].hasPrefix("1  done") && lines[1].hasPrefix("2  failed"))
+        #expect(lines.last?.contains("404") == true)
+        #expect(run.messages.hasPrefix("3  waiting") && run.messages.contains("not before \(date)"))
+        let failed = try #require(try await Self.list(location[1]).first { $0.state == "failed" })
+        #expect(failed.response?.status == 404 && failed.response?.body.contains("not-found") == true)
+        #expect(try await Program.run(["queue", "run", "--drain"] + location).status == 0)
+    }
+
+    @Test(arguments: [false, true])
+    func `a cancelled upload leaves nothing on disk and on the server`(isSending: Bool) async throws {
+        let folder = try TemporaryFolder()
+        let directory = folder.url.appending(path: "queue")
+        let location = ["--queue", directory.path]
+        let received = folder.url.appending(path: "received")
+        let server = try await RunningServer([
+            "serve", "--port", "0", "--directory", received.path, "--idle-timeout", "600", "--minimum-rate", "0",
+        ])
+        let file = try folder.file("a.jpg", size: 6_000_000)
+        let added = try await Program.run(
+            ["queue", "add", server.address + "/uploads", "-F", "a=@\(file.path)"] + location)
+        #expect(added.status == 0)
+        let sender = try RunningProgram(["queue", "run", "--limit-rate", "200k"] + location)
+        let unfinished = received.appending(path: ".unfinished").path
+        func unfinishedCount() -> Int {
+            (try? FileManager.default.contentsOfDirectory(atPath: unfinished).filter { !$0.hasPrefix(".") }.count) ?? 0
+        }
+        try await eventually { unfinishedCount() == 1 }
+        if !isSending { sender.kill() }
+        #expect(try await Program.run(["queue", "cancel", "1"] + location).status == 0)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.appending(path: "bodies").path).isEmpty)
+        try await eventually { unfinishedCount() == 0 }
+        let retry = try await Program.run(["queue", "retry", "1"] + location)
+        #expect(retry.status == 64 && retry.messages.contains("no longer on disk"))
+        sender.kill()
+        _ = await server.terminate()
     }
 
     @Test func `a damaged database is reported and not changed`() async throws {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import PostcardClient
 import PostcardQueue
 
 /// Manages a queue of uploads that outlive the program. Adding, running and listing are in their own files.
@@ -13,7 +14,9 @@ struct Queue: AsyncParsableCommand {
 
 /// The queue's directory.
 struct QueueLocation: ParsableArguments {
-    @Option(help: ArgumentHelp("The queue's directory.", valueName: "directory"))
+    @Option(
+        help: ArgumentHelp(
+            "The queue's directory.", discussion: "Defaults to \(Self.platformDirectoryName).", valueName: "directory"))
     var queue: String?
 
     /// Opens the queue, which lists what is done until it is cleared. Says where queues of older versions are.
@@ -27,6 +30,15 @@ struct QueueLocation: ParsableArguments {
                 """)
         }
         return queue
+    }
+
+    /// The platform's directory, as the help shows it.
+    private static var platformDirectoryName: String {
+        #if canImport(Darwin)
+        "~/Library/Application Support/postcard/queue"
+        #else
+        "postcard/queue in the folder of XDG_STATE_HOME, or else in ~/.local/state"
+        #endif
     }
 
     /// The directory for a program's state, by the XDG Base Directory Specification or Apple's conventions.
@@ -66,7 +78,7 @@ extension Queue {
     struct Retry: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract:
-                "Sends an upload again that failed or was cancelled, or sends it now if it waits for its next attempt.")
+                "Sends an upload again that failed or was cancelled with --keep, or sends it now if it waits.")
 
         @OptionGroup
         var target: Target
@@ -78,13 +90,32 @@ extension Queue {
 
     struct Cancel: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Cancels an upload, even while it is being sent.")
+            abstract: "Cancels an upload, even while it is being sent.",
+            usage: "postcard queue cancel [<options>] <id>",
+            discussion: """
+                Its form is removed from disk at once, and the server is asked to delete what it has of a resumable \
+                upload.
+                """)
 
         @OptionGroup
         var target: Target
 
+        @Flag(help: "Keep the form on disk, so that the upload can be retried.")
+        var keep = false
+
+        @OptionGroup(title: "Connection")
+        var connection: TransportOptions
+
         func run() async throws {
-            try await CommandFailure.reporting { try await target.location.open().cancel(target.id) }
+            try await CommandFailure.reporting {
+                let queue = try await target.location.open()
+                if keep { return try await queue.cancel(target.id) }
+                let client = UploadClient(transport: try connection.make(for: nil))
+                guard try await queue.discard(target.id, with: client) else {
+                    return Terminal.say(
+                        "The server has not deleted what it has of upload \(target.id), and keeps it until it expires.")
+                }
+            }
         }
     }
 
@@ -122,13 +153,23 @@ extension Queue {
 
     struct Clear: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Removes the uploads that are done, failed or cancelled.")
+            abstract: "Removes the uploads that are done, failed or cancelled.",
+            usage: "postcard queue clear [<options>]",
+            discussion: """
+                Their forms are removed from disk, and servers are asked to delete what they have of resumable uploads.
+                """)
 
         @OptionGroup
         var location: QueueLocation
 
+        @OptionGroup(title: "Connection")
+        var connection: TransportOptions
+
         func run() async throws {
-            try await CommandFailure.reporting { try await location.open().clear() }
+            try await CommandFailure.reporting {
+                let client = UploadClient(transport: try connection.make(for: nil))
+                try await location.open().clear(with: client)
+            }
         }
     }
 }

@@ -38,6 +38,11 @@ struct QueueAdd: AsyncParsableCommand {
     var unmetered = false
 
     func validate() throws {
+        #if !canImport(Network)
+        if unmetered {
+            throw ValidationError("This system does not say whether a network is metered. Leave out --unmetered.")
+        }
+        #endif
         _ = try address()
         _ = try earliest()
     }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Foundation
+import HTTPTypes
 import PostcardQueue
 
 struct QueueList: AsyncParsableCommand {
@@ -9,7 +10,7 @@ struct QueueList: AsyncParsableCommand {
     @OptionGroup
     var location: QueueLocation
 
-    @Flag(help: "Write one JSON array: id, url, state, sent, total, attempts, error, response.")
+    @Flag(help: "Write one JSON array: id, url, state, sent, total, attempts, error, response, notBefore.")
     var json = false
 
     func run() async throws {
@@ -18,27 +19,15 @@ struct QueueList: AsyncParsableCommand {
             let uploads = try await queue.uploads()
             if json {
                 let encoder = JSONEncoder()
+                encoder.dateEncodingStrategy = .iso8601
                 encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
                 try Terminal.write(json: try encoder.encode(uploads.map(QueuedUploadReport.init)))
             } else {
-                for upload in uploads { try Terminal.writeLine(Self.line(for: upload)) }
+                for upload in uploads { try Terminal.writeLine(QueueLine.text(of: upload)) }
                 if try await queue.isPaused {
-                    Terminal.say("The queue is paused. To resume it, run: postcard queue resume")
+                    Terminal.say(QueueLine.paused)
                 }
             }
-        }
-    }
-
-    private static func line(for upload: QueuedUpload) -> String {
-        let state = upload.state.name.padding(toLength: 9, withPad: " ", startingAt: 0)
-        let sizes = "\(ProgressLines.size(upload.bytesSent)) of \(ProgressLines.size(upload.totalBytes))"
-        let line = "\(upload.id)  \(state)  \(sizes)  \(upload.url.absoluteString)"
-        switch upload.state {
-        case .retrying(let due, let failure):
-            return line + "  next attempt at \(due.formatted(.iso8601)): \(Terminal.printable(failure.message))"
-        case .failed(let failure): return line + "  \(Terminal.printable(failure.message))"
-        case .done(let response): return line + "  \(response.status)"
-        case .waiting, .waitingForNetwork, .sending, .paused, .cancelled: return line
         }
     }
 }
@@ -55,14 +44,23 @@ private struct QueuedUploadReport: Encodable {
     let error: String?
     /// The server's latest response, if it accepted or refused the form.
     let response: Response?
+    /// When the upload may be sent at the earliest, or when its next attempt begins.
+    let notBefore: Date?
 
     struct Response: Encodable {
         let status: Int
+        let headers: [String: String]
         let body: String
+        /// Given if the body is not a text.
+        let bodyIsBase64: Bool?
 
         init(_ response: QueuedUpload.Response) {
             status = response.status
-            body = String(decoding: response.body, as: UTF8.self)
+            headers = Dictionary(
+                response.headerFields.map { ($0.name.canonicalName, $0.value) }, uniquingKeysWith: { "\($0), \($1)" })
+            let text = String(validating: response.body, as: UTF8.self)
+            body = text ?? response.body.base64EncodedString()
+            bodyIsBase64 = text == nil ? true : nil
         }
     }
 
@@ -73,6 +71,7 @@ private struct QueuedUploadReport: Encodable {
         sent = upload.bytesSent
         total = upload.totalBytes
         attempts = upload.attempts
+        notBefore = QueueLine.due(upload)
         switch upload.state {
         case .retrying(_, let failure), .failed(let failure):
             error = failure.message
@@ -85,7 +84,7 @@ private struct QueuedUploadReport: Encodable {
     }
 
     enum CodingKeys: CodingKey {
-        case id, url, state, sent, total, attempts, error, response
+        case id, url, state, sent, total, attempts, error, response, notBefore
     }
 
     /// Writes all members, also those that are `null`.
@@ -99,5 +98,6 @@ private struct QueuedUploadReport: Encodable {
         try members.encode(attempts, forKey: .attempts)
         try members.encode(error, forKey: .error)
         try members.encode(response, forKey: .response)
+        try members.encode(notBefore, forKey: .notBefore)
     }
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import PostcardClient
+import PostcardForm
 import PostcardQueue
 import ServiceLifecycle
 import UnixSignals
@@ -8,7 +9,8 @@ struct QueueRun: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "run", abstract: "Sends what is in the queue.",
         discussion: """
-            Runs until SIGTERM or SIGINT, or with --drain until no upload is left that can be sent, and then exits with 0. \
+            Prints a line for each upload that has ended. Runs until SIGTERM or SIGINT, and then exits with 0. With \
+            --drain it ends when no upload is left that can be sent now, and exits with 1 if an upload failed meanwhile. \
             Uploads that are being sent when it ends go back into the queue. Only one process at a time can send from a \
             queue: a second one exits with 75.
             """)
@@ -19,8 +21,15 @@ struct QueueRun: AsyncParsableCommand {
     @Option(help: "The maximum number of uploads at a time.")
     var concurrency = 3
 
-    @Flag(help: "End when no upload is left that can be sent.")
+    @Flag(help: "End when no upload is left that can be sent now. Those that wait for a date stay.")
     var drain = false
+
+    @Option(
+        help: ArgumentHelp(
+            "The maximum number of bytes to send per second, such as 500K, all uploads together.",
+            discussion: "Defaults to no limit. As in curl, K, M and G are powers of 1024; kB, MB and GB are powers of 1000.",
+            valueName: "rate"))
+    var limitRate: ByteCount?
 
     @Option(help: "How long an attempt may be idle, in seconds, before it fails.")
     var timeout = 60.0
@@ -41,31 +50,58 @@ struct QueueRun: AsyncParsableCommand {
 
     func validate() throws {
         guard (1...1000).contains(concurrency) else {
-            throw ValidationError("The concurrency must be from 1 to 1,000.")
+            throw ValidationError("--concurrency \(concurrency) must be from 1 to 1000.")
         }
-        guard (0.001...31_536_000).contains(timeout), (0...31_536_000).contains(maxDelay) else {
-            throw ValidationError("The timeout and the maximum delay must be at most a year.")
+        guard (0.001...31_536_000).contains(timeout) else {
+            throw ValidationError("--timeout must be from a thousandth of a second to a year, such as 60.")
+        }
+        guard (0...31_536_000).contains(maxDelay) else {
+            throw ValidationError("--max-delay must be from 0 seconds to a year, such as 1800.")
         }
         guard (0...1_000_000).contains(retries) else {
-            throw ValidationError("The retries must be from 0 to 1,000,000.")
+            throw ValidationError("--retries \(retries) must be from 0 to 1000000.")
+        }
+        if let limitRate, limitRate.bytes < 1 {
+            throw ValidationError("The rate must be at least one byte a second, such as 500K.")
         }
     }
 
     func run() async throws {
         try await CommandFailure.reporting {
             let queue = try await location.open()
+            let endings = QueueEndings(queue, already: try await queue.uploads())
+            if drain, try await queue.isPaused { Terminal.say(QueueLine.paused) }
             try await withThrowingTaskGroup { group in
                 defer { group.cancelAll() }
                 let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
                 group.addTask {
                     for await _ in signals { return }
                 }
-                if Terminal.isInteractive { group.addTask { try await QueueScreen(queue).follow() } }
+                group.addTask { try await endings.follow() }
                 group.addTask { [self] in try await queue.run(try client(), options: queueOptions) }
                 try await group.next()
             }
+            try await endings.finish()
+            guard drain else { return }
+            try await Self.sayWhatIsLeft(in: queue)
+            if await endings.hasFailed { throw ExitStatus.refused }
         }
     }
+
+    /// Says which uploads wait for a date, and how many others were not sent.
+    private static func sayWhatIsLeft(in queue: UploadQueue) async throws {
+        let left = try await queue.uploads().filter { !$0.state.isEnded }
+        let dated = left.filter { QueueLine.due($0) != nil }
+        for upload in dated.prefix(maximumLines) { Terminal.say(QueueLine.text(of: upload)) }
+        if try await queue.isPaused { return }
+        let others = left.count - min(dated.count, maximumLines)
+        if others > 0 {
+            let uploads = others == 1 ? "1 upload is" : "\(others) uploads are"
+            Terminal.say("\(uploads) left that cannot be sent now. To see why, run: postcard queue list")
+        }
+    }
+
+    private static let maximumLines = 20
 
     private var queueOptions: QueueOptions {
         var policy = RetryPolicy(maximumAttempts: retries + 1)
@@ -77,42 +113,7 @@ struct QueueRun: AsyncParsableCommand {
         var client = UploadClient(
             transport: try connection.make(for: nil), timeouts: UploadTimeouts(idle: .seconds(timeout)))
         client.responses.acceptsEarly = acceptsEarlyResponse
+        client.network.rateLimit = limitRate.map { RateLimit(bytesPerSecond: Int(clamping: $0.bytes)) }
         return client
-    }
-}
-
-/// Shows a line for each upload in progress, on a terminal at standard error.
-private struct QueueScreen {
-    private let queue: UploadQueue
-
-    init(_ queue: UploadQueue) {
-        self.queue = queue
-    }
-
-    /// Draws until the task is cancelled.
-    func follow() async throws {
-        var redrawn = RedrawnLines()
-        var meter = SpeedMeter()
-        for try await uploads in queue.updates() {
-            let shown = uploads.filter { $0.state == .sending }
-            let sent = Self.sum(uploads.map(\.bytesSent))
-            meter.add(sent, at: .now)
-            let ended = uploads.count { $0.state.isEnded }
-            let lines = ProgressLines(
-                files: shown.map { .init(label: "\($0.id)", sent: $0.bytesSent, total: $0.totalBytes) },
-                whole: .init(
-                    label: "\(ended) of \(uploads.count)", sent: sent,
-                    total: Self.sum(uploads.map(\.totalBytes))), speed: meter.bytesPerSecond)
-            let size = Terminal.size
-            redrawn.draw(lines.drawn(columns: size.columns, rows: size.rows))
-        }
-    }
-
-    /// A sum that cannot overflow: a damaged database may have any number.
-    private static func sum(_ numbers: [Int64]) -> Int64 {
-        numbers.reduce(0) { sum, number in
-            let (total, isTooLarge) = sum.addingReportingOverflow(number)
-            return isTooLarge ? .max : total
-        }
     }
 }
