@@ -108,6 +108,14 @@ package final class PrivateDirectory: Sendable {
         return file
     }
 
+    /// Lets only the owner read a regular file, without opening it. One that is missing is as good.
+    package func protect(_ name: FilePath.Component) throws(FileError) {
+        guard let status = try status(of: name), status.type == .regular else { return }
+        guard name.withPlatformString({ fchmodat(descriptor.rawValue, $0, 0o600, 0) }) != 0 else { return }
+        let error = DurableFiles.lastError
+        if error != .noSuchFileOrDirectory { throw FileError("protect", path.appending(name), error) }
+    }
+
     /// Removes a file or a link. One that is gone already is as good.
     package func remove(_ name: FilePath.Component) throws(FileError) {
         guard name.withPlatformString({ unlinkat(descriptor.rawValue, $0, 0) }) == 0 else {
@@ -231,5 +239,4 @@ package final class PrivateDirectory: Sendable {
             throw error as? FileError ?? FileError("look at", path, error)
         }
     }
-
 }

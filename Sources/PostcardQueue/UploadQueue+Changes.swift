@@ -75,6 +75,9 @@ extension UploadQueue {
 
     /// Pauses an upload until it is resumed. It holds back the later uploads of its group.
     ///
+    /// An upload that is sent in this process keeps its progress if the server resumes uploads. One that a background
+    /// session has starts over.
+    ///
     /// - Throws: ``UploadQueueError`` if there is no such upload, or if it has ended.
     public func pause(_ id: QueuedUpload.ID) async throws(UploadQueueError) {
         try await change(id) { db, row, _ in
@@ -85,7 +88,8 @@ extension UploadQueue {
         }
     }
 
-    /// Resumes a paused upload. If the server resumes uploads, it continues where it stopped.
+    /// Resumes a paused upload. If it is sent in this process and the server resumes uploads, it continues where it
+    /// stopped.
     ///
     /// - Throws: ``UploadQueueError`` if there is no such upload, or if it is not paused.
     public func resume(_ id: QueuedUpload.ID) async throws(UploadQueueError) {

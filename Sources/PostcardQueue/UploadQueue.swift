@@ -225,7 +225,6 @@ public final class UploadQueue: Sendable {
             parts: body.parts, totalBytes: body.length, conditions: conditions, tag: tag)
         do {
             let id = try store.database.write { try $0.insert(new, at: time.date()) }
-            store.database.noteRest()
             store.notifyChange()
             return id
         } catch {

@@ -53,6 +53,7 @@ final class QueueDirectory: Sendable {
                 try Self.protect(url)
                 try Self.prepareDatabase(in: root, check)
             }
+            for name in [Self.databaseName] + Self.companionNames { try root.protect(name) }
             bodies = try root.directory(Self.bodiesName, maximumNames: systemSends ? 2 : 1)
         } catch let error as FileError {
             throw UploadQueueError(error)

@@ -71,9 +71,12 @@ struct QueueStore: Sendable {
         #endif
     }
 
-    private static func openFiles(_ opening: QueueOpening) throws(UploadQueueError) -> (QueueDirectory, QueueDatabase) {
+    private static func openFiles(
+        _ opening: QueueOpening
+    ) throws(UploadQueueError) -> (QueueDirectory, QueueDatabase) {
         let path = opening.url.appending(path: QueueDirectory.databaseName.string).path
-        let directory = try QueueDirectory(opening.url, systemSends: opening.systemSends) { file throws(UploadQueueError) in
+        let directory = try QueueDirectory(opening.url, systemSends: opening.systemSends) {
+            file throws(UploadQueueError) in
             try QueueDatabase.check(file, at: path)
         }
         return (directory, try QueueDatabase(directory, opening.activity))

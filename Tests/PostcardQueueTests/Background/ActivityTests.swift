@@ -85,7 +85,7 @@ private final class ExpiringSystem: Sendable {
         return form
     }
 
-    @Test func `a form that is being enqueued when the app is suspended is not in the queue, and its file is still there`()
+    @Test func `a form that is enqueued while the app is suspended is not in the queue, and its file is still there`()
         async throws
     {
         let file = folder.url.appending(path: "photo.jpg")
@@ -131,7 +131,8 @@ private final class ExpiringSystem: Sendable {
         await queue.disconnect()
     }
 
-    @Test func `handing over stops when the app is about to be suspended, and goes on when it runs again`() async throws {
+    @Test func `handing over stops when the app is about to be suspended, and goes on when it runs again`() async throws
+    {
         let queue = queue()
         for _ in 0..<10 { try await queue.enqueue(QueuedForms.form(), to: url) }
         // The system has the first one by then.
@@ -149,7 +150,8 @@ private final class ExpiringSystem: Sendable {
         await queue.disconnect()
     }
 
-    @Test func `a wake-up ends although the system grants no activity, and its events are settled later`() async throws {
+    @Test func `a wake-up ends although the system grants no activity, and its events are settled later`() async throws
+    {
         let queue = queue()
         let id = try await queue.enqueue(QueuedForms.form(), to: url)
         try await queue.handOver()

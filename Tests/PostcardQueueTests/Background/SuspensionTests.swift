@@ -20,7 +20,8 @@ import Testing
 
     #if os(Linux)
     @Test func `the model ends an app that is suspended with a lock`() async throws {
-        let program = "import fcntl, time; f = open('\(folder.url.appending(path: "lock").path)', 'w')\n"
+        let program =
+            "import fcntl, time; f = open('\(folder.url.appending(path: "lock").path)', 'w')\n"
             + "fcntl.lockf(f, fcntl.LOCK_EX); open('\(folder.url.appending(path: "ready").path)', 'w'); time.sleep(1000)"
         let daemon = try await TransferDaemon(app: ["/usr/bin/env", "python3", "-c", program])
         try await daemon.open()

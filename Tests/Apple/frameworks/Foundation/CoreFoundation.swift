@@ -39,9 +39,10 @@ public struct CFNotificationName: RawRepresentable, Hashable, Sendable {
 public struct CFNotificationSuspensionBehavior: Sendable {
     public static var deliverImmediately: CFNotificationSuspensionBehavior { fatalError() }
 }
-public typealias CFNotificationCallback = @convention(thin) (
-    CFNotificationCenter?, UnsafeMutableRawPointer?, CFNotificationName?, UnsafeRawPointer?, CFDictionary?
-) -> Void
+public typealias CFNotificationCallback =
+    @convention(thin) (
+        CFNotificationCenter?, UnsafeMutableRawPointer?, CFNotificationName?, UnsafeRawPointer?, CFDictionary?
+    ) -> Void
 public func CFNotificationCenterAddObserver(
     _ center: CFNotificationCenter!, _ observer: UnsafeRawPointer!, _ callBack: CFNotificationCallback!,
     _ name: CFString!, _ object: UnsafeRawPointer!, _ suspensionBehavior: CFNotificationSuspensionBehavior
