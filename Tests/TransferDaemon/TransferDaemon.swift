@@ -30,6 +30,8 @@ package final class TransferDaemon: Sendable {
         package var rateLimit = 0.0
         /// The maximum of this delay.
         package var longestRateLimit = 1.0
+        /// How long a process may take to make another request of a delayed transfer.
+        package var requestPatience = 1.0
         /// How long a process may take for the events for which it was woken.
         package var wakeUpBudget = 60.0
         /// Whether the connection of each attempt that ``drop`` applies to breaks once, in the middle of the body.

@@ -29,13 +29,14 @@ DEFAULTS = {
     # The first delay of transfers that a process begins after a launch in the background, and the maximum.
     "rateLimit": 0.0,
     "longestRateLimit": 1.0,
+    # How long a process may take to make another request. After that, the transfer begins with the one that it has.
+    "requestPatience": 1.0,
     "wakeUpBudget": 60.0,  # How long a process may take for the events for which it was woken.
     "dropsOnce": False,  # Whether a transfer's connection breaks at most once, in the middle.
     "resumes": False,  # Whether the system resumes uploads by itself, with servers that support it.
     "linksFiles": False,  # Whether it keeps a second name of the file instead of a copy.
 }
 LONGEST_RETRY_SECONDS = 0.5
-PATIENCE_FOR_REQUESTS = 1.0  # After that, a transfer begins with the request that it has.
 
 
 class Session(App):
@@ -106,7 +107,7 @@ class Session(App):
     def ask(self, transfer, now):
         """Asks the process for another request, and waits a little for it."""
         transfer.must_ask = False
-        transfer.earliest = now + PATIENCE_FOR_REQUESTS
+        transfer.earliest = now + self.options["requestPatience"]
         self.peer.outbox.append({"event": "will-begin", "id": transfer.id, "number": transfer.number})
         self.count("asked")
 

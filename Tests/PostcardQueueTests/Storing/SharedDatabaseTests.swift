@@ -18,10 +18,17 @@ import Testing
     private func lockedFiles() throws -> Set<String> {
         let own = "\(ProcessInfo.processInfo.processIdentifier)"
         var locked: Set<String> = []
+        func lines() throws -> [String] {
+            // A file without a size, of which a single read returns the first lines.
+            let file = try FileHandle(forReadingFrom: URL(filePath: "/proc/locks"))
+            defer { try? file.close() }
+            var content = Data()
+            while let data = try file.read(upToCount: 1 << 16), !data.isEmpty { content += data }
+            return String(decoding: content, as: UTF8.self).split(separator: "\n").map(String.init)
+        }
         // The system lists locks piece by piece, and may leave some out while others change.
         for _ in 0..<20 {
-            let locks = try String(contentsOfFile: "/proc/locks", encoding: .utf8).split(separator: "\n")
-                .map { $0.split(separator: " ") }
+            let locks = try lines().map { $0.split(separator: " ") }
             for name in ["queue.sqlite", "queue.sqlite-shm"] {
                 let path = directory.appending(path: name).path
                 let node = try FileManager.default.attributesOfItem(atPath: path)[.systemFileNumber] as? UInt64

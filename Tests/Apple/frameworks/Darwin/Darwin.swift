@@ -76,7 +76,9 @@ public var S_IFLNK: mode_t { 0o120000 }
     _ folder: Int32, _ old: UnsafePointer<CChar>!, _ other: Int32, _ new: UnsafePointer<CChar>!, _ flags: Int32
 ) -> Int32 { fatalError() }
 @discardableResult public func fchmod(_ descriptor: Int32, _ mode: mode_t) -> Int32 { fatalError() }
-@discardableResult public func fchmodat(_ descriptor: CInt, _ path: UnsafePointer<CChar>!, _ mode: mode_t, _ flag: CInt) -> CInt { fatalError() }
+@discardableResult public func fchmodat(
+    _ descriptor: Int32, _ path: UnsafePointer<CChar>!, _ mode: mode_t, _ flag: Int32
+) -> Int32 { fatalError() }
 @discardableResult public func close(_ descriptor: Int32) -> Int32 { fatalError() }
 @discardableResult public func dup(_ descriptor: Int32) -> Int32 { fatalError() }
 @discardableResult public func geteuid() -> UInt32 { fatalError() }
