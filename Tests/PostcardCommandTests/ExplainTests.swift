@@ -219,6 +219,10 @@ struct ExplainTests {
         let php = try await Program.run(["explain", "--against", "php"] + type, input: large)
         #expect(php.status == 1)
         #expect(php.text.contains("error[refused-by-server]") && php.text.contains("upload_max_filesize"))
+        let three = try await Program.run(["explain", "--against", "php,nginx,vapor"] + type, input: large).text
+        for setting in ["upload_max_filesize", "client_max_body_size", "routes.defaultMaxBodySize"] {
+            #expect(three.contains(setting), "\(setting)")
+        }
         let go = try await Program.run(["explain", "--against", "go"] + type, input: large)
         #expect(go.status == 0, "\(go.text)")
         #expect(try await Program.run(["explain", "--against", "geocities"]).status == 64)

@@ -74,7 +74,8 @@ package struct FindingGroup: Sendable {
         var groups: [[Finding]] = []
         var places: [FormProblem.Code: Int] = [:]
         for finding in findings {
-            if let place = places[finding.code] {
+            // What servers refuse is about as many settings.
+            if finding.code != .refusedByServer, let place = places[finding.code] {
                 groups[place].append(finding)
             } else {
                 places[finding.code] = groups.count
