@@ -84,7 +84,9 @@ extension UploadClient {
     /// - Returns: Whether all of it is deleted.
     @discardableResult
     func delete(_ leftovers: [Leftover]) async -> Bool {
-        let servers = Dictionary(grouping: leftovers) { "\($0.resource.scheme ?? "")://\($0.resource.host() ?? ""):\($0.resource.port ?? 0)" }
+        let servers = Dictionary(grouping: leftovers) { leftover in
+            [leftover.resource.scheme, leftover.resource.host(), leftover.resource.port.map { "\($0)" }]
+        }
         return await withTaskGroup(of: Bool.self) { group in
             var isComplete = true
             for (index, leftovers) in servers.values.enumerated() {

@@ -9,7 +9,7 @@ public struct DoneUploads: Sendable, Hashable {
     /// How long an upload is listed after it was done. Defaults to 30 days. `nil` means no limit.
     public var maximumAge: Duration?
 
-    /// Lists every upload until ``UploadQueue/clear()``.
+    /// Lists every upload until ``UploadQueue/clear(with:)``.
     public static let all = DoneUploads(maximumCount: nil, maximumAge: nil)
 
     /// Makes limits. The parameters are documented with the properties of the same names.
