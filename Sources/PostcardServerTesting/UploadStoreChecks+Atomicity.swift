@@ -7,7 +7,7 @@ extension UploadStoreChecks {
         try await feed(Form(), to: upload)
         let before = try await all(store)
         try expect(before.isEmpty, "An upload is listed before it is committed.")
-        let record = try await upload.commit(fields: Form().fields).record
+        let record = try await upload.commit(fields: Form().fields, parts: Form().parts).record
         let after = try await all(store)
         try expect(after == [record.id], "A committed upload is not listed.")
     }
@@ -31,7 +31,7 @@ extension UploadStoreChecks {
         for size in [0, 10, 3_000_000] {
             for isFileEnded in [false, true] {
                 let upload = try await store.beginUpload(under: nil, announcedBytes: nil)
-                try await upload.beginFile(name: "f", filename: "f", contentType: "text/plain")
+                try await upload.beginFile(name: "f", filename: "f", contentType: "text/plain", detectedType: nil)
                 try await upload.write(ByteBuffer(repeating: 7, count: size))
                 if isFileEnded { try await upload.endFile() }
                 await upload.discard()

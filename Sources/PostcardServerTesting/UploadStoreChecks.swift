@@ -10,6 +10,11 @@ struct UploadStoreChecks {
         var fields = [UploadRecord.Field(name: "이름", value: "초코"), UploadRecord.Field(name: "이름", value: "")]
         var files = [File(filename: "../a.bin", content: Array("content".utf8))]
 
+        /// The files before the fields, which is not the order that a record has by default.
+        var parts: [UploadRecord.Part] {
+            files.indices.map(UploadRecord.Part.file) + fields.indices.map(UploadRecord.Part.field)
+        }
+
         struct File: Sendable {
             var filename: String
             var content: [UInt8]
@@ -29,7 +34,8 @@ struct UploadStoreChecks {
 
     func feed(_ form: Form, to upload: some PendingUpload) async throws {
         for file in form.files {
-            try await upload.beginFile(name: "file", filename: file.filename, contentType: "text/plain")
+            try await upload.beginFile(
+                name: "file", filename: file.filename, contentType: "text/plain", detectedType: nil)
             var rest = file.content[...]
             while !rest.isEmpty {
                 try await upload.write(ByteBuffer(bytes: rest.prefix(file.pieceBytes)))
@@ -52,7 +58,7 @@ struct UploadStoreChecks {
         let upload = try await store.beginUpload(under: key, announcedBytes: nil)
         do {
             try await feed(form, to: upload)
-            return try await upload.commit(fields: form.fields)
+            return try await upload.commit(fields: form.fields, parts: form.parts)
         } catch {
             await upload.discard()
             throw error
@@ -74,6 +80,7 @@ struct UploadStoreChecks {
     func expectStored(_ form: Form, as record: UploadRecord, in store: some UploadStore) async throws {
         let stored = try unwrap(try await store.record(record.id), "A committed record is not there.")
         try expect(stored.fields == form.fields && record.fields == form.fields, "The fields are not those sent.")
+        try expect(stored.parts == form.parts, "The parts are not in the order in which they were sent.")
         try expect(stored.files == record.files, "The record that is read is not the one that was committed.")
         try expect(stored.files.map(\.filename) == form.files.map(\.filename), "The filenames are not those sent.")
         for (index, file) in form.files.enumerated() {

@@ -11,7 +11,7 @@ struct Postcard: AsyncParsableCommand {
         commandName: "postcard",
         abstract: "Sends forms with pictures, receives them, and says what is wrong with one.",
         version: "0.1.0",
-        subcommands: [Send.self, Queue.self, Serve.self, Explain.self, Conformance.self, Demo.self])
+        subcommands: [Send.self, Queue.self, Serve.self, Explain.self, Conformance.self, Demo.self, Thumbnail.self])
 
     static func main() async {
         do {

@@ -71,6 +71,72 @@ struct ServeTests {
         #expect(try temporaryFiles().isEmpty)
     }
 
+    @Test func `the record has fields and files in the order of the form too`() async throws {
+        let server = try await serve()
+        let file = try folder.file(".file", Data("content".utf8)).path
+        let parts = ["-F", "a=1", "-F", "f=@\(file)", "-F", "b=2", "-F", "g=@\(file)"]
+        let record = try await Program.run("curl", ["-sS"] + parts + ["\(server.address)/uploads"]).json()
+        let order = [["field": 0], ["file": 0], ["field": 1], ["file": 1]]
+        #expect(record["parts"] as? [[String: Int]] == order)
+        let id = try #require(record["id"] as? String)
+        let stored = try await Program.run("curl", ["-sS", "\(server.address)/uploads/\(id)"]).json()
+        #expect(stored["parts"] as? [[String: Int]] == order)
+    }
+
+    @Test(
+        arguments: [
+            (nil, 201, "image/jpeg", "image/png"), ("record", 201, "image/jpeg", "image/png"),
+            ("correct", 201, "image/png", nil), ("refuse", 415, nil, nil),
+        ] as [(String?, Int, String?, String?)])
+    func `a type that the first bytes contradict is recorded, corrected or refused`(
+        policy: String?, status: Int, type: String?, detected: String?
+    ) async throws {
+        let server = try await RunningServer(
+            ["serve", "--port", "0", "--directory", folder.path] + (policy.map { ["--contradicted-types", $0] } ?? []))
+        let png = try folder.file(".png", Data([0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A])).path
+        func post(_ part: String) async throws -> [String: Any] {
+            try await Program.run("curl", ["-sS", "-F", part, "\(server.address)/uploads"]).json()
+        }
+        let answer = try await post("f=@\(png);type=image/jpeg")
+        let file = (answer["files"] as? [[String: Any]])?.first
+        #expect(answer["status"] as? Int == (status == 201 ? nil : status))
+        #expect(answer["code"] as? String == (status == 201 ? nil : "content-contradicts-type"))
+        #expect(file?["contentType"] as? String == type)
+        #expect(file?["detectedType"] as? String == detected)
+        // What says nothing, and what is not known, contradicts nothing.
+        for part in ["f=@\(png);type=application/octet-stream", "f=@\(png);type=image/x-own"] {
+            let file = (try await post(part)["files"] as? [[String: Any]])?.first
+            #expect(file != nil && file?["detectedType"] == nil)
+        }
+    }
+
+    @Test func `a picture has a small one, and other files have none`() async throws {
+        let server = try await serve()
+        let picture = try #require(try SamplePictures.all().first { $0.pathExtension == "jpg" })
+        let text = try folder.file(".jpg", Data("no picture".utf8)).path
+        let record = try await Program.run(
+            "curl", ["-sS", "-F", "p=@\(picture.path)", "-F", "p=@\(text)", "\(server.address)/uploads"]
+        ).json()
+        let files = try #require(record["files"] as? [[String: Any]]).compactMap { $0["url"] as? String }
+        try #require(files.count == 2)
+        let small = try await Program.run("curl", ["-sSi", server.address + files[0] + "/thumbnail"])
+        guard small.text.hasPrefix("HTTP/1.1 200") else {
+            // This build has no codecs.
+            let page = try await Program.run("curl", ["-sS", server.address + "/"])
+            return #expect(page.text.contains(#""hasThumbnails":false"#))
+        }
+        let head = small.text.lowercased()
+        #expect(head.contains("content-type: image/jpeg") && head.contains("nosniff"))
+        let tag = try #require(small.text.firstMatch(of: /(?i)etag: (\S+)/)?.1)
+        let again = try await Program.run(
+            "curl", ["-sSi", "-H", "If-None-Match: \(tag)", server.address + files[0] + "/thumbnail"])
+        #expect(again.text.hasPrefix("HTTP/1.1 304"))
+        for path in [files[1], files[0].dropLast() + "7"] {
+            let none = try await Program.run("curl", ["-sS", server.address + path + "/thumbnail"]).json()
+            #expect(none["status"] as? Int == 404)
+        }
+    }
+
     @Test func `limits of parts and their headers are set on the command line`() async throws {
         let server = try await serve(
             "--max-parts", "2", "--max-part-header", "200", "--max-part-header-fields", "2", "--max-preamble", "10",

@@ -141,6 +141,13 @@ extension MediaType {
         return promised.beginsUnlike(found) ? found : promised
     }
 
+    /// The media type that a file's first bytes show, if files of this type begin with others; else `nil`.
+    package func contradicted(by bytes: some Collection<UInt8>) -> MediaType? {
+        guard let found = Self.forFirstBytes(bytes), let essence = try? MediaType(essence), essence.beginsUnlike(found)
+        else { return nil }
+        return found
+    }
+
     /// Whether files of this type begin with known bytes, and those of the other type begin with others.
     private func beginsUnlike(_ other: MediaType) -> Bool {
         // An unknown brand of the container that pictures and films share is read as a film.

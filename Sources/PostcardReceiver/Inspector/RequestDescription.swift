@@ -19,6 +19,8 @@ struct RequestDescription: Encodable {
     let problems: [Problem]
     let body: Body
     let curl: Curl
+    /// The command of this program that sends the same parts; `nil` if not all parts are known.
+    let send: String?
     /// Whether values are left out that may not be harmless.
     let valuesHidden: Bool
 
@@ -117,10 +119,11 @@ struct RequestDescription: Encodable {
             last: kept.last.isEmpty ? nil : Bytes(offset: kept.lastOffset, base64: Data(kept.last)))
         let command = CurlCommand(request)
         curl = Curl(line: command.line, exact: command.isExact)
+        send = CurlCommand.sendLine(request)
     }
 
     private enum CodingKeys: String, CodingKey {
-        case client, headers, parts, problems, body, curl, valuesHidden
+        case client, headers, parts, problems, body, curl, send, valuesHidden
     }
 
     func encode(to encoder: any Encoder) throws {
@@ -132,6 +135,7 @@ struct RequestDescription: Encodable {
         try container.encode(problems, forKey: .problems)
         try container.encode(body, forKey: .body)
         try container.encode(curl, forKey: .curl)
+        try container.encodeIfPresent(send, forKey: .send)
         try container.encode(valuesHidden, forKey: .valuesHidden)
     }
 }
@@ -151,16 +155,7 @@ extension CurlCommand {
         {
             content = .bytes(bytes)
         } else if !notes.parts.isEmpty {
-            content = .parts(
-                notes.parts.map { part in
-                    if let filename = part.filename {
-                        .file(name: part.name, filename: filename, contentType: part.contentType)
-                    } else {
-                        .text(
-                            name: part.name, value: part.text == Secrets.mask ? nil : part.text,
-                            contentType: part.contentType)
-                    }
-                })
+            content = Self.parts(of: request)
         } else {
             let isEmpty = notes.body.isComplete && notes.body.length == 0
             content = isEmpty || request.method == "GET" || request.method == "HEAD" ? .none : .unknown
@@ -169,6 +164,32 @@ extension CurlCommand {
 }
 
 extension CurlCommand {
+    private static func parts(of request: RecordedRequest) -> Content {
+        .parts(
+            request.notes.parts.map { part in
+                if let filename = part.filename {
+                    .file(name: part.name, filename: filename, contentType: part.contentType)
+                } else {
+                    .text(
+                        name: part.name, value: part.text == Secrets.mask ? nil : part.text,
+                        contentType: part.contentType)
+                }
+            })
+    }
+
+    /// The line for `postcard send`, which takes curl's grammar; `nil` if not all parts are known.
+    static func sendLine(_ request: RecordedRequest) -> String? {
+        let parts = request.notes.parts
+        guard !parts.isEmpty, parts.count == request.notes.partCount, !parts.contains(where: { $0.name.contains("=") })
+        else { return nil }
+        var command = CurlCommand(request)
+        command.content = self.parts(of: request)
+        // Those two forms of curl it does not take.
+        command.fields.removeAll { $0.value.isEmpty }
+        let curl = (["curl"] + options(forURL: command.url)).joined(separator: " ")
+        return "postcard send" + command.line.dropFirst(curl.count)
+    }
+
     private static func isMasked(_ field: (name: String, value: String)) -> Bool {
         field.value == Secrets.mask || Secrets.isSecret(field.name)
     }

@@ -18,6 +18,7 @@ struct WebPage: Sendable {
         let canRead: Bool
         let canDelete: Bool
         let showsRequests: Bool
+        let hasThumbnails: Bool
     }
 
     private let offer: Offer

@@ -32,6 +32,7 @@ import Foundation
 /// | `GET /events` | server-sent events: `uploaded` with a record, `deleted` with its id, `request` with an entry |
 /// | `GET /requests` | the last requests, newest first, accepted or refused |
 /// | `GET /requests/ID` | one of them: header fields, parts, problems with the bytes around them, a line for curl |
+/// | `GET /uploads/ID/files/N/thumbnail` | a small JPEG of a picture, in `postcard serve` |
 /// | `GET /health` | 200 `ok`; 503 with the reason while no form can be stored |
 /// | `GET /status` | counts of what was received and refused |
 ///
@@ -75,6 +76,10 @@ public struct Receiver: Sendable {
     /// Logs each request in one line at the level `info`, with its client's address, its path and its result but no
     /// names or values of the form, and the receiver's own failures.
     public var logger = Logger(label: "postcard.receiver")
+
+    /// The program that makes small pictures for the page, and its first arguments. It writes a JPEG of the file to
+    /// standard output whose path is its last argument. Defaults to `nil`: the page shows the files themselves.
+    package var thumbnailCommand: [String]?
 
     /// Receives the line of each request that the log has at the level `info`. Defaults to `nil`.
     package var onRequest: (@Sendable (RequestLine) -> Void)?
@@ -151,6 +156,7 @@ public struct Receiver: Sendable {
         var routes = Routes<BasicRequestContext>()
         routes.addUploads(to: store, options: uploads, meter: meter, shares: shares)
         addPages(to: &routes, live: live, inspector: inspector, budget: ResponseBudget(shares))
+        addThumbnails(of: store, shares, to: &routes)
         addStatus(of: store, meter, to: &routes)
         routes.install(on: router)
         return Application(
@@ -207,7 +213,7 @@ public struct Receiver: Sendable {
         let page = WebPage(
             WebPage.Offer(
                 uploadPath: uploads.path, canRead: canRead, canDelete: uploads.access.contains(.deleting),
-                showsRequests: canRead && inspector != nil))
+                showsRequests: canRead && inspector != nil, hasThumbnails: thumbnailCommand != nil))
         routes.addReading("/") { request, _, _ in page.response(to: request) }
         routes.addReading("/assets/{name}") { _, context, _ in try WebPage.asset(context.parameters.get("name")) }
         if canRead {
@@ -223,6 +229,21 @@ public struct Receiver: Sendable {
                     on: connection)
             }
         }
+    }
+
+    private func addThumbnails(
+        of store: LocalUploadStore, _ shares: ShareAccount, to routes: inout Routes<BasicRequestContext>
+    ) {
+        #if os(macOS) || os(Linux)
+        guard let thumbnailCommand, uploads.access.contains(.reading) else { return }
+        let thumbnails = Thumbnails(
+            store: store, command: thumbnailCommand, shares: shares, budget: ResponseBudget(shares))
+        routes.addReading("\(UploadRecord.readingPath)/{id}/files/{index}/thumbnail") { request, context in
+            try await thumbnails.response(
+                to: request, id: context.parameters.get("id"), index: context.parameters.get("index"),
+                logger: context.logger)
+        }
+        #endif
     }
 
     private func addStatus(

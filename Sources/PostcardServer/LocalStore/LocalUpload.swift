@@ -28,6 +28,7 @@ public final class LocalUpload: PendingUpload {
         let name: String
         let filename: String
         let contentType: String
+        let detectedType: String?
     }
 
     /// Large enough to make the change of threads cheap, small enough for many uploads at once.
@@ -58,9 +59,11 @@ public final class LocalUpload: PendingUpload {
         return min(max(share, Self.minimumBatchBytes), Self.maximumBatchBytes)
     }
 
-    public func beginFile(name: String, filename: String, contentType: String) async throws {
+    public func beginFile(
+        name: String, filename: String, contentType: String, detectedType: String?
+    ) async throws {
         if files.isEmpty { store.uploadCount.add(1, ordering: .relaxed) }
-        files.append(FileHead(name: name, filename: filename, contentType: contentType))
+        files.append(FileHead(name: name, filename: filename, contentType: contentType, detectedType: detectedType))
         steps.append(.beginFile)
     }
 
@@ -117,16 +120,25 @@ public final class LocalUpload: PendingUpload {
         }
     }
 
-    public func commit(fields: [UploadRecord.Field]) async throws -> CommittedUpload {
+    /// What a form has besides its files.
+    private struct Texts: Sendable {
+        let fields: [UploadRecord.Field]
+        let parts: [UploadRecord.Part]
+    }
+
+    public func commit(
+        fields: [UploadRecord.Field], parts: [UploadRecord.Part]
+    ) async throws -> CommittedUpload {
         try await finishWriting()
-        guard let key else { return CommittedUpload(try await makeRecord(fields).record) }
+        let texts = Texts(fields: fields, parts: parts)
+        guard let key else { return CommittedUpload(try await makeRecord(texts).record) }
         while true {
             switch await store.keys.claim(key) {
             case .granted:
-                return CommittedUpload(try await makeRecord(fields, under: key))
+                return CommittedUpload(try await makeRecord(texts, under: key))
             case .taken(let first):
                 if let received = try await store.received(first.id) {
-                    let record = try await repetition(of: first, received, with: fields)
+                    let record = try await repetition(of: first, received, with: texts)
                     return CommittedUpload(record, isRepetition: true)
                 }
                 // It is being deleted.
@@ -135,9 +147,9 @@ public final class LocalUpload: PendingUpload {
         }
     }
 
-    private func makeRecord(_ fields: [UploadRecord.Field], under key: UploadKey) async throws -> UploadRecord {
+    private func makeRecord(_ texts: Texts, under key: UploadKey) async throws -> UploadRecord {
         do {
-            let (record, digest) = try await makeRecord(fields)
+            let (record, digest) = try await makeRecord(texts)
             store.keys.settle(key, with: digest.map { KeyedRecord(id: record.id, digest: $0) })
             return record
         } catch {
@@ -149,13 +161,13 @@ public final class LocalUpload: PendingUpload {
     }
 
     /// - Returns: The record, and its digest if it has a key.
-    private func makeRecord(_ fields: [UploadRecord.Field]) async throws -> (record: UploadRecord, digest: String?) {
+    private func makeRecord(_ texts: Texts) async throws -> (record: UploadRecord, digest: String?) {
         let rest = takeSteps()
         return try await onFileThread { [folder, identifiers = store.identifiers, index = store.index, files] in
             try folder.use { folder in
                 try folder.perform(rest)
                 let (id, received) = identifiers.next()
-                let record = Self.record(id, received, fields, files, folder.contents)
+                let record = Self.record(id, received, texts, files, folder.contents)
                 let digest = try folder.commit(record)
                 index.insert(id)
                 return (record, digest)
@@ -166,13 +178,13 @@ public final class LocalUpload: PendingUpload {
     /// Returns the record that the key already has, if this upload is the same. The stored record is not read, so that
     /// a repetition costs what it sends.
     private func repetition(
-        of first: KeyedRecord, _ received: Date, with fields: [UploadRecord.Field]
+        of first: KeyedRecord, _ received: Date, with texts: Texts
     ) async throws -> UploadRecord {
         let rest = takeSteps()
         let (repeated, isSame) = try await onFileThread { [folder, files] in
             try folder.use { folder in
                 try folder.perform(rest)
-                let record = Self.record(first.id, received, fields, files, folder.contents)
+                let record = Self.record(first.id, received, texts, files, folder.contents)
                 return (record, record.digest == first.digest)
             }
         }
@@ -182,15 +194,16 @@ public final class LocalUpload: PendingUpload {
     }
 
     private static func record(
-        _ id: UploadID, _ received: Date, _ fields: [UploadRecord.Field], _ files: [FileHead],
+        _ id: UploadID, _ received: Date, _ texts: Texts, _ files: [FileHead],
         _ contents: [UploadDirectory.Content]
     ) -> UploadRecord {
         let described = zip(files, contents).enumerated().map { index, pair in
             UploadRecord.File(
-                name: pair.0.name, filename: pair.0.filename, contentType: pair.0.contentType, size: pair.1.size,
-                sha256: pair.1.sha256, url: UploadRecord.url(ofFile: index, of: id))
+                name: pair.0.name, filename: pair.0.filename, contentType: pair.0.contentType,
+                detectedType: pair.0.detectedType, size: pair.1.size, sha256: pair.1.sha256,
+                url: UploadRecord.url(ofFile: index, of: id))
         }
-        return UploadRecord(id: id, received: received, fields: fields, files: described)
+        return UploadRecord(id: id, received: received, fields: texts.fields, files: described, parts: texts.parts)
     }
 
     public func discard() async {

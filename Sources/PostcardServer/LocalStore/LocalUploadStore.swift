@@ -209,6 +209,9 @@ public final class LocalUploadStore: ResumableUploadStore {
         return EmptyFile()
     }
 
+    /// Where a file's content is. A file that is deleted is no longer there, and an empty one never is.
+    package func path(ofFile index: Int, of id: UploadID) -> FilePath { directory.file(index, of: id) }
+
     /// How many uploads are in `.damaged`.
     package var damagedCount: Int { damaged.count }
 

@@ -24,6 +24,9 @@ public struct UploadOptions: Sendable {
     /// a rule.
     public var rules: FormRules?
 
+    /// What is done about files whose first bytes contradict their media type. Defaults to recording both types.
+    public var contentTypePolicy = ContentTypePolicy.recordBoth
+
     /// The maximum size of all text values, names and filenames of a form together, in bytes. They are in memory until
     /// the record is written. Defaults to 8 MiB.
     public var maximumRecordBytes = 8 << 20

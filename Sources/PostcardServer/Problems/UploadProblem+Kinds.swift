@@ -26,6 +26,18 @@ extension UploadProblem {
         return problem
     }
 
+    static func contradictedType(
+        _ type: String, detected: String, partIndex: Int, offset: Int64
+    ) -> UploadProblem {
+        var problem = UploadProblem(
+            status: 415, code: "content-contradicts-type",
+            detail: "The file is sent as \(type), and its first bytes are those of \(detected).",
+            advice: "Send the file with Content-Type: \(detected).")
+        problem.partIndex = partIndex
+        problem.offset = offset
+        return problem
+    }
+
     static let repeatedContentType = UploadProblem(
         .malformedContentType,
         detail: "The request has more than one Content-Type.", advice: "Send one Content-Type.")
@@ -75,11 +87,11 @@ extension UploadProblem {
         return problem
     }
 
-    static let uploadNotFound = UploadProblem(
+    package static let uploadNotFound = UploadProblem(
         status: 404, code: "not-found", detail: "There is no such upload.",
         advice: "GET \(UploadRecord.readingPath) lists the uploads.")
 
-    static let fileNotFound = UploadProblem(
+    package static let fileNotFound = UploadProblem(
         status: 404, code: "not-found", detail: "The upload has no such file.",
         advice: "Its record lists the files; they are counted from 0.")
 
@@ -119,7 +131,7 @@ extension UploadProblem {
         return storeUnavailable(detail: "The form could not be stored.")
     }
 
-    static let unreadable = storeUnavailable(detail: "What was stored could not be read.")
+    package static let unreadable = storeUnavailable(detail: "What was stored could not be read.")
 
     static let notDeleted = storeUnavailable(detail: "The upload could not be deleted.")
 

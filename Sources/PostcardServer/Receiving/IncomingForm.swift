@@ -12,14 +12,17 @@ final class IncomingForm {
     private enum Part {
         case none
         case field(name: String, value: [UInt8])
+        /// A file whose type is not known yet.
+        case beginning(PartHeader, ByteBuffer)
         case file
     }
 
     /// A call of the store.
     private enum Step {
-        case beginFile(name: String, filename: String, contentType: String)
+        case beginFile(IncomingFile)
         case write(ByteBuffer)
         case endFile
+        case wholeFile(IncomingFile)
     }
 
     private var parser: CheckedFormParser
@@ -35,6 +38,10 @@ final class IncomingForm {
     private let connection: UploadConnection?
     private let observer: (any FormObserver)?
     private(set) var fields: [UploadRecord.Field] = []
+    /// The fields and files together.
+    private(set) var parts: [UploadRecord.Part] = []
+    private var fileCount = 0
+    private let typePolicy: ContentTypePolicy
     /// Hashes the body, if the request asks for it.
     private var digestCheck: DigestCheck?
 
@@ -42,10 +49,12 @@ final class IncomingForm {
     ///   - digestCheck: Compares the body with its digests; `nil` if there is nothing to compare.
     ///   - shares: Counts the bytes of text and names in memory, for the client of the connection.
     ///   - observer: Watches the parts.
+    ///   - typePolicy: What is done about files whose first bytes contradict their type.
     init(
         parser: CheckedFormParser, digestCheck: DigestCheck?, maximumRecordBytes: Int, shares: ShareAccount,
-        connection: UploadConnection?, observer: (any FormObserver)?
+        connection: UploadConnection?, observer: (any FormObserver)?, typePolicy: ContentTypePolicy
     ) {
+        self.typePolicy = typePolicy
         self.shares = shares
         self.connection = connection
         self.observer = observer
@@ -73,10 +82,12 @@ final class IncomingForm {
                 var position = 0
                 while let step = try nextStep(in: chunk, at: &position) {
                     switch step {
-                    case .beginFile(let name, let filename, let contentType):
-                        try await upload.beginFile(name: name, filename: filename, contentType: contentType)
+                    case .beginFile(let file): try await file.begin(in: upload)
                     case .write(let bytes): try await upload.write(bytes)
                     case .endFile: try await upload.endFile()
+                    case .wholeFile(let file):
+                        try await file.begin(in: upload)
+                        try await upload.endFile()
                     }
                 }
             }
@@ -112,8 +123,12 @@ final class IncomingForm {
             case .none: return nil
             case .field(let name, let value):
                 observer?.partEnded(text: value)
+                parts.append(.field(fields.count))
                 fields.append(UploadRecord.Field(name: name, value: String(decoding: value, as: UTF8.self)))
                 return nil
+            case .beginning(let header, let bytes):
+                observer?.partEnded(text: nil)
+                return .wholeFile(try file(header, beginningWith: bytes))
             case .file:
                 observer?.partEnded(text: nil)
                 return .endFile
@@ -125,14 +140,31 @@ final class IncomingForm {
         partIndex = header.index
         observer?.partBegan(header, at: parser.offset)
         try hold(header.name.utf8.count + (header.filename?.utf8.count ?? 0))
-        guard let filename = header.filename else {
+        guard header.filename != nil else {
             part = .field(name: header.name, value: [])
             return nil
         }
-        part = .file
-        let contentType = header.contentType ?? MediaType.octetStream.value
-        try hold(contentType.utf8.count)
-        return .beginFile(name: header.name, filename: filename, contentType: contentType)
+        try hold((header.contentType ?? MediaType.octetStream.value).utf8.count)
+        parts.append(.file(fileCount))
+        fileCount += 1
+        part = .beginning(header, ByteBuffer())
+        return nil
+    }
+
+    /// Describes a file by its header and its first bytes.
+    private func file(
+        _ header: PartHeader, beginningWith bytes: ByteBuffer
+    ) throws(UploadProblem) -> IncomingFile {
+        let file = IncomingFile(header, beginning: bytes)
+        guard let detected = file.detectedType else { return file }
+        switch typePolicy {
+        case .recordBoth: return file
+        case .correct: return file.corrected
+        case .refuse:
+            throw .contradictedType(
+                file.contentType, detected: detected, partIndex: partIndex,
+                offset: parser.offset)
+        }
     }
 
     private func read(_ bytes: FormBytes, of chunk: ByteBuffer) throws -> Step? {
@@ -145,6 +177,16 @@ final class IncomingForm {
             value.append(contentsOf: parser.piece(bytes, of: chunk).readableBytesView)
             part = .field(name: name, value: value)
             return nil
+        case .beginning(let header, var first):
+            part = .none
+            let piece = parser.piece(bytes, of: chunk)
+            if first.readableBytes == 0 { first = piece } else { first.writeImmutableBuffer(piece) }
+            guard first.readableBytes >= MediaType.firstBytesCount else {
+                part = .beginning(header, first.kept)
+                return nil
+            }
+            part = .file
+            return .beginFile(try file(header, beginningWith: first))
         case .file: return .write(parser.piece(bytes, of: chunk))
         }
     }

@@ -171,7 +171,7 @@ struct Reception<Store: UploadStore>: Sendable {
             if let screening = Screening(options, shares) {
                 try await Self.pass(try await upload.finishedFiles(), of: peer, screening, logger: logger)
             }
-            return try await upload.commit(fields: form.fields)
+            return try await upload.commit(fields: form.fields, parts: form.parts)
         } catch {
             await upload.discard()
             throw form.problem(for: error)
@@ -202,7 +202,8 @@ struct Reception<Store: UploadStore>: Sendable {
     ) throws -> IncomingForm {
         IncomingForm(
             parser: try parser(for: request), digestCheck: try DigestCheck(of: request, [.contentDigest, .reprDigest]),
-            maximumRecordBytes: options.maximumRecordBytes, shares: shares, connection: connection, observer: observer)
+            maximumRecordBytes: options.maximumRecordBytes, shares: shares, connection: connection, observer: observer,
+            typePolicy: options.contentTypePolicy)
     }
 
     /// Makes the checker of a form that arrives in several requests. Checks the head of the request.

@@ -14,6 +14,8 @@ extension ShareLimits {
         self[.responses] = min(options.maximumConcurrentRequests, files)
         self[.responseBytes] = options.maximumHeldResponseBytes
         self[.screenings] = options.maximumConcurrentScreenings
+        // A picture needs as much memory as the rest of the receiver.
+        self[.thumbnails] = 1
         if let resumption = options.resumption {
             self[.unfinishedUploads] = resumption.maximumUnfinished
             self[.unfinishedBytes] = Int(clamping: resumption.maximumUnfinishedBytes)

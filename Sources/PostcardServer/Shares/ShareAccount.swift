@@ -145,7 +145,7 @@ package final class ShareAccount: Sendable {
     ///   - amounts: The least and the most that is of use.
     ///   - channel: A connection whose end also ends the wait.
     /// - Throws: `CancellationError` if the task is cancelled, or the connection ends.
-    func wait(
+    package func wait(
         for amounts: ClosedRange<Int>, of resource: SharedResource, for peer: PeerAddress?,
         on channel: (any Channel)? = nil
     ) async throws -> (hold: Hold, amount: Int) {

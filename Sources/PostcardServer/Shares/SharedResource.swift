@@ -23,6 +23,8 @@ package enum SharedResource: Int, CaseIterable, Sendable {
     case listeners
     /// Files that are being screened.
     case screenings
+    /// Small pictures that are being made.
+    case thumbnails
 
     /// The smallest useful amount.
     var unit: Int {
@@ -31,7 +33,7 @@ package enum SharedResource: Int, CaseIterable, Sendable {
         case .responseBytes: 4 << 10
         case .textBytes, .unfinishedBytes: 64 << 10
         case .connections, .proxiedConnections, .requests, .uploads, .unfinishedUploads, .responses, .listeners,
-            .screenings:
+            .screenings, .thumbnails:
             1
         }
     }
@@ -58,7 +60,7 @@ package struct ShareLimits: Sendable {
 
     func pool<Owner>(of resource: SharedResource) -> SharePool<Owner> {
         // Every file waits for its turn, so one client may use all processors that no other needs.
-        let share = resource == .screenings ? 1 : clientShare
+        let share = [.screenings, .thumbnails].contains(resource) ? 1 : clientShare
         return SharePool(total: self[resource], share: share, unit: resource.unit)
     }
 }
@@ -121,6 +123,10 @@ extension SharedResource {
             Refusal(
                 code: "too-many-screenings", limit: "maximumConcurrentScreenings", noun: "files that are screened",
                 advice: "Send the form again in a moment.", retryAfterSeconds: 30)
+        case .thumbnails:
+            Refusal(
+                code: "too-many-thumbnails", limit: "maximumConcurrentThumbnails", noun: "small pictures being made",
+                advice: "Request the picture again in a moment.")
         }
     }
 

@@ -4,7 +4,9 @@ public import NIOCore
 /// commit. An upload that is not committed is discarded.
 public protocol PendingUpload {
     /// Begins the next file.
-    func beginFile(name: String, filename: String, contentType: String) async throws
+    ///
+    /// - Parameter detectedType: The media type that the first bytes show, if it contradicts the client's; else `nil`.
+    func beginFile(name: String, filename: String, contentType: String, detectedType: String?) async throws
 
     /// Appends bytes to the current file. Returns when the store can accept more, which may be before they are stored.
     func write(_ bytes: ByteBuffer) async throws
@@ -18,10 +20,12 @@ public protocol PendingUpload {
 
     /// Makes the upload a record, durably.
     ///
-    /// - Parameter fields: The text fields, in the order of the form.
+    /// - Parameters:
+    ///   - fields: The text fields, in the order of the form.
+    ///   - parts: The fields and files together, in the order of the form.
     /// - Returns: The record, which is now listed, or the one that the upload's key already has.
     /// - Throws: ``UploadStoreError`` if there is no room, the store fails, or the key has a record of another content.
-    func commit(fields: [UploadRecord.Field]) async throws -> CommittedUpload
+    func commit(fields: [UploadRecord.Field], parts: [UploadRecord.Part]) async throws -> CommittedUpload
 
     /// Removes what was written. It is called after a failed commit too.
     func discard() async

@@ -8,7 +8,7 @@ public import Foundation
 #endif
 
 extension UploadRecord {
-    /// The record as JSON in UTF-8, its keys sorted.
+    /// The record as JSON in UTF-8.
     public func json() -> Data {
         var text = JSONText<Never>()
         write(to: &text)
@@ -52,6 +52,7 @@ extension UploadRecord {
             try text.append(separator)
             offsets.append(text.count)
             try text.append(#"{"contentType":"#, string: file.contentType)
+            if let type = file.detectedType { try text.append(#","detectedType":"#, string: type) }
             try text.append(#","filename":"#, string: file.filename)
             try text.append(#","name":"#, string: file.name)
             try text.append(#","sha256":"#, string: file.sha256)
@@ -60,6 +61,15 @@ extension UploadRecord {
             separator = ","
         }
         offsets.append(text.count + 1)
+        try text.append(#"],"parts":["#)
+        separator = ""
+        for part in parts {
+            switch part {
+            case .field(let index): try text.append(#"\#(separator){"field":\#(index)}"#)
+            case .file(let index): try text.append(#"\#(separator){"file":\#(index)}"#)
+            }
+            separator = ","
+        }
         try text.append(Self.ending(of: id))
         try text.append(received.formatted(.iso8601))
         try text.append(#""}"#)
@@ -69,7 +79,7 @@ extension UploadRecord {
     /// The text before the fields.
     static let beginning = #"{"fields":["#
 
-    /// The text behind the files, up to the time.
+    /// The text behind the parts, up to the time.
     static func ending(of id: UploadID) -> String { #"],"id":"\#(id)","received":""# }
 
     /// A time, to know how long all of them are.

@@ -28,6 +28,8 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
         public let filename: String
         /// The media type that the client sent. Defaults to `application/octet-stream`.
         public let contentType: String
+        /// The media type that the first bytes show, if it contradicts the client's; else `nil`.
+        public let detectedType: String?
         /// The size of the content in bytes.
         public let size: Int64
         /// The SHA-256 of the content, in lower-case hexadecimal.
@@ -37,15 +39,23 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
 
         /// Describes a file, for your own store.
         public init(
-            name: String, filename: String, contentType: String, size: Int64, sha256: String, url: String
+            name: String, filename: String, contentType: String, detectedType: String? = nil, size: Int64,
+            sha256: String, url: String
         ) {
             self.name = name
             self.filename = filename
             self.contentType = contentType
+            self.detectedType = detectedType
             self.size = size
             self.sha256 = sha256
             self.url = url
         }
+    }
+
+    /// A part of the form: a text field or a file, by its index in ``fields`` or ``files``.
+    public enum Part: Sendable, Hashable {
+        case field(Int)
+        case file(Int)
     }
 
     /// Identifies the upload.
@@ -56,21 +66,41 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
     public let fields: [Field]
     /// The files, in the order of the form.
     public let files: [File]
+    /// The fields and files together, in the order of the form.
+    public let parts: [Part]
 
     /// Makes a record, for your own store.
-    public init(id: UploadID, received: Date, fields: [Field], files: [File]) {
+    ///
+    /// - Parameter parts: The fields and files together, in the order of the form. Defaults to the fields before the
+    ///   files.
+    public init(id: UploadID, received: Date, fields: [Field], files: [File], parts: [Part]? = nil) {
         self.id = id
         self.received = received
         self.fields = fields
         self.files = files
+        self.parts = parts ?? fields.indices.map(Part.field) + files.indices.map(Part.file)
+    }
+
+    private enum CodingKeys: CodingKey {
+        case id, received, fields, files, parts
+    }
+
+    public init(from decoder: any Decoder) throws {
+        let members = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            id: try members.decode(UploadID.self, forKey: .id),
+            received: try members.decode(Date.self, forKey: .received),
+            fields: try members.decode([Field].self, forKey: .fields),
+            files: try members.decode([File].self, forKey: .files),
+            parts: try members.decodeIfPresent([Part].self, forKey: .parts))
     }
 
     /// The approximate length of the JSON in bytes, if nothing in it is escaped.
     package var expectedBytes: Int {
         var bytes = 0
-        for field in fields { bytes += field.name.utf8.count + field.value.utf8.count + 32 }
+        for field in fields { bytes += field.name.utf8.count + field.value.utf8.count + 48 }
         for file in files {
-            bytes += file.name.utf8.count + file.filename.utf8.count + file.contentType.utf8.count + 256
+            bytes += file.name.utf8.count + file.filename.utf8.count + file.contentType.utf8.count + 320
         }
         return bytes
     }
@@ -83,4 +113,27 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
 
     /// The path of records and files, wherever forms are posted.
     package static let readingPath = "/uploads"
+}
+
+extension UploadRecord.Part: Codable {
+    private enum CodingKeys: CodingKey {
+        case field, file
+    }
+
+    public init(from decoder: any Decoder) throws {
+        let members = try decoder.container(keyedBy: CodingKeys.self)
+        if let index = try members.decodeIfPresent(Int.self, forKey: .field) {
+            self = .field(index)
+        } else {
+            self = .file(try members.decode(Int.self, forKey: .file))
+        }
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var members = encoder.container(keyedBy: CodingKeys.self)
+        switch self {
+        case .field(let index): try members.encode(index, forKey: .field)
+        case .file(let index): try members.encode(index, forKey: .file)
+        }
+    }
 }

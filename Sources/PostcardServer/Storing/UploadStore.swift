@@ -2,7 +2,7 @@ import NIOCore
 
 /// Keeps uploads.
 ///
-/// A store keeps three promises. An upload appears whole or not at all: until ``PendingUpload/commit(fields:)`` has
+/// A store keeps three promises. An upload appears whole or not at all: until ``PendingUpload/commit(fields:parts:)`` has
 /// returned it is in no listing, and once it has returned it survives a power cut. An upload that is discarded, or
 /// that a crash interrupted, leaves nothing behind. Identifiers grow: a record that is committed later has the
 /// greater one. And a key has one record: see ``beginUpload(under:announcedBytes:)``.

@@ -99,6 +99,12 @@ struct ReceivingOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
+            "A file whose first bytes contradict its Content-Type: record both types, correct it or refuse the form (record).",
+            valueName: "record|correct|refuse"))
+    var contradictedTypes: ContentTypePolicy?
+
+    @Option(
+        help: ArgumentHelp(
             "Runs a command on each file, its path as the last argument: exit status 0 keeps the form, 1 refuses it.",
             valueName: "command"))
     var screen: String?
@@ -169,6 +175,7 @@ struct ReceivingOptions: ParsableArguments {
             let screening = CommandScreening(screen)
             receiver.uploads.screen = { try await screening.screen($0) }
         }
+        if let contradictedTypes { receiver.uploads.contentTypePolicy = contradictedTypes }
         if let screenTimeout { receiver.uploads.screeningTimeLimit = .seconds(screenTimeout) }
         if let maxScreenings { receiver.uploads.maximumConcurrentScreenings = maxScreenings }
     }
@@ -254,3 +261,5 @@ extension ByteCount: ExpressibleByArgument {
         self.init(argument)
     }
 }
+
+extension ContentTypePolicy: ExpressibleByArgument {}

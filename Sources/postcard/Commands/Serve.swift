@@ -1,6 +1,8 @@
 import ArgumentParser
+import Foundation
 import Logging
 import PostcardForm
+import PostcardPictures
 import PostcardReceiver
 import PostcardServer
 
@@ -88,6 +90,15 @@ struct Serve: AsyncParsableCommand {
         }
     }
 
+    /// The path of this program.
+    private static var program: String? {
+        #if canImport(Darwin)
+        Bundle.main.executablePath
+        #else
+        try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
+        #endif
+    }
+
     private func receiver() throws -> Receiver {
         var receiver = Receiver(directory: directory)
         receiver.host = host
@@ -102,6 +113,9 @@ struct Serve: AsyncParsableCommand {
         receiver.logger = Logger(label: "postcard") { StreamLogHandler.standardError(label: $0) }
         receiver.logger.logLevel = logLevel
         let lines = logFormat ?? (Terminal.isInteractive && logLevel > .info ? .text : .off)
+        if PictureFitter.isAvailable, let program = Self.program {
+            receiver.thumbnailCommand = [program, "thumbnail"]
+        }
         if lines != .off { receiver.onRequest = { lines.write($0) } }
         return receiver
     }

@@ -135,6 +135,8 @@ struct RequestInspectorTests {
                 "\(receiver.url)/uploads")
             let line = try #require((try await request("1", receiver)["curl"] as? [String: Any])?["line"] as? String)
             #expect(line.hasSuffix(#"-F 't=@"a b.txt";type=text/plain' --form-string 'm=@안녕 '\''x'\''; y'"#))
+            let send = try #require(try await request("1", receiver)["send"] as? String)
+            #expect(send.hasPrefix("postcard send http://") && send.hasSuffix(line.suffix(20)))
             let record = try UploadRecord(json: response.output)
             _ = try await receiver.curl("-X", "DELETE", receiver.url + record.url)
             #expect(try await requests(receiver).isEmpty)

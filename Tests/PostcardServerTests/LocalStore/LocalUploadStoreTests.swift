@@ -13,10 +13,12 @@ struct LocalUploadStoreTests {
     @discardableResult
     private func store(_ content: String, in store: LocalUploadStore) async throws -> UploadRecord {
         let upload = try await store.beginUpload()
-        try await upload.beginFile(name: "f", filename: "f", contentType: "text/plain")
+        try await upload.beginFile(name: "f", filename: "f", contentType: "text/plain", detectedType: nil)
         try await upload.write(ByteBuffer(string: content))
         try await upload.endFile()
-        return try await upload.commit(fields: [UploadRecord.Field(name: "a", value: "b")]).record
+        return try await upload.commit(
+            fields: [UploadRecord.Field(name: "a", value: "b")], parts: [.field(0), .file(0)]
+        ).record
     }
 
     @Test("An upload is seen only once it is committed, and then also by the next store")
@@ -26,11 +28,11 @@ struct LocalUploadStoreTests {
             do {
                 let store = try LocalUploadStore(directory: directory)
                 let upload = try await store.beginUpload()
-                try await upload.beginFile(name: "f", filename: "../f", contentType: "text/plain")
+                try await upload.beginFile(name: "f", filename: "../f", contentType: "text/plain", detectedType: nil)
                 try await upload.write(ByteBuffer(repeating: 7, count: 1_000_000))
                 try await upload.endFile()
                 #expect(try await store.identifiers(limit: 10, after: nil).isEmpty)
-                let record = try await upload.commit(fields: []).record
+                let record = try await upload.commit(fields: [], parts: []).record
                 #expect(try await store.identifiers(limit: 10, after: nil) == [record.id])
                 #expect(try entries(directory.appending(".incoming")).isEmpty)
                 #expect(try entries(directory.appending(record.id.text)) == ["0", "record.json"])
@@ -51,7 +53,7 @@ struct LocalUploadStoreTests {
         try await withTemporaryDirectory { directory in
             let store = try LocalUploadStore(directory: directory)
             let upload = try await store.beginUpload()
-            try await upload.beginFile(name: "f", filename: "f", contentType: "text/plain")
+            try await upload.beginFile(name: "f", filename: "f", contentType: "text/plain", detectedType: nil)
             try await upload.write(ByteBuffer(repeating: 7, count: size))
             await upload.discard()
             #expect(try entries(directory) == [".incoming", ".lock", ".unfinished"])
@@ -110,11 +112,12 @@ struct LocalUploadStoreTests {
             let store = try LocalUploadStore(directory: directory)
             let upload = try await store.beginUpload()
             for index in 0..<200 {
-                try await upload.beginFile(name: "f", filename: "\(index)", contentType: "text/plain")
+                try await upload.beginFile(
+                    name: "f", filename: "\(index)", contentType: "text/plain", detectedType: nil)
                 try await upload.write(ByteBuffer(string: "\(index)"))
                 try await upload.endFile()
             }
-            let record = try await upload.commit(fields: []).record
+            let record = try await upload.commit(fields: [], parts: []).record
             let names: [String] = (0..<200).map { "\($0)" }
             #expect(record.files.map(\.filename) == names)
             let file = try #require(try await store.openFile(150, of: record.id))

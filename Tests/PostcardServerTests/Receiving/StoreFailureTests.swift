@@ -9,11 +9,15 @@ private struct FailingStore: UploadStore {
     struct Upload: PendingUpload {
         let error: UploadStoreError
 
-        func beginFile(name: String, filename: String, contentType: String) async throws { throw error }
+        func beginFile(
+            name: String, filename: String, contentType: String, detectedType: String?
+        ) async throws { throw error }
         func write(_ bytes: ByteBuffer) async throws { throw error }
         func endFile() async throws { throw error }
         func finishedFiles() async throws -> [FinishedFile] { throw error }
-        func commit(fields: [UploadRecord.Field]) async throws -> CommittedUpload { throw error }
+        func commit(
+            fields: [UploadRecord.Field], parts: [UploadRecord.Part]
+        ) async throws -> CommittedUpload { throw error }
         func discard() async {}
     }
 

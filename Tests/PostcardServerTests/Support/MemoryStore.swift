@@ -47,7 +47,7 @@ struct MemoryStore: UploadStore {
     final class Upload: PendingUpload {
         private let disk: Disk
         private let key: UploadKey?
-        private var heads: [(name: String, filename: String, contentType: String)] = []
+        private var heads: [(name: String, filename: String, contentType: String, detectedType: String?)] = []
         private var contents: [ByteBuffer] = []
 
         init(_ disk: Disk, _ key: UploadKey?) {
@@ -55,8 +55,10 @@ struct MemoryStore: UploadStore {
             self.key = key
         }
 
-        func beginFile(name: String, filename: String, contentType: String) async throws {
-            heads.append((name, filename, contentType))
+        func beginFile(
+            name: String, filename: String, contentType: String, detectedType: String?
+        ) async throws {
+            heads.append((name, filename, contentType, detectedType))
             contents.append(ByteBuffer())
         }
 
@@ -72,16 +74,21 @@ struct MemoryStore: UploadStore {
             }
         }
 
-        func commit(fields: [UploadRecord.Field]) async throws -> CommittedUpload {
+        func commit(
+            fields: [UploadRecord.Field], parts: [UploadRecord.Part]
+        ) async throws -> CommittedUpload {
             try await disk.commit(contents, key) { [heads, contents] id in
                 let files = zip(heads, contents).enumerated().map { index, file in
                     UploadRecord.File(
                         name: file.0.name, filename: file.0.filename, contentType: file.0.contentType,
-                        size: Int64(file.1.readableBytes), sha256: MemoryStore.digest(file.1),
+                        detectedType: file.0.detectedType, size: Int64(file.1.readableBytes),
+                        sha256: MemoryStore.digest(file.1),
                         url: "/uploads/\(id)/files/\(index)"
                     )
                 }
-                return UploadRecord(id: id, received: Date(timeIntervalSince1970: 0), fields: fields, files: files)
+                return UploadRecord(
+                    id: id, received: Date(timeIntervalSince1970: 0), fields: fields, files: files,
+                    parts: parts)
             }
         }
 

@@ -188,7 +188,8 @@ async function answered(response, delivered) {
     for (const { row } of chosen) row.remove();
     chosen = [];
     for (const text of byID("fields").querySelectorAll("textarea")) text.value = "";
-    ended(words("delivered"), "good");
+    ended("", "good");
+    outcome.replaceChildren(offer.canRead ? deliveredLink(body) : words("delivered"));
     return delivered(body);
   }
   ended("");
@@ -203,6 +204,21 @@ async function answered(response, delivered) {
     element("strong", {}, `${response.status} ${body.title ?? ""}`),
     element("p", {}, body.detail ?? ""),
     body.fix ? element("p", {}, body.fix) : "");
+}
+
+/** Leads to the record in the list if it is there, and else to its JSON. */
+function deliveredLink({ id }) {
+  const link = element("a", { href: `/uploads/${id}` }, words("delivered"));
+  link.addEventListener("click", (event) => {
+    const card = document.querySelector(`.card[data-id="${id}"]`);
+    if (!card) return;
+    event.preventDefault();
+    document.getElementById("received-tab").click();
+    card.tabIndex = -1;
+    card.scrollIntoView({ block: "center" });
+    card.focus();
+  });
+  return link;
 }
 
 function ended(text, kind) {

@@ -4,7 +4,8 @@ import { extension } from "./compose.js";
 import { bytes, element, offer, time, words } from "./elements.js";
 import { ask, askForJSON, token } from "./server.js";
 
-const pictureTypes = /^image\/(jpeg|png|gif|webp|avif|heic|heif|bmp)\b/i;
+const pictureTypes = /^image\/(jpeg|png|gif|webp|avif|heic|heif|bmp|tiff|x-adobe-dng)\b/i;
+const pictureNames = /\.(jpe?g|png|gif|webp|avif|heic|heif|bmp|tiff?|dng)$/i;
 
 export class Received {
   constructor(place) {
@@ -114,30 +115,49 @@ export class Received {
   }
 }
 
-const isPicture = (file) => pictureTypes.test(file.contentType) && file.size > 0;
+const isPicture = (file) => file.size > 0 && (pictureTypes.test(file.detectedType ?? file.contentType)
+  || (file.contentType === "application/octet-stream" && pictureNames.test(file.filename)));
+/** The type that the client sent, and the one that the bytes show if it is another. */
+const typeOf = (file) => file.contentType + (file.detectedType ? ` (${file.detectedType})` : "");
 const nameOf = (file) => file.filename || words("noFilename");
 
 function text({ name, value }) {
   return element("div", {}, element("dt", {}, name), element("dd", {}, value));
 }
 
-// Shows a picture from its file, because the receiver makes no thumbnails of pictures from unknown senders.
+// A larger picture is only shown if the receiver makes a small one of it.
 const largestShown = 16 << 20;
+// A smaller picture that browsers can show is as good as a thumbnail of it.
+const largestWhole = 60_000;
+const shownByBrowsers = /^image\/(jpeg|png|gif|webp|avif|bmp)\b/i;
+
+/** What may show a picture, best first: the receiver's small picture, and the file itself. */
+function sources(entry) {
+  const small = offer.hasThumbnails ? [`${entry.url}/thumbnail`] : [];
+  const whole = entry.size <= largestShown ? [entry.url] : [];
+  const isWholeBetter = entry.size <= largestWhole && shownByBrowsers.test(entry.detectedType ?? entry.contentType);
+  return isWholeBetter ? [...whole, ...small] : [...small, ...whole];
+}
 
 function picture(entry) {
-  const kind = () => element("span", { class: "kind" }, extension(entry.filename));
-  const image = element("img", { alt: nameOf(entry), loading: "lazy", decoding: "async" });
+  const kind = element("span", { class: "kind" }, extension(entry.filename));
+  const image = element("img", { alt: nameOf(entry) });
   const link = element("a", {
     href: entry.url, target: "_blank", rel: "noopener", "aria-label": words("open", { name: nameOf(entry) }),
-  }, entry.size > largestShown ? kind() : image);
-  if (entry.size > largestShown) return fetchedWhenFollowed(link, entry.url);
-  image.addEventListener("error", () => image.replaceWith(kind()));
+  }, kind);
   whenSeen(link, async () => {
-    const url = await fetched(entry.url);
-    image.src = url;
-    link.href = url;
+    for (const url of sources(entry)) {
+      try {
+        image.src = await fetched(url);
+        await image.decode();
+        kind.replaceWith(image);
+        return;
+      } catch {
+        // The next one may be shown.
+      }
+    }
   });
-  return link;
+  return fetchedWhenFollowed(link, entry.url);
 }
 
 const seen = new WeakMap();
@@ -163,7 +183,7 @@ function file(entry) {
   }, words("download"));
   return element("li", {},
     element("span", { class: "file-name" }, nameOf(entry)),
-    element("span", { class: "state" }, `${entry.contentType} · ${bytes(entry.size)}`),
+    element("span", { class: "state" }, typeOf(entry) + ` · ${bytes(entry.size)}`),
     fetchedWhenFollowed(link, entry.url));
 }
 

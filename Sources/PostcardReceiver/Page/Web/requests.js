@@ -102,7 +102,7 @@ function description(request, showValues) {
         ? element("p", { class: "note" }, words("partsLeftOut", { count: request.partCount - request.parts.length }))
         : null) : null,
     body(request),
-    curl(request.curl),
+    repeat(request),
   ].filter(Boolean);
 }
 
@@ -177,16 +177,21 @@ function save({ id, body: { first, last } }) {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-function curl({ line, exact }) {
-  const button = element("button", { class: "copy", "data-action": "copy" }, words("copy"));
+function repeat({ curl, send }) {
+  const note = curl.exact ? "curlExact" : curl.line.includes("@body") ? "curlUnknown" : "curlParts";
+  return section("repeat",
+    command(curl.line, "copy", note), send ? command(send, "copySend", "curlParts") : null);
+}
+
+function command(line, name, note) {
+  const button = element("button", { class: "copy", "data-action": name }, words(name));
   const code = element("code", {}, line);
   button.addEventListener("click", async () => {
     await copy(line, code);
     button.textContent = words("copied");
-    button.addEventListener("blur", () => { button.textContent = words("copy"); }, { once: true });
+    button.addEventListener("blur", () => { button.textContent = words(name); }, { once: true });
   });
-  const note = exact ? "curlExact" : line.includes("@body") ? "curlUnknown" : "curlParts";
-  return section("repeat",
+  return element("div", { class: "command" },
     element("pre", { class: "line", tabindex: 0 }, code),
     element("div", { class: "actions" }, button, element("span", { class: "note" }, words(note))));
 }

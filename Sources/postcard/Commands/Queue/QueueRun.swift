@@ -27,7 +27,9 @@ struct QueueRun: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp(
             "The maximum number of bytes to send per second, such as 500K, all uploads together.",
-            discussion: "Defaults to no limit. As in curl, K, M and G are powers of 1024; kB, MB and GB are powers of 1000.",
+            discussion: """
+                Defaults to no limit. As in curl, K, M and G are powers of 1024; kB, MB and GB are powers of 1000.
+                """,
             valueName: "rate"))
     var limitRate: ByteCount?
 

@@ -1,0 +1,65 @@
+import NIOCore
+import Synchronization
+
+/// The thumbnails that were made last, by the digest of their files.
+final class ThumbnailCache: Sendable {
+    /// What became of a file.
+    enum Entry: Sendable {
+        case picture(ByteBuffer)
+        /// The file is no picture that can be read.
+        case none
+    }
+
+    private struct State {
+        var entries: [String: (entry: Entry, used: UInt64)] = [:]
+        var bytes = 0
+        var clock: UInt64 = 0
+    }
+
+    private let maximumBytes: Int
+    private let state = Mutex(State())
+
+    /// What an entry takes besides its picture, in bytes.
+    private static let entryBytes = 256
+
+    /// - Parameter maximumBytes: The maximum size of all pictures together.
+    init(maximumBytes: Int) {
+        self.maximumBytes = maximumBytes
+    }
+
+    subscript(digest: String) -> Entry? {
+        state.withLock { state in
+            state.clock += 1
+            state.entries[digest]?.used = state.clock
+            return state.entries[digest]?.entry
+        }
+    }
+
+    /// Adds an entry, and removes those that were not used for longest.
+    func add(_ entry: Entry, for digest: String) {
+        state.withLock { state in
+            state.clock += 1
+            if let known = state.entries.updateValue((entry, state.clock), forKey: digest) {
+                state.bytes -= Self.size(of: known.entry)
+            }
+            state.bytes += Self.size(of: entry)
+            // A quarter at a time, because the oldest have to be searched for.
+            guard state.bytes > maximumBytes else { return }
+            for (digest, old) in state.entries.sorted(by: { $0.value.used < $1.value.used }) {
+                guard state.bytes > maximumBytes / 4 * 3 else { return }
+                state.entries[digest] = nil
+                state.bytes -= Self.size(of: old.entry)
+            }
+        }
+    }
+
+    /// The size of all entries, in bytes.
+    var bytes: Int { state.withLock(\.bytes) }
+
+    private static func size(of entry: Entry) -> Int {
+        switch entry {
+        case .picture(let bytes): entryBytes + bytes.readableBytes
+        case .none: entryBytes
+        }
+    }
+}

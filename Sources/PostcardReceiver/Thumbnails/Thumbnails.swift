@@ -1,0 +1,125 @@
+#if os(macOS) || os(Linux)
+import HTTPTypes
+import Hummingbird
+import Logging
+import NIOCore
+import PostcardForm
+import PostcardServer
+import SystemPackage
+
+/// Responds to `GET /uploads/ID/files/N/thumbnail` with a small JPEG, for the page.
+///
+/// Anyone may have sent the files, so no picture is decoded in this process: a program of its own does, with limits of
+/// its time and memory, one picture at a time. The latest thumbnails stay in memory.
+struct Thumbnails: Sendable {
+    private let store: LocalUploadStore
+    private let command: [String]
+    private let shares: ShareAccount
+    private let budget: ResponseBudget
+    private let cache = ThumbnailCache(maximumBytes: 4 << 20)
+
+    /// The maximum size of a thumbnail, in bytes.
+    static let maximumBytes = 256 << 10
+    /// How long a picture may take. A debug build needs seconds for one of twelve megapixels.
+    private static let timeLimit = Duration.seconds(30)
+    /// How long a request may wait for its turn.
+    private static let patience = Duration.seconds(60)
+
+    /// - Parameter command: A program and its arguments, which writes a JPEG of the file to standard output whose path is
+    ///   its last argument.
+    init(store: LocalUploadStore, command: [String], shares: ShareAccount, budget: ResponseBudget) {
+        self.store = store
+        self.command = command
+        self.shares = shares
+        self.budget = budget
+    }
+
+    func response(to request: Request, id: String?, index: String?, logger: Logger) async throws -> Response {
+        guard let id = id.flatMap({ UploadID($0) }) else { throw UploadProblem.uploadNotFound }
+        guard let index = index.flatMap({ Int($0) }), let file = try await described(index, of: id) else {
+            throw UploadProblem.fileNotFound
+        }
+        let tag = "\"\(file.sha256)-thumbnail\""
+        if request.headers[.ifNoneMatch] == tag { return Response(status: .notModified, headers: [.eTag: tag]) }
+        guard case .picture(let bytes) = try await entry(for: file, index, of: id, logger: logger) else {
+            throw UploadProblem.noThumbnail
+        }
+        return Response(
+            status: .ok,
+            headers: [
+                .contentType: MediaType.jpeg.value, .eTag: tag, .cacheControl: "no-cache",
+                .xContentTypeOptions: "nosniff", .contentSecurityPolicy: "sandbox; default-src 'none'",
+            ], body: try budget.body(of: bytes))
+    }
+
+    private func described(_ index: Int, of id: UploadID) async throws -> UploadRecord.File? {
+        do {
+            return try await store.describedFile(index, of: id)
+        } catch is UploadStoreError {
+            throw UploadProblem.unreadable
+        }
+    }
+
+    private func entry(
+        for file: UploadRecord.File, _ index: Int, of id: UploadID, logger: Logger
+    ) async throws -> ThumbnailCache.Entry {
+        if let known = cache[file.sha256] { return known }
+        guard file.size > 0 else { return .none }
+        let hold = try await turn()
+        defer { withExtendedLifetime(hold) {} }
+        // Another request may have waited for the same file.
+        if let known = cache[file.sha256] { return known }
+        let made = try await make(store.path(ofFile: index, of: id), logger: logger)
+        cache.add(made, for: file.sha256)
+        return made
+    }
+
+    private func turn() async throws -> ShareAccount.Hold {
+        let peer = UploadConnection.current?.peer
+        return try await within(Self.patience, or: SharedResource.thumbnails.usedUp(total: 1)) {
+            try await shares.wait(for: 1...1, of: .thumbnails, for: peer).hold
+        }
+    }
+
+    private func make(_ path: FilePath, logger: Logger) async throws -> ThumbnailCache.Entry {
+        do {
+            let ending = try await within(Self.timeLimit, or: UploadProblem.noThumbnail) {
+                try await ChildProcess.run(command + [path.string], maximumOutputBytes: Self.maximumBytes + 1)
+            }
+            let bytes = ending.output
+            guard ending.status == 0, bytes.count <= Self.maximumBytes, MediaType.forFirstBytes(bytes) == .jpeg else {
+                return .none
+            }
+            return .picture(ByteBuffer(bytes: bytes))
+        } catch is UploadProblem {
+            // It would take as long again.
+            return .none
+        } catch let error as Errno {
+            logger.error("Could not start the program for thumbnails", metadata: ["error": "\(error)"])
+            throw UploadProblem.noThumbnail
+        }
+    }
+
+    /// Does some work, and cancels it when its time is over.
+    private func within<Value: Sendable>(
+        _ limit: Duration, or problem: UploadProblem, _ work: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        try await withThrowingTaskGroup(of: Value.self) { group in
+            group.addTask { try await work() }
+            group.addTask {
+                try await Task.sleep(for: limit)
+                throw problem
+            }
+            defer { group.cancelAll() }
+            guard let value = try await group.next() else { throw CancellationError() }
+            return value
+        }
+    }
+}
+
+extension UploadProblem {
+    fileprivate static let noThumbnail = UploadProblem(
+        status: .notFound, code: "no-thumbnail", detail: "The receiver cannot make a small picture of this file.",
+        advice: "Fetch the file itself.")
+}
+#endif

@@ -1,0 +1,35 @@
+import NIOCore
+import PostcardForm
+
+/// A file whose first bytes have arrived, or all of it.
+struct IncomingFile {
+    let name: String
+    let filename: String
+    private(set) var contentType: String
+    /// The media type that the first bytes show, if it contradicts the client's.
+    private(set) var detectedType: String?
+    private let beginning: ByteBuffer
+
+    init(_ header: PartHeader, beginning: ByteBuffer) {
+        name = header.name
+        filename = header.filename ?? ""
+        contentType = header.contentType ?? MediaType.octetStream.value
+        self.beginning = beginning
+        let first = beginning.readableBytesView.prefix(MediaType.firstBytesCount)
+        detectedType = (try? MediaType(contentType))?.contradicted(by: first)?.value
+    }
+
+    /// The same file with the type that its bytes show.
+    var corrected: IncomingFile {
+        var file = self
+        file.contentType = detectedType ?? contentType
+        file.detectedType = nil
+        return file
+    }
+
+    func begin(in upload: some PendingUpload) async throws {
+        try await upload.beginFile(
+            name: name, filename: filename, contentType: contentType, detectedType: detectedType)
+        if beginning.readableBytes > 0 { try await upload.write(beginning) }
+    }
+}

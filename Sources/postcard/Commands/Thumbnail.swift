@@ -1,0 +1,49 @@
+import ArgumentParser
+import Foundation
+import PostcardCLibrary
+import PostcardForm
+import PostcardPictures
+
+/// Writes a small JPEG of a picture to standard output. `serve` runs it for each picture that its page shows, because
+/// anyone may have sent the picture: what decodes it must not take the receiver's memory, or the receiver with it.
+struct Thumbnail: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Writes a small JPEG of a picture to standard output.", shouldDisplay: false)
+
+    @Argument(help: "The picture.")
+    var file: String
+
+    /// The longer edge, in pixels: that of a wide tile on a screen with two pixels a point.
+    private static let edge = 640
+    private static let maximumBytes: Int64 = 200_000
+
+    func run() async throws {
+        Self.limitResources()
+        do {
+            let picture = try Data(contentsOf: URL(filePath: file), options: .alwaysMapped)
+            let limit = PictureLimit(maximumBytes: Self.maximumBytes, maximumEdge: Self.edge, acceptedTypes: [.jpeg])
+            let small = try await PictureFitter().fit(picture, to: limit)
+            if case .bytes(let bytes) = small.content { try Terminal.write(bytes) }
+        } catch {
+            // The receiver's log is not for pictures that cannot be read.
+            throw ExitStatus.refused
+        }
+    }
+
+    /// The maximum memory of the process, in bytes: enough for a HEIC of 24 megapixels.
+    private static let maximumMemory = 384 << 20
+    private static let maximumSeconds = 30
+
+    private static func limitResources() {
+        // Uploads are more urgent.
+        _ = nice(10)
+        for (resource, value) in [(RLIMIT_DATA, maximumMemory), (RLIMIT_CPU, maximumSeconds), (RLIMIT_CORE, 0)] {
+            var limit = rlimit(rlim_cur: rlim_t(value), rlim_max: rlim_t(value))
+            #if canImport(Glibc)
+            _ = setrlimit(__rlimit_resource_t(resource.rawValue), &limit)
+            #else
+            _ = setrlimit(resource, &limit)
+            #endif
+        }
+    }
+}
