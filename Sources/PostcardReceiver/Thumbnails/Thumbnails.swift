@@ -20,8 +20,8 @@ struct Thumbnails: Sendable {
 
     /// The maximum size of a thumbnail, in bytes.
     static let maximumBytes = 256 << 10
-    /// How long a picture may take. A debug build needs seconds for one of twelve megapixels.
-    private static let timeLimit = Duration.seconds(30)
+    /// How long a picture may take. The program limits its processor time; this is for a machine that gives it none.
+    private static let timeLimit = Duration.seconds(120)
     /// How long a request may wait for its turn.
     private static let patience = Duration.seconds(60)
 
@@ -83,7 +83,7 @@ struct Thumbnails: Sendable {
 
     private func make(_ path: FilePath, logger: Logger) async throws -> ThumbnailCache.Entry {
         do {
-            let ending = try await within(Self.timeLimit, or: UploadProblem.noThumbnail) {
+            let ending = try await within(Self.timeLimit, or: SharedResource.thumbnails.usedUp(total: 1)) {
                 try await ChildProcess.run(command + [path.string], maximumOutputBytes: Self.maximumBytes + 1)
             }
             let bytes = ending.output
@@ -91,9 +91,6 @@ struct Thumbnails: Sendable {
                 return .none
             }
             return .picture(ByteBuffer(bytes: bytes))
-        } catch is UploadProblem {
-            // It would take as long again.
-            return .none
         } catch let error as Errno {
             logger.error("Could not start the program for thumbnails", metadata: ["error": "\(error)"])
             throw UploadProblem.noThumbnail
