@@ -238,9 +238,9 @@ public struct Receiver: Sendable {
         guard let thumbnailCommand, uploads.access.contains(.reading) else { return }
         let thumbnails = Thumbnails(
             store: store, command: thumbnailCommand, shares: shares, budget: ResponseBudget(shares))
-        routes.addReading("\(UploadRecord.readingPath)/{id}/files/{index}/thumbnail") { request, context in
+        routes.addReading("\(UploadRecord.readingPath)/{id}/files/{index}/thumbnail") { request, context, connection in
             try await thumbnails.response(
-                to: request, id: context.parameters.get("id"), index: context.parameters.get("index"),
+                to: request, id: context.parameters.get("id"), index: context.parameters.get("index"), on: connection,
                 logger: context.logger)
         }
         #endif

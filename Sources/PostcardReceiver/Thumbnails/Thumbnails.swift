@@ -34,14 +34,16 @@ struct Thumbnails: Sendable {
         self.budget = budget
     }
 
-    func response(to request: Request, id: String?, index: String?, logger: Logger) async throws -> Response {
+    func response(
+        to request: Request, id: String?, index: String?, on connection: UploadConnection?, logger: Logger
+    ) async throws -> Response {
         guard let id = id.flatMap({ UploadID($0) }) else { throw UploadProblem.uploadNotFound }
         guard let index = index.flatMap({ Int($0) }), let file = try await described(index, of: id) else {
             throw UploadProblem.fileNotFound
         }
         let tag = "\"\(file.sha256)-thumbnail\""
         if request.headers[.ifNoneMatch] == tag { return Response(status: .notModified, headers: [.eTag: tag]) }
-        guard case .picture(let bytes) = try await entry(for: file, index, of: id, logger: logger) else {
+        guard case .picture(let bytes) = try await entry(for: file, index, of: id, from: connection?.peer, logger: logger) else {
             throw UploadProblem.noThumbnail
         }
         return Response(
@@ -49,7 +51,7 @@ struct Thumbnails: Sendable {
             headers: [
                 .contentType: MediaType.jpeg.value, .eTag: tag, .cacheControl: "no-cache",
                 .xContentTypeOptions: "nosniff", .contentSecurityPolicy: "sandbox; default-src 'none'",
-            ], body: try budget.body(of: bytes))
+            ], body: try budget.body(of: bytes, on: connection))
     }
 
     private func described(_ index: Int, of id: UploadID) async throws -> UploadRecord.File? {
@@ -61,11 +63,11 @@ struct Thumbnails: Sendable {
     }
 
     private func entry(
-        for file: UploadRecord.File, _ index: Int, of id: UploadID, logger: Logger
+        for file: UploadRecord.File, _ index: Int, of id: UploadID, from peer: PeerAddress?, logger: Logger
     ) async throws -> ThumbnailCache.Entry {
         if let known = cache[file.sha256] { return known }
         guard file.size > 0 else { return .none }
-        let hold = try await turn()
+        let hold = try await turn(of: peer)
         defer { withExtendedLifetime(hold) {} }
         // Another request may have waited for the same file.
         if let known = cache[file.sha256] { return known }
@@ -74,9 +76,8 @@ struct Thumbnails: Sendable {
         return made
     }
 
-    private func turn() async throws -> ShareAccount.Hold {
-        let peer = UploadConnection.current?.peer
-        return try await within(Self.patience, or: SharedResource.thumbnails.usedUp(total: 1)) {
+    private func turn(of peer: PeerAddress?) async throws -> ShareAccount.Hold {
+        try await within(Self.patience, or: SharedResource.thumbnails.usedUp(total: 1)) {
             try await shares.wait(for: 1...1, of: .thumbnails, for: peer).hold
         }
     }
