@@ -14,7 +14,7 @@ SECONDS_OF_FUZZING ?= 60
 STAGE := @Scripts/stage
 
 .PHONY: demo test check check-api check-apple check-consumers check-fuzz check-kills check-systems install archive
-.PHONY: set-up set-up-tests set-up-proxies build-tests lint format reference
+.PHONY: set-up set-up-tests set-up-systems build-tests lint format reference
 .NOTPARALLEL:
 
 # A program of its own: TLS, HTTP/2, the queue and the page would take twice as long to compile. What debuggers and
@@ -54,13 +54,14 @@ check-kills: set-up-tests
 	$(STAGE) 'kills and power cuts' env POSTCARD_KILLS=60 POSTCARD_POWER_CUTS=20 POSTCARD_DAEMON_FORMS=100 POSTCARD_DAEMON_KILLS=40 Scripts/run-tests --filter 'QueueCommandTests|PowerCutTests|TransferDaemonKillTests'
 
 # Not part of `check`, because its limits of time need a machine that does nothing else.
-# Real proxies in front of the receiver: with the program that `make install` built, if it is not older than that of the
+# Real object stores, and real proxies in front of the receiver: with the program that `make install` built, if it is not older than that of the
 # tests, which is there already but slower.
-check-systems: set-up-proxies
+check-systems: set-up-systems
 	$(STAGE) 'build' $(MAKE) --no-print-directory build-tests
 	$(STAGE) 'proxies' sh -c 'program=.build/program/release/postcard; \
 		[ $$program -nt .build/debug/postcard ] || program=.build/debug/postcard; \
 		exec Tests/Proxies/check --quick $$program'
+	$(STAGE) 'object stores' Tests/ObjectStore/check
 
 # Runs each fuzzer for a minute.
 check-fuzz: set-up-tests
@@ -82,8 +83,8 @@ set-up:
 set-up-tests:
 	@Scripts/set-up test
 
-set-up-proxies:
-	@Scripts/set-up proxies
+set-up-systems:
+	@Scripts/set-up systems
 
 # The tests and the programs that they run.
 build-tests:

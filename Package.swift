@@ -14,7 +14,8 @@ let settings: [SwiftSetting] = [
 /// not enable the others: each enabled trait is an option of the compiler, and SwiftPM 6.3 writes several of them in a
 /// new order each time it runs, after which every module is compiled again.
 let forAsyncHTTP: TargetDependencyCondition? = .when(traits: ["AsyncHTTP", "CommandLine"])
-let forServer: TargetDependencyCondition? = .when(traits: ["Server", "CommandLine"])
+let forServer: TargetDependencyCondition? = .when(traits: ["Server", "S3", "CommandLine"])
+let forS3: TargetDependencyCondition? = .when(traits: ["S3", "CommandLine"])
 let forTLS: TargetDependencyCondition? = .when(traits: ["TLS", "CommandLine"])
 let forQueue: TargetDependencyCondition? = .when(traits: ["Queue", "CommandLine"])
 let forCommandLine: TargetDependencyCondition? = .when(traits: ["CommandLine"])
@@ -47,6 +48,7 @@ let package = Package(
         .library(name: "PostcardQueue", targets: ["PostcardQueue"]),
         .library(name: "PostcardPictures", targets: ["PostcardPictures"]),
         .library(name: "PostcardServer", targets: ["PostcardServer"]),
+        .library(name: "PostcardS3", targets: ["PostcardS3"]),
         .library(name: "PostcardReceiver", targets: ["PostcardReceiver"]),
         .library(name: "PostcardServerTesting", targets: ["PostcardServerTesting"]),
         .executable(name: "postcard", targets: ["postcard"]),
@@ -58,6 +60,9 @@ let package = Package(
         .trait(
             name: "TLS",
             description: "HTTPS and HTTP/2 for PostcardServer and PostcardReceiver, and with them SwiftNIO SSL"),
+        .trait(
+            name: "S3",
+            description: "PostcardS3 and PostcardServer, and with them AsyncHTTPClient, Hummingbird and SwiftNIO"),
         .trait(name: "Queue", description: "PostcardQueue, and with it GRDB and SQLite"),
         .trait(name: "CommandLine", description: "The postcard program, and what the other traits add"),
         .default(enabledTraits: ["CommandLine"]),
@@ -175,6 +180,17 @@ let package = Package(
                 .product(
                     name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: forServer),
                 .product(name: "SystemPackage", package: "swift-system"),
+            ],
+            swiftSettings: settings),
+        .target(
+            name: "PostcardS3",
+            dependencies: [
+                "PostcardForm", "PostcardServer",
+                .product(name: "AsyncHTTPClient", package: "async-http-client", condition: forS3),
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio", condition: forS3),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: forS3),
             ],
             swiftSettings: settings),
         .target(
@@ -379,6 +395,16 @@ let package = Package(
         .testTarget(
             name: "PostcardPicturesTests",
             dependencies: ["PostcardForm", "PostcardPictureFormats", "PostcardPictures", "PostcardTestSupport"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "PostcardS3Tests",
+            dependencies: [
+                "PostcardS3", "PostcardServer", "PostcardServerTesting", "PostcardTestSupport",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio", condition: forS3),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: forS3),
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "PostcardServerTests",

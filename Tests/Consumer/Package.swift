@@ -16,6 +16,7 @@ let consumers: [String: Consumer] = [
     "Client": Consumer(traits: [], products: ["PostcardClient", "PostcardForm"]),
     "AsyncHTTP": Consumer(traits: ["AsyncHTTP"], products: ["PostcardAsyncHTTP", "PostcardClient", "PostcardForm"]),
     "Queue": Consumer(traits: ["Queue"], products: ["PostcardForm", "PostcardQueue"]),
+    "S3": Consumer(traits: ["S3"], products: ["PostcardS3", "PostcardServer"]),
     "Server": Consumer(
         traits: ["Server"], products: ["PostcardForm", "PostcardServer"],
         packages: [.package(url: "https://github.com/hummingbird-project/hummingbird.git", from: "2.28.1", traits: [])],

@@ -43,7 +43,8 @@ struct Thumbnails: Sendable {
         }
         let tag = "\"\(file.sha256)-thumbnail\""
         if request.headers[.ifNoneMatch] == tag { return Response(status: .notModified, headers: [.eTag: tag]) }
-        guard case .picture(let bytes) = try await entry(for: file, index, of: id, from: connection?.peer, logger: logger) else {
+        let entry = try await entry(for: file, index, of: id, from: connection?.peer, logger: logger)
+        guard case .picture(let bytes) = entry else {
             throw UploadProblem.noThumbnail
         }
         return Response(

@@ -1,4 +1,4 @@
-#if !Server && !CommandLine
+#if !Server && !S3 && !CommandLine
 #error("PostcardServer needs the trait Server of this package: .package(url: …, traits: [\"Server\"])")
 #endif
 

@@ -24,7 +24,7 @@ public struct UploadID: Sendable, Hashable, Comparable, Codable, CustomStringCon
         self.text = String(text)
     }
 
-    init(milliseconds: Int64, using generator: inout some RandomNumberGenerator) {
+    package init(milliseconds: Int64, using generator: inout some RandomNumberGenerator) {
         var bytes: [UInt8] = []
         for shift in stride(from: Self.timeLength - 1, through: 0, by: -1) {
             bytes.append(Self.alphabet[Int(milliseconds >> (Int64(shift) * 5)) & 31])
@@ -37,6 +37,29 @@ public struct UploadID: Sendable, Hashable, Comparable, Codable, CustomStringCon
             }
         }
         text = String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// The same random bits with another time.
+    package func moved(to milliseconds: Int64) -> UploadID {
+        var generator = SystemRandomNumberGenerator()
+        let time = UploadID(milliseconds: milliseconds, using: &generator).text.prefix(Self.timeLength)
+        return UploadID(text: String(time) + randomText)
+    }
+
+    private init(text: String) {
+        self.text = text
+    }
+
+    /// The random bits, sixteen characters. No other upload has the same.
+    package var randomText: Substring { text.dropFirst(Self.timeLength) }
+
+    /// The same characters in reverse order of the alphabet, so that texts of later identifiers sort first. The inverse
+    /// of itself.
+    package static func inverted(_ text: some StringProtocol) -> String {
+        let bytes = text.utf8.map { byte in
+            alphabet.firstIndex(of: byte).map { alphabet[alphabet.count - 1 - $0] } ?? byte
+        }
+        return String(decoding: bytes, as: UTF8.self)
     }
 
     /// The time of the record, in milliseconds since 1970.
@@ -72,7 +95,7 @@ public struct UploadID: Sendable, Hashable, Comparable, Codable, CustomStringCon
 }
 
 /// Makes identifiers that only grow, even if the clock stops or is set back.
-final class UploadIDSource: Sendable {
+package final class UploadIDSource: Sendable {
     private let last: Atomic<Int64>
 
     /// The latest time of an identifier that counts, the end of the year 9999. No store's clock shows a later one.
@@ -80,7 +103,7 @@ final class UploadIDSource: Sendable {
 
     /// - Parameter known: The identifiers that are already in use. Those of an impossible time, which someone has put
     ///   there, do not count: identifiers after them would not fit, and start over.
-    init(after known: [UploadID]) {
+    package init(after known: [UploadID]) {
         last = Atomic(known.lazy.map(\.milliseconds).filter { $0 <= Self.latestMilliseconds }.max() ?? 0)
     }
 
@@ -91,14 +114,17 @@ final class UploadIDSource: Sendable {
 
     /// - Parameter now: Milliseconds since 1970.
     func next(now: Int64) -> UploadID {
+        var generator = SystemRandomNumberGenerator()
+        return UploadID(milliseconds: nextMilliseconds(now: now), using: &generator)
+    }
+
+    /// A time that no identifier has had.
+    package func nextMilliseconds(now: Int64) -> Int64 {
         var known = last.load(ordering: .relaxed)
         while true {
             let next = max(now, known + 1)
             let (isTaken, latest) = last.compareExchange(expected: known, desired: next, ordering: .relaxed)
-            if isTaken {
-                var generator = SystemRandomNumberGenerator()
-                return UploadID(milliseconds: next, using: &generator)
-            }
+            if isTaken { return next }
             known = latest
         }
     }

@@ -27,7 +27,7 @@ extension UploadRecord {
     }
 
     /// The SHA-256 of the JSON, in lower-case hexadecimal.
-    var digest: String {
+    package var digest: String {
         var hash = SHA256()
         _ = writeJSON { hash.update(data: $0) }
         return hash.finalize().hexadecimal

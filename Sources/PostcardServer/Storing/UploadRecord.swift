@@ -109,7 +109,7 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
     public var url: String { Self.url(of: id) }
 
     static func url(of id: UploadID) -> String { "\(readingPath)/\(id)" }
-    static func url(ofFile index: Int, of id: UploadID) -> String { "\(url(of: id))/files/\(index)" }
+    package static func url(ofFile index: Int, of id: UploadID) -> String { "\(url(of: id))/files/\(index)" }
 
     /// The path of records and files, wherever forms are posted.
     package static let readingPath = "/uploads"

@@ -2,10 +2,11 @@ import NIOCore
 
 /// Keeps uploads.
 ///
-/// A store keeps three promises. An upload appears whole or not at all: until ``PendingUpload/commit(fields:parts:)`` has
-/// returned it is in no listing, and once it has returned it survives a power cut. An upload that is discarded, or
-/// that a crash interrupted, leaves nothing behind. Identifiers grow: a record that is committed later has the
-/// greater one. And a key has one record: see ``beginUpload(under:announcedBytes:)``.
+/// A store keeps three promises. An upload appears whole or not at all: until ``PendingUpload/commit(fields:parts:)``
+/// is called it is in no listing, and once that has returned it survives a power cut. An upload that is discarded, or
+/// that a crash interrupted, is never seen. Identifiers grow: of two records that a process commits one after the
+/// other, the later has the greater identifier. Those of several processes that share a store are in the order of the
+/// processes' clocks. And a key has one record: see ``beginUpload(under:announcedBytes:)``.
 public protocol UploadStore: Sendable {
     associatedtype Upload: PendingUpload
 
@@ -43,7 +44,7 @@ public protocol UploadStore: Sendable {
 
     /// Opens a file's content for reading; `nil` if there is no such file.
     ///
-    /// An open file stays readable when the upload is deleted.
+    /// An open file stays readable for an hour after the upload is deleted, or longer.
     ///
     /// - Parameter index: The file's place in ``UploadRecord/files``.
     func openFile(_ index: Int, of id: UploadID) async throws -> (any StoredFile)?

@@ -100,7 +100,7 @@ extension UploadStoreError {
         advice: "Use a new key for each upload.")
 
     /// The record that an upload repeats was deleted while the upload was received.
-    static let deletedMeanwhile = UploadStoreError(
+    package static let deletedMeanwhile = UploadStoreError(
         .unavailable, "The record of the upload's key was deleted while the upload was received again.",
         advice: "Send it again.")
 

@@ -1,0 +1,246 @@
+import Logging
+import NIOCore
+import NIOHTTP1
+import Synchronization
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The objects below the prefix of a bucket.
+///
+/// A request that could not be completed throws ``S3Error``. If that is transient, the store may have carried it out,
+/// or may still do so until the request's signature has expired.
+struct ObjectStore: Sendable {
+    private let connection: S3Connection
+
+    init(_ bucket: S3Bucket, logger: Logger) throws {
+        connection = try S3Connection(bucket, logger: logger)
+    }
+
+    var bucket: S3Bucket { connection.bucket }
+    var endpoint: String { connection.endpoint }
+    private var prefix: String { bucket.prefix }
+
+    // MARK: - Writing
+
+    /// Creates an object, if there is none of the key.
+    ///
+    /// - Parameter signed: The time from which on the store accepts the request for 15 minutes. Defaults to the time of
+    ///   each try.
+    func create(
+        _ key: String, _ body: ByteBuffer, metadata: [String: String] = [:], signed: Date? = nil
+    ) async throws -> Creation {
+        do {
+            var request = putting(key, body, metadata)
+            request.headers.append(("if-none-match", "*"))
+            request.signed = signed
+            _ = try await connection.response(to: request)
+            return .created
+        } catch let error as S3Error where error.status == 412 {
+            return .exists
+        }
+    }
+
+    /// Writes an object, whether or not there is one.
+    func put(
+        _ key: String, _ body: ByteBuffer, metadata: [String: String] = [:], payloadHash: String? = nil
+    ) async throws {
+        var request = putting(key, body, metadata)
+        request.payloadHash = payloadHash
+        _ = try await connection.response(to: request)
+    }
+
+    private func putting(_ key: String, _ body: ByteBuffer, _ metadata: [String: String]) -> S3Request {
+        let fields = metadata.sorted { $0.key < $1.key }.map { (name: "x-amz-meta-\($0.key)", value: $0.value) }
+        return S3Request(method: .PUT, key: prefix + key, headers: fields, body: body)
+    }
+
+    /// Removes an object. It is no error if there is none.
+    func delete(_ key: String) async throws {
+        do {
+            _ = try await connection.response(to: S3Request(method: .DELETE, key: prefix + key))
+        } catch let error as S3Error where error.status == 404 && error.code != "NoSuchBucket" {
+        }
+    }
+
+    // MARK: - Reading
+
+    func head(_ key: String) async throws -> ObjectHead? {
+        try await found {
+            let response = try await connection.response(to: S3Request(method: .HEAD, key: prefix + key))
+            return Self.head(response)
+        }
+    }
+
+    /// Reads an object; `nil` if there is none.
+    ///
+    /// - Parameter range: The bytes to read. Defaults to all of them.
+    func get(_ key: String, range: Range<Int64>? = nil) async throws -> (head: ObjectHead, body: ByteBuffer)? {
+        try await found {
+            var request = S3Request(method: .GET, key: prefix + key)
+            if let range { request.headers.append(("range", "bytes=\(range.lowerBound)-\(range.upperBound - 1)")) }
+            let response = try await connection.response(to: request)
+            if let range, response.status != 206 || response.body.readableBytes > range.count {
+                throw S3Error.unexpected("The store does not answer requests for a range.", status: response.status)
+            }
+            return (Self.head(response), response.body)
+        }
+    }
+
+    private func found<Value>(_ body: () async throws -> Value) async throws -> Value? {
+        do {
+            return try await body()
+        } catch let error as S3Error where error.status == 404 && error.code == "NoSuchKey" {
+            return nil
+        }
+    }
+
+    private static func head(_ response: S3Response) -> ObjectHead {
+        var metadata: [String: String] = [:]
+        for (name, value) in response.headers {
+            let name = name.lowercased()
+            if name.hasPrefix("x-amz-meta-") { metadata[String(name.dropFirst("x-amz-meta-".count))] = value }
+        }
+        let size = response.headers.first(name: "content-length").flatMap { Int64($0) }
+        return ObjectHead(size: size ?? Int64(response.body.readableBytes), metadata: metadata)
+    }
+
+    /// Lists objects in the order of their keys.
+    ///
+    /// - Parameters:
+    ///   - prefix: The beginning of their keys.
+    ///   - last: Only objects after this key; it need not exist.
+    ///   - limit: The maximum number, at most 1000.
+    func list(_ prefix: String, after last: String? = nil, limit: Int = 1000) async throws -> ObjectPage {
+        var request = S3Request(method: .GET)
+        request.query = [("list-type", "2"), ("max-keys", "\(limit)"), ("prefix", self.prefix + prefix)]
+        if let last { request.query.append(("start-after", self.prefix + last)) }
+        let response = try await connection.response(to: request)
+        guard let root = XMLNode.root(of: response.body.readableBytesView), root.name == "ListBucketResult",
+            let time = response.headers.first(name: "date").flatMap(StoreTime.date(ofField:))
+        else {
+            throw S3Error.unexpected("The answer of \(endpoint) is not a listing.", status: response.status)
+        }
+        let objects = try root.children.filter { $0.name == "Contents" }.map { node in
+            guard let key = node.text(of: "Key"), key.hasPrefix(self.prefix),
+                let size = node.text(of: "Size").flatMap({ Int64($0) }),
+                let modified = node.text(of: "LastModified").flatMap({ StoreTime.date(of: $0) })
+            else { throw S3Error.unexpected("An entry of a listing of \(endpoint) is not complete.") }
+            return ListedObject(key: String(key.dropFirst(self.prefix.count)), size: size, modified: modified)
+        }
+        return ObjectPage(objects: objects, isTruncated: root.text(of: "IsTruncated") == "true", time: time)
+    }
+
+    /// Lists all objects of a prefix, page by page.
+    ///
+    /// - Returns: The time at which the listing began, by the clock of the store.
+    @discardableResult
+    func listAll(_ prefix: String, _ body: (ObjectPage) async throws -> Void) async throws -> Date {
+        var last: String?
+        var start: Date?
+        while true {
+            let page = try await list(prefix, after: last)
+            start = start ?? page.time
+            try await body(page)
+            guard page.isTruncated, let next = page.objects.last?.key else { return start ?? page.time }
+            last = next
+        }
+    }
+
+    // MARK: - Parts
+
+    /// Begins an object that is written in parts.
+    func beginParts(_ key: String, metadata: [String: String] = [:]) async throws -> String {
+        var request = putting(key, ByteBuffer(), metadata)
+        request.method = .POST
+        request.query = [("uploads", "")]
+        let response = try await connection.response(to: request)
+        guard let id = XMLNode.root(of: response.body.readableBytesView)?.text(of: "UploadId") else {
+            throw S3Error.unexpected("The answer to the beginning of a multipart upload has no identifier.")
+        }
+        return id
+    }
+
+    /// Writes a part.
+    ///
+    /// - Returns: The tag of the part.
+    func putPart(_ number: Int, of key: String, _ upload: String, _ body: ByteBuffer) async throws -> String {
+        let response = try await connection.response(
+            to: S3Request(
+                method: .PUT, key: prefix + key, query: [("partNumber", "\(number)"), ("uploadId", upload)], body: body)
+        )
+        guard let tag = response.headers.first(name: "etag") else {
+            throw S3Error.unexpected("The answer to a part has no ETag.")
+        }
+        return tag
+    }
+
+    /// Makes an object of its parts.
+    ///
+    /// The answer may be lost, and the store does not know the upload any more when it is asked again. So the size of
+    /// the object decides: nobody else writes to its key.
+    func completeParts(of key: String, _ upload: String, _ tags: [String], size: Int64) async throws {
+        var body = "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
+        for (index, tag) in tags.enumerated() {
+            let escaped = tag.replacing("&", with: "&amp;").replacing("<", with: "&lt;")
+            body += "<Part><PartNumber>\(index + 1)</PartNumber><ETag>\(escaped)</ETag></Part>"
+        }
+        body += "</CompleteMultipartUpload>"
+        do {
+            _ = try await connection.response(
+                to: S3Request(
+                    method: .POST, key: prefix + key, query: [("uploadId", upload)], body: ByteBuffer(string: body)))
+        } catch let error as S3Error where error.code == "NoSuchUpload" || error.isTransient {
+            guard try await head(key)?.size == size else { throw error }
+        }
+    }
+
+    /// Removes the parts of an object that was not completed.
+    func abortParts(of key: String, _ upload: String) async throws {
+        do {
+            _ = try await connection.response(
+                to: S3Request(method: .DELETE, key: prefix + key, query: [("uploadId", upload)]))
+        } catch let error as S3Error where error.code == "NoSuchUpload" {
+        }
+    }
+
+    /// An object whose parts are being written, or were left behind.
+    struct OpenParts: Sendable {
+        let key: String
+        let upload: String
+        let begun: Date
+    }
+
+    /// The first thousand of the objects that are being written in parts.
+    func openParts(_ prefix: String) async throws -> (parts: [OpenParts], time: Date) {
+        let response = try await connection.response(
+            to: S3Request(method: .GET, query: [("prefix", self.prefix + prefix), ("uploads", "")]))
+        guard let root = XMLNode.root(of: response.body.readableBytesView),
+            let time = response.headers.first(name: "date").flatMap(StoreTime.date(ofField:))
+        else { throw S3Error.unexpected("The answer of \(endpoint) is not a listing.") }
+        let parts = root.children.compactMap { node -> OpenParts? in
+            guard node.name == "Upload", let key = node.text(of: "Key"), key.hasPrefix(self.prefix),
+                let id = node.text(of: "UploadId"),
+                let begun = node.text(of: "Initiated").flatMap({ StoreTime.date(of: $0) })
+            else { return nil }
+            return OpenParts(key: String(key.dropFirst(self.prefix.count)), upload: id, begun: begun)
+        }
+        return (parts, time)
+    }
+
+    /// Makes a request with a signature of another time, to see whether the store refuses it.
+    func isRefusedIfSigned(at date: Date) async throws -> Bool {
+        do {
+            var request = S3Request(method: .GET)
+            request.query = [("list-type", "2"), ("max-keys", "1"), ("prefix", prefix)]
+            request.signed = date
+            _ = try await connection.response(to: request)
+            return false
+        } catch let error as S3Error where error.status == 403 {
+            return true
+        }
+    }
+}

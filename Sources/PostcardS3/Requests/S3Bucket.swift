@@ -1,0 +1,57 @@
+#if canImport(FoundationEssentials)
+package import FoundationEssentials
+#else
+package import Foundation
+#endif
+
+/// A bucket of an object store that speaks the protocol of Amazon S3, and how to reach it.
+///
+/// ```swift
+/// var bucket = try S3Bucket("s3://uploads/forms")
+/// bucket.endpoint = "http://127.0.0.1:7480"
+/// ```
+public struct S3Bucket: Sendable {
+    /// The name of the bucket.
+    public let name: String
+    /// The beginning of all keys: empty, or a path that ends with a slash.
+    public let prefix: String
+    /// The address of the store, such as `https://ACCOUNT.r2.cloudflarestorage.com`. The bucket is then the first part
+    /// of each path. Defaults to `nil`: Amazon S3 in ``region``.
+    public var endpoint: String?
+    /// The region. Defaults to `nil`: the one that the environment or the profile names, or else `us-east-1`.
+    public var region: String?
+    /// Where the credentials come from. Defaults to the places that the AWS command line documents.
+    public var credentials = S3CredentialSource.automatic()
+    /// How long a single request may take. Defaults to 60 seconds.
+    public var requestTimeout: Duration = .seconds(60)
+    /// For how long a request that failed is made again, with growing pauses. A request that is being made is not
+    /// ended by it. Defaults to 15 seconds.
+    public var retryTime: Duration = .seconds(15)
+
+    /// Tells the time, for signatures and identifiers.
+    package var clock: @Sendable () -> Date = { Date() }
+
+    /// Reads an address such as `s3://bucket/a/path`.
+    ///
+    /// - Throws: ``S3Error`` if the text is not such an address. The path may have letters, digits and `!-_.*'()`.
+    public init(_ address: String) throws {
+        let scheme = "s3://"
+        guard address.hasPrefix(scheme) else { throw S3Error.unusableAddress(address, "It does not begin with s3://.") }
+        let parts = address.dropFirst(scheme.count).split(separator: "/", omittingEmptySubsequences: true)
+        guard let name = parts.first, name.count >= 3 else {
+            throw S3Error.unusableAddress(address, "It has no bucket.")
+        }
+        let isAllowed = parts.joined().utf8.allSatisfy { byte in
+            (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+                || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || "!-_.*'()".utf8.contains(byte)
+        }
+        guard isAllowed, !parts.contains(where: { $0 == "." || $0 == ".." }) else {
+            throw S3Error.unusableAddress(address, "Use letters, digits and !-_.*'() only.")
+        }
+        self.name = String(name)
+        prefix = parts.dropFirst().map { $0 + "/" }.joined()
+    }
+
+    /// The address of an object, for messages.
+    func address(of key: String) -> String { "s3://\(name)/\(key)" }
+}

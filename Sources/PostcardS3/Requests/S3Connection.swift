@@ -1,0 +1,203 @@
+import AsyncHTTPClient
+import Crypto
+import Logging
+import NIOCore
+import NIOHTTP1
+import PostcardForm
+import Synchronization
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// A request to a bucket.
+struct S3Request: Sendable {
+    var method: HTTPMethod
+    /// The whole key; empty for a request to the bucket itself.
+    var key = ""
+    var query: [(name: String, value: String)] = []
+    var headers: [(name: String, value: String)] = []
+    var body = ByteBuffer()
+    /// The SHA-256 of the body, if it is known.
+    var payloadHash: String?
+    /// The time of the signature, if the request is of no use later: the store refuses it 15 minutes after this.
+    /// Defaults to the time at which the request is made.
+    var signed: Date?
+}
+
+/// A response of a bucket that is no error.
+struct S3Response: Sendable {
+    let status: Int
+    let headers: HTTPHeaders
+    let body: ByteBuffer
+}
+
+/// Makes signed requests to a bucket, and makes those again that may succeed later.
+final class S3Connection: Sendable {
+    let bucket: S3Bucket
+    private let region: String
+    private let scheme: String
+    private let host: String
+    private let basePath: String
+    private let client: HTTPClient
+    private let credentials: CurrentCredentials
+    private let logger: Logger
+
+    /// The maximum size of a response that is not part of a file: a thousand keys of a listing.
+    private static let maximumBodyBytes = 16 << 20
+
+    init(_ bucket: S3Bucket, logger: Logger) throws {
+        self.bucket = bucket
+        self.logger = logger
+        let environment: [String: String] =
+            if case .automatic(let environment) = bucket.credentials.kind {
+                environment
+            } else { ProcessInfo.processInfo.environment }
+        let region =
+            bucket.region ?? CredentialChain(environment: environment, fetch: { _ in [] }).region ?? "us-east-1"
+        self.region = region
+        let endpoint = bucket.endpoint ?? environment["AWS_ENDPOINT_URL_S3"] ?? environment["AWS_ENDPOINT_URL"]
+        if let endpoint {
+            guard let url = URL(string: endpoint), let scheme = url.scheme, let host = url.host(),
+                ["http", "https"].contains(scheme)
+            else {
+                throw S3Error(
+                    "unusable-address", "\(endpoint) is not the address of an object store.",
+                    advice: "Write it as https://HOST:PORT.")
+            }
+            self.scheme = scheme
+            let isDefault = url.port.map { $0 == (scheme == "https" ? 443 : 80) } ?? true
+            let name = host.contains(":") ? "[\(host)]" : host
+            self.host = isDefault ? name : "\(name):\(url.port ?? 0)"
+            let path = url.path.hasSuffix("/") ? String(url.path.dropLast()) : url.path
+            basePath = "\(path)/\(bucket.name)"
+        } else {
+            scheme = "https"
+            // A name with dots does not match the certificate.
+            let hasDots = bucket.name.contains(".")
+            host = (hasDots ? "" : "\(bucket.name).") + "s3.\(region).amazonaws.com"
+            basePath = hasDots ? "/\(bucket.name)" : ""
+        }
+        var configuration = HTTPClient.Configuration()
+        configuration.redirectConfiguration = .disallow
+        configuration.timeout.connect = .seconds(5)
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 64
+        configuration.connectionPool.idleTimeout = .seconds(20)
+        let client = HTTPClient(
+            eventLoopGroupProvider: .shared(HTTPClient.defaultEventLoopGroup), configuration: configuration)
+        self.client = client
+        credentials = CurrentCredentials(bucket.credentials) { request in
+            try await Self.fetch(request, with: client)
+        }
+    }
+
+    deinit {
+        client.shutdown { _ in }
+    }
+
+    var endpoint: String { "\(scheme)://\(host)" }
+
+    // MARK: - Requests
+
+    /// Makes a request until it succeeds, is refused for good, or the time for it is over.
+    ///
+    /// - Throws: ``S3Error``. If that is transient, nobody knows whether the store has carried out the request.
+    @concurrent
+    func response(to request: S3Request) async throws -> S3Response {
+        var request = request
+        request.payloadHash = request.payloadHash ?? RequestSigner.hash(request.body)
+        let start = ContinuousClock.now
+        var pause = Duration.milliseconds(50)
+        while true {
+            do {
+                return try await attempt(request)
+            } catch let error as S3Error where error.isTransient {
+                let delay = pause * Double.random(in: 0.5...1.5)
+                guard start.duration(to: .now) + delay < bucket.retryTime else { throw error }
+                logger.debug("Making a request again", metadata: ["error": "\(error)"])
+                try await Task.sleep(for: delay)
+                pause = min(pause * 3, .seconds(5))
+            }
+        }
+    }
+
+    private func attempt(_ request: S3Request) async throws -> S3Response {
+        let signer = RequestSigner(credentials: try await credentials.value(now: bucket.clock()), region: region)
+        var signable = SignableRequest(
+            method: request.method.rawValue, host: host, path: "\(basePath)/\(request.key)", query: request.query,
+            headers: request.headers)
+        if !request.query.isEmpty { signable.query.sort { $0.name < $1.name } }
+        signer.sign(
+            &signable, payloadHash: request.payloadHash ?? RequestSigner.emptyHash, at: request.signed ?? bucket.clock()
+        )
+        let query = signable.query.isEmpty ? "" : "?\(signable.encodedQuery)"
+        var outgoing = HTTPClientRequest(url: "\(endpoint)\(signable.encodedPath)\(query)")
+        outgoing.method = request.method
+        outgoing.headers = HTTPHeaders(signable.headers.map { ($0.name, $0.value) })
+        if request.method == .PUT || request.method == .POST { outgoing.body = .bytes(request.body) }
+        let status: Int
+        let headers: HTTPHeaders
+        let body: ByteBuffer
+        do {
+            let response = try await client.execute(outgoing, timeout: TimeAmount(bucket.requestTimeout))
+            status = Int(response.status.code)
+            headers = response.headers
+            body = try await response.body.collect(upTo: Self.maximumBodyBytes)
+        } catch {
+            try Task.checkCancellation()
+            throw S3Error.unreachable(endpoint, error)
+        }
+        return try checked(S3Response(status: status, headers: headers, body: body), to: request)
+    }
+
+    /// Throws the error that a response describes. One with the status 200 may be an error too: a store that needs long
+    /// to complete a multipart upload sends the status before it knows.
+    private func checked(_ response: S3Response, to request: S3Request) throws -> S3Response {
+        let address = bucket.address(of: request.key)
+        // A file of an upload may look like an error.
+        let canHideError = request.method == .POST
+        guard !(200...299).contains(response.status) || canHideError else { return response }
+        let document = XMLNode.root(of: response.body.readableBytesView)
+        if let document, document.name == "Error" {
+            throw S3Error.refused(
+                document.text(of: "Code") ?? "", document.text(of: "Message") ?? "",
+                status: response.status < 300 ? 500 : response.status, at: address)
+        }
+        guard !(200...299).contains(response.status) else {
+            guard document != nil else {
+                throw S3Error.unexpected("The answer for \(address) has no content.", status: response.status)
+            }
+            return response
+        }
+        // HEAD has no body.
+        let code =
+            switch response.status {
+            case 403: "AccessDenied"
+            case 404: request.key.isEmpty ? "NoSuchBucket" : "NoSuchKey"
+            case 412: "PreconditionFailed"
+            case 501: "NotImplemented"
+            case 503: "ServiceUnavailable"
+            default: "HTTP\(response.status)"
+            }
+        throw S3Error.refused(code, "", status: response.status, at: address)
+    }
+
+    private static func fetch(_ request: MetadataRequest, with client: HTTPClient) async throws -> [UInt8] {
+        var outgoing = HTTPClientRequest(url: request.url)
+        outgoing.method = HTTPMethod(rawValue: request.method)
+        outgoing.headers = HTTPHeaders(request.headers.map { ($0.name, $0.value) })
+        do {
+            let response = try await client.execute(outgoing, timeout: .seconds(2))
+            guard response.status == .ok else {
+                throw S3Error.unusableCredentials("\(request.url) answered \(response.status.code).")
+            }
+            return Array(try await response.body.collect(upTo: 1 << 16).readableBytesView)
+        } catch let error as S3Error {
+            throw error
+        } catch {
+            throw S3Error.unusableCredentials("\(request.url) does not answer: \(error)")
+        }
+    }
+}

@@ -1,0 +1,74 @@
+import NIOCore
+import PostcardServer
+import Synchronization
+
+/// Objects that follow each other, read as one file.
+///
+/// Small pieces that are read in order are parts of a larger request, because each request takes a while.
+final class ObjectFile: StoredFile {
+    /// An object, and where in the file it begins.
+    struct Piece: Sendable {
+        let key: String
+        let offset: Int64
+        let size: Int64
+        var end: Int64 { offset + size }
+    }
+
+    let size: Int64
+    private let objects: ObjectStore
+    private let pieces: [Piece]
+    private let ahead = Mutex<(offset: Int64, bytes: ByteBuffer)>((0, ByteBuffer()))
+
+    /// How many bytes a request asks for, at least, if they are read in order.
+    private static let blockBytes = 1 << 20
+
+    init(_ objects: ObjectStore, _ pieces: [Piece]) {
+        self.objects = objects
+        self.pieces = pieces
+        size = pieces.last?.end ?? 0
+    }
+
+    @concurrent
+    func read(at offset: Int64, count: Int) async throws -> ByteBuffer {
+        let start = min(max(offset, 0), size)
+        let end = start + min(Int64(max(count, 0)), size - start)
+        let kept = ahead.withLock { $0 }
+        var result = ByteBuffer()
+        var position = start
+        if position >= kept.offset, position <= kept.offset + Int64(kept.bytes.readableBytes) {
+            let index = Int(position - kept.offset)
+            let count = min(kept.bytes.readableBytes - index, Int(end - position))
+            result = kept.bytes.getSlice(at: kept.bytes.readerIndex + index, length: count) ?? ByteBuffer()
+            position += Int64(result.readableBytes)
+        }
+        guard position < end else { return result }
+        let isInOrder = start == kept.offset + Int64(kept.bytes.readableBytes) || result.readableBytes > 0
+        let limit = isInOrder ? min(max(end, position + Int64(Self.blockBytes)), size) : end
+        var block = ByteBuffer()
+        let blockStart = position
+        for piece in pieces where piece.end > position && piece.offset < limit {
+            let range = (position - piece.offset)..<(min(limit, piece.end) - piece.offset)
+            guard let (_, body) = try await storing({ try await objects.get(piece.key, range: range) }),
+                body.readableBytes == range.count
+            else {
+                throw UploadStoreError(.unavailable, "\(objects.bucket.address(of: piece.key)) is gone.")
+            }
+            position += Int64(body.readableBytes)
+            if block.readableBytes == 0 { block = body } else { block.writeImmutableBuffer(body) }
+        }
+        let wanted = block.getSlice(at: block.readerIndex, length: Int(end - blockStart)) ?? ByteBuffer()
+        ahead.withLock { [block] in $0 = (blockStart, block) }
+        result.writeImmutableBuffer(wanted)
+        return result
+    }
+}
+
+/// Makes the errors of requests those of a store.
+func storing<Value>(_ body: () async throws -> Value) async throws -> Value {
+    do {
+        return try await body()
+    } catch let error as S3Error {
+        throw UploadStoreError(
+            error.isFull ? .full : .unavailable, error.message, advice: error.advice, underlyingError: error)
+    }
+}

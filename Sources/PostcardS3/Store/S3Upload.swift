@@ -1,0 +1,186 @@
+import Crypto
+public import NIOCore
+import PostcardForm
+public import PostcardServer
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// An upload that an ``S3UploadStore`` is storing.
+///
+/// Bytes are gathered up to 8 MiB, and sent while the next ones are gathered. A file that is no larger is one object
+/// from a single request.
+public final class S3Upload: PendingUpload {
+    private let store: S3UploadStore
+    private let key: UploadKey?
+    /// Whether anything is stored. An upload whose key has a record is only compared with it.
+    private let isKept: Bool
+    /// The generation of the key in which the record is to be stored.
+    private let generation: Int
+    /// The identifier, with the time of the beginning.
+    private let draft: UploadID
+    private let begun = ContinuousClock.now
+    private var files: [FileHead] = []
+    private var contents: [(size: Int64, sha256: String)] = []
+    private var writer: ObjectWriter?
+    /// The fields and files together, once the upload is to be committed.
+    private var parts: [UploadRecord.Part] = []
+    private var outcome = Outcome.open
+
+    private struct FileHead {
+        let name: String
+        let filename: String
+        let contentType: String
+        let detectedType: String?
+    }
+
+    private enum Outcome {
+        case open
+        /// The record was made, or there is certainly none.
+        case settled
+        /// Nobody knows whether there is a record that names the files.
+        case unknown
+    }
+
+    init(_ store: S3UploadStore, key: UploadKey?, generation: Int?) {
+        self.store = store
+        self.key = key
+        self.generation = generation ?? 0
+        isKept = generation != nil
+        var random = SystemRandomNumberGenerator()
+        draft = UploadID(milliseconds: 0, using: &random)
+    }
+
+    public func beginFile(
+        name: String, filename: String, contentType: String, detectedType: String?
+    ) async throws {
+        let index = files.count
+        files.append(FileHead(name: name, filename: filename, contentType: contentType, detectedType: detectedType))
+        writer = ObjectWriter(
+            isKept ? store.objects : nil, ObjectName.file(index, of: draft),
+            metadata: key.map { ["key": $0.digest] } ?? [:], store.budget)
+    }
+
+    public func write(_ bytes: ByteBuffer) async throws {
+        try await storing { try await writer?.write(bytes) }
+    }
+
+    public func endFile() async throws {
+        guard let writer else { return }
+        contents.append(try await storing { try await writer.finish() })
+        self.writer = nil
+    }
+
+    public func finishedFiles() async throws -> [FinishedFile] {
+        guard isKept else { return [] }
+        return zip(files, contents).enumerated().map { index, file in
+            FinishedFile(
+                name: file.0.name, filename: file.0.filename, contentType: file.0.contentType, sha256: file.1.sha256,
+                content: store.file(index, of: draft, size: file.1.size), path: nil)
+        }
+    }
+
+    public func commit(
+        fields: [UploadRecord.Field], parts: [UploadRecord.Part]
+    ) async throws -> CommittedUpload {
+        self.parts = parts
+        // After this the sweep may remove the files. The signature of the commit has this time too.
+        guard begun.duration(to: .now) < S3UploadStore.maximumUploadTime else {
+            throw UploadStoreError(.unavailable, "The upload took too long.", advice: "Send it again.")
+        }
+        let signed = store.objects.bucket.clock()
+        let committed = try await storing {
+            if let key { return try await commit(fields, under: key, signed) }
+            let record = newRecord(fields)
+            // Not even a refusal shows that there is no record: an earlier try may have made it.
+            outcome = .unknown
+            // If there is an object already, an earlier try of the request made it: no other upload has the name.
+            _ = try await store.objects.create(
+                ObjectName.record(record.id), ByteBuffer(bytes: record.json()), signed: signed)
+            return CommittedUpload(record)
+        }
+        if committed.isRepetition {
+            await discard()
+        }
+        outcome = .settled
+        return committed
+    }
+
+    private func commit(
+        _ fields: [UploadRecord.Field], under key: UploadKey, _ signed: Date
+    ) async throws -> CommittedUpload {
+        var known: StoredKeys.Current? = isKept ? .free(generation: generation) : nil
+        while true {
+            let current = if let known { known } else { try await store.keys.current(key.digest) }
+            switch current {
+            case .free(let generation):
+                guard isKept else { throw UploadStoreError.deletedMeanwhile }
+                let record = newRecord(fields)
+                let json = ByteBuffer(bytes: record.json())
+                let entry = KeyEntry(key: key.digest, generation: generation, record: record)
+                outcome = .unknown
+                let creation = try await store.objects.create(
+                    entry.object, json, metadata: entry.metadata, signed: signed)
+                if case .created = creation {
+                    try await store.keys.list(entry, json, seen: signed)
+                    return CommittedUpload(record)
+                }
+                // From here on no request of this upload can make a record under this name.
+                outcome = .open
+                known = nil
+                if let made = try await ownRecord(entry, fields, signed) { return CommittedUpload(made) }
+            case .taken(let entry):
+                if entry.id.randomText == draft.randomText { return CommittedUpload(record(entry, fields)) }
+                guard record(entry, fields).digest == entry.digest else { throw UploadStoreError.keyReused }
+                return CommittedUpload(record(entry, fields), isRepetition: true)
+            }
+        }
+    }
+
+    /// The record that an earlier try of the commit made, whose answer was lost; `nil` if another upload made it.
+    private func ownRecord(
+        _ entry: KeyEntry, _ fields: [UploadRecord.Field], _ signed: Date
+    ) async throws -> UploadRecord? {
+        guard let (head, json) = try await store.objects.get(entry.object), head.size > 0 else { return nil }
+        let stored = try KeyEntry(key: entry.key, generation: entry.generation, head)
+        guard stored.id.randomText == draft.randomText else { return nil }
+        outcome = .unknown
+        try await store.keys.list(stored, json, seen: signed)
+        return record(stored, fields)
+    }
+
+    private func newRecord(_ fields: [UploadRecord.Field]) -> UploadRecord {
+        let now = store.objects.bucket.clock()
+        let milliseconds = store.identifiers.nextMilliseconds(now: Int64(now.timeIntervalSince1970 * 1000))
+        // To the second, as it is stored, so that a repetition can be compared with it.
+        let received = Date(timeIntervalSince1970: now.timeIntervalSince1970.rounded(.down))
+        return record(draft.moved(to: milliseconds), received, fields)
+    }
+
+    private func record(_ entry: KeyEntry, _ fields: [UploadRecord.Field]) -> UploadRecord {
+        record(entry.id, entry.received, fields)
+    }
+
+    private func record(_ id: UploadID, _ received: Date, _ fields: [UploadRecord.Field]) -> UploadRecord {
+        let described = zip(files, contents).enumerated().map { index, file in
+            UploadRecord.File(
+                name: file.0.name, filename: file.0.filename, contentType: file.0.contentType,
+                detectedType: file.0.detectedType, size: file.1.size, sha256: file.1.sha256, url: UploadRecord.url(ofFile: index, of: id))
+        }
+        return UploadRecord(id: id, received: received, fields: fields, files: described, parts: parts)
+    }
+
+    public func discard() async {
+        await writer?.cancel()
+        writer = nil
+        // If there may be a record, its files stay; if there is none, the sweep removes them.
+        guard isKept, case .open = outcome else { return }
+        outcome = .settled
+        for (index, content) in contents.enumerated() where content.size > 0 {
+            try? await store.objects.delete(ObjectName.file(index, of: draft))
+        }
+    }
+}

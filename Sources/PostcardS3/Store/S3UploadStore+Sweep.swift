@@ -1,0 +1,134 @@
+import Logging
+import NIOCore
+import PostcardServer
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// What the sweep waits for, in seconds by the clock of the object store alone.
+struct SweepTimes: Sendable {
+    /// How old a file is that no record names before it is removed. Longer than an upload may take.
+    var orphan: TimeInterval = 24 * 3600
+    /// How long the files of a deleted record can still be read by those that have opened them.
+    var openFiles: TimeInterval = 3600
+    /// How long the mark of a deleted record stays. Longer than the store accepts an old signature.
+    var mark: TimeInterval = 24 * 3600
+    /// How long a receiver may take between the commit of a record and its listing before another one lists it.
+    var listing: TimeInterval = 600
+    /// How far back commits are looked at that are not listed.
+    var commits: TimeInterval = 48 * 3600
+}
+
+extension S3UploadStore {
+    /// Removes what interrupted uploads and deletions left behind, and lists records that were committed but are not
+    /// listed. Call it from time to time, such as once an hour; several receivers may do so at once.
+    ///
+    /// - Throws: ``UploadStoreError`` if the object store fails. The next sweep does what is left.
+    public func sweep() async throws { try await sweep(SweepTimes()) }
+
+    func sweep(_ times: SweepTimes) async throws {
+        try await storing {
+            // Before the records, so that each of these files that has a record is found there: an upload that is so
+            // old is committed no more.
+            let orphans = try await oldFiles(times)
+            let named = try await sweepRecords(times)
+            for (random, files) in orphans where !named.contains(random) {
+                try await removeOrphans(files, of: random)
+            }
+            try await sweepParts(times)
+            try await listCommitted(times)
+            try await sweepProbes(times)
+        }
+    }
+
+    /// The files that are old enough to be removed if no record names them, by the random part of the upload's
+    /// identifier.
+    private func oldFiles(_ times: SweepTimes) async throws -> [Substring: [String]] {
+        var files: [Substring: [ListedObject]] = [:]
+        let now = try await objects.listAll(ObjectName.files) { page in
+            for object in page.objects {
+                if let random = ObjectName.randomText(ofFile: object.key) { files[random, default: []].append(object) }
+            }
+        }
+        return files.filter { _, files in
+            files.allSatisfy { now.timeIntervalSince($0.modified) > times.orphan }
+        }.mapValues { $0.map(\.key) }
+    }
+
+    /// Finishes deletions.
+    ///
+    /// - Returns: The random parts of the identifiers of all records.
+    private func sweepRecords(_ times: SweepTimes) async throws -> Set<Substring> {
+        var named: Set<Substring> = []
+        try await objects.listAll(ObjectName.records) { page in
+            for object in page.objects {
+                guard let id = ObjectName.id(ofRecord: object.key) else { continue }
+                named.insert(id.randomText)
+                guard object.size == 0 else { continue }
+                let age = page.time.timeIntervalSince(object.modified)
+                // First the key, because the record's text is in its object too.
+                try await keys.freeKey(objects.head(object.key)?.metadata ?? [:])
+                guard age > times.openFiles else { continue }
+                try await removeFiles(of: id)
+                // Last, because from then on nobody knows that there was a record.
+                if age > times.mark { try await objects.delete(object.key) }
+            }
+        }
+        return named
+    }
+
+    private func removeFiles(of id: UploadID) async throws {
+        try await objects.listAll(ObjectName.folder(of: id)) { page in
+            for object in page.objects { try await objects.delete(object.key) }
+        }
+    }
+
+    /// Removes files that no listed record names, unless a committed one does that is not listed.
+    private func removeOrphans(_ files: [String], of random: Substring) async throws {
+        if let file = files.first, let key = try await objects.head(file)?.metadata["key"],
+            case .taken(let entry) = try await keys.current(key), entry.id.randomText == random
+        {
+            return
+        }
+        for file in files { try await objects.delete(file) }
+        logger.debug("Removed the files of an upload without a record", metadata: ["files": "\(files.count)"])
+    }
+
+    private func sweepParts(_ times: SweepTimes) async throws {
+        let (parts, now) = try await objects.openParts(ObjectName.files)
+        for part in parts where now.timeIntervalSince(part.begun) > times.orphan {
+            try await objects.abortParts(of: part.key, part.upload)
+        }
+    }
+
+    /// Lists records whose receiver was killed between commit and listing.
+    private func listCommitted(_ times: SweepTimes) async throws {
+        try await objects.listAll(ObjectName.keys) { page in
+            for object in page.objects where object.size > 0 {
+                let age = page.time.timeIntervalSince(object.modified)
+                guard age >= times.listing, age <= times.commits,
+                    let key = object.key.split(separator: "/").dropFirst().first
+                else { continue }
+                _ = try await keys.current(String(key))
+            }
+        }
+    }
+
+    private func sweepProbes(_ times: SweepTimes) async throws {
+        try await objects.listAll(ObjectName.probes) { page in
+            for object in page.objects where page.time.timeIntervalSince(object.modified) > times.openFiles {
+                try await objects.delete(object.key)
+            }
+        }
+    }
+
+    /// Checks that an upload could begin, by writing a small object.
+    ///
+    /// - Throws: ``UploadStoreError`` if it could not.
+    public func checkReadiness() async throws {
+        try await storing { try await objects.put(ObjectName.probes + "ready", ByteBuffer(string: "ready")) }
+    }
+}

@@ -1,0 +1,125 @@
+#if !S3 && !CommandLine
+#error("PostcardS3 needs the trait S3 of this package: .package(url: …, traits: [\"S3\"])")
+#endif
+
+public import Logging
+import NIOCore
+public import PostcardServer
+import Synchronization
+
+#if canImport(FoundationEssentials)
+public import FoundationEssentials
+#else
+public import Foundation
+#endif
+
+/// Keeps uploads in a bucket of an object store, which any number of receivers can share.
+///
+/// ```swift
+/// let store = try await S3UploadStore.open(S3Bucket("s3://uploads/forms"))
+/// router.addUploads(to: store)
+/// ```
+///
+/// Every receiver serves every request, and none has a state of its own: no receiver holds a lock, and uploads go on
+/// while one of them is running. <doc:HowUploadsAreStored> describes the objects, and the order in which they are
+/// written.
+///
+/// One task of each receiver should call ``sweep()`` from time to time.
+public final class S3UploadStore: UploadStore {
+    let objects: ObjectStore
+    let keys: StoredKeys
+    let budget: MemoryBudget
+    let identifiers: UploadIDSource
+    let logger: Logger
+
+    /// How long an upload may take until its commit. The sweep waits longer before it removes files that no record
+    /// names, by more than clocks can differ without the store refusing all requests.
+    static let maximumUploadTime = Duration.seconds(20 * 3600)
+
+    private init(_ objects: ObjectStore, newest: UploadID?, memoryBytes: Int, logger: Logger) {
+        self.objects = objects
+        self.logger = logger
+        keys = StoredKeys(objects: objects)
+        budget = MemoryBudget(blocks: max(memoryBytes / ObjectWriter.partBytes, 1))
+        identifiers = UploadIDSource(after: newest.map { [$0] } ?? [])
+    }
+
+    /// Opens a bucket, and checks that the store has what the promises are made of.
+    ///
+    /// - Parameters:
+    ///   - bucket: The bucket, and how to reach it.
+    ///   - memoryBytes: The memory for bytes that wait to be sent to the object store, for all uploads together.
+    ///     Defaults to 96 MiB: twelve parts.
+    ///   - logger: Logs what could not be removed, by identifiers alone.
+    /// - Throws: ``S3Error`` if the bucket cannot be used, or the store lacks something, by name.
+    public static func open(
+        _ bucket: S3Bucket, memoryBytes: Int = 96 << 20, logger: Logger = Logger(label: "postcard.store")
+    ) async throws -> S3UploadStore {
+        let objects = try ObjectStore(bucket, logger: logger)
+        try await StoreProbe(objects: objects, logger: logger).run()
+        let newest = try await objects.list(ObjectName.records, limit: 1).objects.first
+        return S3UploadStore(
+            objects, newest: newest.flatMap { ObjectName.id(ofRecord: $0.key) }, memoryBytes: memoryBytes,
+            logger: logger)
+    }
+
+    public func beginUpload(under key: UploadKey?, announcedBytes: Int64?) async throws -> sending S3Upload {
+        guard let key else { return S3Upload(self, key: nil, generation: 0) }
+        switch try await storing({ try await keys.current(key.digest) }) {
+        case .free(let generation): return S3Upload(self, key: key, generation: generation)
+        case .taken: return S3Upload(self, key: key, generation: nil)
+        }
+    }
+
+    public func identifiers(limit: Int, after id: UploadID?) async throws -> [UploadID] {
+        var found: [UploadID] = []
+        var last = id.map(ObjectName.record)
+        while found.count < limit {
+            let page = try await storing {
+                try await objects.list(ObjectName.records, after: last, limit: min(max(limit - found.count, 1), 1000))
+            }
+            // An empty object is the mark of a deleted record.
+            found += page.objects.filter { $0.size > 0 }.compactMap { ObjectName.id(ofRecord: $0.key) }
+            guard page.isTruncated, let next = page.objects.last?.key else { break }
+            last = next
+        }
+        return found
+    }
+
+    private func json(of id: UploadID) async throws -> ByteBuffer? {
+        guard let (head, json) = try await storing({ try await objects.get(ObjectName.record(id)) }), head.size > 0
+        else { return nil }
+        return json
+    }
+
+    public func record(_ id: UploadID) async throws -> UploadRecord? {
+        guard let json = try await json(of: id) else { return nil }
+        do {
+            let record = try UploadRecord(json: Data(json.readableBytesView))
+            guard record.id == id else { throw UploadStoreError(.damaged, "It is another upload's.") }
+            return record
+        } catch {
+            let address = objects.bucket.address(of: objects.bucket.prefix + ObjectName.record(id))
+            throw UploadStoreError(
+                .damaged, "\(address) is not as it was written: \(error)", underlyingError: error)
+        }
+    }
+
+    public func openFile(_ index: Int, of id: UploadID) async throws -> (any StoredFile)? {
+        guard let described = try await describedFile(index, of: id) else { return nil }
+        return file(index, of: id, size: described.size)
+    }
+
+    func file(_ index: Int, of id: UploadID, size: Int64) -> any StoredFile {
+        let piece = ObjectFile.Piece(key: ObjectName.file(index, of: id), offset: 0, size: size)
+        return ObjectFile(objects, size > 0 ? [piece] : [])
+    }
+
+    /// Deletes an upload. From then on no receiver lists or reads it. Its files are removed by a sweep, an hour later,
+    /// because some of them may be open.
+    ///
+    /// - Returns: Whether there was one.
+    public func delete(_ id: UploadID) async throws -> Bool {
+        try await storing { try await keys.delete(id) }
+    }
+}

@@ -1,0 +1,140 @@
+import NIOCore
+import PostcardServer
+
+#if canImport(FoundationEssentials)
+import FoundationEssentials
+#else
+import Foundation
+#endif
+
+/// The record of a key, as the fields of its object have it.
+struct KeyEntry: Sendable {
+    let key: String
+    let generation: Int
+    let id: UploadID
+    /// The SHA-256 of the record's JSON.
+    let digest: String
+    let received: Date
+
+    var object: String { ObjectName.key(key, generation: generation) }
+
+    var metadata: [String: String] {
+        ["id": id.text, "record-sha256": digest, "received": received.formatted(.iso8601)]
+    }
+
+    init(key: String, generation: Int, record: UploadRecord) {
+        self.key = key
+        self.generation = generation
+        id = record.id
+        digest = record.digest
+        received = record.received
+    }
+
+    init(key: String, generation: Int, _ head: ObjectHead) throws {
+        self.key = key
+        self.generation = generation
+        guard let id = head.metadata["id"].flatMap({ UploadID($0) }), let digest = head.metadata["record-sha256"],
+            let received = head.metadata["received"].flatMap({ StoreTime.date(of: $0) })
+        else {
+            throw UploadStoreError(
+                .damaged, "The object \(ObjectName.key(key, generation: generation)) lost what was stored with it.")
+        }
+        self.id = id
+        self.digest = digest
+        self.received = received
+    }
+}
+
+/// Records and keys as objects. See <doc:HowUploadsAreStored> for the order of the requests, and why it is right.
+struct StoredKeys: Sendable {
+    let objects: ObjectStore
+
+    /// The state of a key.
+    enum Current: Sendable {
+        /// The next record is to be stored in this generation.
+        case free(generation: Int)
+        case taken(KeyEntry)
+    }
+
+    /// What the object of a record says.
+    enum RecordState: Sendable {
+        case missing
+        case live
+        case deleted
+    }
+
+    func state(of id: UploadID) async throws -> RecordState {
+        guard let head = try await objects.head(ObjectName.record(id)) else { return .missing }
+        return head.size > 0 ? .live : .deleted
+    }
+
+    /// Looks up the record of a key, and lists it if the process that committed it did not get so far.
+    func current(_ key: String) async throws -> Current {
+        let seen = objects.bucket.clock()
+        // Most keys have no generation or one.
+        guard let head = try await objects.head(ObjectName.key(key, generation: 0)) else { return .free(generation: 0) }
+        if let entry = try await live(key, 0, head, seen) { return .taken(entry) }
+        let generation = try await lastGeneration(of: key)
+        guard generation > 0, let head = try await objects.head(ObjectName.key(key, generation: generation)),
+            let entry = try await live(key, generation, head, seen)
+        else { return .free(generation: generation + 1) }
+        return .taken(entry)
+    }
+
+    private func lastGeneration(of key: String) async throws -> Int {
+        var last = 0
+        try await objects.listAll(ObjectName.folder(of: key)) { page in
+            last = page.objects.last.flatMap { ObjectName.generation(ofKey: $0.key) } ?? last
+        }
+        return last
+    }
+
+    /// - Returns: `nil` if the record of the generation is deleted.
+    private func live(_ key: String, _ generation: Int, _ head: ObjectHead, _ seen: Date) async throws -> KeyEntry? {
+        guard head.size > 0 else { return nil }
+        let entry = try KeyEntry(key: key, generation: generation, head)
+        switch try await state(of: entry.id) {
+        case .live: return entry
+        case .deleted: return nil
+        case .missing:
+            guard let (_, json) = try await objects.get(entry.object), json.readableBytes > 0 else { return nil }
+            try await list(entry, json, seen: seen)
+            return try await state(of: entry.id) == .deleted ? nil : entry
+        }
+    }
+
+    /// Creates the object by which a committed record is listed and read.
+    ///
+    /// - Parameter seen: A time before the key's object was read. Deletion leaves a mark in the place of the record for longer
+    ///   than the store accepts a request that was signed then.
+    func list(_ entry: KeyEntry, _ json: ByteBuffer, seen: Date) async throws {
+        _ = try await objects.create(
+            ObjectName.record(entry.id), json,
+            metadata: ["key": entry.key, "generation": String(entry.generation)], signed: seen)
+    }
+
+    /// Replaces a record by a mark, and frees its key.
+    ///
+    /// - Returns: Whether there was a record.
+    func delete(_ id: UploadID) async throws -> Bool {
+        let name = ObjectName.record(id)
+        guard let head = try await objects.head(name), head.size > 0 else { return false }
+        let metadata = head.metadata.filter { ["key", "generation"].contains($0.key) }
+        // A store may drop one of two writes at once, and answer that both succeeded.
+        for _ in 0..<5 {
+            try await objects.put(name, ByteBuffer(), metadata: metadata)
+            if try await objects.head(name)?.size == 0 { break }
+        }
+        try await freeKey(metadata)
+        return true
+    }
+
+    /// Removes a deleted record from the object of its key. The object stays, empty, so that its name is never used
+    /// again: a process that was stopped in the meantime cannot take it for a new one.
+    func freeKey(_ metadata: [String: String]) async throws {
+        guard let key = metadata["key"], let generation = metadata["generation"].flatMap({ Int($0) }) else { return }
+        let name = ObjectName.key(key, generation: generation)
+        guard try await objects.head(name)?.size != 0 else { return }
+        try await objects.put(name, ByteBuffer())
+    }
+}
