@@ -337,7 +337,7 @@ extension DeliveryMachine {
             return Failure(
                 attempt: attempt, reason: reason, schedule: rules.schedule(rules.retry), history: history)
         }
-        // It counts against the policy of the resumption alone.
+        // The failure counts against the policy of the resumption alone.
         history.failures -= 1
         resumption.noteFailure()
         // The first failure since the upload has made progress.

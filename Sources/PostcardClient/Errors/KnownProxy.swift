@@ -27,7 +27,7 @@ struct KnownProxy: Sendable, Hashable {
         KnownProxy(
             name: "Apache", product: "apache", marks: ["<address>apache", "-//ietf//dtd html 2.0//en"],
             sizeLimit: "LimitRequestBody"),
-        // It has no field of its own; these are its default pages.
+        // HAProxy has no field of its own; these are its default pages.
         KnownProxy(
             name: "HAProxy", product: "haproxy",
             marks: [

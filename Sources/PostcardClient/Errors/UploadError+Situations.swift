@@ -8,7 +8,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// One factory for each situation. The public ones are for transports.
+/// A factory for each situation. The public factories are for transports.
 extension UploadError {
     /// No connection could be made.
     public static func connectionFailed(

@@ -4,7 +4,7 @@ public import HTTPTypes
 public import Observation
 public import PostcardForm
 
-/// One upload, for a row of a list.
+/// An upload, for a row of a list.
 ///
 /// ```swift
 /// struct Row: View {

@@ -7,7 +7,7 @@ public struct ReportingOptions: Sendable {
     /// can show. An attempt's first step, the end of each part and the last step are always reported.
     public var progressInterval = Duration.milliseconds(50)
 
-    /// Where uploads are logged: every request and response at level `debug`, failures and retries at `info`. All lines
+    /// The logger for uploads: every request and response at level `debug`, failures and retries at `info`. All lines
     /// of an upload have the same `upload-id`. Values of fields are never logged, and of header fields only those that
     /// contain no secrets. Defaults to `nil`: nothing is logged.
     public var logger: Logger?

@@ -11,7 +11,7 @@ public struct UploadTimeouts: Sendable, Hashable {
     /// How long a whole response may take, from the end of the form to the end of the response, before an attempt fails
     /// with ``UploadError/Code/timedOut``. Defaults to five times ``idle``, which is five minutes.
     ///
-    /// It ends responses that ``idle`` does not, because they arrive byte by byte.
+    /// This timeout ends responses that ``idle`` does not, because they arrive byte by byte.
     public var response: Duration? {
         get {
             switch responseLimit {

@@ -3,7 +3,7 @@ import Foundation
 
 /// A request's body as the stream that URLSession on Linux reads, on the queue of its connection.
 ///
-/// It reads nothing ahead and copies nothing: URLSession's own buffer is filled from the form's files.
+/// The stream reads nothing ahead and copies nothing: URLSession's own buffer is filled from the form's files.
 /// Apple's URLSession calls private methods of a stream that is not its own; there ``BoundBodyStream`` is used.
 final class BodyInputStream: InputStream {
     private let reader: BlockingBodyReader?

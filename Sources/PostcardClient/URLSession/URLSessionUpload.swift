@@ -8,7 +8,7 @@ package import FoundationNetworking
 package import Foundation
 #endif
 
-/// One request of a session.
+/// A request of a session.
 final class URLSessionUpload: Sendable {
     let request: UploadRequest
     /// The body, if it is sent from memory.

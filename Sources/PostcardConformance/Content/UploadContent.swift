@@ -59,13 +59,13 @@ struct UploadContent: Sendable {
 
     /// Which content a check uploads.
     enum Kind: Sendable, Hashable {
-        /// One that the server processes.
+        /// A content that the server processes.
         case whole
-        /// One that the server refuses when it processes it: a form without its last bytes.
+        /// A content that the server refuses when it processes it: a form without its last bytes.
         case broken
-        /// One that the server can refuse before it has all of it: a form whose first part's header is not one.
+        /// A content that the server can refuse early: a form whose first part has no valid header.
         case malformed
-        /// One that takes a server some time to receive. It is never completed.
+        /// A content that takes a server some time to receive. The upload is never completed.
         case large
     }
 
@@ -94,13 +94,13 @@ enum Extent: String, Sendable {
     /// Before its first byte.
     case none
     case quarter, half
-    /// One byte after the half.
+    /// The offset one byte after the half.
     case afterHalf
     /// Three quarters.
     case most
     /// After its last byte.
     case all
-    /// One byte after its end.
+    /// The offset one byte after the end.
     case beyond
     /// Far after its end.
     case far

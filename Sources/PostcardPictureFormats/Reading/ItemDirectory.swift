@@ -22,12 +22,12 @@ package struct ItemDirectory {
     /// The items whose type is known here.
     private(set) var items: [(number: Int64, kind: Kind)] = []
     private(set) var locations: [Int64: Location] = [:]
-    /// Where the directory's own data is, counted from the start of the box's content.
+    /// The range of the directory's own data, counted from the start of the box's content.
     private(set) var itemData: Range<Int64>?
     /// The items that an item's extents are in.
     private(set) var sources: [Int64: [Int64]] = [:]
 
-    /// What is wrong with it, and where, if anything is.
+    /// What is wrong with the directory, and where; `nil` if it was read to its end.
     private(set) var fault: BlockFault?
 
     /// - Parameter meta: The box's content.

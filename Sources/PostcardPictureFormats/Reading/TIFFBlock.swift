@@ -43,7 +43,8 @@ package struct TIFFBlock {
         return (0..<count).lazy.map { directory + 2 + 12 * $0 }.first { number(at: $0, bytes: 2) == tag }
     }
 
-    /// Where the directory with the GPS position is named, if that holds a latitude (Exif 3.0 §4.6.3).
+    /// The offset of the entry that names the directory with the GPS position, if that directory holds a latitude
+    /// (Exif 3.0 §4.6.3).
     package var locationEntry: Int64? {
         guard let first = number(at: 4, bytes: 4), let entry = entry(tag: 0x8825, in: first),
             let directory = number(at: entry + 8, bytes: 4), self.entry(tag: 2, in: directory) != nil

@@ -7,7 +7,7 @@ import FoundationEssentials
 import Foundation
 #endif
 
-/// Where the bytes of a picture come from.
+/// The file or the memory that holds the bytes of a picture.
 enum PictureSource: Sendable {
     case file(URL)
     case bytes(Data)
@@ -19,7 +19,7 @@ enum PictureSource: Sendable {
         }
     }
 
-    /// Opens it for reading at any offset.
+    /// Opens the picture for reading at any offset.
     func reader() throws(PictureFitError) -> PictureBytes {
         switch self {
         case .bytes(let bytes): PictureBytes(bytes)

@@ -8,7 +8,7 @@ public struct NetworkPath: Sendable, Hashable {
     public var isExpensive: Bool
     /// Whether the network is in Low Data Mode.
     public var isConstrained: Bool
-    /// Whether there is a network at all. An upload is tried even if the system says that there is none: it may be for
+    /// Whether the device has any network. An upload is tried even if the system says that there is none: it may be for
     /// this device.
     public var isAvailable: Bool
 

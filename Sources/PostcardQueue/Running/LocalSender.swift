@@ -127,7 +127,7 @@ extension LocalSender: AttemptCarrier {
 
     func begin(_ row: UploadRow) -> QueueMachine.Refusal? {
         state.withLock { state in
-            // It ends after this, because it takes the lock.
+            // The task ends after this, because it takes the lock.
             state.tasks[row.attempt] = Task {
                 let outcome = await outcome(of: row)
                 self.state.withLock { state in

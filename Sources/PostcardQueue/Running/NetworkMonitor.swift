@@ -32,7 +32,7 @@ final class NetworkMonitor: Sendable {
 
     var path: NetworkPath? { known.withLock { $0 } }
 
-    /// One element at once and one after every change.
+    /// Yields an element at once and after every change.
     func changes() -> AsyncStream<Void> { signal.stream() }
 }
 #else

@@ -27,7 +27,7 @@ extension Interruption {
     /// The longest delay before an upload is sent again, in seconds.
     private static let longestDelay = 1800.0
 
-    /// Whether it counts as one of several in a row. A person may quit an app as often as they like.
+    /// Whether the interruption counts as one of several in a row. A person may quit an app as often as they like.
     var counts: Bool { self != .forceQuit }
 
     /// Whether the upload fails if it happens too often. As long as the user has turned off background updates, the

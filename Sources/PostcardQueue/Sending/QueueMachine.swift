@@ -140,7 +140,7 @@ extension QueueMachine {
         if isInvalid {
             isInvalid = false
             connection = .disconnected
-            // It reports nothing more.
+            // A session that has ended reports nothing more.
             hasDeliveredAll = true
             awaited = []
         }

@@ -15,7 +15,7 @@ enum AttemptCount: Sendable, Equatable {
     case failure(conflicts: Int)
     /// A request whose header fields were out of date. The next one has fresh ones.
     case staleFields
-    /// One of several interruptions in a row.
+    /// An interruption, which may be one of several in a row.
     case interruption
     case nothing
 }
@@ -177,7 +177,7 @@ extension Database {
         try retryUpload(id, at: now)
     }
 
-    /// Whether there are uploads whose time is over.
+    /// Whether there are uploads that have expired.
     func hasExpiredUploads(at now: Date) throws -> Bool {
         try Bool.fetchOne(
             self, sql: "SELECT EXISTS (SELECT 1 FROM upload WHERE \(Self.isExpired))",

@@ -235,7 +235,7 @@ final class ChangeSignal: Sendable {
         for listener in listeners.withLock({ Array($0.all.values) }) { listener.yield() }
     }
 
-    /// One element at once and one after each change. Changes while the listener is busy are combined.
+    /// Yields an element at once and after each change. Changes while the listener is busy are combined.
     func stream() -> AsyncStream<Void> {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let key = listeners.withLock { listeners in

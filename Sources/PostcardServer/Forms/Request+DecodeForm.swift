@@ -51,7 +51,7 @@ extension Request {
 
 /// Collects the parts of a form, the smaller ones in memory.
 private struct FormCollector {
-    /// Where large files are written; `nil` on a server that would not remove them.
+    /// The folder for large files; `nil` on a server that would not remove them.
     let files: TemporaryFiles?
     let options: FormReadingOptions
     private(set) var form = ReceivedForm()

@@ -141,7 +141,7 @@ public final class LocalUpload: PendingUpload {
                     let record = try await repetition(of: first, received, with: texts)
                     return CommittedUpload(record, isRepetition: true)
                 }
-                // It is being deleted.
+                // The upload is being deleted.
                 store.keys.forget(first.id, under: key.digest)
             }
         }

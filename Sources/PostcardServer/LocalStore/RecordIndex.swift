@@ -21,7 +21,7 @@ final class RecordIndex: Sendable {
 
     func insert(_ id: UploadID) {
         sorted.withLock { sorted in
-            // It is almost always the newest.
+            // The record is almost always the newest.
             let position = Self.position(of: id, in: sorted)
             if position == sorted.count || sorted[position] != id { sorted.insert(id, at: position) }
         }

@@ -20,7 +20,7 @@ struct Archive<Store: UploadStore>: Sendable {
             return id
         }
         let hold = try budget.shares.take(of: .responses, on: connection)
-        // One more shows whether there is a next page.
+        // A record more than the page holds shows that there is a next page.
         let found = try await reading(logger) { try await store.identifiers(limit: limit + 1, after: after) }
         let page = found.prefix(limit)
         let next = found.count > limit ? page.last : nil

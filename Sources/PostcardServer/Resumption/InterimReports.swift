@@ -53,7 +53,7 @@ struct InterimReports {
         return connection.inform(head, after: delay)
     }
 
-    /// Whether it is time to report the progress. The versions before the fifth know no such report.
+    /// Whether a report of the progress is due now. The versions before the fifth know no such report.
     func isDue(at now: ContinuousClock.Instant) -> Bool {
         connection != nil && reportsLeft > 0 && version >= .interop5 && last.duration(to: now) >= interval
     }

@@ -22,7 +22,7 @@ struct ProxyOptions: ParsableArguments {
     @Flag(help: "Expect a PROXY header (version 2) at the beginning of each connection, which names its client.")
     var proxyProtocol = false
 
-    /// Where other machines connect, only those of proxies may send a PROXY header.
+    /// If other machines can connect, only proxies may send a PROXY header.
     func validate(host: String) throws {
         guard proxyProtocol, trustProxy.isEmpty, !LoopbackAddress.contains(host) else { return }
         throw ValidationError(
