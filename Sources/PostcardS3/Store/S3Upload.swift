@@ -168,7 +168,8 @@ public final class S3Upload: PendingUpload {
         let described = zip(files, contents).enumerated().map { index, file in
             UploadRecord.File(
                 name: file.0.name, filename: file.0.filename, contentType: file.0.contentType,
-                detectedType: file.0.detectedType, size: file.1.size, sha256: file.1.sha256, url: UploadRecord.url(ofFile: index, of: id))
+                detectedType: file.0.detectedType, size: file.1.size, sha256: file.1.sha256,
+                url: UploadRecord.url(ofFile: index, of: id))
         }
         return UploadRecord(id: id, received: received, fields: fields, files: described, parts: parts)
     }

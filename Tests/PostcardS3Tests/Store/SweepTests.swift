@@ -31,7 +31,9 @@ struct SweepTests {
         let keyed = try await Self.begin(in: store, under: Self.key).commit(fields: [], parts: [.file(0)]).record
         // Receivers that were killed: before the commit, between its requests, and within a large file.
         _ = try await Self.begin(in: store)
-        let unlisted = try await Self.begin(in: store, under: UploadKey("other", scope: "")).commit(fields: [], parts: [.file(0)]).record
+        let unlisted = try await Self.begin(in: store, under: UploadKey("other", scope: "")).commit(
+            fields: [], parts: [.file(0)]
+        ).record
         try await store.objects.delete(ObjectName.record(unlisted.id))
         _ = try await store.objects.beginParts(ObjectName.files + "left/0")
         try await store.sweep()
