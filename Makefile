@@ -54,8 +54,8 @@ check-kills: set-up-tests
 	$(STAGE) 'kills and power cuts' env POSTCARD_KILLS=60 POSTCARD_POWER_CUTS=20 POSTCARD_DAEMON_FORMS=100 POSTCARD_DAEMON_KILLS=40 Scripts/run-tests --filter 'QueueCommandTests|PowerCutTests|TransferDaemonKillTests'
 
 # Not part of `check`, because its limits of time need a machine that does nothing else.
-# Real object stores, and real proxies in front of the receiver: with the program that `make install` built, if it is not older than that of the
-# tests, which is there already but slower.
+# Real object stores, and real proxies in front of the receiver: with the program that `make install` built, if it is
+# not older than that of the tests, which is there already but slower.
 check-systems: set-up-systems
 	$(STAGE) 'build' $(MAKE) --no-print-directory build-tests
 	$(STAGE) 'proxies' sh -c 'program=.build/program/release/postcard; \
