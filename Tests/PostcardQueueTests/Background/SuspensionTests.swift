@@ -37,7 +37,9 @@ import Testing
     @Test func `the model ends an app that takes too long for its events`() async throws {
         var options = TransferDaemon.Options()
         options.wakeUpBudget = 0.1
-        let daemon = try await TransferDaemon(options, app: ["/usr/bin/env", "sleep", "1000"])
+        // The model adds arguments, which this program ignores.
+        let program = "import time; time.sleep(1000)"
+        let daemon = try await TransferDaemon(options, app: ["/usr/bin/env", "python3", "-c", program])
         let app = SimulatedApp(directory: directory, daemon: daemon)
         _ = try await app.handOver(to: [try #require(URL(string: "http://127.0.0.1:1/"))])
         try await daemon.cancelAll(.insufficientResources)

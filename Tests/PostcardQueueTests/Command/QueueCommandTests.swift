@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import PostcardTestSupport
 import Testing
 
@@ -128,6 +129,12 @@ import Testing
             (try? FileManager.default.contentsOfDirectory(atPath: unfinished).filter { !$0.hasPrefix(".") }.count) ?? 0
         }
         try await eventually { unfinishedCount() == 1 }
+        // What the sender has not learned, no later command can know.
+        let database = try DatabaseQueue(path: directory.appending(path: "queue.sqlite").path)
+        try await eventually {
+            try await database.read { try String.fetchOne($0, sql: "SELECT resource FROM upload") } != nil
+        }
+        try database.close()
         if !isSending { sender.kill() }
         #expect(try await Program.run(["queue", "cancel", "1"] + location).status == 0)
         #expect(try FileManager.default.contentsOfDirectory(atPath: directory.appending(path: "bodies").path).isEmpty)
