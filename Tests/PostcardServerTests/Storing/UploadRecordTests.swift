@@ -9,7 +9,7 @@ struct UploadRecordTests {
     ]
 
     @Test(arguments: texts)
-    func `a record's JSON is what an encoder writes, and gives the record again`(text: String) throws {
+    func `a record's JSON means what an encoder writes, and gives the record again`(text: String) throws {
         let id = try #require(UploadID("01kz5dr1c10123456789abcdef"))
         let file = UploadRecord.File(
             name: text, filename: text, contentType: text, size: .max, sha256: text, url: "/uploads/\(id)/files/0")
@@ -18,11 +18,15 @@ struct UploadRecordTests {
             let record = UploadRecord(
                 id: id, received: Date(timeIntervalSince1970: 1_795_176_000), fields: fields, files: files)
             let encoder = JSONEncoder()
-            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
             encoder.dateEncodingStrategy = .iso8601
-            #expect(try record.json() == encoder.encode(record))
+            // The order of the members differs.
+            #expect(try Self.members(of: record.json()) == Self.members(of: encoder.encode(record)))
             #expect(try UploadRecord(json: record.json()) == record)
         }
+    }
+
+    private static func members(of json: Data) throws -> NSDictionary {
+        try #require(JSONSerialization.jsonObject(with: json) as? NSDictionary)
     }
 
     /// Scalars that JSON, or a reader of it, may treat apart, and any others.
