@@ -179,6 +179,11 @@ package final class TransferDaemon: Sendable {
         try await command("suspend")
     }
 
+    /// Suspends a process of the app. If there is none, or it ends by itself, the user opens the app.
+    @discardableResult package func launchAndSuspend() async throws -> Status {
+        try await command("launch-and-suspend")
+    }
+
     /// Restarts the device, which hides the app's files.
     ///
     /// - Parameter directory: The directory of the app's queue.

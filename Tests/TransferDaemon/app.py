@@ -214,6 +214,17 @@ class App:
             self.is_suspending = False
             self.changed.notify_all()
 
+    def launch_and_suspend(self):
+        """Suspends a process of the app. If there is none, or it ends by itself, one is launched."""
+        suspended = self.counters["suspended"]
+        while self.counters["suspended"] == suspended:
+            self.changed.wait_for(lambda: not self.is_suspending)
+            if not self.process:
+                self.launch(False)
+            elif self.is_suspended:
+                self.resume()
+            self.suspend()
+
     def resume(self):
         """Lets a suspended app run again."""
         self.is_suspended = False

@@ -137,6 +137,8 @@ class Peer:
             session.lose(command.get("lost", 0.0), "at-once")
         elif what == "suspend":
             session.suspend()
+        elif what == "launch-and-suspend":
+            session.launch_and_suspend()
         elif what == "lock":
             session.lock_device(command["file"])
         elif what == "unlock":

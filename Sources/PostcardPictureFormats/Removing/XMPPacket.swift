@@ -67,6 +67,7 @@ struct XMPPacket {
         /// The element to remove, which ends at the same depth.
         var removed: (start: Int, depth: Int)?
         while let start = next("<", from: index) {
+            if depth == 0 { clearText(in: index..<start) }
             if begins("<!--", at: start) {
                 index = try end("-->", from: start)
             } else if begins("<![CDATA[", at: start) {
@@ -92,9 +93,23 @@ struct XMPPacket {
                 if !tag.isEmpty { depth += 1 }
             }
         }
-        let saysSomething = characters.contains { $0 != 0 && !isBlank($0) }
+        let saysSomething = characters.dropFirst(markCount).contains { $0 != 0 && !isBlank($0) }
         guard index > 0 || !saysSomething else { throw fault(at: 0, "the XMP is not XML") }
         guard depth == 0 else { throw fault(at: characters.count, "the XMP ends inside an element") }
+        if index > 0 { clearText(in: index..<characters.count) }
+    }
+
+    /// Clears text outside of all elements, which XML does not have there: without the elements that are removed, it
+    /// would be all that the packet says.
+    private mutating func clearText(in range: Range<Int>) {
+        let text = range.lowerBound > 0 ? range : range.clamped(to: markCount..<characters.count)
+        if characters[text].contains(where: { $0 != 0 && !isBlank($0) }) { blanks.append(text) }
+    }
+
+    /// How many characters the byte order mark has; 0 if there is none.
+    private var markCount: Int {
+        if width == 1 { return characters.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0 }
+        return characters.first == 0x80 ? 1 : 0
     }
 
     /// Reads the tag that begins an element.

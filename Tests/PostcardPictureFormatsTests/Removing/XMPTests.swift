@@ -14,7 +14,10 @@ import Testing
         "<a x:CreatorTool='t' c:Opacity='1'/>", "<rdf:Alt><rdf:li>a</rdf:li></rdf:Alt>", "<a xmlns:location='u'/>",
         // What is no element.
         "<!-- <City> --><a><![CDATA[<City>]]></a><?City?>",
-        "<a b='서울'>‹<x:City>Busan</x:City>›</a>", "", "  \n", "\0\0\0\0",
+        "<a b='서울'>‹<x:City>Busan</x:City>›</a>",
+        // Text outside of all elements, also if nothing else is left.
+        "‹a: b›‹<City>c</City>›\0", "\u{FEFF}‹a›<b/>‹ c›", "\u{FEFF}‹<City>c</City>›", "<a/> \n<b/>",
+        "", "  \n", "\0\0\0\0",
     ]
 
     private static func withoutMarks(_ packet: String) -> String {
@@ -36,6 +39,7 @@ import Testing
     @Test(arguments: packets) func `a property goes with its name and value, and leaves spaces`(packet: String) throws {
         let result = try XMPPacket.withoutLocation(Array(Self.withoutMarks(packet).utf8))
         #expect(String(decoding: result, as: UTF8.self) == Self.blanked(packet))
+        #expect(try XMPPacket.withoutLocation(result) == result)
     }
 
     @Test(arguments: [String.Encoding.utf16BigEndian, .utf16LittleEndian, .utf32BigEndian, .utf32LittleEndian])

@@ -187,14 +187,17 @@ import Testing
         try await daemon.launchAndKill()
     }
 
-    /// Suspends a process of the app. If there is none, the user opens the app first.
+    /// Suspends a process of the app. If there is none, the user opens the app first. A process that has nothing to do
+    /// ends before it could be suspended.
     private static func suspend(
         _ daemon: TransferDaemon, from status: TransferDaemon.Status, _ chance: inout SeededGenerator
     ) async throws {
-        while try await daemon.suspend()[.suspended] == status[.suspended] {
+        for _ in 0..<4 {
+            if try await daemon.suspend()[.suspended] > status[.suspended] { return }
             try await daemon.open()
             _ = try await proceed(daemon, &chance)
         }
+        try await daemon.launchAndSuspend()
     }
 
     /// Restarts the device, and unlocks it a little later.
