@@ -158,7 +158,7 @@ package struct ArrivingPicture: Sendable {
     /// Passes over the bytes before an offset, and keeps those that were collected from that offset on.
     private mutating func pass(to target: Int64, then piece: Piece, count: Int64) {
         let surplus = Int(clamping: max(position - target, 0))
-        let count = Int(min(count, Self.maximumPieceBytes))
+        let count = Int(clamping: min(count, Self.maximumPieceBytes))
         // What came before cannot be read again.
         guard surplus <= collected.count else { return state = .finished }
         collected = collected.suffix(surplus)
