@@ -86,6 +86,7 @@ private struct QueueRecording: Sendable {
                 arguments += [server.uploads.absoluteString, "-F", "number=\(number)", "-F", "file=@\(file.path)"]
             case "run": arguments += ["--drain"]
             case "clear": break
+            case "cancel": arguments += ["--keep", "\(last)"]
             default: arguments += ["\(last)"]
             }
             let ending = try await Program.run(arguments, environment: disk.environment)
