@@ -5,8 +5,8 @@ import NIOHTTPTypes
 /// An event whose promise succeeds once all parts of the response are in the socket.
 struct ResponseFlush: Sendable {}
 
-/// The connection of the current request, and what is kept until the request ends.
-package struct UploadConnection: Sendable {
+/// The connection of a request, and what is kept until the request ends.
+package final class UploadConnection: Sendable {
     /// The connection of the request that the current task handles; `nil` on another server than
     /// ``HummingbirdCore/HTTPServerBuilder/uploads(options:)``. Only what Hummingbird calls reads this, because it gets
     /// nothing but the app's own context: routes, middleware and the extensions of `Request`. They pass it on.
@@ -38,7 +38,7 @@ package struct UploadConnection: Sendable {
         self.client = client
     }
 
-    init(channel: any Channel) {
+    convenience init(channel: any Channel) {
         self.init(channel: channel, client: RequestClient(from: ConnectionPeer(channel)))
     }
 

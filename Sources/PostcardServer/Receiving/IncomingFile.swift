@@ -8,7 +8,7 @@ struct IncomingFile {
     private(set) var contentType: String
     /// The media type that the first bytes show, if it contradicts the client's.
     private(set) var detectedType: String?
-    private let beginning: ByteBuffer
+    let beginning: ByteBuffer
 
     init(_ header: PartHeader, beginning: ByteBuffer) {
         name = header.name
@@ -16,7 +16,9 @@ struct IncomingFile {
         contentType = header.contentType ?? MediaType.octetStream.value
         self.beginning = beginning
         let first = beginning.readableBytesView.prefix(MediaType.firstBytesCount)
-        detectedType = (try? MediaType(contentType))?.contradicted(by: first)?.value
+        // Most files begin with nothing that is known, and then their type need not be read.
+        let isKnown = MediaType.forFirstBytes(first) != nil
+        detectedType = isKnown ? (try? MediaType(contentType))?.contradicted(by: first)?.value : nil
     }
 
     /// The same file with the type that its bytes show.
@@ -25,11 +27,5 @@ struct IncomingFile {
         file.contentType = detectedType ?? contentType
         file.detectedType = nil
         return file
-    }
-
-    func begin(in upload: some PendingUpload) async throws {
-        try await upload.beginFile(
-            name: name, filename: filename, contentType: contentType, detectedType: detectedType)
-        if beginning.readableBytes > 0 { try await upload.write(beginning) }
     }
 }

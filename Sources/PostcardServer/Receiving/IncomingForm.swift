@@ -82,12 +82,14 @@ final class IncomingForm {
                 var position = 0
                 while let step = try nextStep(in: chunk, at: &position) {
                     switch step {
-                    case .beginFile(let file): try await file.begin(in: upload)
+                    case .beginFile(let file), .wholeFile(let file):
+                        try await upload.beginFile(
+                            name: file.name, filename: file.filename, contentType: file.contentType,
+                            detectedType: file.detectedType)
+                        if file.beginning.readableBytes > 0 { try await upload.write(file.beginning) }
+                        if case .wholeFile = step { try await upload.endFile() }
                     case .write(let bytes): try await upload.write(bytes)
                     case .endFile: try await upload.endFile()
-                    case .wholeFile(let file):
-                        try await file.begin(in: upload)
-                        try await upload.endFile()
                     }
                 }
             }

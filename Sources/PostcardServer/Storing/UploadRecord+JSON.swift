@@ -64,10 +64,16 @@ extension UploadRecord {
         try text.append(#"],"parts":["#)
         separator = ""
         for part in parts {
+            try text.append(separator)
             switch part {
-            case .field(let index): try text.append(#"\#(separator){"field":\#(index)}"#)
-            case .file(let index): try text.append(#"\#(separator){"file":\#(index)}"#)
+            case .field(let index):
+                try text.append(#"{"field":"#)
+                try text.append(String(index))
+            case .file(let index):
+                try text.append(#"{"file":"#)
+                try text.append(String(index))
             }
+            try text.append("}")
             separator = ","
         }
         try text.append(Self.ending(of: id))
