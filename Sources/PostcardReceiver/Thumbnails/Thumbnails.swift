@@ -43,7 +43,7 @@ struct Thumbnails: Sendable {
         }
         let tag = "\"\(file.sha256)-thumbnail\""
         if request.headers[.ifNoneMatch] == tag { return Response(status: .notModified, headers: [.eTag: tag]) }
-        let entry = try await entry(for: file, index, of: id, from: connection?.peer, logger: logger)
+        let entry = try await entry(for: file, index, of: id, on: connection, logger: logger)
         guard case .picture(let bytes) = entry else {
             throw UploadProblem.noThumbnail
         }
@@ -64,11 +64,11 @@ struct Thumbnails: Sendable {
     }
 
     private func entry(
-        for file: UploadRecord.File, _ index: Int, of id: UploadID, from peer: PeerAddress?, logger: Logger
+        for file: UploadRecord.File, _ index: Int, of id: UploadID, on connection: UploadConnection?, logger: Logger
     ) async throws -> ThumbnailCache.Entry {
         if let known = cache[file.sha256] { return known }
         guard file.size > 0 else { return .none }
-        let hold = try await turn(of: peer)
+        let hold = try await turn(on: connection)
         defer { withExtendedLifetime(hold) {} }
         // Another request may have waited for the same file.
         if let known = cache[file.sha256] { return known }
@@ -77,9 +77,12 @@ struct Thumbnails: Sendable {
         return made
     }
 
-    private func turn(of peer: PeerAddress?) async throws -> ShareAccount.Hold {
+    /// Waits for the turn of a client, which loses it by closing the connection.
+    private func turn(on connection: UploadConnection?) async throws -> ShareAccount.Hold {
         try await within(Self.patience, or: SharedResource.thumbnails.usedUp(total: 1)) {
-            try await shares.wait(for: 1...1, of: .thumbnails, for: peer).hold
+            try await shares.wait(
+                for: 1...1, of: .thumbnails, for: connection?.peer, on: connection?.channel
+            ).hold
         }
     }
 

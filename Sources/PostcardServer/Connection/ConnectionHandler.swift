@@ -329,7 +329,9 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     private func checkSilence(context: ChannelHandlerContext, after delay: Duration) {
         silenceCheck?.cancel()
-        let delay = min(delay, options.gracePeriod, options.idleTimeout, options.keepAliveTimeout)
+        // A timeout of zero must not keep the event loop busy.
+        let delay = max(
+            min(delay, options.gracePeriod, options.idleTimeout, options.keepAliveTimeout), .milliseconds(10))
         silenceCheck = context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(delay)) { [self] in
             silenceCheckDue(context: context)
         }

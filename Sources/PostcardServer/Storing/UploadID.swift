@@ -27,7 +27,7 @@ public struct UploadID: Sendable, Hashable, Comparable, Codable, CustomStringCon
     package init(milliseconds: Int64, using generator: inout some RandomNumberGenerator) {
         var bytes: [UInt8] = []
         for shift in stride(from: Self.timeLength - 1, through: 0, by: -1) {
-            bytes.append(Self.alphabet[Int(milliseconds >> (Int64(shift) * 5)) & 31])
+            bytes.append(Self.alphabet[Int((milliseconds >> (Int64(shift) * 5)) & 31)])
         }
         // Eight of five bits each from one number, because the system's random numbers are slow.
         for _ in 0..<2 {
