@@ -117,7 +117,8 @@ private struct QueueRecording: Sendable {
             var entries = cut.journal.count(at: end.bytes)
             if !end.output.isEmpty {
                 let last = cut.journal.entries[..<entries].lastIndex { change in
-                    if case .output(end.output) = change { true } else { false }
+                    // A run prints a line for each upload: all has happened once the last one is there.
+                    if case .output(let bytes) = change { end.output.suffix(bytes.count) == Data(bytes) } else { false }
                 }
                 guard let last else { throw ProgramFailure("The journal does not have the output.") }
                 entries = last + 1
