@@ -128,7 +128,7 @@ public final class UploadQueue: Sendable {
     ///
     /// A queue whose database an older version has written cannot be used. When it is opened, its database and its
     /// forms are moved into such a folder, and an empty queue takes its place. Nothing in the
-    /// folder is sent or removed. Tell the user, and remove the folder when nobody needs it.
+    /// folder is sent or removed. Tell the user, and remove the folder when it is no longer needed.
     ///
     /// - Throws: ``UploadQueueError`` if the queue cannot be opened.
     public var setAside: [URL] {

@@ -88,7 +88,7 @@ package struct PictureUnit {
     package let kind: Kind
     /// The range of the content in the file; empty for a block of a GIF, whose data begins there.
     package let content: Range<Int64>
-    /// The offset of the next piece. In a JPEG, pixels may come before that one.
+    /// The offset of the next piece. In a JPEG, pixels may come before the next piece.
     package let next: Int64
     /// Whether the format says that the picture ends here.
     package let isLast: Bool

@@ -67,7 +67,7 @@ extension AttemptOutcome {
     }
 
     /// Whether a last request is one by which the system has resumed the upload by itself: it sends the rest to the
-    /// upload resource. The server's response is then the one to the whole form.
+    /// upload resource. The server's response is then its response to the whole form.
     private static func isResumption(_ method: HTTPRequest.Method) -> Bool { method == .patch }
 
     /// How long to wait before a body is read again that could not be read, for example because the phone was locked.

@@ -4,7 +4,7 @@ public import FoundationEssentials
 public import Foundation
 #endif
 
-/// Where the credentials of an object store come from.
+/// The sources of the credentials of an object store.
 public struct S3CredentialSource: Sendable {
     enum Kind: Sendable {
         case fixed(S3Credentials)

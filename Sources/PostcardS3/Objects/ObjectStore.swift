@@ -181,7 +181,7 @@ struct ObjectStore: Sendable {
     /// Makes an object of its parts.
     ///
     /// The answer may be lost, and the store does not know the upload any more when it is asked again. So the size of
-    /// the object decides: nobody else writes to its key.
+    /// the object decides: no other upload writes to its key.
     func completeParts(of key: String, _ upload: String, _ tags: [String], size: Int64) async throws {
         var body = "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
         for (index, tag) in tags.enumerated() {

@@ -18,9 +18,9 @@ public struct S3Bucket: Sendable {
     /// The address of the store, such as `https://ACCOUNT.r2.cloudflarestorage.com`. The bucket is then the first part
     /// of each path. Defaults to `nil`: Amazon S3 in ``region``.
     public var endpoint: String?
-    /// The region. Defaults to `nil`: the one that the environment or the profile names, or else `us-east-1`.
+    /// The region. Defaults to `nil`: the region that the environment or the profile names, or else `us-east-1`.
     public var region: String?
-    /// Where the credentials come from. Defaults to the places that the AWS command line documents.
+    /// The source of the credentials. Defaults to the places that the AWS command line documents.
     public var credentials = S3CredentialSource.automatic()
     /// How long a single request may take. Defaults to 60 seconds.
     public var requestTimeout: Duration = .seconds(60)

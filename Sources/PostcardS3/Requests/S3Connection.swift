@@ -103,7 +103,7 @@ final class S3Connection: Sendable {
 
     /// Makes a request until it succeeds, is refused for good, or the time for it is over.
     ///
-    /// - Throws: ``S3Error``. If that is transient, nobody knows whether the store has carried out the request.
+    /// - Throws: ``S3Error``. If the error is transient, the store may have carried out the request.
     @concurrent
     func response(to request: S3Request) async throws -> S3Response {
         var request = request

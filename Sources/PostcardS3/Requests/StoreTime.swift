@@ -10,7 +10,7 @@ enum StoreTime {
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
 
-    /// Reads a field such as `Date` (RFC 9110 §5.6.7), in the one format that may be sent.
+    /// Reads a field such as `Date` (RFC 9110 §5.6.7), in the only format that may be sent.
     static func date(ofField text: String) -> Date? {
         let words = text.split(separator: " ")
         guard words.count == 6, words[5] == "GMT", let month = months.firstIndex(of: String(words[2])) else {

@@ -13,8 +13,7 @@ struct XMLNode: Sendable {
     /// The text of the first child of the name.
     func text(of name: String) -> String? { children.first { $0.name == name }?.text }
 
-    /// Reads a document with Foundation's parser: every other one that can be had here is made of it, and the bodies
-    /// come from a store that was chosen.
+    /// Reads a document with Foundation's parser. The bodies come from a store that the operator has chosen.
     ///
     /// - Returns: `nil` if the bytes are not XML.
     static func root(of bytes: some Sequence<UInt8>) -> XMLNode? {

@@ -19,7 +19,7 @@ final class ObjectWriter {
 
     /// The size of a part.
     static let partBytes = 8 << 20
-    /// An upload gathers so many bytes without a block of the budget, because most forms have no more.
+    /// The bytes that an upload gathers before it takes a block of the budget. Most forms have no more.
     private static let freeBytes = 64 << 10
     /// The number of parts in flight at once.
     private static let maximumSending = 4

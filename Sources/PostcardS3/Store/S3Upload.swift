@@ -41,7 +41,7 @@ public final class S3Upload: PendingUpload {
         case open
         /// The record was made, or there is certainly none.
         case settled
-        /// Nobody knows whether there is a record that names the files.
+        /// There may be a record that names the files.
         case unknown
     }
 

@@ -73,7 +73,7 @@ extension S3UploadStore {
                 try await keys.freeKey(objects.head(object.key)?.metadata ?? [:])
                 guard age > times.openFiles else { continue }
                 try await removeFiles(of: id)
-                // Last, because from then on nobody knows that there was a record.
+                // Last, because from then on nothing shows that there was a record.
                 if age > times.mark { try await objects.delete(object.key) }
             }
         }

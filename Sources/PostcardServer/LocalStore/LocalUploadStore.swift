@@ -209,7 +209,7 @@ public final class LocalUploadStore: ResumableUploadStore {
         return EmptyFile()
     }
 
-    /// Where a file's content is. A file that is deleted is no longer there, and an empty one never is.
+    /// The path of a file's content. There is nothing at the path of a deleted file or of an empty file.
     package func path(ofFile index: Int, of id: UploadID) -> FilePath { directory.file(index, of: id) }
 
     /// How many uploads are in `.damaged`.
