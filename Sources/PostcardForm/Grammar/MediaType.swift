@@ -141,11 +141,9 @@ extension MediaType {
         return promised.beginsUnlike(found) ? found : promised
     }
 
-    /// The media type that a file's first bytes show, if files of this type begin with others; else `nil`.
-    package func contradicted(by bytes: some Collection<UInt8>) -> MediaType? {
-        guard let found = Self.forFirstBytes(bytes), let essence = try? MediaType(essence), essence.beginsUnlike(found)
-        else { return nil }
-        return found
+    /// Whether files of this type begin with other bytes than those of a type that a file's first bytes show.
+    package func isContradicted(by found: MediaType) -> Bool {
+        (try? MediaType(essence))?.beginsUnlike(found) ?? false
     }
 
     /// Whether files of this type begin with known bytes, and those of the other type begin with others.

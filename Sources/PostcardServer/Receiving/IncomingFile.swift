@@ -16,9 +16,12 @@ struct IncomingFile {
         contentType = header.contentType ?? MediaType.octetStream.value
         self.beginning = beginning
         let first = beginning.readableBytesView.prefix(MediaType.firstBytesCount)
-        // Most files begin with nothing that is known, and then their type need not be read.
-        let isKnown = MediaType.forFirstBytes(first) != nil
-        detectedType = isKnown ? (try? MediaType(contentType))?.contradicted(by: first)?.value : nil
+        // The declared type need not be read if the first bytes show none.
+        if let found = MediaType.forFirstBytes(first), let declared = try? MediaType(contentType),
+            declared.isContradicted(by: found)
+        {
+            detectedType = found.value
+        }
     }
 
     /// The same file with the type that its bytes show.
