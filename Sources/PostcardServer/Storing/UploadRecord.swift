@@ -56,6 +56,9 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
     public enum Part: Sendable, Hashable {
         case field(Int)
         case file(Int)
+
+        fileprivate var field: Int? { if case .field(let index) = self { index } else { nil } }
+        fileprivate var file: Int? { if case .file(let index) = self { index } else { nil } }
     }
 
     /// Identifies the upload.
@@ -93,6 +96,13 @@ public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {
             fields: try members.decode([Field].self, forKey: .fields),
             files: try members.decode([File].self, forKey: .files),
             parts: try members.decodeIfPresent([Part].self, forKey: .parts))
+        guard parts.compactMap(\.field).elementsEqual(fields.indices),
+            parts.compactMap(\.file).elementsEqual(files.indices)
+        else {
+            throw DecodingError.dataCorruptedError(
+                forKey: .parts, in: members,
+                debugDescription: "The parts do not name each field and each file once, in their order.")
+        }
     }
 
     /// The approximate length of the JSON in bytes, if nothing in it is escaped.

@@ -25,6 +25,31 @@ struct UploadRecordTests {
         }
     }
 
+    @Test(
+        arguments: [
+            (#"[{"field":0},{"file":0},{"field":1}]"#, true), (#"[{"file":0},{"field":0},{"field":1}]"#, true),
+            (#"[{"field":0},{"field":1}]"#, false), (#"[{"field":1},{"field":0},{"file":0}]"#, false),
+            (#"[{"field":0},{"field":0},{"file":0}]"#, false), (#"[{"field":0},{"field":1},{"file":1}]"#, false),
+            (#"[{"field":0},{"field":1},{"file":-1}]"#, false),
+            (#"[{"field":0},{"field":1},{"file":0},{"file":0}]"#, false),
+        ])
+    func `a record whose parts do not name each field and file once is not decoded`(parts: String, isWhole: Bool) throws
+    {
+        let id = try #require(UploadID("01kz5dr1c10123456789abcdef"))
+        let field = UploadRecord.Field(name: "f", value: "v")
+        let file = UploadRecord.File(
+            name: "f", filename: "f", contentType: "text/plain", size: 1, sha256: "", url: "/uploads/\(id)/files/0")
+        let record = UploadRecord(
+            id: id, received: Date(timeIntervalSince1970: 1_795_176_000), fields: [field, field], files: [file])
+        let written = String(decoding: record.json(), as: UTF8.self)
+        let json = written.replacing(#"[{"field":0},{"field":1},{"file":0}]"#, with: parts)
+        if isWhole {
+            #expect(try UploadRecord(json: Data(json.utf8)).parts.count == 3)
+        } else {
+            #expect(throws: DecodingError.self) { try UploadRecord(json: Data(json.utf8)) }
+        }
+    }
+
     private static func members(of json: Data) throws -> NSDictionary {
         try #require(JSONSerialization.jsonObject(with: json) as? NSDictionary)
     }
