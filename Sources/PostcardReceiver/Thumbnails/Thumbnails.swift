@@ -22,6 +22,8 @@ struct Thumbnails: Sendable {
     static let maximumBytes = 256 << 10
     /// How long a picture may take. The program limits its processor time; this is for a machine that gives it none.
     private static let timeLimit = Duration.seconds(120)
+    /// The exit status of a program that was killed.
+    private static let killedStatus: Int32 = 128 + 9
     /// How long a request may wait for its turn.
     private static let patience = Duration.seconds(60)
 
@@ -90,6 +92,10 @@ struct Thumbnails: Sendable {
         do {
             let ending = try await within(Self.timeLimit, or: SharedResource.thumbnails.usedUp(total: 1)) {
                 try await ChildProcess.run(command + [path.string], maximumOutputBytes: Self.maximumBytes + 1)
+            }
+            // The system took its memory for others. The picture can be made another time.
+            guard ending.status != Self.killedStatus else {
+                throw SharedResource.thumbnails.usedUp(total: 1)
             }
             let bytes = ending.output
             guard ending.status == 0, bytes.count <= Self.maximumBytes, MediaType.forFirstBytes(bytes) == .jpeg else {

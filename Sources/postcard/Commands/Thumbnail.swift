@@ -32,13 +32,15 @@ struct Thumbnail: AsyncParsableCommand {
 
     /// The maximum memory of the process, in bytes: enough for a HEIC of 24 megapixels.
     private static let maximumMemory = 384 << 20
-    private static let maximumSeconds = 30
+    /// A HEIC of 24 megapixels takes about two seconds. A picture that is made to take long keeps others waiting.
+    private static let maximumSeconds = 10
 
     private static func limitResources() {
         // Uploads are more urgent.
         _ = nice(10)
         for (resource, value) in [(RLIMIT_DATA, maximumMemory), (RLIMIT_CPU, maximumSeconds), (RLIMIT_CORE, 0)] {
-            var limit = rlimit(rlim_cur: rlim_t(value), rlim_max: rlim_t(value))
+            // The first is announced by a signal of its own, and the second kills as if memory were short.
+            var limit = rlimit(rlim_cur: rlim_t(value), rlim_max: rlim_t(value + 1))
             #if canImport(Glibc)
             _ = setrlimit(__rlimit_resource_t(resource.rawValue), &limit)
             #else
