@@ -2,6 +2,7 @@ import HTTPTypes
 import Hummingbird
 import Logging
 package import PostcardServer
+import Synchronization
 
 #if canImport(FoundationEssentials)
 package import FoundationEssentials
@@ -28,6 +29,8 @@ package struct RequestLine: Sendable {
     /// The number of files that were stored.
     package fileprivate(set) var fileCount: Int?
     package fileprivate(set) var duration = Duration.zero
+    /// Whether the connection was closed before all of the response was sent.
+    package fileprivate(set) var isBrokenOff = false
 
     /// The path without secrets, and without characters that begin a new line or move a terminal's cursor.
     package var path: String { Self.shown(Secrets.masked(path: rawPath)) }
@@ -41,6 +44,7 @@ package struct RequestLine: Sendable {
         metadata["status"] = status.map { "\($0)" }
         metadata["code"] = code.map { "\($0)" }
         metadata["upload"] = upload.map { "\($0)" }
+        if isBrokenOff { metadata["sent"] = "in part" }
         logger.info(status == nil ? "A request was not answered" : "Answered a request", metadata: metadata)
     }
 
@@ -81,31 +85,71 @@ struct RequestLog<Context: RequestContext>: RouterMiddleware {
         _ request: Request, context: Context, next: @concurrent (Request, Context) async throws -> Response
     ) async throws -> Response {
         guard report != nil || context.logger.logLevel <= .info else { return try await next(request, context) }
-        let start = ContinuousClock.now
         let connection = UploadConnection.current
         var line = RequestLine(
             client: connection?.clientAddress, method: request.method.rawValue, rawPath: request.uri.path)
         line.size = request.headers[.contentLength].flatMap { Int64($0) }
-        var isWritten = true
-        defer {
-            line.duration = start.duration(to: .now)
-            line.ended = Date()
-            if isWritten {
-                line.write(to: context.logger)
-                report?(line)
-            }
-        }
+        let entry = LogEntry(line, in: context.logger, report)
         do {
-            let response = try await next(request, context)
-            line.status = response.status.code
-            line.upload = connection?.report.upload
-            if case .recorded(let record) = connection?.report.outcome { line.fileCount = record.files.count }
+            var response = try await next(request, context)
+            entry.change { line in
+                line.status = response.status.code
+                line.upload = connection?.report.upload
+                if case .recorded(let record) = connection?.report.outcome { line.fileCount = record.files.count }
+            }
+            // Other responses are short.
+            if request.method == .get { response.body = entry.watching(response.body) }
             return response
         } catch let problem as UploadProblem {
-            line.status = problem.status.code
-            line.code = problem.code
-            isWritten = !problem.isOfShare
+            entry.change { line in
+                line.status = problem.status.code
+                line.code = problem.code
+            }
+            if problem.isOfShare { entry.drop() }
             throw problem
+        }
+    }
+}
+
+/// The line of a request in progress. It is written when nothing refers to it any more: the request was answered, and a
+/// body that it watches was sent or given up.
+private final class LogEntry: Sendable {
+    private let line: Mutex<RequestLine?>
+    private let start = ContinuousClock.now
+    private let logger: Logger
+    private let report: (@Sendable (RequestLine) -> Void)?
+
+    init(_ line: RequestLine, in logger: Logger, _ report: (@Sendable (RequestLine) -> Void)?) {
+        self.line = Mutex(line)
+        self.logger = logger
+        self.report = report
+    }
+
+    deinit {
+        guard var line = line.withLock({ $0 }) else { return }
+        line.duration = start.duration(to: .now)
+        line.ended = Date()
+        line.write(to: logger)
+        report?(line)
+    }
+
+    func change(_ body: (inout RequestLine) -> Void) {
+        line.withLock { line in
+            if var changed = line.take() {
+                body(&changed)
+                line = changed
+            }
+        }
+    }
+
+    /// Nothing is written.
+    func drop() { line.withLock { $0 = nil } }
+
+    func watching(_ body: ResponseBody) -> ResponseBody {
+        change { $0.isBrokenOff = true }
+        return ResponseBody(contentLength: body.contentLength) { [self] writer in
+            try await body.write(writer)
+            change { $0.isBrokenOff = false }
         }
     }
 }

@@ -32,6 +32,7 @@ enum RequestLines: String, ExpressibleByArgument, CaseIterable {
         if let size = line.size, size > 0 { words.append(ProgressLines.size(size)) }
         if let count = line.fileCount { words.append(count == 1 ? "1 file" : "\(count) files") }
         if let code = line.code { words.append(code) }
+        if line.isBrokenOff { words.append("broken off") }
         return words.joined(separator: "  ")
     }
 
@@ -47,6 +48,8 @@ enum RequestLines: String, ExpressibleByArgument, CaseIterable {
         let files: Int?
         let code: String?
         let upload: String?
+        /// Whether only part of the response was sent; absent if all of it was.
+        let brokenOff: Bool?
 
         init(_ line: RequestLine) {
             time = line.ended
@@ -59,6 +62,7 @@ enum RequestLines: String, ExpressibleByArgument, CaseIterable {
             files = line.fileCount
             code = line.code
             upload = line.upload?.description
+            brokenOff = line.isBrokenOff ? true : nil
         }
     }
 }

@@ -51,4 +51,26 @@ struct RequestLogTests {
                     == made.headers["location"]?.split(separator: "/").last.map(String.init))
         }
     }
+
+    @Test func `a download is logged when it ends, and says if it was broken off`() async throws {
+        let lines = CapturedLog.Lines()
+        try await withReceiver {
+            $0.logger = Logger(label: "test") { _ in CapturedLog(lines: lines) }
+        } _: { receiver in
+            // More than the buffers of both ends hold.
+            let header = "Content-Disposition: form-data; name=\"f\"; filename=\"f\""
+            let body = Form.part(header, String(repeating: "x", count: 12 << 20))
+            let made = try await receiver.exchange(Form.request(body: body))
+            let path = (made.headers["location"] ?? "") + "/files/0"
+            let whole = try await receiver.curl(receiver.url + path)
+            #expect(whole.output.count == 12 << 20)
+            let socket = try RawSocket(port: receiver.port, receiveBufferBytes: 4096)
+            try await socket.send("GET \(path) HTTP/1.1\r\nHost: a\r\n\r\n")
+            _ = try await socket.receive(until: "\r\n\r\n")
+            socket.abort()
+        }
+        let downloads = lines.all.filter { $0["method"] == "GET" }
+        #expect(downloads.map { $0["status"] } == ["200", "200"])
+        #expect(downloads.map { $0["sent"] } == [nil, "in part"])
+    }
 }
