@@ -119,7 +119,7 @@ public struct Receiver: Sendable {
     /// `ServiceGroup` that runs it honors ``ConnectionOptions/shutdownTimeout``.
     public func application(
         onRunning: @escaping @Sendable (_ url: String) async -> Void = { _ in }
-    ) throws -> Application<RouterResponder<BasicRequestContext>> {
+    ) throws -> some ApplicationProtocol {
         let store = try LocalUploadStore(directory: directory, keptFreeBytes: keptFreeBytes, logger: logger)
         let meter = UploadMeter()
         let router = Router()
@@ -160,7 +160,7 @@ public struct Receiver: Sendable {
         addStatus(of: store, meter, to: &routes)
         routes.install(on: router)
         return Application(
-            router: router, server: try makeServer(meter, inspector, shares),
+            responder: BriefResponder(base: router.buildResponder()), server: try makeServer(meter, inspector, shares),
             configuration: ApplicationConfiguration(address: .hostname(host, port: port)),
             services: [ExpirySweep(store: store)],
             onServerRunning: { channel in

@@ -111,7 +111,7 @@ func withApplication(
 }
 
 private func run(
-    _ application: Application<RouterResponder<BasicRequestContext>>, directory: FilePath,
+    _ application: some ApplicationProtocol, directory: FilePath,
     _ addresses: AsyncStream<String>, _ continuation: AsyncStream<String>.Continuation,
     _ body: (RunningReceiver) async throws -> Void
 ) async throws {
