@@ -32,7 +32,7 @@ struct LocalUploadStoreTests {
                 try await upload.write(ByteBuffer(repeating: 7, count: 1_000_000))
                 try await upload.endFile()
                 #expect(try await store.identifiers(limit: 10, after: nil).isEmpty)
-                let record = try await upload.commit(fields: [], parts: []).record
+                let record = try await upload.commit(fields: [], parts: [.file(0)]).record
                 #expect(try await store.identifiers(limit: 10, after: nil) == [record.id])
                 #expect(try entries(directory.appending(".incoming")).isEmpty)
                 #expect(try entries(directory.appending(record.id.text)) == ["0", "record.json"])
@@ -117,7 +117,7 @@ struct LocalUploadStoreTests {
                 try await upload.write(ByteBuffer(string: "\(index)"))
                 try await upload.endFile()
             }
-            let record = try await upload.commit(fields: [], parts: []).record
+            let record = try await upload.commit(fields: [], parts: (0..<200).map { .file($0) }).record
             let names: [String] = (0..<200).map { "\($0)" }
             #expect(record.files.map(\.filename) == names)
             let file = try #require(try await store.openFile(150, of: record.id))
