@@ -127,6 +127,83 @@ struct CurlGrammarTests {
         }
     }
 
+    @Test func `a file of --config means what it means to curl`() async throws {
+        try Tool.require("curl")
+        let server = try await RunningServer(["python3", "-c", Self.capture], of: URL(filePath: "/usr/bin/env"))
+        let files = [
+            "# two\nform = a=b\n\n  form-string: \"c=@d\"\r\n--form e=f\n-F \"g=h i\"\n",
+            #"form = "f=@a.txt;type=text/html""# + "\n" + #"form="t=<a.txt""#,
+            #"form-string = "a=\"q\" \\ \t \n \r \v \x""#,
+            "form\t=\t\"a=b\"\nform = \"f=@\\\"d,e.txt\\\"\"\n",
+        ]
+        for text in files {
+            _ = try folder.file("config", text.utf8)
+            let expected = try await output("curl -s", server.address, "-F z=0 -K config -F y=1")
+            let sent = try await output("'\(Program.url.path)' send", server.address, "-F z=0 --config config -F y=1")
+            #expect(expected.status == 0 && sent.status == 0, "\(text): \(sent.messages)\(expected.messages)")
+            #expect(expected.text.hasPrefix("[{") && sent.text == expected.text, "\(text)")
+        }
+    }
+
+    @Test(arguments: [
+        ("form = \"a=b", "Line 1 of "), ("\nform = a=b c", "Line 2 of "), ("config = other", "another one"),
+        ("nonsense = 1", "--nonsense"),
+    ])
+    func `a mistake in a file of --config is explained`(text: String, word: String) async throws {
+        let file = try folder.file("config", text.utf8)
+        let ending = try await Program.run(["send", "http://127.0.0.1:1/", "-F", "a=b", "-K", file.path])
+        #expect(ending.status == 64)
+        #expect(ending.messages.contains(word), "\(ending.messages)")
+        let missing = try await Program.run(["send", "http://127.0.0.1:1/", "--config=/no/file"])
+        #expect(missing.status == 64 && missing.messages.contains("/no/file"))
+    }
+
+    @Test(arguments: [true, false])
+    func `what explain --edit writes has the same parts again, for curl too`(isChunked: Bool) async throws {
+        try Tool.require("curl")
+        let server = try await RunningServer(["python3", "-c", Self.capture], of: URL(filePath: "/usr/bin/env"))
+        _ = try folder.file("empty.txt", [])
+        let form =
+            #"-F 'title=제주 "x"\y' -F 'j={"a":1};type=application/json' -F f=@c.jpg -F 't=<long.txt' -F e=@empty.txt "#
+            + #"-F 'h=x;headers="X-A: b, c"' -F 'f=@"d,e.txt"' -F 'q=@c.jpg;type=text/plain; charset=utf-8' -F z= -F l=@empty.txt"#
+        let send = "'\(Program.url.path)' send --metadata as-is"
+        let expected = try await output(send, server.address, form)
+        let body = try await output("\(send) --dry-run", "http://127.0.0.1:9/x", form)
+        let type = try #require(
+            body.messages.split(whereSeparator: \.isNewline).first { $0.hasPrefix("Content-Type: ") })
+        var request = Data("POST /x HTTP/1.1\r\nHost: a\r\n\(type)\r\n".utf8)
+        if isChunked {
+            request += "Transfer-Encoding: chunked\r\n\r\n".utf8
+            var rest = body.output
+            while !rest.isEmpty {
+                let chunk = rest.prefix(100)
+                request += Data("\(String(chunk.count, radix: 16))\r\n".utf8) + chunk + Data("\r\n".utf8)
+                rest = rest.dropFirst(100)
+            }
+            request += "0\r\n\r\n".utf8
+        } else {
+            request += Data("Content-Length: \(body.output.count)\r\n\r\n".utf8) + body.output
+        }
+        let file = try folder.file("request", request)
+        let edit = folder.path + "/edited"
+        let written = try await Program.run(["explain", file.path, "--edit", edit])
+        #expect(written.status == 0 && written.text.contains("edited/form.txt"), "\(written.text)\(written.messages)")
+        // The address of the recorded request.
+        let config = try String(contentsOfFile: edit + "/form.txt", encoding: .utf8)
+        try config.replacing("http://a/x", with: server.address).write(
+            toFile: edit + "/form.txt", atomically: true, encoding: .utf8)
+        for line in ["\(send) --config form.txt", "curl -s -K form.txt"] {
+            let again = try await Program.run("sh", ["-c", "cd '\(edit)' && \(line)"])
+            #expect(again.text == expected.text, "\(line): \(again.messages)")
+        }
+        let full = try await Program.run(["explain", file.path, "--edit", edit])
+        #expect(full.status == 73 && full.messages.contains("edited"), "\(full.status) \(full.messages)")
+        let none = try await Program.run([
+            "explain", "--content-type", "multipart/form-data; boundary=b", "--edit", edit + "2", file.path,
+        ])
+        #expect(none.status == 66 && none.messages.contains("no part"), "\(none.status) \(none.messages)")
+    }
+
     @Test func `the line of --as-curl has the other options, and says what curl cannot do`() async throws {
         let ending = try await Program.run([
             "send", "http://a.example/[1]", "--as-curl", "-X", "PUT", "-H", "X-Empty:", "-u", "a:b c", "-k",

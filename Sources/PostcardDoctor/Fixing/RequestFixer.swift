@@ -13,20 +13,13 @@ import PostcardForm
 /// A raw request gets the Content-Length of its fixed body. A body without a request stays one; if its Content-Type is
 /// wrong, send it with ``Explanation/fixedContentType``.
 public struct RequestFixer: Sendable {
-    private var state: State
+    private var splitter: RequestSplitter
     private let headEdits: [Edit]
     private var bodyEdits: ArraySlice<Edit>
     private let head: RequestHead?
     private let fixedBodySize: Int64
     /// How much of the body has been read.
     private var offset: Int64 = 0
-    private var headBytes: [UInt8] = []
-
-    private enum State {
-        case head
-        case body
-        case chunks(ChunkedBody)
-    }
 
     /// Makes a fixer from the explanation of the same input.
     public init(_ explanation: Explanation) {
@@ -35,7 +28,7 @@ public struct RequestFixer: Sendable {
         bodyEdits = explanation.orderedEdits(.body)[...]
         fixedBodySize =
             explanation.fixedBodySize.addingReportingOverflow(explanation.missingBytes).partialValue
-        state = explanation.head == nil ? .body : .head
+        splitter = RequestSplitter(explanation)
     }
 
     /// Reads the next bytes of the input.
@@ -44,24 +37,14 @@ public struct RequestFixer: Sendable {
     ///   - chunk: Any number of bytes that follow those read before.
     ///   - handOn: Receives the bytes of the fixed request or body.
     public mutating func read(_ chunk: RawSpan, handOn: (RawSpan) throws -> Void) rethrows {
-        switch state {
-        case .body:
-            try readBody(chunk, handOn)
-        case .chunks(var body):
-            var pieces: [UInt8] = []
-            body.read(chunk) { piece in piece.withUnsafeBytes { pieces += $0 } }
-            state = .chunks(body)
-            let bytes = pieces[...]
-            try readBody(bytes.span.bytes, handOn)
-        case .head:
+        var splitter = splitter
+        defer { self.splitter = splitter }
+        try splitter.read(chunk) { bytes in
             guard let head else { return }
-            let count = min(head.length - headBytes.count, chunk.byteCount)
-            chunk.extracting(first: count).withUnsafeBytes { headBytes += $0 }
-            guard headBytes.count == head.length else { return }
-            let fixed = fixedHead(head)[...]
+            let fixed = fixedHead(head, bytes)[...]
             try handOn(fixed.span.bytes)
-            state = head.isChunked ? .chunks(ChunkedBody()) : .body
-            try read(chunk.extracting(count...), handOn: handOn)
+        } handOnBody: { bytes in
+            try readBody(bytes, handOn)
         }
     }
 
@@ -100,7 +83,7 @@ public struct RequestFixer: Sendable {
     }
 
     /// The head with its edits, and the length of the body as it is now.
-    private func fixedHead(_ head: RequestHead) -> [UInt8] {
+    private func fixedHead(_ head: RequestHead, _ headBytes: [UInt8]) -> [UInt8] {
         var edits = headEdits
         let lengths = head.all("content-length")
         let replaced = lengths + head.all("transfer-encoding")

@@ -67,13 +67,17 @@ struct RawValue: ExpressibleByArgument, Hashable {
 /// - Short options with their value attached, as in curl, are separated: `-Fname=value`, `-XPUT`. The parser would read
 ///   everything before the equals sign as the option's name.
 /// - Values that may begin with a dash, such as `-F -=v`, are attached to their option.
+/// - The lines of a `--config` file of `send` and `queue add` stand in its place.
 enum CommandLineArguments {
     /// Short options with a value.
-    private static let short: Set<String> = ["-F", "-X", "-H", "-u", "-x"]
+    private static let short: Set<String> = ["-F", "-X", "-H", "-u", "-x", "-K"]
     /// Options whose values may begin with a dash, with the long name by which the parser gets them.
     private static let dashed = [
         "-F": "--form", "--form": "--form", "--form-string": "--form", "-H": "--header", "--header": "--header",
     ]
+
+    /// The names of the option for an ``ArgumentsFile``.
+    static let config = ["-K", "--config"]
 
     /// The arguments of this process, after its name.
     static var ofProcess: [[UInt8]] {
@@ -93,7 +97,10 @@ enum CommandLineArguments {
     /// - Throws: `ValidationError` for bytes where only text is possible.
     static func readable(_ arguments: [[UInt8]]) throws -> [String] {
         var result: [String] = []
-        var rest = arguments[...]
+        let makesForm = [["send"], ["queue", "add"]].contains { command in
+            arguments.starts(with: command) { $0.elementsEqual($1.utf8) }
+        }
+        var rest = (makesForm ? try withConfigurations(arguments) : arguments)[...]
         while let bytes = rest.popFirst() {
             if bytes.elementsEqual("--".utf8) {
                 return result + (try ([bytes] + rest).map(text))
@@ -117,13 +124,34 @@ enum CommandLineArguments {
         return result
     }
 
+    /// The arguments with the lines of the files that `--config` names.
+    private static func withConfigurations(_ arguments: [[UInt8]]) throws -> [[UInt8]] {
+        var result: [[UInt8]] = []
+        var rest = arguments[...]
+        while let bytes = rest.popFirst() {
+            if bytes.elementsEqual("--".utf8) { return result + [bytes] + rest }
+            let (name, attached) = parted(bytes)
+            guard config.contains(name) else {
+                result.append(bytes)
+                // A value is not an option, whatever it looks like.
+                if attached == nil, dashed[name] != nil || short.contains(name), let value = rest.popFirst() {
+                    result.append(value)
+                }
+                continue
+            }
+            guard let value = attached ?? rest.popFirst() else { throw ValidationError("--config needs a file.") }
+            result += try ArgumentsFile(try text(value)).arguments
+        }
+        return result
+    }
+
     /// The name of an option, and the value that is attached to it.
     private static func parted(_ bytes: [UInt8]) -> (name: String, value: [UInt8]?) {
         let start = String(decoding: bytes.prefix(2), as: UTF8.self)
         if short.contains(start) { return (start, bytes.count > 2 ? Array(bytes[2...]) : nil) }
         if let equals = bytes.firstIndex(of: UInt8(ascii: "=")) {
             let name = String(decoding: bytes[..<equals], as: UTF8.self)
-            if dashed[name] != nil { return (name, Array(bytes[(equals + 1)...])) }
+            if dashed[name] != nil || config.contains(name) { return (name, Array(bytes[(equals + 1)...])) }
         }
         return (String(decoding: bytes, as: UTF8.self), nil)
     }

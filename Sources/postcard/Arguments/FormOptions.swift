@@ -28,6 +28,17 @@ struct FormOptions: ParsableArguments {
             valueName: "name=value"))
     var formString: [RawValue] = []
 
+    @Option(
+        name: [.customShort("K"), .long],
+        help: ArgumentHelp(
+            "Read options from a file, one a line, as curl does; repeatable.",
+            discussion: """
+                Such as form = "photo=@cat.jpg", in which \\", \\\\, \\n, \\r and \\t are escapes. Options stand in the file's \
+                place, and paths begin in the current directory. 'postcard explain --edit' writes one.
+                """,
+            valueName: "file"))
+    var config: [String] = []
+
     @Flag(help: "Send the line breaks of texts and names as CRLF, as browsers do.")
     var crlf = false
 

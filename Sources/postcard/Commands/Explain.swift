@@ -49,6 +49,13 @@ struct Explain: AsyncParsableCommand {
             "Write the request or the body here, with everything fixed that is certain.", valueName: "file"))
     var fix: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "Write the form here as text that can be edited, with a file for each part that is more than text.",
+            discussion: "'postcard send --config form.txt' sends it again. The folder must be new or empty.",
+            valueName: "folder"))
+    var edit: String?
+
     @Flag(help: "Write one JSON object: valid, boundary, parts, problems.")
     var json = false
 
@@ -60,6 +67,9 @@ struct Explain: AsyncParsableCommand {
                     "--listen receives a request from the network, and cannot be used with a file, --content-type "
                         + "or --entry.")
             }
+        }
+        if edit != nil, listen != nil {
+            throw ValidationError("--edit writes a form that is in a file. With --listen, keep the request with --fix.")
         }
         if contentType != nil, entry != nil {
             throw ValidationError("--entry chooses a request, but with --content-type the input is a body.")
@@ -165,7 +175,7 @@ struct Explain: AsyncParsableCommand {
     }
 
     private func report(on name: String) throws -> ExplanationReport {
-        let input = try ExplainedInput(name, isReadTwice: fix != nil)
+        let input = try ExplainedInput(name, isReadTwice: fix != nil || edit != nil)
         let explanation: Explanation
         var report: ExplanationReport
         if let contentType {
@@ -180,8 +190,12 @@ struct Explain: AsyncParsableCommand {
             report = ExplanationReport(
                 explanation: judged(explanation), format: examination.format, remarks: examination.remarks)
         }
+        let request = contentType == nil ? RequestInput(entry: entry) : nil
+        if let edit {
+            try EditableForm(folder: edit).write(explanation, from: request) { try input.readAgain($0) }
+            report.editable = "\(edit)/\(EditableForm.name)"
+        }
         if let fix {
-            let request = contentType == nil ? RequestInput(entry: entry) : nil
             report.fix = FixedFile(path: fix).fix(explanation, from: request) { try input.readAgain($0) }
         }
         return report
@@ -230,7 +244,7 @@ final class ExplainedInput {
     /// The error if a stream cannot be kept.
     static func notKept(_ error: any Error) -> CommandFailure {
         CommandFailure(
-            description: "The input cannot be kept for --fix: \(error). Free space in \(temporaryFolder), or set "
+            description: "The input cannot be kept for --fix or --edit: \(error). Free space in \(temporaryFolder), or set "
                 + "TMPDIR to another folder.",
             status: ExitStatus.unwritableOutput)
     }

@@ -10,6 +10,8 @@ struct ExplanationReport: Encodable {
     let remarks: [String]
     /// The result of `--fix`, if it was used.
     var fix: Fix?
+    /// The file that `--edit` wrote, if it was used.
+    var editable: String?
 
     /// The result of `--fix`.
     enum Fix {
@@ -20,7 +22,7 @@ struct ExplanationReport: Encodable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case format, remarks, fixed, curl
+        case format, remarks, fixed, curl, editable
         case left = "unfixed"
     }
 
@@ -30,6 +32,7 @@ struct ExplanationReport: Encodable {
         try container.encode(format?.rawValue ?? "body", forKey: .format)
         try container.encode(remarks, forKey: .remarks)
         try container.encode(explanation.curl?.line, forKey: .curl)
+        try container.encodeIfPresent(editable, forKey: .editable)
         guard let fix else { return }
         var fixed: [Finding] = []
         if case .written(let outcome) = fix { fixed = outcome.fixed }
@@ -41,9 +44,10 @@ struct ExplanationReport: Encodable {
     /// The lines for a terminal.
     func screen(columns: Int, style: TextStyle) -> [String] {
         let columns = ExplanationScreen.columns(of: columns)
-        let lines = ExplanationScreen(
+        var lines = ExplanationScreen(
             explanation: explanation, remarks: remarks, columns: columns, style: style
         ).lines
+        if let editable { lines += ["", style("Written to \(VisibleBytes.text(editable)), to be edited", .good)] }
         return switch fix {
         case nil, .failed: lines
         case .written(let outcome): lines + outcome.lines(columns: columns, style: style)

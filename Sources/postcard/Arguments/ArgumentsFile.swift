@@ -1,0 +1,107 @@
+import ArgumentParser
+import Foundation
+import PostcardForm
+
+/// A file of `--config`: one option a line, in the grammar of curl's `-K`.
+///
+/// ```
+/// # A form that can be edited.
+/// form-string = "title=At the sea"
+/// form = "photo=@1.jpg;type=image/jpeg"
+/// ```
+struct ArgumentsFile {
+    /// The arguments that the lines stand for.
+    let arguments: [[UInt8]]
+
+    /// Why a line cannot be understood.
+    private struct Fault: Error {
+        let line: Int
+        let message: String
+    }
+
+    /// Reads a file; `-` is standard input.
+    ///
+    /// - Throws: `ValidationError` if it cannot be read or understood.
+    init(_ name: String) throws {
+        do {
+            let file = name == "-" ? FileHandle.standardInput : try FileHandle(forReadingFrom: URL(filePath: name))
+            try self.init(Array(try file.readToEnd() ?? Data()))
+        } catch let fault as Fault {
+            throw ValidationError("Line \(fault.line) of \(name): \(fault.message)")
+        } catch {
+            throw ValidationError("The file \(name) of --config cannot be read: \(error.localizedDescription)")
+        }
+    }
+
+    private init(_ bytes: [UInt8]) throws(Fault) {
+        var arguments: [[UInt8]] = []
+        let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        for (index, line) in lines.enumerated() { arguments += try Self.arguments(line, number: index + 1) }
+        self.arguments = arguments
+    }
+
+    private static func arguments(_ line: ArraySlice<UInt8>, number: Int) throws(Fault) -> [[UInt8]] {
+        var rest = line.last == UInt8(ascii: "\r") ? line.dropLast() : line
+        rest = rest.drop(while: \.isBlank)
+        guard let first = rest.first, first != UInt8(ascii: "#") else { return [] }
+        let isDashed = first == UInt8(ascii: "-")
+        let name = rest.prefix { !$0.isBlank && (isDashed || $0 != UInt8(ascii: "=") && $0 != UInt8(ascii: ":")) }
+        rest = rest[name.endIndex...].drop(while: \.isBlank)
+        if !isDashed, let separator = rest.first, [UInt8(ascii: "="), UInt8(ascii: ":")].contains(separator) {
+            rest = rest.dropFirst().drop(while: \.isBlank)
+        }
+        let option = isDashed ? Array(name) : Array("--".utf8) + name
+        if CommandLineArguments.config.contains(String(decoding: option, as: UTF8.self)) {
+            throw Fault(line: number, message: "A file of --config cannot name another one.")
+        }
+        guard let value = try value(rest, number: number) else { return [option] }
+        // The URL has no option of its own.
+        return option.elementsEqual("--url".utf8) ? [value] : [option, value]
+    }
+
+    /// The value of an option; `nil` if it has none.
+    private static func value(_ text: ArraySlice<UInt8>, number: Int) throws(Fault) -> [UInt8]? {
+        guard let first = text.first else { return nil }
+        guard first == UInt8(ascii: "\"") else {
+            let value = text.prefix { !$0.isBlank }
+            let rest = text[value.endIndex...].drop(while: \.isBlank)
+            guard rest.isEmpty || rest.first == UInt8(ascii: "#") else {
+                throw Fault(line: number, message: "A value with blanks needs quotes around it: \"…\".")
+            }
+            return Array(value)
+        }
+        var value: [UInt8] = []
+        var index = text.startIndex + 1
+        while index < text.endIndex, text[index] != UInt8(ascii: "\"") {
+            if text[index] == UInt8(ascii: "\\"), index + 1 < text.endIndex {
+                index += 1
+                value.append(escapes[text[index]] ?? text[index])
+            } else {
+                value.append(text[index])
+            }
+            index += 1
+        }
+        guard index < text.endIndex else { throw Fault(line: number, message: "The quotes are not closed.") }
+        return value
+    }
+
+    /// What a letter behind a backslash stands for.
+    private static let escapes: [UInt8: UInt8] = [
+        UInt8(ascii: "n"): 0x0A, UInt8(ascii: "r"): 0x0D, UInt8(ascii: "t"): 0x09, UInt8(ascii: "v"): 0x0B,
+    ]
+
+    /// An option of such a file, on one line.
+    static func line(_ option: String, _ value: [UInt8]) -> [UInt8] {
+        var line = Array("\(option) = \"".utf8)
+        for byte in value {
+            if let letter = escapes.first(where: { $0.value == byte })?.key {
+                line += [UInt8(ascii: "\\"), letter]
+            } else if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") {
+                line += [UInt8(ascii: "\\"), byte]
+            } else {
+                line.append(byte)
+            }
+        }
+        return line + Array("\"\n".utf8)
+    }
+}

@@ -1,0 +1,195 @@
+import Foundation
+import PostcardDoctor
+import PostcardForm
+import SystemPackage
+
+/// The folder that `--edit` writes: the form as text, one part a line, and a file for the bytes of each part that is not
+/// a short text. `postcard send --config` sends it again.
+struct EditableForm {
+    let folder: String
+
+    static let name = "form.txt"
+
+    /// A part and how it is written.
+    private struct Part {
+        let content: Explanation.Part
+        /// The name of the file with its bytes; `nil` if they are in the line.
+        let file: String?
+
+        init(_ content: Explanation.Part, number: Int) {
+            self.content = content
+            let isInLine = content.filename == nil && content.text?.contains("\0") == false
+            file = isInLine ? nil : "\(number)\(Self.fileExtension(of: content))"
+        }
+
+        /// The filename's extension, if it is a plain one: the filename is from a stranger.
+        private static func fileExtension(of part: Explanation.Part) -> String {
+            guard let last = part.filename?.split(separator: ".", omittingEmptySubsequences: false).dropFirst().last,
+                (1...8).contains(last.utf8.count),
+                last.utf8.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 || 0x61...0x7A ~= $0 | 0x20 })
+            else { return "" }
+            return ".\(last)"
+        }
+    }
+
+    /// Writes the folder, which may not exist, or is empty.
+    ///
+    /// - Parameters:
+    ///   - explanation: The result of reading the input the first time.
+    ///   - request: Extracts the request from its recording; `nil` if the input is a body without a request.
+    ///   - read: Reads the input again.
+    /// - Throws: ``CommandFailure``.
+    func write(
+        _ explanation: Explanation, from request: RequestInput?, read: ((RawSpan) throws -> Void) throws -> Void
+    ) throws {
+        guard !explanation.parts.isEmpty, explanation.parts.count == explanation.partCount else {
+            let why = explanation.parts.isEmpty ? "it has no part that can be read" : "it has too many parts"
+            throw CommandFailure(
+                description: "The form cannot be edited: \(why).", status: ExitStatus.unreadableInput)
+        }
+        if let part = explanation.parts.first(where: { $0.name.contains("=") || $0.name.contains("\0") }) {
+            throw CommandFailure(
+                description: "The form cannot be edited: the name '\(Terminal.printable(part.name))' has a character "
+                    + "that no option of 'postcard send' can write.",
+                status: ExitStatus.unreadableInput)
+        }
+        let parts = explanation.parts.enumerated().map { Part($0.element, number: $0.offset + 1) }
+        do {
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+            guard try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty else {
+                throw Errno.directoryNotEmpty
+            }
+            try writeContents(of: parts, explanation, from: request, read: read)
+            try Data(text(of: parts, explanation)).write(to: url(Self.name), options: .withoutOverwriting)
+        } catch {
+            throw CommandFailure(
+                description: "\(Terminal.printable(folder)) cannot be written: \(error)",
+                status: ExitStatus.unwritableOutput)
+        }
+    }
+
+    private func url(_ name: String) -> URL { URL(filePath: folder).appending(path: name) }
+
+    // MARK: - The text
+
+    private func text(of parts: [Part], _ explanation: Explanation) -> [UInt8] {
+        var lines = [
+            "# Each line is a part. After a change, send the form again, in this folder:",
+            "# postcard send --metadata as-is --config \(Self.name)",
+        ].flatMap { Array("\($0)\n".utf8) }
+        lines += ArgumentsFile.line("url", Array((explanation.curl?.url ?? "http://127.0.0.1:8080/uploads").utf8))
+        if let method = explanation.curl?.method, method != "POST" {
+            lines += ArgumentsFile.line("request", Array(method.utf8))
+        }
+        for name in explanation.curl?.secretFields ?? [] { lines += Array("# header = \"\(name): …\"\n".utf8) }
+        for part in parts { lines += Self.line(part) }
+        return lines
+    }
+
+    private static func line(_ part: Part) -> [UInt8] {
+        let name = Array(part.content.name.utf8) + [UInt8(ascii: "=")]
+        var attributes: [UInt8] = []
+        if let type = part.content.contentType.flatMap({ try? MediaType($0) }) {
+            // curl knows no quotes around a type.
+            attributes +=
+                ";type=".utf8
+                + (type.value.contains { ",\"".contains($0) } ? quoted(type.value) : Array(type.value.utf8))
+        }
+        if let filename = part.content.filename { attributes += ";filename=".utf8 + quoted(filename) }
+        for field in part.content.headers
+        where !["content-disposition", "content-type"].contains(field.name.lowercased()) {
+            if (try? HeaderArgument("\(field.name): \(field.value)")) != nil {
+                attributes += ";headers=".utf8 + quoted("\(field.name): \(field.value)")
+            }
+        }
+        guard let file = part.file else {
+            let text = part.content.text ?? ""
+            if attributes.isEmpty { return ArgumentsFile.line("form-string", name + text.utf8) }
+            return ArgumentsFile.line("form", name + quoted(text) + attributes)
+        }
+        let mark = part.content.filename == nil ? UInt8(ascii: "<") : UInt8(ascii: "@")
+        return ArgumentsFile.line("form", name + [mark] + quoted(file) + attributes)
+    }
+
+    /// A word of the grammar of `-F`.
+    private static func quoted(_ text: String) -> [UInt8] {
+        Array("\"\(text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\""))\"".utf8)
+    }
+
+    // MARK: - The files
+
+    private func writeContents(
+        of parts: [Part], _ explanation: Explanation, from request: RequestInput?,
+        read: ((RawSpan) throws -> Void) throws -> Void
+    ) throws {
+        var splitter = RequestSplitter(explanation)
+        var files = PartFiles(
+            parts.compactMap { part in
+                part.file.map { (path: FilePath(url($0).path(percentEncoded: false)), part: part.content) }
+            })
+        var failure: (any Error)?
+        func split(_ chunk: RawSpan) {
+            guard failure == nil else { return }
+            do {
+                try splitter.read(chunk) { try files.write($0) }
+            } catch {
+                failure = error
+            }
+        }
+        if var request {
+            try read { try request.read($0, handOn: split) }
+            try request.finish(handOn: split)
+        } else {
+            try read { split($0) }
+        }
+        if let failure { throw failure }
+        try files.finish()
+    }
+}
+
+/// Writes the contents of parts to files, one after the other, while the body is read.
+private struct PartFiles {
+    private var rest: ArraySlice<(path: FilePath, part: Explanation.Part)>
+    /// The file of the first part, once its content has begun.
+    private var file: FileDescriptor?
+    private var offset: Int64 = 0
+
+    init(_ files: [(path: FilePath, part: Explanation.Part)]) {
+        rest = files[...]
+    }
+
+    /// Takes the next bytes of the body.
+    mutating func write(_ bytes: RawSpan) throws {
+        let all = offset..<offset + Int64(bytes.byteCount)
+        defer { offset = all.upperBound }
+        while let (path, part) = rest.first, part.offset < all.upperBound {
+            let piece = (part.offset..<part.offset + part.size).clamped(to: all)
+            let start = Int(clamping: piece.lowerBound - all.lowerBound)
+            try open(path).write(bytes.extracting(start..<start + piece.count))
+            guard part.offset + part.size <= all.upperBound else { return }
+            try close()
+        }
+    }
+
+    /// Ends the body. What is left has no bytes.
+    mutating func finish() throws {
+        while let (path, _) = rest.first {
+            _ = try open(path)
+            try close()
+        }
+    }
+
+    private mutating func open(_ path: FilePath) throws -> FileDescriptor {
+        if let file { return file }
+        let opened = try FileDescriptor.open(
+            path, .writeOnly, options: [.create, .exclusiveCreate, .closeOnExec],
+            permissions: [.ownerReadWrite, .groupRead, .otherRead])
+        file = opened
+        return opened
+    }
+
+    private mutating func close() throws {
+        rest.removeFirst()
+        try file.take()?.close()
+    }
+}
