@@ -14,6 +14,8 @@ extension DeliveryMachineTests {
         var resource: String?
         /// The maximum number of attempts of an ordinary upload.
         var attempts = 1
+        /// How often interceptors may retry; `nil` if there are none.
+        var interceptorRetries: Int?
         /// The size of the appends that have passed in other uploads.
         var appendBytes: Int64?
         /// The size of the appends that have passed after larger ones had failed.
@@ -38,9 +40,13 @@ extension DeliveryMachineTests {
         asked + [
             Step(offer, "POST / 0–0"), Step(created, "check"), Step(.checked, "PATCH /uploads/1 0–100"),
         ]
+    private static let lost: Event = .failed(.connectionLost, .neverArrived)
     private static let cut =
+        sending + [Step(lost, "wait 0 seconds"), Step(.waited, "adapt 2"), Step(.adapted, "HEAD /uploads/1")]
+    /// The same, when an interceptor retries.
+    private static let decided =
         sending + [
-            Step(.failed(.connectionLost, .neverArrived), "wait 0 seconds"), Step(.waited, "adapt 2"),
+            Step(lost, "decide"), Step(.decided(.retry(after: .zero)), "wait 0 seconds"), Step(.waited, "adapt 2"),
             Step(.adapted, "HEAD /uploads/1"),
         ]
 
@@ -61,7 +67,7 @@ extension DeliveryMachineTests {
             ]),
         ResumedSequence(
             testDescription: "a server that closes the connection at OPTIONS gets an ordinary upload",
-            steps: asked + [Step(.failed(.connectionLost, .neverArrived), "send 1")]),
+            steps: asked + [Step(lost, "send 1")]),
         ResumedSequence(
             testDescription: "a server that offers resumption and makes no resource gets an ordinary upload",
             steps: asked + [Step(offer, "POST / 0–0"), Step(.answered(404, [:]), "send 1")]),
@@ -112,7 +118,7 @@ extension DeliveryMachineTests {
             testDescription: "a server that claims more than was sent is not believed",
             steps: asked + [
                 Step(limited, "POST / 0–0"), Step(created, "check"), Step(.checked, "PATCH /uploads/1 0–60"),
-                Step(.failed(.connectionLost, .neverArrived), "wait 0 seconds"), Step(.waited, "adapt 2"),
+                Step(lost, "wait 0 seconds"), Step(.waited, "adapt 2"),
                 Step(.adapted, "HEAD /uploads/1"), Step(located(61), "DELETE /uploads/1"),
                 Step(.answered(204, [:]), "fail refused"),
             ]),
@@ -136,7 +142,7 @@ extension DeliveryMachineTests {
             steps: cut + [
                 Step(.answered(405, [:]), "PATCH /uploads/1 0–0"),
                 Step(.answered(409, [.uploadOffset: "40"]), "check"), Step(.checked, "PATCH /uploads/1 40–100"),
-                Step(.failed(.connectionLost, .neverArrived), "wait 0 seconds"), Step(.waited, "adapt 3"),
+                Step(lost, "wait 0 seconds"), Step(.waited, "adapt 3"),
                 Step(.adapted, "PATCH /uploads/1 40–40"), Step(.mismatch(expected: 70), "check"),
                 Step(.checked, "PATCH /uploads/1 70–100"), Step(appended, "finish after 3"),
             ]),
@@ -199,6 +205,16 @@ extension DeliveryMachineTests {
             resource: "http://example.org/uploads/1",
             steps: asked + [Step(.answered(503, [:]), "wait 0 seconds")]),
         ResumedSequence(
+            testDescription: "interceptors retry a resumed upload as often as an ordinary one", interceptorRetries: 1,
+            steps: decided + [Step(lost, "decide"), Step(.decided(.retry(after: .zero)), "fail connection-lost")]),
+        ResumedSequence(
+            testDescription: "interceptors may retry as often again when an upload has made progress",
+            interceptorRetries: 1,
+            steps: decided + [
+                Step(located(40), "check"), Step(.checked, "PATCH /uploads/1 40–100"), Step(lost, "decide"),
+                Step(.decided(.retry(after: .zero)), "wait 0 seconds"), Step(.waited, "adapt 3"),
+            ]),
+        ResumedSequence(
             testDescription: "a file that has changed fails the upload",
             steps: cut + [Step(located(40), "check"), Step(.failed(.form, .neverArrived), "fail form")]),
     ]
@@ -209,10 +225,12 @@ extension DeliveryMachineTests {
             retry: .withoutDelays(maximumAttempts: 10), minimumBytes: 0)
         policy.versions = [.interop8, .interop6]
         policy.cautiousAppendBytes = 10...60
+        var ordinary = RetryPolicy.withoutDelays(maximumAttempts: sequence.attempts)
+        if let retries = sequence.interceptorRetries { ordinary.maximumInterceptorRetries = retries }
         var player = try Player(
             resuming: policy, sequence.resource.flatMap { URL(string: $0) },
-            KnownServer(appendBytes: sequence.appendBytes),
-            ordinary: .withoutDelays(maximumAttempts: sequence.attempts))
+            KnownServer(appendBytes: sequence.appendBytes), ordinary: ordinary,
+            hasInterceptors: sequence.interceptorRetries != nil)
         for step in sequence.steps { #expect(player.play(step.event, elapsed: step.elapsed) == step.action) }
         #expect(player.machine.passedAppendBytes == sequence.passed)
     }

@@ -25,12 +25,12 @@ struct Player {
     /// - Parameter ordinary: The policy once the upload is an ordinary one.
     init(
         resuming policy: ResumptionPolicy, _ resource: URL? = nil, _ known: KnownServer = KnownServer(),
-        ordinary: RetryPolicy = .never
+        ordinary: RetryPolicy = .never, hasInterceptors: Bool = false
     ) throws {
         let request = try Self.request()
         self.init(
             DeliveryMachine(
-                DeliveryMachine.Rules(url: request.url, retry: ordinary),
+                DeliveryMachine.Rules(url: request.url, retry: ordinary, hasInterceptors: hasInterceptors),
                 resumption: Resumption(policy, resource: resource)), request, known)
     }
 

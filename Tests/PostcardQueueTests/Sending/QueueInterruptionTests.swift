@@ -92,8 +92,12 @@ import Testing
     func `a session that the system does not accept is reported at once`(problem: SessionProblem) {
         var world = QueueWorld.withUpload(session: "session")
         world.wake()
+        world.advance(to: world.now + 10)
+        world.enqueue()
         world.invalidate(problem)
+        // What the session has reported is recorded, and no other session is made before the next run.
         #expect(world.wake() == .gaveUp && world.problem == problem)
+        #expect(world.uploads.map(\.state.name) == ["done", "waiting"] && world.connections == 1, "\(world.trace)")
         // The same about a single task.
         world.wake()
         world.script = [.unavailable(problem)]
