@@ -87,12 +87,14 @@ let package = Package(
     targets: [
         // The C library of each platform. No user needs it.
         .target(name: "PostcardCLibrary", swiftSettings: settings),
+        // FoundationEssentials, or Foundation where that does not exist. No user needs it.
+        .target(name: "PostcardFoundation", swiftSettings: settings),
         // What several modules know about the files of pictures. No user needs it.
         .target(name: "PostcardPictureFormats", swiftSettings: settings),
         .target(
             name: "PostcardForm",
             dependencies: [
-                "PostcardCLibrary", "PostcardPictureFormats",
+                "PostcardCLibrary", "PostcardFoundation", "PostcardPictureFormats",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
@@ -104,19 +106,19 @@ let package = Package(
         .target(
             name: "PostcardDoctor",
             dependencies: [
-                "PostcardForm", "PostcardPictureFormats",
+                "PostcardForm", "PostcardFoundation", "PostcardPictureFormats",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             swiftSettings: settings),
         .target(
             name: "PostcardResumption",
-            dependencies: [.product(name: "HTTPTypes", package: "swift-http-types")],
+            dependencies: ["PostcardFoundation", .product(name: "HTTPTypes", package: "swift-http-types")],
             swiftSettings: settings),
         .target(
             name: "PostcardClient",
             dependencies: [
-                "PostcardForm", "PostcardResumption",
+                "PostcardForm", "PostcardFoundation", "PostcardResumption",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
@@ -126,7 +128,7 @@ let package = Package(
         .target(
             name: "PostcardAsyncHTTP",
             dependencies: [
-                "PostcardCLibrary", "PostcardClient", "PostcardForm",
+                "PostcardCLibrary", "PostcardClient", "PostcardForm", "PostcardFoundation",
                 .product(name: "AsyncHTTPClient", package: "async-http-client", condition: forAsyncHTTP),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "NIOCore", package: "swift-nio", condition: forAsyncHTTP),
@@ -139,7 +141,7 @@ let package = Package(
         .target(
             name: "PostcardQueue",
             dependencies: [
-                "PostcardClient", "PostcardFiles", "PostcardForm",
+                "PostcardClient", "PostcardFiles", "PostcardForm", "PostcardFoundation",
                 .product(name: "GRDB", package: "GRDB.swift", condition: forQueue),
                 .product(name: "GRDBSQLite", package: "GRDB.swift", condition: forQueue),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -154,14 +156,14 @@ let package = Package(
         .target(
             name: "PostcardPictures",
             dependencies: [
-                "CPictureCodecs", "PostcardCLibrary", "PostcardForm", "PostcardPictureFormats",
+                "CPictureCodecs", "PostcardCLibrary", "PostcardForm", "PostcardFoundation", "PostcardPictureFormats",
                 .product(name: "SystemPackage", package: "swift-system"),
             ],
             exclude: leftOut, resources: forApps("Localizable.xcstrings"), swiftSettings: settings),
         .target(
             name: "PostcardServer",
             dependencies: [
-                "PostcardCLibrary", "PostcardFiles", "PostcardForm", "PostcardResumption",
+                "PostcardCLibrary", "PostcardFiles", "PostcardForm", "PostcardFoundation", "PostcardResumption",
                 .product(name: "CoreMetrics", package: "swift-metrics", condition: forServer),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -185,7 +187,7 @@ let package = Package(
         .target(
             name: "PostcardS3",
             dependencies: [
-                "PostcardForm", "PostcardServer",
+                "PostcardForm", "PostcardFoundation", "PostcardServer",
                 .product(name: "AsyncHTTPClient", package: "async-http-client", condition: forS3),
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
@@ -196,7 +198,8 @@ let package = Package(
         .target(
             name: "PostcardReceiver",
             dependencies: [
-                "PostcardCLibrary", "PostcardDoctor", "PostcardFiles", "PostcardForm", "PostcardServer",
+                "PostcardCLibrary", "PostcardDoctor", "PostcardFiles", "PostcardForm", "PostcardFoundation",
+                "PostcardServer",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird", condition: forServer),
@@ -220,7 +223,7 @@ let package = Package(
         .target(
             name: "PostcardConformance",
             dependencies: [
-                "PostcardForm", "PostcardResumption",
+                "PostcardForm", "PostcardFoundation", "PostcardResumption",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "NIOCore", package: "swift-nio", condition: forCommandLine),

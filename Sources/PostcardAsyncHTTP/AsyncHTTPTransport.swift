@@ -3,13 +3,8 @@ import HTTPTypes
 public import NIOCore
 import NIOHTTP1
 public import PostcardClient
+import PostcardFoundation
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Sends uploads with AsyncHTTPClient: for servers and tools, and wherever a `Content-Length` or a gigabyte per second
 /// matters.

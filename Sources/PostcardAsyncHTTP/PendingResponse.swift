@@ -3,13 +3,8 @@ import HTTPTypes
 import NIOCore
 import NIOHTTP1
 import PostcardClient
+import PostcardFoundation
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Collects the response to a request on the event loop, and resumes the waiting task once.
 final class PendingResponse: HTTPClientResponseDelegate {

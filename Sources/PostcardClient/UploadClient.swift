@@ -1,11 +1,6 @@
 public import HTTPTypes
 public import PostcardForm
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import PostcardFoundation
 
 /// Sends forms to HTTP servers.
 ///

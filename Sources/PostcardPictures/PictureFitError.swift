@@ -1,10 +1,5 @@
 import PostcardForm
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import PostcardFoundation
 
 /// Why a picture could not be made to fit its limit.
 ///

@@ -1,13 +1,8 @@
 import PostcardForm
+public import PostcardFoundation
 import PostcardPictureFormats
 import Synchronization
 import SystemPackage
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// Makes pictures fit a limit: upright, and as good as the bytes allow.
 ///

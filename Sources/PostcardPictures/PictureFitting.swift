@@ -1,10 +1,5 @@
 public import PostcardForm
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import PostcardFoundation
 
 /// How the photos of a form are made to fit, when the form is sent or enqueued.
 ///

@@ -1,12 +1,7 @@
 import GRDB
 import HTTPTypes
 public import PostcardClient
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import PostcardFoundation
 
 // MARK: - Changing uploads
 

@@ -1,12 +1,7 @@
 import GRDB
 import HTTPTypes
 public import PostcardClient
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import PostcardFoundation
 
 extension UploadQueue {
     /// Cancels an upload for good: its form is removed from disk at once, and the server is asked to delete what it has

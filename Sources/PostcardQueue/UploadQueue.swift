@@ -3,13 +3,8 @@ public import HTTPTypes
 import PostcardClient
 import PostcardFiles
 public import PostcardForm
+public import PostcardFoundation
 import SystemPackage
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// Uploads that outlive the process. Each form is sent once, even if the process, the network or the power fails.
 ///

@@ -1,10 +1,5 @@
 package import HTTPTypes
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import PostcardFoundation
 
 /// The SHA-256 digest of a message's content, or of the whole form, in a header field (RFC 9530).
 package struct BodyDigest: Sendable, Hashable {

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import PostcardFoundation
 
 /// The part of Structured Field Values (RFC 9651) that uploads need: integers, booleans and bytes are read, and
 /// everything else is only checked.

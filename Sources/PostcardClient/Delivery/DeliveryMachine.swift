@@ -1,12 +1,7 @@
 import HTTPTypes
 import PostcardForm
+import PostcardFoundation
 import PostcardResumption
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Decides what an upload does next: a state machine without its own clock, network, files or random numbers.
 ///

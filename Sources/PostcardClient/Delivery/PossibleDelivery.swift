@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import PostcardFoundation
 
 /// What servers may have of a form after all attempts so far.
 ///

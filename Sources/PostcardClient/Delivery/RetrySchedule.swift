@@ -1,10 +1,5 @@
 import HTTPTypes
-
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import PostcardFoundation
 
 /// Decides whether and when a failed upload is sent again, for uploads in this process and for those of a queue.
 ///

@@ -1,10 +1,5 @@
 import HTTPTypes
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import PostcardFoundation
 
 /// A proxy or web server that may respond in place of the server behind it, with a page of its own.
 struct KnownProxy: Sendable, Hashable {

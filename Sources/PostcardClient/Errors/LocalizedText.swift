@@ -1,10 +1,10 @@
 import HTTPTypes
 import PostcardForm
 
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
+#if canImport(Darwin)
 package import Foundation
+#else
+import PostcardFoundation
 #endif
 
 /// A sentence of a module's string catalog, `Resources/Localizable.xcstrings`: its key, and the values of its

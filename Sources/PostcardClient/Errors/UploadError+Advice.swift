@@ -1,11 +1,6 @@
 import HTTPTypes
 import PostcardForm
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import PostcardFoundation
 
 extension UploadError {
     /// What to try, in a sentence or two: what the status means for a form upload, or what to do about a connection.

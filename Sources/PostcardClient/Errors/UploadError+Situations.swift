@@ -1,12 +1,7 @@
 import HTTPTypes
 package import PostcardForm
+public import PostcardFoundation
 import PostcardResumption
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// A factory for each situation. The public factories are for transports.
 extension UploadError {

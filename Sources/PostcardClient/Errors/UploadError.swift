@@ -1,11 +1,6 @@
 import HTTPTypes
 public import PostcardForm
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import PostcardFoundation
 
 /// Why an upload failed.
 ///

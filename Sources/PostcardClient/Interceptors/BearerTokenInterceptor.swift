@@ -1,11 +1,6 @@
 import HTTPTypes
+import PostcardFoundation
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Sends a token with every upload (RFC 6750 §2.1), and gets a new one when the server responds with 401.
 ///

@@ -1,12 +1,7 @@
 import HTTPTypes
 import Logging
 import PostcardForm
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import PostcardFoundation
 
 /// The log of an upload: never the value of a field, and of header fields only values that are not secret.
 struct UploadLog: Sendable {

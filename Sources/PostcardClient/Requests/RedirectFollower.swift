@@ -1,11 +1,6 @@
 import HTTPTypes
 import PostcardForm
-
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import PostcardFoundation
 
 /// Follows the redirects of one request.
 struct RedirectFollower: Sendable {

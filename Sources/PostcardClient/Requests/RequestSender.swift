@@ -1,13 +1,8 @@
 import HTTPTypes
 import PostcardForm
+import PostcardFoundation
 import PostcardResumption
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Sends the requests of one attempt: applies timeouts, reports progress, and follows redirects.
 struct RequestSender: Sendable {

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import PostcardFoundation
 
 /// The timeouts of one request, as a value: given what happened and what time it is, it says when to check again,
 /// or that time has run out.

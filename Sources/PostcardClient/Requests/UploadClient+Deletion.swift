@@ -1,11 +1,6 @@
 package import HTTPTypes
+package import PostcardFoundation
 import PostcardResumption
-
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
 
 extension UploadClient {
     /// How long a server may take to delete what it has of a cancelled upload.

@@ -1,10 +1,5 @@
 import HTTPTypes
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import PostcardFoundation
 
 /// A problem reported by a server, as RFC 9457 specifies: the JSON of an `application/problem+json`.
 ///

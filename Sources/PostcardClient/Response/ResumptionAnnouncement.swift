@@ -1,11 +1,6 @@
 import HTTPTypes
+import PostcardFoundation
 import PostcardResumption
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// What a server said in an interim response 104 (Upload Resumption Supported): the URL of the upload resource, and its
 /// limits (draft-ietf-httpbis-resumable-upload, "Status Code 104").

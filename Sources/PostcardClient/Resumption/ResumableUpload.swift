@@ -1,12 +1,7 @@
 import HTTPTypes
 import PostcardForm
+import PostcardFoundation
 import PostcardResumption
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Decides what one attempt of a resumable upload does next: it finds out whether the server resumes uploads, makes or
 /// finds the upload resource, and sends what the server is missing. Like ``DeliveryMachine``, of which it is a part, it

@@ -1,11 +1,6 @@
 import HTTPTypes
+import PostcardFoundation
 import PostcardResumption
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// What a resumable upload keeps from one attempt to the next: how far it got, and how often it failed since.
 struct Resumption: Sendable {

@@ -1,12 +1,7 @@
 import HTTPTypes
+import PostcardFoundation
 import PostcardResumption
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// How a server supports resumable uploads.
 struct ResumptionOffer: Sendable, Hashable {

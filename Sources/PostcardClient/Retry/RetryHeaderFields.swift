@@ -1,11 +1,6 @@
 package import HTTPTypes
 import PostcardForm
-
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import PostcardFoundation
 
 /// A key by which a server can tell that several requests are the same upload
 /// (draft-ietf-httpapi-idempotency-key-header).

@@ -1,11 +1,6 @@
 public import HTTPTypes
 import PostcardForm
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import PostcardFoundation
 
 /// A request for a transport to send.
 public struct UploadRequest: Sendable {

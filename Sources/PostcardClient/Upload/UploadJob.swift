@@ -1,11 +1,6 @@
 import HTTPTypes
 import PostcardForm
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import PostcardFoundation
 
 /// What a caller wants to be uploaded, and where.
 struct UploadJob: Sendable {

@@ -1,12 +1,7 @@
 import HTTPTypes
 import PostcardForm
+import PostcardFoundation
 import PostcardResumption
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension UploadClient {
     /// Performs a job, and delivers its progress from a task of the upload's own.

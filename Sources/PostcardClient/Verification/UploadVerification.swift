@@ -1,11 +1,6 @@
 import Crypto
 import PostcardForm
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import PostcardFoundation
 
 /// Compares what a server says it has received with what was sent.
 ///

@@ -1,11 +1,6 @@
 import Crypto
 import HTTPTypes
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import PostcardFoundation
 
 extension CheckSession {
     /// Fills in a request.

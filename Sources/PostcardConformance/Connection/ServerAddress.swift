@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import PostcardFoundation
 
 /// An http or https URL, as a connection and a request need it.
 package struct ServerAddress: Sendable, Hashable, CustomStringConvertible {

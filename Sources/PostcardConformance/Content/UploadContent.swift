@@ -1,10 +1,5 @@
 import PostcardForm
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import PostcardFoundation
 
 /// What the checks upload.
 package enum ContentSource: Sendable, Hashable {

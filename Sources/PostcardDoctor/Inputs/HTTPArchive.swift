@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import PostcardFoundation
 import PostcardForm
 
 /// A HAR 1.2 file, as browsers and proxies write them: the requests in it, and the bytes that one was sent as.

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import PostcardFoundation
 
 /// Why no request can be read from an input.
 public struct InputError: Error, Sendable, CustomStringConvertible {

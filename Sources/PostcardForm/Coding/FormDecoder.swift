@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import PostcardFoundation
 
 /// Decodes a value from a received form, as from JSON.
 ///

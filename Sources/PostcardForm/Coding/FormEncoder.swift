@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import PostcardFoundation
 
 /// Encodes a value as a form, as JSON would be: its properties become fields, and its files become file parts.
 ///

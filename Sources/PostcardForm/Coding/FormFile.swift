@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import PostcardFoundation
 
 /// A file anywhere in a value that is sent as a form or read from one.
 ///

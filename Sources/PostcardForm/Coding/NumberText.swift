@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import PostcardFoundation
 
 /// Numbers as a form writes them: decimal digits, a point, an exponent.
 enum NumberText {

@@ -1,10 +1,5 @@
+import PostcardFoundation
 import SystemPackage
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Some bytes of a file, usually all of them, and what the file was when the layout was made: enough to notice later
 /// that it has changed.

@@ -1,10 +1,5 @@
+public import PostcardFoundation
 public import SystemPackage
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 extension FormLayout {
     /// The whole body in memory, for small forms and for APIs that take nothing else.

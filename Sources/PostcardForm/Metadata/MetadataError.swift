@@ -1,10 +1,5 @@
+public import PostcardFoundation
 import PostcardPictureFormats
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// Why metadata could not be removed from a file.
 public struct MetadataError: Error, Sendable, CustomStringConvertible {

@@ -1,10 +1,5 @@
+public import PostcardFoundation
 import PostcardPictureFormats
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// What metadata is removed from a picture or a video while it is sent: where it was taken, the people and devices that
 /// it names, or everything.

@@ -1,10 +1,5 @@
 public import HTTPTypes
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import PostcardFoundation
 
 /// An entry of a form: its name, the header fields that describe it, and its bytes or their source.
 public struct FormPart: Sendable {

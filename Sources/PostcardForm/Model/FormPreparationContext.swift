@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import PostcardFoundation
 
 /// What a preparation needs to know of the rest of the form, and of the server.
 public struct FormPreparationContext: Sendable {

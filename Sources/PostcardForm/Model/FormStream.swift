@@ -1,10 +1,5 @@
+public import PostcardFoundation
 import Synchronization
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// Bytes of a part that are produced while they are sent, such as a recording, a download or a child's output.
 ///

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import PostcardFoundation
 
 /// A form of type `multipart/form-data` (RFC 7578): its parts in order, and one boundary.
 ///

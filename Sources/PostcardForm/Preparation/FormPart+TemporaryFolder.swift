@@ -1,11 +1,6 @@
 import PostcardCLibrary
+public import PostcardFoundation
 import SystemPackage
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 extension FormPart {
     /// The folder of the files that are made for parts, if the caller passes no folder: "Postcard" in the temporary

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import PostcardFoundation
 
 extension MultipartForm {
     /// Whether a part has to be prepared before the form can be laid out.

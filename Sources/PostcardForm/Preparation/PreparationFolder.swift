@@ -1,11 +1,6 @@
 import PostcardCLibrary
+package import PostcardFoundation
 import SystemPackage
-
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
 
 /// A folder for the files that preparations make. Only its owner can read it.
 ///

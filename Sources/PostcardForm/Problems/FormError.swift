@@ -1,10 +1,5 @@
+public import PostcardFoundation
 import SystemPackage
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// Why a form cannot be made, sent or read: a mistake or a failure on this side.
 ///

@@ -1,12 +1,7 @@
 #if !canImport(ImageIO)
 import CPictureCodecs
 import PostcardForm
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import PostcardFoundation
 
 /// libjpeg-turbo, libpng, libwebp and libheif.
 struct LibraryCodec: PictureCodec {

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import PostcardFoundation
 
 /// Decodes and encodes pictures: the thin edge to the system's libraries. Everything that can be decided without pixels
 /// is decided by ``PicturePlan`` and ``PictureFit``.

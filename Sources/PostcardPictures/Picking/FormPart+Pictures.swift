@@ -1,10 +1,5 @@
 import PostcardForm
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import PostcardFoundation
 
 extension FormPart {
     /// The part of an encoded picture. Throws ``PictureError`` if encoding gave nothing.

@@ -1,12 +1,7 @@
 import PostcardForm
-import SystemPackage
+import PostcardFoundation
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import SystemPackage
 
 /// Copies of files that the system lends only for a moment.
 enum LoadedFile {

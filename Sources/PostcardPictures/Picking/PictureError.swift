@@ -1,10 +1,5 @@
 import PostcardForm
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import PostcardFoundation
 
 /// Why a picture or a file could not be made into a part of a form.
 public struct PictureError: Error, Sendable, CustomStringConvertible {

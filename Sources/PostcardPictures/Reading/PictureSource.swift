@@ -1,11 +1,6 @@
 import PostcardForm
+import PostcardFoundation
 import SystemPackage
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The file or the memory that holds the bytes of a picture.
 enum PictureSource: Sendable {

@@ -1,13 +1,8 @@
 import HTTPTypes
 import PostcardClient
 import PostcardFiles
+import PostcardFoundation
 import SystemPackage
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Carries out for a ``BackgroundSender`` what concerns the queue's files and the transfer service.
 struct BackgroundCarrier: AttemptCarrier {

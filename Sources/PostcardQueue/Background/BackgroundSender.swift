@@ -1,14 +1,9 @@
 import HTTPTypes
 import PostcardClient
 import PostcardFiles
+import PostcardFoundation
 import Synchronization
 import SystemPackage
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Hands a queue's uploads to a transfer service, and settles how they end.
 ///

@@ -3,10 +3,8 @@ public import PostcardClient
 
 #if canImport(Darwin)
 public import Foundation
-#elseif canImport(FoundationEssentials)
-import FoundationEssentials
 #else
-import Foundation
+import PostcardFoundation
 #endif
 
 /// How the system sends a queue's uploads while the app is suspended or closed.

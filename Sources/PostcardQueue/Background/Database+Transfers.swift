@@ -1,10 +1,5 @@
 import GRDB
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import PostcardFoundation
 
 /// The steps of uploads that a background session sends, as changes to their rows. Each is called within one write.
 extension Database {

@@ -1,11 +1,6 @@
 package import HTTPTypes
 package import PostcardClient
-
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import PostcardFoundation
 
 /// Sends files while the app is suspended or closed: a background `URLSession`, or in tests a model of the system's
 /// transfer daemon.

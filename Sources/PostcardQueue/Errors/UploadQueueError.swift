@@ -1,12 +1,7 @@
 import PostcardClient
 import PostcardFiles
+public import PostcardFoundation
 import SystemPackage
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// Why a queue cannot be opened, or an upload cannot be enqueued or changed.
 ///

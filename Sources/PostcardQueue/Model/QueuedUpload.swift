@@ -1,10 +1,5 @@
 public import HTTPTypes
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import PostcardFoundation
 
 /// A snapshot of an upload in a queue.
 public struct QueuedUpload: Sendable, Hashable, Identifiable {

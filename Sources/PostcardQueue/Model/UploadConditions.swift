@@ -1,10 +1,5 @@
 public import PostcardClient
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import PostcardFoundation
 
 /// When an upload may be sent, and in which order.
 public struct UploadConditions: Sendable, Hashable {

@@ -1,11 +1,6 @@
 import HTTPTypes
 public import PostcardClient
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import PostcardFoundation
 
 extension QueuedUpload {
     /// Why an attempt to send an upload failed.

@@ -1,10 +1,5 @@
 public import Observation
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import PostcardFoundation
 
 /// A model for a screen that lists a queue's uploads, with actions for buttons.
 ///

@@ -1,11 +1,6 @@
 import PostcardClient
+import PostcardFoundation
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Sends the uploads of a queue in this process. After each change, a ``QueueMachine`` decides what is to be started
 /// and stopped.

@@ -1,10 +1,5 @@
 public import PostcardClient
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import PostcardFoundation
 
 extension UploadQueue {
     /// Hands uploads that are due to the system, and records their progress and outcomes, until the task is cancelled.

@@ -1,11 +1,6 @@
 package import HTTPTypes
 package import PostcardClient
-
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import PostcardFoundation
 
 /// Identifies an attempt to send an upload, across processes: the upload's UUID, and the number of the attempt, from 1.
 package struct AttemptID: Sendable, Hashable, LosslessStringConvertible {

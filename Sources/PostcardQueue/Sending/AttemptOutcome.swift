@@ -1,12 +1,7 @@
 import HTTPTypes
 package import PostcardClient
 import PostcardFiles
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import PostcardFoundation
 
 /// What the end of an attempt means for its upload.
 package enum AttemptOutcome: Sendable {

@@ -1,10 +1,5 @@
 import PostcardClient
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import PostcardFoundation
 
 /// The settings, events and actions of the machine.
 extension QueueMachine {

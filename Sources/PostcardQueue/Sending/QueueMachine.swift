@@ -1,10 +1,5 @@
 import PostcardClient
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import PostcardFoundation
 
 /// Decides what a sender of a queue does next: a state machine without its own clock, database, network, files or
 /// random numbers. Both senders carry out its actions: ``LocalSender``, which sends in this process, and

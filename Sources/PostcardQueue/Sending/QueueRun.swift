@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import PostcardFoundation
 
 /// Who carries the bytes of attempts: this process, or the system.
 protocol AttemptCarrier: Sendable {

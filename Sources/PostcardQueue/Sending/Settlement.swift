@@ -1,12 +1,7 @@
 import GRDB
 import HTTPTypes
 import PostcardClient
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import PostcardFoundation
 
 /// What is recorded of an attempt that has ended.
 enum Settlement: Sendable, Equatable {

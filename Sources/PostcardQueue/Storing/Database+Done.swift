@@ -1,10 +1,5 @@
 import GRDB
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import PostcardFoundation
 
 /// Uploads that are done: how many there were, and which are no longer listed. Each is called within one transaction.
 extension Database {

@@ -1,11 +1,6 @@
 import GRDB
 import PostcardClient
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import PostcardFoundation
 
 /// What an attempt counts as that did not deliver the form.
 enum AttemptCount: Sendable, Equatable {

@@ -1,12 +1,7 @@
 import GRDB
 import HTTPTypes
 import PostcardClient
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import PostcardFoundation
 
 /// Enqueuing, reading and claiming uploads. Each is called within one transaction.
 extension Database {

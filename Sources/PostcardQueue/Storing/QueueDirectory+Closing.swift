@@ -1,11 +1,6 @@
 import PostcardFiles
+import PostcardFoundation
 import SystemPackage
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// What is noted when a queue is closed. Reading a whole database takes long, and is only needed if a process or the
 /// power ended while it wrote, or if someone else has changed the files.

@@ -1,11 +1,6 @@
 import PostcardFiles
+import PostcardFoundation
 import SystemPackage
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Queues that an older version has written. They are kept: their forms may be nowhere else.
 extension QueueDirectory {

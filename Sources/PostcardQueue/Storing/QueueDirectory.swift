@@ -1,12 +1,7 @@
 import PostcardFiles
 import PostcardForm
+import PostcardFoundation
 import SystemPackage
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The directory of a queue:
 ///

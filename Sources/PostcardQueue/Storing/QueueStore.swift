@@ -1,12 +1,7 @@
 import PostcardForm
+import PostcardFoundation
 import Synchronization
 import SystemPackage
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// A queue's directory and database, and the signals that they have changed. Its calls block.
 struct QueueStore: Sendable {

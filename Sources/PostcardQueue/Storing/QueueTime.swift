@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import PostcardFoundation
 
 /// The clocks of a queue: the calendar's, by which uploads are due, and a steady one to wait by. Tests pass their own.
 package struct QueueTime: Sendable {

@@ -3,12 +3,7 @@ import HTTPTypes
 import PostcardClient
 import PostcardFiles
 import PostcardForm
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import PostcardFoundation
 
 /// The row of an upload with everything that is needed to send it.
 ///

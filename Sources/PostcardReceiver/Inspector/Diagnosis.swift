@@ -1,12 +1,7 @@
 import PostcardDoctor
 import PostcardForm
+import PostcardFoundation
 import PostcardServer
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The problems of a request: why it was refused, and what PostcardDoctor finds in its recorded bytes.
 struct Diagnosis {

@@ -1,11 +1,6 @@
 import PostcardForm
+import PostcardFoundation
 import PostcardServer
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 // No list of secrets is complete, so values are only shown to who asks for them, apart from those that no one minds
 // others to see. What is recognized as a secret is not even recorded.

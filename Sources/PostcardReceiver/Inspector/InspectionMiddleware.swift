@@ -1,12 +1,7 @@
 import HTTPTypes
 import Hummingbird
+import PostcardFoundation
 import PostcardServer
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Records requests that have a body or use the path of forms, whether or not they are refused. It runs before all
 /// middleware that may refuse a request.

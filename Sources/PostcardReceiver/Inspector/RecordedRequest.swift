@@ -1,13 +1,8 @@
 import HTTPTypes
 import Hummingbird
 import PostcardForm
+import PostcardFoundation
 import PostcardServer
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// A request and what became of it.
 struct RecordedRequest: Sendable {

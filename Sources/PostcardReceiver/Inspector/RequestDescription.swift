@@ -1,13 +1,8 @@
 import HTTPTypes
 import Hummingbird
 import PostcardDoctor
+import PostcardFoundation
 import PostcardServer
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Everything recorded about a request: the response to `GET /requests/ID`.
 struct RequestDescription: Encodable {

@@ -1,15 +1,10 @@
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import PostcardFoundation
 import PostcardServer
 import ServiceLifecycle
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Sends events to all listeners as they happen.
 final class LiveEvents: Sendable {

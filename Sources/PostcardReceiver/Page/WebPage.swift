@@ -1,12 +1,7 @@
 import HTTPTypes
 import Hummingbird
+import PostcardFoundation
 import PostcardServer
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The page at `/` and its files, all of them in the program.
 ///

@@ -6,15 +6,10 @@ public import Hummingbird
 import HummingbirdCore
 public import Logging
 import NIOCore
+import PostcardFoundation
 public import PostcardServer
 import ServiceLifecycle
 public import SystemPackage
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The application that `postcard serve` runs: a server with upload routes, a page to try it with, `/health` and
 /// `/status`.

@@ -1,14 +1,9 @@
 import HTTPTypes
 import Hummingbird
 import Logging
+package import PostcardFoundation
 package import PostcardServer
 import Synchronization
-
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
 
 /// The log line of a request.
 package struct RequestLine: Sendable {

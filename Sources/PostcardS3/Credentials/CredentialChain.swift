@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import PostcardFoundation
 
 /// A request to the metadata service of a container or an instance.
 struct MetadataRequest: Sendable {

@@ -1,13 +1,8 @@
 import Logging
 import NIOCore
 import NIOHTTP1
+import PostcardFoundation
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The objects below the prefix of a bucket.
 ///

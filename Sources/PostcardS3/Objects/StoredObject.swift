@@ -1,10 +1,5 @@
 import NIOCore
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import PostcardFoundation
 
 /// What the store says of an object without its content.
 struct ObjectHead: Sendable {

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import PostcardFoundation
 
 /// Why a request to an object store failed.
 public struct S3Error: Error, Sendable, CustomStringConvertible {

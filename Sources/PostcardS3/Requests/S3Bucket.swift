@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import PostcardFoundation
 
 /// A bucket of an object store that speaks the protocol of Amazon S3, and how to reach it.
 ///

@@ -4,13 +4,8 @@ import Logging
 import NIOCore
 import NIOHTTP1
 import PostcardForm
+import PostcardFoundation
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// A request to a bucket.
 struct S3Request: Sendable {

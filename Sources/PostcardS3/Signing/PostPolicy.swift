@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import PostcardFoundation
 
 /// A policy with which a form may be posted to a bucket, and what the form's fields must be ("POST Policy" in the
 /// reference of Amazon S3).

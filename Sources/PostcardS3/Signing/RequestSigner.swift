@@ -1,12 +1,7 @@
 import Crypto
 import NIOCore
 import PostcardForm
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import PostcardFoundation
 
 /// Signs requests by AWS Signature Version 4 ("Authenticating Requests" in the reference of Amazon S3).
 struct RequestSigner: Sendable {

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import PostcardFoundation
 
 /// The keys with which requests to an object store are signed.
 public struct S3Credentials: Sendable, Hashable, CustomStringConvertible {

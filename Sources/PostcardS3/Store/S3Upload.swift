@@ -1,13 +1,8 @@
 import Crypto
 public import NIOCore
 import PostcardForm
+import PostcardFoundation
 public import PostcardServer
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// An upload that an ``S3UploadStore`` is storing.
 ///

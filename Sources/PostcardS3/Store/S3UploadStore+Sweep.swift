@@ -1,12 +1,7 @@
 import Logging
 import NIOCore
+import PostcardFoundation
 import PostcardServer
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// What the sweep waits for, in seconds by the clock of the object store alone.
 struct SweepTimes: Sendable {

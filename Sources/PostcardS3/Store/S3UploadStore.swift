@@ -4,14 +4,9 @@
 
 public import Logging
 import NIOCore
+import PostcardFoundation
 public import PostcardServer
 import Synchronization
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// Keeps uploads in a bucket of an object store, which any number of receivers can share.
 ///

@@ -1,12 +1,7 @@
 import Logging
 import NIOCore
+import PostcardFoundation
 import PostcardServer
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Checks at the start that the object store does what uploads rely on.
 struct StoreProbe: Sendable {

@@ -1,11 +1,6 @@
 import NIOCore
+import PostcardFoundation
 import PostcardServer
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The record of a key, as the fields of its object have it.
 struct KeyEntry: Sendable {

@@ -1,12 +1,7 @@
 package import PostcardFiles
+import PostcardFoundation
 import Synchronization
 package import SystemPackage
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Temporary files in their own directory, which is created with the first file.
 package final class TemporaryFiles: Sendable {

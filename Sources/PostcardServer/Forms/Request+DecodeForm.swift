@@ -1,13 +1,8 @@
 public import Hummingbird
 import PostcardFiles
 import PostcardForm
+import PostcardFoundation
 import SystemPackage
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 extension Request {
     /// Decodes the request's form.

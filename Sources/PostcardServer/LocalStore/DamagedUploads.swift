@@ -1,13 +1,8 @@
 import Logging
 import PostcardFiles
+import PostcardFoundation
 import Synchronization
 import SystemPackage
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// An error in stored data: the bytes on the disk are not those that were written.
 struct StoreDamage: Error, CustomStringConvertible {

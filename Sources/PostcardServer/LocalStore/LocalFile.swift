@@ -1,12 +1,7 @@
 import NIOCore
 import PostcardFiles
+import PostcardFoundation
 import SystemPackage
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// A file of a local store, open for reading. It is closed with the object.
 final class LocalFile: StoredFile {

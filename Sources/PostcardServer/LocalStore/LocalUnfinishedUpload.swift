@@ -1,12 +1,7 @@
 import PostcardFiles
+public import PostcardFoundation
 import Synchronization
 import SystemPackage
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// An unfinished upload in a ``LocalUploadStore``.
 public final class LocalUnfinishedUpload: UnfinishedUpload {

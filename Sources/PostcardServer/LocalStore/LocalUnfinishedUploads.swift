@@ -1,13 +1,8 @@
 import Logging
 import PostcardFiles
+import PostcardFoundation
 import Synchronization
 import SystemPackage
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The unfinished uploads of a ``LocalUploadStore``, and the responses that are kept.
 final class LocalUnfinishedUploads: Sendable {

@@ -1,11 +1,6 @@
 public import NIOCore
+import PostcardFoundation
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// An upload that a ``LocalUploadStore`` is storing.
 ///

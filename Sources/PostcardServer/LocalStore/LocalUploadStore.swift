@@ -1,13 +1,8 @@
 public import Logging
 import PostcardFiles
+public import PostcardFoundation
 import Synchronization
 public import SystemPackage
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// Keeps uploads in a directory of the local file system.
 ///

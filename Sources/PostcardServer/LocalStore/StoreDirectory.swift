@@ -1,12 +1,7 @@
 import PostcardFiles
+import PostcardFoundation
 import Synchronization
 import SystemPackage
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The directory of a ``LocalUploadStore``: its paths, and its free space.
 struct StoreDirectory: Sendable {

@@ -1,12 +1,7 @@
 import NIOCore
 import PostcardFiles
+import PostcardFoundation
 import SystemPackage
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The file with a record's JSON. A record can have tens of megabytes, and a request needs a few of its bytes, or all
 /// of them as they are, so only small records are decoded. Every call blocks, and throws ``StoreDamage`` or

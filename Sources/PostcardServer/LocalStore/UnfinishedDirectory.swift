@@ -1,11 +1,6 @@
 import PostcardFiles
+import PostcardFoundation
 import SystemPackage
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The directory of an unfinished upload: `upload.json` with its facts, `body` with its bytes, and `answer.json` with
 /// the response that replaces them. Every call blocks.

@@ -2,13 +2,8 @@ import Crypto
 import NIOCore
 import PostcardFiles
 import PostcardForm
+import PostcardFoundation
 import SystemPackage
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The directory of an upload that is being received. Every call blocks, and throws `FileError` or
 /// ``UploadStoreError``.

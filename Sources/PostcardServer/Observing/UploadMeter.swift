@@ -1,11 +1,6 @@
 import CoreMetrics
+import PostcardFoundation
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Counts uploads, for `/status` and for swift-metrics.
 package final class UploadMeter: Sendable {

@@ -1,11 +1,6 @@
 public import HTTPTypes
 public import PostcardForm
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import PostcardFoundation
 
 /// What the upload routes accept, where, and what else they offer.
 public struct UploadOptions: Sendable {

@@ -1,11 +1,6 @@
 import HTTPTypes
 public import Hummingbird
-
-#if canImport(FoundationEssentials)
-package import FoundationEssentials
-#else
-package import Foundation
-#endif
+package import PostcardFoundation
 
 /// Turns errors into `application/problem+json`: those of the router, such as the 404 of an unknown path, and those
 /// that a handler which reads a form lets through.

@@ -1,12 +1,7 @@
 public import HTTPTypes
 public import PostcardForm
+public import PostcardFoundation
 import PostcardResumption
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// Why a request is refused. Encoded as JSON it is the response (RFC 9457).
 public struct UploadProblem: Error, Sendable, Hashable, CustomStringConvertible {

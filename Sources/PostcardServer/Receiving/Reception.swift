@@ -2,13 +2,8 @@ import HTTPTypes
 import Hummingbird
 import Logging
 import PostcardForm
+import PostcardFoundation
 import PostcardResumption
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Receives the form of a request and responds with its record, or refuses it.
 struct Reception<Store: UploadStore>: Sendable {

@@ -2,13 +2,8 @@ import HTTPTypes
 import Hummingbird
 import Logging
 import PostcardForm
+import PostcardFoundation
 import PostcardResumption
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Receives a form in several requests, and responds to the last one as if the form had arrived in it alone.
 struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Sendable {

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import PostcardFoundation
 
 /// A store that also keeps uploads that arrive in several requests (draft-ietf-httpbis-resumable-upload).
 ///

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import PostcardFoundation
 
 /// An upload whose bytes arrive in several requests, or whose response is kept. Only the request that holds ``lock``
 /// changes it.

@@ -1,12 +1,7 @@
 import Hummingbird
 import Logging
+import PostcardFoundation
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// The unfinished uploads of a store, each with its share, and which of them give way.
 ///

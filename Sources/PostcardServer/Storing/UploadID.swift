@@ -1,10 +1,5 @@
+import PostcardFoundation
 import Synchronization
-
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
 
 /// Identifies a stored upload: 26 lower-case letters and digits.
 ///

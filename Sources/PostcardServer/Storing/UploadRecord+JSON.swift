@@ -1,11 +1,6 @@
 import Crypto
 import PostcardForm
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import PostcardFoundation
 
 extension UploadRecord {
     /// The record as JSON in UTF-8.

@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
+public import PostcardFoundation
 
 /// A stored upload: its text fields and its files. Its JSON is the response to `GET /uploads/ID`.
 public struct UploadRecord: Sendable, Hashable, Codable, Identifiable {

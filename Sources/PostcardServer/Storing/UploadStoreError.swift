@@ -1,11 +1,6 @@
 import PostcardFiles
+public import PostcardFoundation
 import SystemPackage
-
-#if canImport(FoundationEssentials)
-public import FoundationEssentials
-#else
-public import Foundation
-#endif
 
 /// Why an operation of a store failed.
 public struct UploadStoreError: Error, Sendable, CustomStringConvertible {

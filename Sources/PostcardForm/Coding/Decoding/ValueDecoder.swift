@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import PostcardFoundation
 
 /// Decodes one value at any place.
 struct ValueDecoder: Decoder {

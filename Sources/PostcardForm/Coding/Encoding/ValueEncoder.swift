@@ -1,8 +1,4 @@
-#if canImport(FoundationEssentials)
-import FoundationEssentials
-#else
-import Foundation
-#endif
+import PostcardFoundation
 
 /// Encodes one value at any place.
 struct ValueEncoder: Encoder, SingleValueEncodingContainer {
