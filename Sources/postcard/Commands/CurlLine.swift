@@ -22,7 +22,7 @@ struct CurlLine {
         }
         if command.retries > 0 { words += ["--retry", "\(command.retries)"] }
         if let rate = command.limitRate { add("--limit-rate", "\(rate.bytes)") }
-        add(Self.shellWord(Array(command.url.utf8)))
+        words.append(ShellWord.quoted(Array(command.url.utf8)))
         for argument in try command.options.arguments() { add(argument) }
         losses += Self.losses(of: command)
     }
@@ -133,72 +133,12 @@ struct CurlLine {
         return [quote] + bytes.flatMap { $0 == quote || $0 == backslash ? [backslash, $0] : [$0] } + [quote]
     }
 
-    // MARK: - The shell
+    // MARK: - Words
 
-    private mutating func add(_ words: String...) {
-        self.words += words.enumerated().map { index, word in
-            index == 0 ? word : Self.shellWord(Array(word.utf8))
-        }
-    }
+    private mutating func add(_ option: String, _ value: String) { add(option, Array(value.utf8)) }
 
     private mutating func add(_ option: String, _ value: [UInt8]) {
-        words += [option, Self.shellWord(value)]
-    }
-
-    /// One word of a POSIX shell's command line, for any bytes: what a terminal cannot show is written by `printf`.
-    static func shellWord(_ bytes: [UInt8]) -> String {
-        let plain = Set("-_./:@%+,=".utf8)
-        let isPlain = bytes.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "a")...UInt8(ascii: "z"):
-                true
-            default: plain.contains(byte)
-            }
-        }
-        if isPlain, !bytes.isEmpty { return String(decoding: bytes, as: UTF8.self) }
-        var word = ""
-        var shown = ""
-        var hidden = ""
-        func endShown() {
-            if !shown.isEmpty { word += "'\(shown)'" }
-            shown = ""
-        }
-        func endHidden() {
-            // No such piece ends in a line break, which the shell would remove.
-            if !hidden.isEmpty { word += "\"$(printf '\(hidden)')\"" }
-            hidden = ""
-        }
-        for (scalar, bytes) in scalars(of: bytes) {
-            if let scalar, scalar == "\n" || Terminal.printable(String(scalar)) == String(scalar) {
-                endHidden()
-                shown += scalar == "'" ? #"'\''"# : String(scalar)
-            } else {
-                endShown()
-                hidden += bytes.map { "\\" + String(String(0o1000 + Int($0), radix: 8).dropFirst()) }.joined()
-            }
-        }
-        endShown()
-        endHidden()
-        return word.isEmpty ? "''" : word
-    }
-
-    /// The characters of a text, with their bytes; `nil` for a byte that is not UTF-8.
-    private static func scalars(of bytes: [UInt8]) -> [(Unicode.Scalar?, [UInt8])] {
-        var result: [(Unicode.Scalar?, [UInt8])] = []
-        var rest = bytes[...]
-        while let first = rest.first {
-            let count = first < 0x80 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4
-            let piece = Array(rest.prefix(count))
-            if let text = String(validating: piece, as: UTF8.self), text.unicodeScalars.count == 1 {
-                result.append((text.unicodeScalars.first, piece))
-                rest = rest.dropFirst(count)
-            } else {
-                result.append((nil, [first]))
-                rest = rest.dropFirst()
-            }
-        }
-        return result
+        words += [option, ShellWord.quoted(value)]
     }
 }
 

@@ -25,7 +25,7 @@ struct CurlCommandTests {
         arguments: [
             "plain", "", "two words", "it's", "\"double\"", "$HOME `id` $(id) !!", "back\\slash", "한글 🍊", "a\nb\r\n\tc",
             "\u{1B}[31mred\u{1B}[0m", "\u{202E}txt.exe", "~", "-o/etc/passwd", "*", "a;b|c&d>e", "'\n'", "\u{7}123",
-            "\u{85}",
+            "\u{85}", "=ls", "a=b", "👩‍🚀",
         ])
     func quoting(text: String) throws {
         var command = CurlCommand(url: "http://a/", method: "POST")
