@@ -1,11 +1,11 @@
-import HTTPTypes
-import PostcardFoundation
+package import HTTPTypes
+package import PostcardFoundation
 
 /// The bytes before a part's content: the delimiter's line, the header fields and the blank line.
 ///
 /// Order and spelling follow WHATWG's multipart/form-data encoding algorithm, which every receiver was tested with,
 /// except for backslashes in names.
-struct EncodedPartHeader {
+package struct EncodedPartHeader {
     /// An array, because Data is slow for a few bytes.
     private var text: [UInt8] = []
 
@@ -24,28 +24,62 @@ struct EncodedPartHeader {
         append("\r\n")
         if let lines = part.headerLines {
             text.append(contentsOf: lines)
-            append("\r\n")
-            return
+        } else {
+            appendDisposition("form-data", name: part.name.utf8, filename: part.filename?.utf8)
+            appendFields(contentType, part.headerFields)
         }
-        append("Content-Disposition: form-data; name=\"")
-        appendEscaped(part.name)
-        if let filename = part.filename {
-            append("\"; filename=\"")
-            appendEscaped(filename)
-        }
-        append("\"\r\n")
+        append("\r\n")
+    }
+
+    /// The lines of the header fields of a part that a browser's form cannot have.
+    ///
+    /// - Parameters:
+    ///   - disposition: What `Content-Disposition` calls the part; `nil` if it has no such field.
+    ///   - name: The bytes of its name, in any encoding; `nil` if it has none.
+    ///   - filename: The bytes of its filename, in any encoding; `nil` if it has none.
+    ///   - contentType: Its media type, if it has one.
+    ///   - headerFields: Its other header fields.
+    package static func lines(
+        disposition: String?, name: [UInt8]?, filename: [UInt8]?, contentType: MediaType?, headerFields: HTTPFields
+    ) -> Data {
+        var header = EncodedPartHeader()
+        if let disposition { header.appendDisposition(disposition, name: name, filename: filename) }
+        header.appendFields(contentType, headerFields)
+        return header.bytes
+    }
+
+    private init() {}
+
+    private mutating func appendDisposition(
+        _ disposition: String, name: (some Sequence<UInt8>)?, filename: (some Sequence<UInt8>)?
+    ) {
+        append("Content-Disposition: ")
+        append(disposition)
+        if let name { appendParameter("name", name) }
+        if let filename { appendParameter("filename", filename) }
+        append("\r\n")
+    }
+
+    private mutating func appendParameter(_ parameter: String, _ value: some Sequence<UInt8>) {
+        append("; ")
+        append(parameter)
+        append("=\"")
+        appendEscaped(value)
+        append("\"")
+    }
+
+    private mutating func appendFields(_ contentType: MediaType?, _ fields: HTTPFields) {
         if let contentType {
             append("Content-Type: ")
             append(contentType.value)
             append("\r\n")
         }
-        for field in part.headerFields {
+        for field in fields {
             append(field.name.rawName)
             append(": ")
             append(field.value)
             append("\r\n")
         }
-        append("\r\n")
     }
 
     private mutating func append(_ text: String) {
@@ -55,8 +89,8 @@ struct EncodedPartHeader {
     /// Escapes the three characters that WHATWG's algorithm escapes, as it does, and the backslash as a quoted string
     /// has it (RFC 9110 §5.6.4). WHATWG leaves the backslash as it is, and so a name that ends in one swallows its
     /// closing quote: Go, Werkzeug, busboy and PHP then lose the part or read another name. They undo `\\`.
-    private mutating func appendEscaped(_ text: String) {
-        for byte in text.utf8 {
+    private mutating func appendEscaped(_ text: some Sequence<UInt8>) {
+        for byte in text {
             switch byte {
             case .quote: append("%22")
             case .carriageReturn: append("%0D")

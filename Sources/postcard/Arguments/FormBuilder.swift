@@ -199,17 +199,10 @@ struct FormBuilder {
         let isRawText = if case .bytes = part.content { true } else { false }
         let isUsual = name?.text != nil && filename.map { $0.text != nil } ?? true && !isRawText
         if isUsual, disposition == "form-data" { return }
-        var lines: [UInt8] = []
-        if name != nil || filename != nil || disposition == "form-data" {
-            lines += "Content-Disposition: \(disposition)".utf8
-            for (parameter, value) in [("name", name), ("filename", filename)] {
-                if let value { lines += "; \(parameter)=\"".utf8 + Self.escaped(value.bytes) + "\"".utf8 }
-            }
-            lines += "\r\n".utf8
-        }
-        if let type = part.contentType ?? detectedType(of: part) { lines += "Content-Type: \(type)\r\n".utf8 }
-        for field in part.headerFields { lines += "\(field.name.rawName): \(field.value)\r\n".utf8 }
-        part.headerLines = Data(lines)
+        let hasDisposition = name != nil || filename != nil || disposition == "form-data"
+        part.headerLines = EncodedPartHeader.lines(
+            disposition: hasDisposition ? disposition : nil, name: name?.bytes, filename: filename?.bytes,
+            contentType: part.contentType ?? detectedType(of: part), headerFields: part.headerFields)
     }
 
     private func detectedType(of part: FormPart) -> MediaType? {
@@ -219,19 +212,6 @@ struct FormBuilder {
             var alone = MultipartForm()
             alone.append(part)
             return (try? alone.layout())?.parts.first?.contentType
-        }
-    }
-
-    /// The same escapes as in the names of all parts.
-    private static func escaped(_ bytes: [UInt8]) -> [UInt8] {
-        bytes.flatMap { byte -> [UInt8] in
-            switch byte {
-            case UInt8(ascii: "\""): Array("%22".utf8)
-            case UInt8(ascii: "\r"): Array("%0D".utf8)
-            case UInt8(ascii: "\n"): Array("%0A".utf8)
-            case UInt8(ascii: "\\"): Array(#"\\"#.utf8)
-            default: [byte]
-            }
         }
     }
 }
