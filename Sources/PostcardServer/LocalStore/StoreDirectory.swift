@@ -164,12 +164,22 @@ final class SharedDirectorySync: Sendable {
         var failed: [(turns: ClosedRange<UInt64>, error: FileError)] = []
     }
 
+    /// The number of callers so far.
+    let turns = Atomic<UInt64>(0)
+
     private let path: FilePath
-    private let turns = Atomic<UInt64>(0)
+    private let synchronizeDirectory: @Sendable (FilePath) throws(FileError) -> Void
     private let state = Mutex(State())
 
-    init(_ path: FilePath) {
+    /// - Parameter synchronizeDirectory: Waits until the names in a directory are on the disk. Blocks.
+    init(
+        _ path: FilePath,
+        by synchronizeDirectory: @escaping @Sendable (FilePath) throws(FileError) -> Void = {
+            path throws(FileError) in try DurableFiles.synchronizeDirectory(path)
+        }
+    ) {
         self.path = path
+        self.synchronizeDirectory = synchronizeDirectory
     }
 
     /// Returns once every name that was made before the call is on the disk. Blocks.
@@ -181,7 +191,7 @@ final class SharedDirectorySync: Sendable {
             // All callers with a turn by now made their names before.
             let latest = turns.load(ordering: .sequentiallyConsistent)
             do throws(FileError) {
-                try DurableFiles.synchronizeDirectory(path)
+                try synchronizeDirectory(path)
             } catch {
                 let first = max(state.done, state.failed.last?.turns.upperBound ?? 0) + 1
                 state.failed.append((first...latest, error))

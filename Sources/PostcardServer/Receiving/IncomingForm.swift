@@ -115,7 +115,9 @@ final class IncomingForm {
 
     private func step(for event: FormEvent, in chunk: ByteBuffer) throws -> Step? {
         switch event {
-        case .partBegan(let header): return try begin(header)
+        case .partBegan(let header):
+            try begin(header)
+            return nil
         case .bytes(let bytes):
             observer?.partRead(bytes.count)
             return try read(bytes, of: chunk)
@@ -138,19 +140,18 @@ final class IncomingForm {
         }
     }
 
-    private func begin(_ header: PartHeader) throws -> Step? {
+    private func begin(_ header: PartHeader) throws {
         partIndex = header.index
         observer?.partBegan(header, at: parser.offset)
         try hold(header.name.utf8.count + (header.filename?.utf8.count ?? 0))
         guard header.filename != nil else {
             part = .field(name: header.name, value: [])
-            return nil
+            return
         }
         try hold((header.contentType ?? MediaType.octetStream.value).utf8.count)
         parts.append(.file(fileCount))
         fileCount += 1
         part = .beginning(header, ByteBuffer())
-        return nil
     }
 
     /// Describes a file by its header and its first bytes.

@@ -1,4 +1,7 @@
 import Foundation
+import PostcardFiles
+import PostcardTestSupport
+import Synchronization
 import SystemPackage
 import Testing
 
@@ -8,17 +11,17 @@ import Testing
 struct SharedDirectorySyncTests {
     private static func syncAtOnce(_ sync: SharedDirectorySync) async -> [Bool] {
         await withTaskGroup { group in
-            for _ in 0..<100 {
-                group.addTask {
-                    do {
-                        try await onFileThread { try sync.synchronize() }
-                        return true
-                    } catch {
-                        return false
-                    }
-                }
-            }
+            for _ in 0..<100 { group.addTask { await succeeds(sync) } }
             return await group.reduce(into: []) { $0.append($1) }
+        }
+    }
+
+    private static func succeeds(_ sync: SharedDirectorySync) async -> Bool {
+        do {
+            try await onFileThread { try sync.synchronize() }
+            return true
+        } catch {
+            return false
         }
     }
 
@@ -39,5 +42,34 @@ struct SharedDirectorySyncTests {
             let done = await Self.syncAtOnce(sync)
             #expect(done == [Bool](repeating: true, count: 100))
         }
+    }
+
+    /// The system reports that it could not write something only once.
+    @Test func `a sync that fails fails all callers that it was for`() async throws {
+        let (began, begin) = AsyncStream.makeStream(of: Void.self)
+        let othersWait = DispatchSemaphore(value: 0)
+        let count = Mutex(0)
+        let sync = SharedDirectorySync("/") { path throws(FileError) in
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            switch number {
+            case 1:
+                begin.yield()
+                #expect(othersWait.wait(timeout: .now() + 300) == .success)
+            case 2: throw FileError("sync", path, Errno.ioError)
+            default: break
+            }
+        }
+        async let first = Self.succeeds(sync)
+        for await _ in began { break }
+        async let second = Self.succeeds(sync)
+        async let third = Self.succeeds(sync)
+        try await eventually { sync.turns.load(ordering: .relaxed) == 3 }
+        othersWait.signal()
+        #expect(await [first, second, third] == [true, false, false])
+        #expect(count.withLock(\.self) == 2)
+        #expect(await Self.succeeds(sync))
     }
 }

@@ -149,6 +149,11 @@ struct ArchiveTests {
             #expect(try FileManager.default.contentsOfDirectory(atPath: aside.string).sorted() == ["0", "record.json"])
             #expect(lines.all.count { $0["upload"] == .string(damaged.id.text) && $0["error"] != nil } == 1)
             #expect(try await get("/status", receiver).body.contains(#""damagedUploads":1,"#))
+            // The folder for damaged uploads exists by now.
+            let other = receiver.directory.appending(last.id.text).appending("record.json")
+            try Data(content.utf8).write(to: URL(filePath: other.string))
+            #expect(try await [get(last.url, receiver).status, get(last.url, receiver).status] == [503, 404])
+            #expect(try await get("/status", receiver).body.contains(#""damagedUploads":2,"#))
         }
     }
 

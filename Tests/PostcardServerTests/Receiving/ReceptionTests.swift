@@ -120,10 +120,29 @@ struct ReceptionTests {
             #expect(record.files.map(\.filename) == numbers)
             #expect(record.files.map(\.size) == sizes)
             #expect(record.files.allSatisfy { $0.contentType == "application/octet-stream" })
+            #expect(record.parts == (0..<100).flatMap { [.field($0), .file($0)] })
             let empty = try await receiver.curl("-i", receiver.url + record.files[3].url)
             #expect(empty.text.hasPrefix("HTTP/1.1 200"))
             let full = try await receiver.curl(receiver.url + record.files[5].url)
             #expect(full.text == "zz")
+        }
+    }
+
+    @Test(
+        "A file whose first bytes contradict its type is recorded with both, corrected or refused",
+        arguments: [
+            (.recordBoth, 201, "image/jpeg", "image/heic"), (.correct, 201, "image/heic", nil),
+            (.refuse, 415, nil, nil),
+        ] as [(ContentTypePolicy, Int, String?, String?)])
+    func contradictedType(policy: ContentTypePolicy, status: Int, type: String?, detected: String?) async throws {
+        try await withReceiver({ $0.uploads.contentTypePolicy = policy }) { receiver in
+            let header = "Content-Disposition: form-data; name=\"f\"; filename=\"a.jpg\"\r\nContent-Type: image/jpeg"
+            let content = "\0\0\0\u{18}ftypheic\0\0\0\0mif1heic"
+            let response = try await receiver.exchange(Form.request(body: Form.part(header, content)))
+            #expect(response.status == status)
+            #expect(response.problem?.code == (status == 415 ? "content-contradicts-type" : nil))
+            let file = try? UploadRecord(json: Data(response.body.utf8)).files.first
+            #expect(file?.contentType == type && file?.detectedType == detected)
         }
     }
 

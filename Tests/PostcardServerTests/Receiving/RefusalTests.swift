@@ -122,6 +122,13 @@ struct Refusal: Sendable, CustomTestStringConvertible {
                 body: String(
                     repeating: "--b\r\n\(field)\r\n\r\n" + String(repeating: "x", count: 900) + "\r\n", count: 3)
                     + "--b--\r\n"), status: 413, code: "record-too-large", limit: "maximumRecordBytes", part: 2),
+        Refusal(
+            name: "texts and a filename over the limit together",
+            request: Form.request(
+                body: String(
+                    repeating: "--b\r\n\(field)\r\n\r\n" + String(repeating: "x", count: 900) + "\r\n", count: 2)
+                    + Form.part("\(field); filename=\"" + String(repeating: "n", count: 250) + "\"")), status: 413,
+            code: "record-too-large", limit: "maximumRecordBytes", part: 2),
     ]
 
     static let requests = [

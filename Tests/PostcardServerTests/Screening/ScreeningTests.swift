@@ -70,11 +70,12 @@ struct ScreeningTests {
         func letOneThrough() { step.yield() }
     }
 
-    @Test func `as many files are screened at once as may be, in turns of their addresses`() async throws {
+    @Test(arguments: [1, 2])
+    func `as many files are screened at once as may be, in turns of their addresses`(limit: Int) async throws {
         let gate = Gate()
         var options = UploadOptions()
         options.screen = { await gate.screen($0) }
-        options.maximumConcurrentScreenings = 1
+        options.maximumConcurrentScreenings = limit
         let shares = ShareAccount(ShareLimits(options, connections: 100))
         let screening = try #require(Screening(options, shares))
         func start(_ name: String, from peer: Int) async throws -> Task<ScreeningVerdict, any Error> {
@@ -92,13 +93,14 @@ struct ScreeningTests {
         for (name, peer) in [("a1", 0), ("a2", 0), ("a3", 0), ("b1", 1), ("b2", 1)] {
             tasks.append(try await start(name, from: peer))
         }
+        #expect(gate.seen.withLock(\.count) == limit)
         for count in 1...5 {
-            try await eventually { gate.seen.withLock(\.count) == count }
+            try await eventually { gate.seen.withLock(\.count) >= count }
             gate.letOneThrough()
         }
         for task in tasks { #expect(try await task.value == .accepted) }
-        #expect(gate.seen.withLock { $0 } == ["a1", "a2", "b1", "a3", "b2"])
-        #expect(gate.most.withLock(\.most) == 1)
+        if limit == 1 { #expect(gate.seen.withLock { $0 } == ["a1", "a2", "b1", "a3", "b2"]) }
+        #expect(gate.most.withLock(\.most) == limit)
     }
 
     @Test func `a file that has no turn within the time limit is refused for now`() async throws {
