@@ -41,6 +41,7 @@ struct FormParserTests {
             "초코.jpg"
         ),
         (#"; name="a"; filename="b.jpg"; filename*=utf-8''%zz"#, "a", "b.jpg"),
+        (#"; name="a"; filename="b.jpg"; filename*=utf-8''b%2"#, "a", "b.jpg"),
         (#"; name="a"; size=3; filename="b.jpg""#, "a", "b.jpg"),
         (#"; name="a"; creation-date="today""#, "a", nil),
     ]
@@ -151,6 +152,7 @@ struct FormParserTests {
             .contradictingFilenames, 62
         ),
         ("Content-Disposition: form-data; name=a; filename*=utf-8''%zz\r\n", .malformedParameter, 46),
+        ("Content-Disposition: form-data; name=a; filename*=utf-8''a%2\r\n", .malformedParameter, 46),
         ("Content-Disposition: form-data; name=a; filename*0=a; filename*1=b\r\n", .malformedParameter, 46),
         ("Content-Disposition: form-data; name=a; filename*=utf-8''a.php%00.jpg\r\n", .nulInHeader, 46),
     ]
