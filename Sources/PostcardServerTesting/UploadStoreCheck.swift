@@ -67,11 +67,11 @@ public enum UploadStoreCheck: String, Sendable, CaseIterable {
 
 /// A promise that a store does not keep.
 public struct UploadStoreViolation: Error, CustomStringConvertible {
-    /// The check that found it.
-    public let check: UploadStoreCheck
+    /// The name of the check that found it, such as `recordHoldsWhatWasSent`.
+    public let check: String
 
     /// What the store did, in a sentence.
     public let message: String
 
-    public var description: String { "\(check.rawValue): \(message)" }
+    public var description: String { "\(check): \(message)" }
 }

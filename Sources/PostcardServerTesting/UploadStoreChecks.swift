@@ -24,11 +24,11 @@ struct UploadStoreChecks {
     }
 
     func expect(_ condition: Bool, _ message: @autoclosure () -> String) throws(UploadStoreViolation) {
-        guard condition else { throw UploadStoreViolation(check: check, message: message()) }
+        guard condition else { throw UploadStoreViolation(check: check.rawValue, message: message()) }
     }
 
     func unwrap<Value>(_ value: Value?, _ message: @autoclosure () -> String) throws(UploadStoreViolation) -> Value {
-        guard let value else { throw UploadStoreViolation(check: check, message: message()) }
+        guard let value else { throw UploadStoreViolation(check: check.rawValue, message: message()) }
         return value
     }
 

@@ -61,6 +61,19 @@ struct ObjectStore: Sendable {
         }
     }
 
+    /// Removes all objects whose keys begin with a prefix, several at a time.
+    func deleteAll(_ prefix: String) async throws {
+        try await listAll(prefix) { page in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for (index, object) in page.objects.enumerated() {
+                    if index >= 8 { try await group.next() }
+                    group.addTask { try await delete(object.key) }
+                }
+                try await group.waitForAll()
+            }
+        }
+    }
+
     // MARK: - Reading
 
     func head(_ key: String) async throws -> ObjectHead? {

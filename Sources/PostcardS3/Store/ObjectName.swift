@@ -43,12 +43,45 @@ enum ObjectName {
     // MARK: - Unfinished uploads
 
     static func folder(ofUnfinished id: String) -> String { "\(unfinished)\(id)/" }
-    static func chunk(at offset: Int64, ofUnfinished id: String) -> String {
-        folder(ofUnfinished: id) + "chunks/" + padded(offset, 20)
-    }
     static func form(ofUnfinished id: String) -> String { folder(ofUnfinished: id) + "form" }
-    static func length(ofUnfinished id: String) -> String { folder(ofUnfinished: id) + "length" }
-    static func response(ofUnfinished id: String) -> String { folder(ofUnfinished: id) + "response" }
+    /// What the upload became.
+    static func end(ofUnfinished id: String) -> String { folder(ofUnfinished: id) + "end" }
+
+    static func chunks(ofUnfinished id: String) -> String { folder(ofUnfinished: id) + "chunks/" }
+    static func chunk(at offset: Int64, ofUnfinished id: String) -> String {
+        chunks(ofUnfinished: id) + padded(offset, 20)
+    }
+    static func offset(ofChunk key: String) -> Int64? { number(in: "chunks", key) }
+
+    /// The objects of bytes that an empty chunk names.
+    static func heldFolder(ofUnfinished id: String) -> String { folder(ofUnfinished: id) + "held/" }
+    static func held(_ name: String, ofUnfinished id: String) -> String { heldFolder(ofUnfinished: id) + name }
+
+    static func lengths(ofUnfinished id: String) -> String { folder(ofUnfinished: id) + "length/" }
+    static func length(_ length: Int64, ofUnfinished id: String) -> String {
+        lengths(ofUnfinished: id) + padded(length, 20)
+    }
+    static func length(ofKey key: String) -> Int64? { number(in: "length", key) }
+
+    /// The identifier and the part of the upload that an object belongs to, such as `form` or `chunks`.
+    static func unfinished(_ key: String) -> (id: Substring, part: Substring)? {
+        let names = key.split(separator: "/")
+        return names.count > 2 ? (names[1], names[2]) : nil
+    }
+
+    private static func number(in part: Substring, _ key: String) -> Int64? {
+        let names = key.split(separator: "/")
+        guard names.count == 4, names[2] == part, let number = Int64(names[3]), number >= 0 else { return nil }
+        return number
+    }
+
+    // MARK: - Texts
+
+    /// A name that no other object has.
+    static func random() -> String {
+        var random = SystemRandomNumberGenerator()
+        return String(UploadID(milliseconds: 0, using: &random).randomText)
+    }
 
     private static func padded(_ number: Int64, _ digits: Int) -> String {
         let text = String(number)

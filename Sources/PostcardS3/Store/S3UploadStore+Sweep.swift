@@ -13,6 +13,8 @@ struct SweepTimes: Sendable {
     var mark: TimeInterval = 24 * 3600
     /// How long a receiver may take between the commit of a record and its listing before another one lists it.
     var listing: TimeInterval = 600
+    /// How long the objects of an unfinished upload stay after it has expired by the clock of a receiver.
+    var expired: TimeInterval = 3600
     /// How far back commits are looked at that are not listed.
     var commits: TimeInterval = 48 * 3600
 }
@@ -33,7 +35,9 @@ extension S3UploadStore {
             for (random, files) in orphans where !named.contains(random) {
                 try await removeOrphans(files, of: random)
             }
-            try await sweepParts(times)
+            try await sweepParts(ObjectName.files, times)
+            try await sweepUnfinished(times)
+            try await sweepParts(ObjectName.unfinished, times)
             try await listCommitted(times)
             try await sweepProbes(times)
         }
@@ -92,10 +96,50 @@ extension S3UploadStore {
         logger.debug("Removed the files of an upload without a record", metadata: ["files": "\(files.count)"])
     }
 
-    private func sweepParts(_ times: SweepTimes) async throws {
-        let (parts, now) = try await objects.openParts(ObjectName.files)
+    private func sweepParts(_ prefix: String, _ times: SweepTimes) async throws {
+        let (parts, now) = try await objects.openParts(prefix)
         for part in parts where now.timeIntervalSince(part.begun) > times.orphan {
             try await objects.abortParts(of: part.key, part.upload)
+        }
+    }
+
+    /// What a listing shows of an unfinished upload.
+    private struct UnfinishedSummary {
+        private(set) var parts: Set<Substring> = []
+        private(set) var newest = Date.distantPast
+
+        mutating func add(_ part: Substring, _ modified: Date) {
+            parts.insert(part)
+            newest = max(newest, modified)
+        }
+    }
+
+    /// Removes expired uploads, and what is left of those that are finished or discarded.
+    private func sweepUnfinished(_ times: SweepTimes) async throws {
+        var uploads: [Substring: UnfinishedSummary] = [:]
+        let now = try await objects.listAll(ObjectName.unfinished) { page in
+            for object in page.objects {
+                guard let (id, part) = ObjectName.unfinished(object.key) else { continue }
+                uploads[id, default: UnfinishedSummary()].add(part, object.modified)
+            }
+        }
+        for (id, summary) in uploads {
+            let upload = UnfinishedObjects(objects: objects, id: String(id))
+            guard summary.parts.contains("form") else {
+                // Discarded, and no request that began before is still accepted; or from one that came much later.
+                if now.timeIntervalSince(summary.newest) > times.orphan { try await objects.deleteAll(upload.folder) }
+                continue
+            }
+            do {
+                guard let facts = try await upload.facts() else { continue }
+                if now.timeIntervalSince(facts.expires) > times.expired {
+                    try await upload.discard()
+                } else if summary.parts.contains("end"), !summary.parts.isDisjoint(with: ["chunks", "held"]) {
+                    try await upload.removeBytes()
+                }
+            } catch let error as UploadStoreError where error.code == .damaged {
+                logger.error("Could not read an unfinished upload", metadata: ["error": "\(error)"])
+            }
         }
     }
 

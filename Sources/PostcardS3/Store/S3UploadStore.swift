@@ -15,8 +15,8 @@ import Synchronization
 /// router.addUploads(to: store)
 /// ```
 ///
-/// Every receiver serves every request, and none has a state of its own: no receiver holds a lock, and uploads go on
-/// while one of them is running. <doc:HowUploadsAreStored> describes the objects, and the order in which they are
+/// Every receiver serves every request, also of an upload that another one has begun, and none has a state of its own:
+/// no receiver holds a lock, and uploads go on while one of them is running. <doc:HowUploadsAreStored> describes the objects, and the order in which they are
 /// written.
 ///
 /// One task of each receiver should call ``sweep()`` from time to time.
@@ -25,6 +25,7 @@ public final class S3UploadStore: UploadStore {
     let keys: StoredKeys
     let budget: MemoryBudget
     let identifiers: UploadIDSource
+    let unfinished = UnfinishedTable()
     let logger: Logger
 
     /// How long an upload may take until its commit. The sweep waits longer before it removes files that no record

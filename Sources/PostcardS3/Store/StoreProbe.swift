@@ -12,8 +12,7 @@ struct StoreProbe: Sendable {
     private static let maximumSkew: TimeInterval = 300
 
     func run() async throws {
-        var random = SystemRandomNumberGenerator()
-        let folder = ObjectName.probes + UploadID(milliseconds: 0, using: &random).randomText + "/"
+        let folder = ObjectName.probes + ObjectName.random() + "/"
         let page = try await objects.list(folder, limit: 1)
         try checkClock(page.time)
         let names = ["a", "b", "c"].map { folder + $0 }

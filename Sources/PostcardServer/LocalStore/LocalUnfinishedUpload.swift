@@ -110,7 +110,7 @@ public final class LocalUnfinishedUpload: UnfinishedUpload {
         }
     }
 
-    public func makeAppender() async throws -> LocalUploadAppender {
+    public func makeAppender(isRevertible: Bool) async throws -> LocalUploadAppender {
         try await LocalUploadAppender(to: self, of: uploads)
     }
 

@@ -24,6 +24,11 @@ extension ResumableReception {
             try await write(append, request, on: connection, into: upload, holder, reports)
         } catch let excess as Excess {
             throw try await problem(of: excess, upload)
+        } catch let error as UploadStoreError where error.code == .overtaken {
+            guard case .unfinished(let offset) = try await upload.durableProgress() else {
+                throw UploadProblem.supersededAppend
+            }
+            throw UploadProblem.mismatchingOffset(expected: offset, provided: append.offset)
         } catch let problem as UploadProblem where problem.isDigestMismatch && isWhole {
             // Its client may not know the address.
             try await discard(upload)
@@ -79,7 +84,7 @@ extension ResumableReception {
             meter.ended(bodyBytes: 0, after: start.duration(to: .now))
         }
         guard !holder.isEnded else { throw UploadProblem.supersededAppend }
-        var appender = try await upload.makeAppender()
+        var appender = try await upload.makeAppender(isRevertible: digestCheck != nil)
         var checker = upload.lock.takeChecker(at: append.offset)
         let interruption: (any Error)?
         var formProblem: FormProblem?
@@ -107,21 +112,23 @@ extension ResumableReception {
         } catch {
             interruption = error
         }
-        upload.lock.giveBack(checker)
-        // However the request ended, the client need not send the bytes received so far again.
-        try await appender.finish()
-        guard !holder.isEnded else { throw UploadProblem.supersededAppend }
         let count = appender.offset - append.offset
-        if let interruption { throw Self.problem(of: interruption, at: count) }
-        // A closed connection may look like the end of the body.
-        try Task.checkCancellation()
-        if let announced = append.contentLength, count != announced { throw UploadProblem.endedEarly(at: count) }
-        if let field = digestCheck?.mismatch {
+        let isEnded = holder.isEnded || Task.isCancelled
+        let isWhole = interruption == nil && !isEnded && append.contentLength ?? count == count
+        if isWhole, let field = digestCheck?.mismatch {
             try await appender.revert()
             throw UploadProblem.digestMismatch(field.rawName, of: count, at: append.offset).adding {
                 $0.uploadOffset = append.offset
             }
         }
+        // However the request ended, the client need not send the bytes received so far again.
+        try await appender.finish()
+        upload.lock.giveBack(checker)
+        guard !holder.isEnded else { throw UploadProblem.supersededAppend }
+        if let interruption { throw Self.problem(of: interruption, at: count) }
+        // A closed connection may look like the end of the body.
+        try Task.checkCancellation()
+        if let announced = append.contentLength, count != announced { throw UploadProblem.endedEarly(at: count) }
         if let formProblem { throw formProblem }
     }
 

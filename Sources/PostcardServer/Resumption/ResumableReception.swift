@@ -119,6 +119,7 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
                 case .gone: throw UploadProblem.unfinishedUploadNotFound
                 case .unfinished(let offset):
                     try check(append, offset)
+                    uploads.adopt(upload, at: offset, for: connection?.peer)
                     let known = upload.form.length
                     let length = try append.length(
                         known: known, maximum: reception.options.limits.maximumBodyBytes)
@@ -157,7 +158,7 @@ struct ResumableReception<Store: UploadStore, Uploads: ResumableUploadStore>: Se
         let version = try await counting(logger) { try Self.version(of: request) }
         return try await responding(version, logger) {
             let upload = try await find(id)
-            guard case .finished = upload.progress else {
+            guard case .finished = try await upload.durableProgress() else {
                 return .response(try await progress(of: upload, version, connection))
             }
             let kept = try await upload.response()

@@ -22,10 +22,12 @@ public protocol ResumableUploadStore: UploadStore {
         _ id: ResumptionID, of form: UnfinishedForm, expires: Date
     ) async throws -> Unfinished
 
-    /// All uploads that are not finished. It is called once, before the first upload is created, because uploads from
-    /// before a restart take up room too.
+    /// The uploads from before a restart that are not finished. It is called once, before the first upload is created,
+    /// because they take up room too. A store that several processes share returns none: an upload takes up room of the
+    /// processes that append to it.
     func unfinishedUploads() async throws -> [Unfinished]
 
-    /// The upload with the identifier; `nil` if there is none or it has expired. All callers share one object.
+    /// The upload with the identifier; `nil` if there is none or it has expired. All callers in a process share one
+    /// object for as long as one of them keeps it.
     func unfinishedUpload(_ id: ResumptionID) async throws -> Unfinished?
 }

@@ -1,7 +1,7 @@
 public import PostcardFoundation
 
-/// An upload whose bytes arrive in several requests, or whose response is kept. Only the request that holds ``lock``
-/// changes it.
+/// An upload whose bytes arrive in several requests, or whose response is kept. In each process, only the request that
+/// holds ``lock`` changes it.
 public protocol UnfinishedUpload: Sendable {
     associatedtype Appender: UploadAppender
 
@@ -10,19 +10,23 @@ public protocol UnfinishedUpload: Sendable {
     var form: UnfinishedForm { get }
     /// When the upload is discarded, finished or not.
     var expires: Date { get }
-    /// Lets one request at a time change the upload.
+    /// Lets one request at a time of this process change the upload.
     var lock: UploadLock { get }
-    /// How far the upload is, including bytes that would not survive a power cut.
+    /// How far the upload is as far as this process knows, including bytes that would not survive a power cut.
     var progress: UnfinishedUploadProgress { get }
 
-    /// Makes all bytes durable and returns the progress. The client does not send these bytes again.
+    /// Makes all bytes durable and returns the progress, with what other processes have appended. The client does not
+    /// send these bytes again, so the offset never falls.
     func durableProgress() async throws -> UnfinishedUploadProgress
 
     /// Stores the length of the form, once a request has said it.
     func setLength(_ length: Int64) async throws
 
     /// Appends to the bytes received so far.
-    func makeAppender() async throws -> Appender
+    ///
+    /// - Parameter isRevertible: Whether ``UploadAppender/revert()`` may be called, because the bytes have a digest that
+    ///   is compared once all have arrived. Until ``UploadAppender/finish()`` no other process may count them then.
+    func makeAppender(isRevertible: Bool) async throws -> Appender
 
     /// Opens the bytes received so far for reading.
     func openContent() async throws -> any StoredFile

@@ -118,6 +118,27 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
         withExtendedLifetime(entry) {}
     }
 
+    /// Counts an upload that another process has created or appended to.
+    func adopt(_ upload: Store.Unfinished, at offset: Int64, for peer: PeerAddress?) {
+        let known = table.withLock { $0.entries[upload.id] }
+        guard known.map({ offset > $0.held }) ?? true else { return }
+        let entry = restored(upload, at: offset, for: known?.peer ?? peer)
+        // The earlier holds are released outside of the lock.
+        let replaced = table.withLock { $0.entries.updateValue(entry, forKey: upload.id) }
+        withExtendedLifetime(replaced) {}
+    }
+
+    private func restored(_ upload: Store.Unfinished, at offset: Int64, for peer: PeerAddress?) -> Entry {
+        Entry(
+            upload: upload, peer: peer, created: Date(), place: shares.restore(1, of: .unfinishedUploads, for: peer),
+            bytes: shares.restore(Int(clamping: offset), of: .unfinishedBytes, for: peer), held: offset,
+            announced: upload.form.length ?? 0)
+    }
+
+    private func held(for upload: Store.Unfinished) -> Int64 {
+        table.withLock { $0.entries[upload.id]?.held ?? .max }
+    }
+
     private func missingElsewhere(_ peer: PeerAddress?, except id: ResumptionID) -> Int64 {
         table.withLock { $0.missing(of: peer, except: id) }
     }
@@ -143,10 +164,7 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
         }
         for upload in uploads {
             guard case .unfinished(let offset) = upload.progress else { continue }
-            let entry = Entry(
-                upload: upload, peer: nil, created: Date(), place: shares.restore(1, of: .unfinishedUploads, for: nil),
-                bytes: shares.restore(Int(clamping: offset), of: .unfinishedBytes, for: nil), held: offset,
-                announced: upload.form.length ?? 0)
+            let entry = restored(upload, at: offset, for: nil)
             table.withLock { $0.entries[upload.id] = $0.entries[upload.id] ?? entry }
         }
     }
@@ -190,7 +208,14 @@ final class UnfinishedUploads<Store: ResumableUploadStore>: Sendable {
     private func giveWay(_ upload: Store.Unfinished) async -> Bool {
         do {
             _ = try await upload.lock.withLockIfIdle {
-                try await upload.discard()
+                switch try? await upload.durableProgress() {
+                case .unfinished(let offset)? where offset > held(for: upload):
+                    // By another process, whose client may be about to append more.
+                    adopt(upload, at: offset, for: nil)
+                    return
+                case .finished: break
+                default: try await upload.discard()
+                }
                 ended(upload)
             }
             return true

@@ -6,12 +6,17 @@ public protocol UploadAppender {
     var offset: Int64 { get }
 
     /// Appends bytes. Returns when the store can accept more, which may be before they are written.
+    ///
+    /// - Throws: ``UploadStoreError``. Its code is ``UploadStoreError/Code/overtaken`` if another process has appended
+    ///   other bytes at the same offset.
     mutating func append(_ bytes: ByteBuffer) async throws
 
-    /// Waits until all bytes that were passed are written. It is called after a failure too.
+    /// Waits until all bytes that were passed are written. It is called after a failure too. More bytes may follow.
+    ///
+    /// - Throws: As ``append(_:)`` does.
     mutating func finish() async throws
 
     /// Removes all bytes that were passed to this appender, because they do not match their digest. No client
-    /// was promised them.
+    /// was promised them, and ``finish()`` was not called.
     mutating func revert() async throws
 }

@@ -22,6 +22,8 @@ public struct UploadStoreError: Error, Sendable, CustomStringConvertible {
         public static let damaged = Code(rawValue: "damaged")
         /// The upload's key belongs to a record of another content. The response is a 422.
         public static let keyReused = Code(rawValue: "idempotency-key-reused")
+        /// Another process has appended to the unfinished upload. The response is a 409 with the offset.
+        public static let overtaken = Code(rawValue: "overtaken")
         /// Another store has the directory open.
         public static let inUse = Code(rawValue: "in-use")
         /// The directory cannot be created or written to.
@@ -93,6 +95,11 @@ extension UploadStoreError {
     public static let keyReused = UploadStoreError(
         .keyReused, "The key of the upload belongs to a record of another content.",
         advice: "Use a new key for each upload.")
+
+    /// The bytes of an append have an offset at which another process has stored some.
+    public static let overtaken = UploadStoreError(
+        .overtaken, "Another receiver has appended to the upload at the same offset.",
+        advice: "Ask for the offset, and resume there.")
 
     /// The record that an upload repeats was deleted while the upload was received.
     package static let deletedMeanwhile = UploadStoreError(

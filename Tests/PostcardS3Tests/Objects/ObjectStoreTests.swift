@@ -90,7 +90,7 @@ struct ObjectStoreTests {
         let arguments = fields.flatMap { ["-F", "\($0.0)=\($0.1)"] } + ["-F", "file=posted;filename=f"]
         let answer = try await Program.run("curl", ["-sS"] + arguments + ["\(endpoint)/\(bucket.name)"])
         // moto has no body in its answer.
-        if address.contains("AKIATEST") { #expect(answer.text.contains("<Key>"), "\(answer.text)") }
+        if ObjectStores.isReal(address) { #expect(answer.text.contains("<Key>"), "\(answer.text)") }
         #expect(try await objects.get("posted")?.body == ByteBuffer(string: "posted"))
     }
 }

@@ -84,7 +84,7 @@ private struct StoreOriginal {
             unfinished.append(id)
             let upload = try await opened.createUnfinishedUpload(
                 id, of: Self.form, expires: Date(timeIntervalSinceNow: 86400))
-            var appender = try await upload.makeAppender()
+            var appender = try await upload.makeAppender(isRevertible: false)
             try await appender.append(ByteBuffer(string: "--b\r\nContent-Dis"))
             try await appender.finish()
             _ = try await upload.durableProgress()

@@ -15,6 +15,13 @@ struct UploadStoreCheckTests {
         }
     }
 
+    @Test(arguments: ResumableUploadStoreCheck.allCases)
+    func `the local store keeps every promise about unfinished uploads`(check: ResumableUploadStoreCheck) async throws {
+        try await withTemporaryDirectory { directory in
+            try await check.run { try LocalUploadStore(directory: directory) }
+        }
+    }
+
     @Test(arguments: UploadStoreCheck.allCases)
     func `a store of another kind keeps every promise`(check: UploadStoreCheck) async throws {
         let disk = MemoryStore.Disk()

@@ -1,0 +1,131 @@
+public import PostcardFoundation
+public import PostcardServer
+import Synchronization
+
+/// An unfinished upload in an ``S3UploadStore``. Any receiver can append to it.
+public final class S3UnfinishedUpload: UnfinishedUpload {
+    private struct State {
+        var length: Int64?
+        var progress = UnfinishedUploadProgress.unfinished(offset: 0)
+    }
+
+    public let id: ResumptionID
+    public let lock: UploadLock
+    let objects: UnfinishedObjects
+    let store: S3UploadStore
+    private let facts: UnfinishedFacts
+    private let state: Mutex<State>
+
+    init(_ id: ResumptionID, _ facts: UnfinishedFacts, isNew: Bool, in store: S3UploadStore) {
+        self.id = id
+        self.facts = facts
+        self.store = store
+        objects = UnfinishedObjects(objects: store.objects, id: id.text)
+        lock = UploadLock(isReserved: isNew)
+        state = Mutex(State(length: facts.length))
+    }
+
+    public var form: UnfinishedForm {
+        UnfinishedForm(
+            contentType: facts.contentType, key: UploadKey(digest: facts.keyDigest),
+            length: state.withLock { $0.length }, reprDigest: facts.reprDigest, wantReprDigest: facts.wantReprDigest)
+    }
+
+    public var expires: Date { facts.expires }
+    public var progress: UnfinishedUploadProgress { state.withLock { $0.progress } }
+
+    /// How many bytes of the upload are stored, as far as this receiver knows.
+    var offset: Int64 {
+        if case .unfinished(let offset) = progress { offset } else { 0 }
+    }
+
+    /// Asks the object store for the progress.
+    ///
+    /// - Throws: ``UploadStoreError`` if the object store fails.
+    public func durableProgress() async throws -> UnfinishedUploadProgress {
+        let progress = try await storing { try await current() }
+        state.withLock { state in
+            // A request that does not hold the lock may have asked before the upload was finished.
+            if case (.finished, .unfinished) = (state.progress, progress) { return }
+            state.progress = progress
+        }
+        return progress
+    }
+
+    private func current() async throws -> UnfinishedUploadProgress {
+        guard progress != .gone else { return .gone }
+        // Before the end is asked for: bytes are only removed after that is stored. So without one, the listing shows
+        // all bytes that were stored before it.
+        let listing = try await objects.listing()
+        switch try await objects.end() {
+        case .discarded: return .gone
+        case .finished(let response):
+            if let record = response.record, try await store.keys.state(of: record) != .live {
+                // Nothing of a deleted record may be left.
+                try await objects.discard()
+                return .gone
+            }
+            return .finished(length: response.length, record: response.record)
+        case nil:
+            if let length = listing.length {
+                state.withLock { $0.length = min($0.length ?? length, length) }
+            }
+            // Bytes that the client was promised cannot be asked for again.
+            guard let offset = try await objects.end(of: listing.chunks) else { return .gone }
+            guard offset >= self.offset else {
+                throw UploadStoreError(.unavailable, "The object store does not list what was stored.")
+            }
+            return .unfinished(offset: offset)
+        }
+    }
+
+    public func setLength(_ length: Int64) async throws {
+        guard form.length == nil else { return }
+        try await storing { try await objects.setLength(length) }
+        state.withLock { $0.length = length }
+    }
+
+    public func makeAppender(isRevertible: Bool) async throws -> S3UploadAppender {
+        S3UploadAppender(to: self, isRevertible: isRevertible)
+    }
+
+    func advance(to offset: Int64) {
+        state.withLock { state in
+            guard case .unfinished(let current) = state.progress, offset > current else { return }
+            state.progress = .unfinished(offset: offset)
+        }
+    }
+
+    public func openContent() async throws -> any StoredFile {
+        let pieces = try await storing { try await objects.pieces(of: objects.listing().chunks) }
+        let file = ObjectFile(store.objects, pieces)
+        guard file.size == offset else {
+            throw UploadStoreError(
+                .unavailable, "Another receiver has changed the upload in the meantime.",
+                advice: "Ask for the offset, and resume there.")
+        }
+        return file
+    }
+
+    /// Stores the response, which is kept until the upload expires, and removes the bytes.
+    ///
+    /// - Parameter options: If they keep no responses, the upload is discarded. Another maximum is not honored, because
+    ///   no receiver counts the responses of all.
+    public func finish(with response: FinalResponse, options: ResumptionOptions) async throws {
+        guard options.maximumKeptResponses > 0 else { return try await discard() }
+        try await storing { try await objects.finish(response, store.logger) }
+        state.withLock { $0.progress = .finished(length: response.length, record: response.record) }
+    }
+
+    public func response() async throws -> FinalResponse {
+        guard case .finished(let response) = try await storing({ try await objects.end() }) else {
+            throw UploadStoreError(.unavailable, "The response of an upload is gone.")
+        }
+        return response
+    }
+
+    public func discard() async throws {
+        try await storing { try await objects.discard() }
+        state.withLock { $0.progress = .gone }
+    }
+}

@@ -1,0 +1,187 @@
+import PostcardFoundation
+import Logging
+import NIOCore
+import PostcardServer
+
+/// The facts about an unfinished upload that are known when it is created, as they are stored.
+struct UnfinishedFacts: Sendable, Codable {
+    /// The Content-Type of the form, with its boundary.
+    let contentType: String
+    /// The digest of the key under which the form becomes a record.
+    let keyDigest: String
+    let created: Date
+    let expires: Date
+    /// The length of the form, if the first request said it.
+    let length: Int64?
+    let reprDigest: String?
+    let wantReprDigest: String?
+}
+
+/// The objects of an unfinished upload. See <doc:HowUploadsAreStored> for the order of the requests, and why it is
+/// right.
+struct UnfinishedObjects: Sendable {
+    /// An object that holds bytes of the upload, and where in the upload they begin.
+    struct Chunk: Sendable {
+        let offset: Int64
+        /// The size of the object; 0 if the bytes are in another object, which its fields name.
+        let size: Int64
+    }
+
+    /// What a listing shows.
+    struct Listing: Sendable {
+        var chunks: [Chunk] = []
+        /// The length of the form, if a request after the first has said it.
+        var length: Int64?
+    }
+
+    /// What has become of the upload.
+    enum End: Sendable {
+        case finished(FinalResponse)
+        case discarded
+    }
+
+    let objects: ObjectStore
+    /// The text of the upload's identifier.
+    let id: String
+
+    var folder: String { ObjectName.folder(ofUnfinished: id) }
+
+    // MARK: - Facts
+
+    func create(_ facts: UnfinishedFacts) async throws {
+        // If there is one already, an earlier try of the request made it: no other upload has the identifier.
+        _ = try await objects.create(ObjectName.form(ofUnfinished: id), ByteBuffer(bytes: JSONEncoder().encode(facts)))
+    }
+
+    func facts() async throws -> UnfinishedFacts? {
+        try await decoded(ObjectName.form(ofUnfinished: id))
+    }
+
+    /// The length is in the name of the object, so that a listing shows it.
+    func setLength(_ length: Int64) async throws {
+        try await objects.put(ObjectName.length(length, ofUnfinished: id), ByteBuffer())
+    }
+
+    /// - Returns: `nil` if there is no object.
+    private func decoded<Value: Decodable>(_ key: String) async throws -> Value? {
+        guard let (_, json) = try await objects.get(key) else { return nil }
+        do {
+            return try JSONDecoder().decode(Value.self, from: Data(json.readableBytesView))
+        } catch {
+            let name = "…/" + (key.split(separator: "/").last ?? "")
+            throw UploadStoreError(.damaged, "\(name) is not as it was written: \(error)", underlyingError: error)
+        }
+    }
+
+    // MARK: - Bytes
+
+    func listing() async throws -> Listing {
+        var listing = Listing()
+        try await objects.listAll(folder) { page in
+            for object in page.objects {
+                if let offset = ObjectName.offset(ofChunk: object.key) {
+                    listing.chunks.append(Chunk(offset: offset, size: object.size))
+                } else if let length = ObjectName.length(ofKey: object.key) {
+                    // Requests that say different lengths are refused, sooner or later.
+                    listing.length = min(listing.length ?? .max, length)
+                }
+            }
+        }
+        return listing
+    }
+
+    /// The end of the bytes that the chunks hold; `nil` if some are missing in between.
+    func end(of chunks: [Chunk]) async throws -> Int64? {
+        var end: Int64 = 0
+        for (index, chunk) in chunks.enumerated() {
+            guard chunk.offset == end else { return nil }
+            if chunk.size > 0 {
+                end += chunk.size
+            } else if index + 1 < chunks.count {
+                end = chunks[index + 1].offset
+            } else {
+                end += try await held(chunk).size
+            }
+        }
+        return end
+    }
+
+    func pieces(of chunks: [Chunk]) async throws -> [ObjectFile.Piece] {
+        var pieces: [ObjectFile.Piece] = []
+        for chunk in chunks {
+            let key: String
+            let size: Int64
+            if chunk.size > 0 {
+                (key, size) = (ObjectName.chunk(at: chunk.offset, ofUnfinished: id), chunk.size)
+            } else {
+                (key, size) = try await held(chunk)
+            }
+            pieces.append(ObjectFile.Piece(key: key, offset: chunk.offset, size: size))
+        }
+        return pieces
+    }
+
+    /// The object that has the bytes of an empty chunk.
+    private func held(_ chunk: Chunk) async throws -> (key: String, size: Int64) {
+        let key = ObjectName.chunk(at: chunk.offset, ofUnfinished: id)
+        guard let fields = try await objects.head(key)?.metadata, let name = fields["held"],
+            let size = fields["held-size"].flatMap({ Int64($0) }), size > 0
+        else { throw UploadStoreError(.unavailable, "A chunk lost what was stored with it.") }
+        return (ObjectName.held(name, ofUnfinished: id), size)
+    }
+
+    /// Stores bytes at an offset, where no other request has stored any.
+    ///
+    /// - Parameters:
+    ///   - append: A random text, the same for all chunks of a request.
+    ///   - fields: What is stored with an empty chunk.
+    /// - Throws: ``UploadStoreError`` with the code `overtaken` if another request has.
+    func createChunk(
+        at offset: Int64, _ bytes: ByteBuffer, of append: String, fields: [String: String] = [:]
+    ) async throws {
+        let key = ObjectName.chunk(at: offset, ofUnfinished: id)
+        var metadata = fields
+        metadata["append"] = append
+        guard case .exists = try await objects.create(key, bytes, metadata: metadata) else { return }
+        // An earlier try of this request may have made it.
+        guard try await objects.head(key)?.metadata["append"] == append else { throw UploadStoreError.overtaken }
+    }
+
+    // MARK: - End
+
+    func end() async throws -> End? {
+        let key = ObjectName.end(ofUnfinished: id)
+        guard let head = try await objects.head(key) else { return nil }
+        guard head.size > 0, let response: FinalResponse = try await decoded(key) else { return .discarded }
+        return .finished(response)
+    }
+
+    /// Stores the response, and removes the bytes.
+    ///
+    /// - Throws: If the response could not be stored. Bytes that could not be removed are left to the sweep.
+    func finish(_ response: FinalResponse, _ logger: Logger) async throws {
+        let json = try ByteBuffer(bytes: JSONEncoder().encode(response))
+        // If there is one already, another receiver has finished the upload.
+        _ = try await objects.create(ObjectName.end(ofUnfinished: id), json)
+        do {
+            try await removeBytes()
+        } catch {
+            logger.warning("Could not remove the bytes of a finished upload", metadata: ["error": "\(error)"])
+        }
+    }
+
+    /// Removes what the response has replaced.
+    func removeBytes() async throws {
+        for part in [ObjectName.chunks(ofUnfinished: id), ObjectName.heldFolder(ofUnfinished: id)] {
+            try await objects.deleteAll(part)
+        }
+    }
+
+    /// Removes the upload. A mark stays, so that no receiver counts the bytes while they are being removed.
+    func discard() async throws {
+        try await objects.put(ObjectName.end(ofUnfinished: id), ByteBuffer())
+        try await objects.delete(ObjectName.form(ofUnfinished: id))
+        try await removeBytes()
+        try await objects.deleteAll(ObjectName.lengths(ofUnfinished: id))
+    }
+}
