@@ -237,6 +237,7 @@ let package = Package(
                 "CCurlLoader", "PostcardCLibrary", "PostcardConformance", "PostcardForm", "PostcardDemo",
                 "PostcardDoctor", "PostcardClient",
                 "PostcardAsyncHTTP", "PostcardPictures", "PostcardQueue", "PostcardServer", "PostcardReceiver",
+                "PostcardS3",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
@@ -402,7 +403,7 @@ let package = Package(
         .testTarget(
             name: "PostcardS3Tests",
             dependencies: [
-                "PostcardS3", "PostcardServer", "PostcardServerTesting", "PostcardTestSupport",
+                "PostcardS3", "PostcardServer", "PostcardServerTesting", "PostcardTestSupport", "postcard",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio", condition: forS3),

@@ -1,5 +1,5 @@
-import PostcardFoundation
 import NIOCore
+import PostcardFoundation
 import PostcardServer
 
 /// The checks of ``ResumableUploadStoreCheck``.

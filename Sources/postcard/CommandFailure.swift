@@ -6,6 +6,7 @@ import PostcardForm
 import PostcardPictures
 import PostcardQueue
 import PostcardReceiver
+import PostcardS3
 import PostcardServer
 import SystemPackage
 
@@ -38,6 +39,9 @@ struct CommandFailure: Error, CustomStringConvertible {
             self.init(description: error.description, status: ExitStatus.status(of: error))
         case let error as ValidationError: self.init(description: error.message, status: ExitStatus.usage)
         case let error as UploadStoreError: self.init(description: "\(error)", status: ExitStatus.unwritableOutput)
+        case let error as S3Error:
+            let isUsage = error.code == "unusable-address"
+            self.init(description: error.description, status: isUsage ? ExitStatus.usage : ExitStatus.unavailable)
         case let error as ServerCertificateError:
             self.init(description: error.message, status: ExitStatus.unreadableInput)
         default: self.init(description: "\(error)", status: ExitStatus.failed)

@@ -369,6 +369,8 @@ struct ServeTests {
             ["--log-level", "loud"], ["--max-connections", "0"], ["--client-share", "0"], ["--max-screenings", "0"],
             ["--client-share", "101"], ["--keep-alive-timeout", "0"], ["--trust-proxy", "10.0.0.0/33"],
             ["--trust-proxy", "localhost"], ["--proxy-protocol", "--host", "0.0.0.0", "--open"],
+            ["--store", "s3://uploads", "--directory", folder.path], ["--s3-endpoint", "http://127.0.0.1:1"],
+            ["--s3-region", "us-east-1"], ["--store", "s3://uploads", "--keep-free", "0"], ["--store", "uploads"],
             ["--allow-origin", "app.example"], ["--allow-origin", "https://app.example/"], ["--allow-origin", "null"],
         ]
         for arguments in wrong {

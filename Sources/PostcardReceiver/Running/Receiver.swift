@@ -28,14 +28,22 @@ public import SystemPackage
 /// | `GET /requests` | the last requests, newest first, accepted or refused |
 /// | `GET /requests/ID` | one of them: header fields, parts, problems with the bytes around them, a line for curl |
 /// | `GET /uploads/ID/files/N/thumbnail` | a small JPEG of a picture, in `postcard serve` |
-/// | `GET /health` | 200 `ok`; 503 with the reason while no form can be stored |
+/// | `GET /health` | 200 `ok`; 503 with what has failed while no form can be stored |
 /// | `GET /status` | counts of what was received and refused |
 ///
 /// Recorded requests have their secrets masked, by name: header fields such as `Authorization`, parameters in URLs, and
 /// fields of forms such as `password`. `Idempotency-Key` is not a secret.
 public struct Receiver: Sendable {
-    /// The directory that keeps the uploads.
-    public var directory: FilePath
+    /// Where a receiver keeps the uploads.
+    public enum Storage: Sendable {
+        /// A directory of this machine, which no other receiver uses.
+        case directory(FilePath)
+        /// A store that is open, such as one in a bucket that several receivers share.
+        case store(any MaintainedUploadStore)
+    }
+
+    /// What keeps the uploads.
+    public var storage: Storage
     /// How many bytes of the directory's disk stay free for others. Defaults to 64 MiB.
     public var keptFreeBytes: Int64 = 64 << 20
     /// The address to listen on. Defaults to `127.0.0.1`, which only this machine can reach.
@@ -81,7 +89,13 @@ public struct Receiver: Sendable {
 
     /// Makes a receiver with default settings.
     public init(directory: FilePath) {
-        self.directory = directory
+        storage = .directory(directory)
+    }
+
+    /// Makes a receiver with default settings, which keeps the uploads in an open store. It calls
+    /// ``PostcardServer/MaintainedUploadStore/sweep()``, and makes no thumbnails.
+    public init(store: any MaintainedUploadStore) {
+        storage = .store(store)
     }
 
     /// Makes a receiver with default settings.
@@ -115,7 +129,13 @@ public struct Receiver: Sendable {
     public func application(
         onRunning: @escaping @Sendable (_ url: String) async -> Void = { _ in }
     ) throws -> some ApplicationProtocol {
-        let store = try LocalUploadStore(directory: directory, keptFreeBytes: keptFreeBytes, logger: logger)
+        let store: any MaintainedUploadStore =
+            switch storage {
+            case .directory(let path):
+                try LocalUploadStore(directory: path, keptFreeBytes: keptFreeBytes, logger: logger)
+            case .store(let open): open
+            }
+        let local = store as? LocalUploadStore
         let meter = UploadMeter()
         let router = Router()
         var limits = ShareLimits(uploads, connections: maximumConnections ?? OpenFiles.maximumConnections)
@@ -150,14 +170,16 @@ public struct Receiver: Sendable {
         // All routes together, because forms may be posted to one of the receiver's own paths.
         var routes = Routes<BasicRequestContext>()
         routes.addUploads(to: store, options: uploads, meter: meter, shares: shares)
-        addPages(to: &routes, live: live, inspector: inspector, budget: ResponseBudget(shares))
-        addThumbnails(of: store, shares, to: &routes)
+        addPages(
+            to: &routes, live: live, inspector: inspector, budget: ResponseBudget(shares),
+            hasThumbnails: local != nil && thumbnailCommand != nil)
+        if let local { addThumbnails(of: local, shares, to: &routes) }
         addStatus(of: store, meter, to: &routes)
         routes.install(on: router)
         return Application(
             responder: BriefResponder(base: router.buildResponder()), server: try makeServer(meter, inspector, shares),
             configuration: ApplicationConfiguration(address: .hostname(host, port: port)),
-            services: [ExpirySweep(store: store)],
+            services: [StoreSweep(store: store, logger: logger)],
             onServerRunning: { channel in
                 await limitConnections(of: channel, shares)
                 await onRunning(url(port: channel.localAddress?.port ?? port))
@@ -202,13 +224,13 @@ public struct Receiver: Sendable {
 
     private func addPages(
         to routes: inout Routes<BasicRequestContext>, live: LiveEvents, inspector: RequestInspector?,
-        budget: ResponseBudget
+        budget: ResponseBudget, hasThumbnails: Bool
     ) {
         let canRead = uploads.access.contains(.reading)
         let page = WebPage(
             WebPage.Offer(
                 uploadPath: uploads.path, canRead: canRead, canDelete: uploads.access.contains(.deleting),
-                showsRequests: canRead && inspector != nil, hasThumbnails: thumbnailCommand != nil))
+                showsRequests: canRead && inspector != nil, hasThumbnails: hasThumbnails))
         routes.addReading("/") { request, _, _ in page.response(to: request) }
         routes.addReading("/assets/{name}") { _, context, _ in try WebPage.asset(context.parameters.get("name")) }
         if canRead {
@@ -242,24 +264,25 @@ public struct Receiver: Sendable {
     }
 
     private func addStatus(
-        of store: LocalUploadStore, _ meter: UploadMeter, to routes: inout Routes<BasicRequestContext>
+        of store: any MaintainedUploadStore, _ meter: UploadMeter, to routes: inout Routes<BasicRequestContext>
     ) {
         routes.addReading("/health") { _, context, _ in
             do {
                 try await store.checkReadiness()
             } catch {
                 context.logger.error("Could not store a form", metadata: ["error": "\(error)"])
-                throw UploadProblem.store(error)
+                throw UploadProblem.unready(store, error)
             }
             return Response(
                 status: .ok, headers: [.contentType: "text/plain; charset=utf-8", .cacheControl: "no-store"],
                 body: ResponseBody(byteBuffer: ByteBuffer(string: "ok")))
         }
         let started = Date()
+        let local = store as? LocalUploadStore
         routes.addReading("/status") { _, _, _ in
             try await ReceiverStatus(
-                started: started, uploads: meter.current, freeBytes: try? store.freeBytes(),
-                damagedUploads: store.damagedCount
+                started: started, uploads: meter.current, freeBytes: try? local?.freeBytes(),
+                damagedUploads: local?.damagedCount
             ).response
         }
     }
@@ -269,15 +292,20 @@ public struct Receiver: Sendable {
     }
 }
 
-/// Removes expired uploads even if there are no requests.
-struct ExpirySweep: Service {
-    let store: LocalUploadStore
+/// Sweeps the store from time to time.
+struct StoreSweep: Service {
+    let store: any MaintainedUploadStore
+    let logger: Logger
 
     func run() async throws {
         await cancelWhenGracefulShutdown {
             while !Task.isCancelled {
-                await store.removeExpired()
-                try? await Task.sleep(for: .seconds(60))
+                do {
+                    try await store.sweep()
+                } catch  where !Task.isCancelled {
+                    logger.warning("Could not sweep the store", metadata: ["error": "\(error)"])
+                } catch {}
+                try? await Task.sleep(for: store.sweepInterval)
             }
         }
     }
@@ -287,10 +315,10 @@ struct ExpirySweep: Service {
 struct ReceiverStatus: Encodable {
     let started: Date
     let uploads: UploadMeter.Counts
-    /// How many bytes are free on the directory's disk; `nil` if that cannot be read.
+    /// How many bytes are free on the directory's disk; `nil` if that cannot be read, or there is no directory.
     let freeBytes: Int64?
-    /// How many uploads are set aside because they are damaged, also before the start.
-    let damagedUploads: Int
+    /// How many uploads are set aside because they are damaged, also before the start; `nil` without a directory.
+    let damagedUploads: Int?
 
     var response: Response {
         get throws {

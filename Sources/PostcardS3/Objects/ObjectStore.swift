@@ -40,11 +40,15 @@ struct ObjectStore: Sendable {
     }
 
     /// Writes an object, whether or not there is one.
+    ///
+    /// - Parameter limit: How long that may take. Defaults to the bucket's times.
     func put(
-        _ key: String, _ body: ByteBuffer, metadata: [String: String] = [:], payloadHash: String? = nil
+        _ key: String, _ body: ByteBuffer, metadata: [String: String] = [:], payloadHash: String? = nil,
+        within limit: Duration? = nil
     ) async throws {
         var request = putting(key, body, metadata)
         request.payloadHash = payloadHash
+        request.limit = limit
         _ = try await connection.response(to: request)
     }
 

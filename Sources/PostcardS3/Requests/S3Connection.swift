@@ -20,6 +20,8 @@ struct S3Request: Sendable {
     /// The time of the signature, if the request is of no use later: the store refuses it 15 minutes after this.
     /// Defaults to the time at which the request is made.
     var signed: Date?
+    /// How long the request may take, with its repetitions. Defaults to the times of the bucket.
+    var limit: Duration?
 }
 
 /// A response of a bucket that is no error.
@@ -104,13 +106,15 @@ final class S3Connection: Sendable {
         var request = request
         request.payloadHash = request.payloadHash ?? RequestSigner.hash(request.body)
         let start = ContinuousClock.now
+        let retryTime = request.limit.map { min($0, bucket.retryTime) } ?? bucket.retryTime
         var pause = Duration.milliseconds(50)
         while true {
             do {
-                return try await attempt(request)
+                let left = request.limit.map { max($0 - start.duration(to: .now), .milliseconds(1)) }
+                return try await attempt(request, within: min(left ?? bucket.requestTimeout, bucket.requestTimeout))
             } catch let error as S3Error where error.isTransient {
                 let delay = pause * Double.random(in: 0.5...1.5)
-                guard start.duration(to: .now) + delay < bucket.retryTime else { throw error }
+                guard start.duration(to: .now) + delay < retryTime else { throw error }
                 logger.debug("Making a request again", metadata: ["error": "\(error)"])
                 try await Task.sleep(for: delay)
                 pause = min(pause * 3, .seconds(5))
@@ -118,7 +122,7 @@ final class S3Connection: Sendable {
         }
     }
 
-    private func attempt(_ request: S3Request) async throws -> S3Response {
+    private func attempt(_ request: S3Request, within timeout: Duration) async throws -> S3Response {
         let signer = RequestSigner(credentials: try await credentials.value(now: bucket.clock()), region: region)
         var signable = SignableRequest(
             method: request.method.rawValue, host: host, path: "\(basePath)/\(request.key)", query: request.query,
@@ -136,7 +140,7 @@ final class S3Connection: Sendable {
         let headers: HTTPHeaders
         let body: ByteBuffer
         do {
-            let response = try await client.execute(outgoing, timeout: TimeAmount(bucket.requestTimeout))
+            let response = try await client.execute(outgoing, timeout: TimeAmount(timeout))
             status = Int(response.status.code)
             headers = response.headers
             body = try await response.body.collect(upTo: Self.maximumBodyBytes)

@@ -164,10 +164,16 @@ extension S3UploadStore {
         }
     }
 
-    /// Checks that an upload could begin, by writing a small object.
+    public var dependency: String { "The object store" }
+
+    public var sweepInterval: Duration { .seconds(3600) }
+
+    /// Checks that an upload could begin, by writing a small object within five seconds.
     ///
     /// - Throws: ``UploadStoreError`` if it could not.
     public func checkReadiness() async throws {
-        try await storing { try await objects.put(ObjectName.probes + "ready", ByteBuffer(string: "ready")) }
+        try await storing {
+            try await objects.put(ObjectName.probes + "ready", ByteBuffer(string: "ready"), within: .seconds(5))
+        }
     }
 }

@@ -19,8 +19,8 @@ import Synchronization
 /// no receiver holds a lock, and uploads go on while one of them is running. <doc:HowUploadsAreStored> describes the objects, and the order in which they are
 /// written.
 ///
-/// One task of each receiver should call ``sweep()`` from time to time.
-public final class S3UploadStore: UploadStore {
+/// One task of each receiver should call ``sweep()`` from time to time, as `postcard serve` does.
+public final class S3UploadStore: MaintainedUploadStore {
     let objects: ObjectStore
     let keys: StoredKeys
     let budget: MemoryBudget

@@ -1,6 +1,6 @@
-import PostcardFoundation
 import Logging
 import NIOCore
+import PostcardFoundation
 import PostcardServer
 
 /// The facts about an unfinished upload that are known when it is created, as they are stored.

@@ -26,7 +26,7 @@ public import SystemPackage
 ///
 /// Only one store at a time can open a directory, which a lock on `.lock` ensures. The memory for an upload does not
 /// depend on the size of its files: at most 1 MiB waits to be written, and less if there are many uploads.
-public final class LocalUploadStore: ResumableUploadStore {
+public final class LocalUploadStore: ResumableUploadStore, MaintainedUploadStore {
     let directory: StoreDirectory
     private let lock: FileLock
     private let logger: Logger
@@ -128,8 +128,13 @@ public final class LocalUploadStore: ResumableUploadStore {
         return LocalUpload(store: self, key: key, isKept: isKept)
     }
 
-    /// Removes unfinished uploads that have expired, at most once a minute.
-    package func removeExpired() async { await unfinished.sweep() }
+    public var dependency: String { "The directory" }
+
+    public var sweepInterval: Duration { .seconds(60) }
+
+    /// Removes unfinished uploads that have expired, at most once a minute. What else is left over is removed when the
+    /// store is opened.
+    public func sweep() async { await unfinished.sweep() }
 
     /// How many bytes are free on the disk of the directory.
     package func freeBytes() async throws -> Int64 {
@@ -211,7 +216,7 @@ public final class LocalUploadStore: ResumableUploadStore {
     package var damagedCount: Int { damaged.count }
 
     /// Checks that an upload could begin. Throws ``UploadStoreError`` if it could not.
-    package func checkReadiness() async throws {
+    public func checkReadiness() async throws {
         try await onFileThread { [directory] in try directory.checkReadiness() }
     }
 

@@ -131,6 +131,12 @@ extension UploadProblem {
         return storeUnavailable(detail: "The form could not be stored.")
     }
 
+    /// A store that does not work, named for those who have to look at it.
+    package static func unready(_ store: any MaintainedUploadStore, _ error: any Error) -> UploadProblem {
+        if let error = error as? UploadStoreError, error.code == .full { return .store(error) }
+        return storeUnavailable(detail: "\(store.dependency) cannot be used to store forms.")
+    }
+
     package static let unreadable = storeUnavailable(detail: "What was stored could not be read.")
 
     static let notDeleted = storeUnavailable(detail: "The upload could not be deleted.")

@@ -8,7 +8,7 @@ import PostcardServer
 
 struct Serve: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Receives forms and keeps them in a directory.",
+        abstract: "Receives forms and keeps them in a directory, or in a bucket of an object store.",
         discussion: """
             After SIGTERM or SIGINT, requests in progress may finish within --shutdown-timeout. Then their connections are \
             closed, and the exit status is 0. A second signal ends it immediately, with the signal's status (143 or 130 in \
@@ -20,9 +20,6 @@ struct Serve: AsyncParsableCommand {
 
     @Option(help: "The port to listen on; 0 picks a free one.")
     var port = 8080
-
-    @Option(help: "Where the forms are kept.")
-    var directory = "./received"
 
     @Option(help: "Where forms are posted, such as /api/v1/images.")
     var path = "/uploads"
@@ -57,6 +54,7 @@ struct Serve: AsyncParsableCommand {
             valueName: "format"))
     var logFormat: RequestLines?
 
+    @OptionGroup(title: "Where the forms are kept") var storage: StorageOptions
     @OptionGroup(title: "What is accepted") var taking: ReceivingOptions
     @OptionGroup(title: "Limits of a form's parts") var limits: FormLimitOptions
     @OptionGroup(title: "Access") var access: AccessOptions
@@ -70,6 +68,9 @@ struct Serve: AsyncParsableCommand {
         if let shutdownTimeout, !(0...86400).contains(shutdownTimeout) {
             throw ValidationError("--shutdown-timeout must be from 0 to 86400 seconds.")
         }
+        if storage.store != nil, taking.keepFree != nil {
+            throw ValidationError("--keep-free has no meaning with --store: no disk of this machine is used.")
+        }
         try access.validate(host: host)
         try proxies.validate(host: host)
     }
@@ -77,7 +78,7 @@ struct Serve: AsyncParsableCommand {
     func run() async throws {
         try await CommandFailure.reporting {
             OpenFiles.allowAsManyAsPossible()
-            let receiver = try receiver()
+            let receiver = try await receiver()
             do {
                 try await receiver.run { url in
                     // The receiver continues even if standard output is closed.
@@ -99,8 +100,11 @@ struct Serve: AsyncParsableCommand {
         #endif
     }
 
-    private func receiver() throws -> Receiver {
-        var receiver = Receiver(directory: directory)
+    private func receiver() async throws -> Receiver {
+        var logger = Logger(label: "postcard") { StreamLogHandler.standardError(label: $0) }
+        logger.logLevel = logLevel
+        var receiver = try await storage.receiver(logger)
+        receiver.logger = logger
         receiver.host = host
         receiver.port = port
         receiver.uploads.path = path
@@ -110,8 +114,6 @@ struct Serve: AsyncParsableCommand {
         try taking.apply(to: &receiver)
         try access.apply(to: &receiver)
         proxies.apply(to: &receiver)
-        receiver.logger = Logger(label: "postcard") { StreamLogHandler.standardError(label: $0) }
-        receiver.logger.logLevel = logLevel
         let lines = logFormat ?? (Terminal.isInteractive && logLevel > .info ? .text : .off)
         if PictureFitter.isAvailable, let program = Self.program {
             receiver.thumbnailCommand = [program, "thumbnail"]

@@ -87,6 +87,14 @@ extension ConnectionOptions {
     }
 }
 
+extension Receiver {
+    /// The directory of the local store that all tests' receivers have.
+    var directory: FilePath {
+        guard case .directory(let path) = storage else { return "" }
+        return path
+    }
+}
+
 private func run(_ receiver: Receiver, _ body: (RunningReceiver) async throws -> Void) async throws {
     let (addresses, continuation) = AsyncStream<String>.makeStream()
     let application = try receiver.application { continuation.yield($0) }

@@ -1,0 +1,56 @@
+import ArgumentParser
+import Foundation
+import Logging
+import PostcardReceiver
+import PostcardS3
+
+/// Where `serve` keeps the forms.
+struct StorageOptions: ParsableArguments {
+    @Option(help: "A directory of this machine (./received).")
+    var directory: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "A bucket instead, which any number of receivers can share, such as s3://uploads/forms.",
+            discussion: """
+                Amazon S3, Ceph or another store that creates objects with If-None-Match. The credentials are those of \
+                the AWS command line: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE and ~/.aws, or those of \
+                the container or machine.
+                """,
+            valueName: "s3://bucket/path"))
+    var store: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The address of the object store, such as http://127.0.0.1:7480. Defaults to AWS_ENDPOINT_URL_S3, "
+                + "AWS_ENDPOINT_URL, or Amazon S3.",
+            valueName: "url"))
+    var s3Endpoint: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The region of the bucket. Defaults to AWS_REGION, the one of the profile, or us-east-1.",
+            valueName: "region"))
+    var s3Region: String?
+
+    func validate() throws {
+        if store != nil, directory != nil {
+            throw ValidationError("--directory and --store exclude each other: forms are kept in one place.")
+        }
+        guard store == nil else { return }
+        for (name, value) in [("s3-endpoint", s3Endpoint), ("s3-region", s3Region)] where value != nil {
+            throw ValidationError("--\(name) has no meaning without --store.")
+        }
+    }
+
+    /// Opens the bucket, and checks it.
+    ///
+    /// - Throws: `S3Error` if the bucket cannot be used.
+    func receiver(_ logger: Logger) async throws -> Receiver {
+        guard let store else { return Receiver(directory: directory ?? "./received") }
+        var bucket = try S3Bucket(store)
+        bucket.endpoint = s3Endpoint
+        bucket.region = s3Region
+        return Receiver(store: try await S3UploadStore.open(bucket, logger: logger))
+    }
+}
