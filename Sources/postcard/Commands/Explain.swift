@@ -244,8 +244,8 @@ final class ExplainedInput {
     /// The error if a stream cannot be kept.
     static func notKept(_ error: any Error) -> CommandFailure {
         CommandFailure(
-            description: "The input cannot be kept for --fix or --edit: \(error). Free space in \(temporaryFolder), or set "
-                + "TMPDIR to another folder.",
+            description: "The input cannot be kept for --fix or --edit: \(error). Free space in \(temporaryFolder), or "
+                + "set TMPDIR to another folder.",
             status: ExitStatus.unwritableOutput)
     }
 
