@@ -198,8 +198,9 @@ struct CurlGrammarTests {
         }
         let full = try await Program.run(["explain", file.path, "--edit", edit])
         #expect(full.status == 73 && full.messages.contains("edited"), "\(full.status) \(full.messages)")
+        let text = try folder.file("text", "no form".utf8)
         let none = try await Program.run([
-            "explain", "--content-type", "multipart/form-data; boundary=b", "--edit", edit + "2", file.path,
+            "explain", "--content-type", "multipart/form-data; boundary=b", "--edit", edit + "2", text.path,
         ])
         #expect(none.status == 66 && none.messages.contains("no part"), "\(none.status) \(none.messages)")
     }
