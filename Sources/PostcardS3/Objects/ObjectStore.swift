@@ -10,6 +10,7 @@ import Synchronization
 /// or may still do so until the request's signature has expired.
 struct ObjectStore: Sendable {
     private let connection: S3Connection
+    let readingAhead = ReadingAhead()
 
     init(_ bucket: S3Bucket, logger: Logger) throws {
         connection = try S3Connection(bucket, logger: logger)
@@ -95,7 +96,9 @@ struct ObjectStore: Sendable {
             var request = S3Request(method: .GET, key: prefix + key)
             if let range { request.headers.append(("range", "bytes=\(range.lowerBound)-\(range.upperBound - 1)")) }
             let response = try await connection.response(to: request)
-            if let range, response.status != 206 || response.body.readableBytes > range.count {
+            // An empty object has no range.
+            let isWhole = response.status != 206 && response.body.readableBytes > 0
+            if let range, isWhole || response.body.readableBytes > range.count {
                 throw S3Error.unexpected("The store does not answer requests for a range.", status: response.status)
             }
             return (Self.head(response), response.body)
@@ -116,7 +119,8 @@ struct ObjectStore: Sendable {
             let name = name.lowercased()
             if name.hasPrefix("x-amz-meta-") { metadata[String(name.dropFirst("x-amz-meta-".count))] = value }
         }
-        let size = response.headers.first(name: "content-length").flatMap { Int64($0) }
+        let range = response.headers.first(name: "content-range")?.split(separator: "/").last
+        let size = (range ?? response.headers.first(name: "content-length")?[...]).flatMap { Int64($0) }
         return ObjectHead(size: size ?? Int64(response.body.readableBytes), metadata: metadata)
     }
 
@@ -126,8 +130,12 @@ struct ObjectStore: Sendable {
     ///   - prefix: The beginning of their keys.
     ///   - last: Only objects after this key; it need not exist.
     ///   - limit: The maximum number, at most 1000.
-    func list(_ prefix: String, after last: String? = nil, limit: Int = 1000) async throws -> ObjectPage {
+    ///   - time: How long that may take. Defaults to the bucket's times.
+    func list(
+        _ prefix: String, after last: String? = nil, limit: Int = 1000, within time: Duration? = nil
+    ) async throws -> ObjectPage {
         var request = S3Request(method: .GET)
+        request.limit = time
         request.query = [("list-type", "2"), ("max-keys", "\(limit)"), ("prefix", self.prefix + prefix)]
         if let last { request.query.append(("start-after", self.prefix + last)) }
         let response = try await connection.response(to: request)

@@ -2,36 +2,56 @@ import Synchronization
 
 /// The memory for bytes that wait to be sent to the object store, in blocks that all uploads share. Uploads that find
 /// none free wait in the order of their requests.
+///
+/// A client may be slow to fill a block. If others wait, those who have had theirs for longest are asked to give it
+/// back: they store what they have gathered.
 final class MemoryBudget: Sendable {
+    private struct Gathering {
+        let since: ContinuousClock.Instant
+        let reclaim: @Sendable () -> Void
+    }
+
     private struct State {
         var free: Int
         var waiting: [(id: Int, continuation: CheckedContinuation<Bool, Never>)] = []
         var lastID = 0
+        /// The blocks that clients are still filling.
+        var gathering: [Int: Gathering] = [:]
+        var isReclaiming = false
     }
 
     private let state: Mutex<State>
+    /// How long a client may take to fill a block while others wait for one.
+    private let patience: Duration
 
-    init(blocks: Int) {
+    init(blocks: Int, patience: Duration = .seconds(2)) {
         state = Mutex(State(free: blocks))
+        self.patience = patience
     }
 
     /// A block, given back when the last reference is gone.
     final class Block: Sendable {
+        private let id: Int
         private let budget: MemoryBudget
 
-        fileprivate init(_ budget: MemoryBudget) {
+        fileprivate init(_ id: Int, of budget: MemoryBudget) {
+            self.id = id
             self.budget = budget
         }
 
+        /// From now on the block is not asked for: its bytes are being sent, which takes no longer than the store does.
+        func isSending() { budget.forget(id) }
+
         deinit {
-            budget.giveBack()
+            budget.giveBack(id)
         }
     }
 
     /// Waits for a free block.
     ///
+    /// - Parameter reclaim: Called if the block is not being sent after a while and others wait for one.
     /// - Throws: `CancellationError` if the task is cancelled.
-    func take() async throws -> Block {
+    func take(reclaim: @escaping @Sendable () -> Void) async throws -> Block {
         let id = state.withLock { state in
             state.lastID += 1
             return state.lastID
@@ -47,7 +67,7 @@ final class MemoryBudget: Sendable {
                     state.free -= 1
                     return true
                 }
-                if let isTaken { continuation.resume(returning: isTaken) }
+                if let isTaken { continuation.resume(returning: isTaken) } else { beginReclaiming() }
             }
         } onCancel: {
             let continuation = state.withLock { state in
@@ -56,10 +76,18 @@ final class MemoryBudget: Sendable {
             continuation?.resume(returning: false)
         }
         guard isTaken else { throw CancellationError() }
-        return Block(self)
+        state.withLock { $0.gathering[id] = Gathering(since: .now, reclaim: reclaim) }
+        return Block(id, of: self)
     }
 
-    private func giveBack() {
+    private func forget(_ id: Int) {
+        // Released outside of the lock.
+        let gathering = state.withLock { $0.gathering.removeValue(forKey: id) }
+        withExtendedLifetime(gathering) {}
+    }
+
+    private func giveBack(_ id: Int) {
+        forget(id)
         let next: CheckedContinuation<Bool, Never>? = state.withLock { state in
             guard !state.waiting.isEmpty else {
                 state.free += 1
@@ -68,5 +96,32 @@ final class MemoryBudget: Sendable {
             return state.waiting.removeFirst().continuation
         }
         next?.resume(returning: true)
+    }
+
+    private func beginReclaiming() {
+        let isFirst = state.withLock { state in
+            defer { state.isReclaiming = true }
+            return !state.isReclaiming
+        }
+        guard isFirst else { return }
+        Task { await reclaim() }
+    }
+
+    /// Asks for blocks, as many as others wait for, until no one does.
+    private func reclaim() async {
+        while true {
+            try? await Task.sleep(for: patience / 2)
+            let asked = state.withLock { state -> [@Sendable () -> Void]? in
+                guard !state.waiting.isEmpty else {
+                    state.isReclaiming = false
+                    return nil
+                }
+                let slow = state.gathering.values.filter { $0.since.duration(to: .now) >= patience }
+                return slow.sorted { $0.since < $1.since }.prefix(state.waiting.count).map(\.reclaim)
+            }
+            guard let asked else { return }
+            // Outside of the lock, because they give blocks back.
+            for reclaim in asked { reclaim() }
+        }
     }
 }

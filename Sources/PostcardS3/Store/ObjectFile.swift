@@ -4,7 +4,8 @@ import Synchronization
 
 /// Objects that follow each other, read as one file.
 ///
-/// Small pieces that are read in order are parts of a larger request, because each request takes a while.
+/// Small pieces that are read in order are parts of a larger request, because each request takes a while. Only some
+/// files at a time are read so: a client that reads slowly holds what was read ahead.
 final class ObjectFile: StoredFile {
     /// An object, and where in the file it begins.
     struct Piece: Sendable {
@@ -18,6 +19,7 @@ final class ObjectFile: StoredFile {
     private let objects: ObjectStore
     private let pieces: [Piece]
     private let ahead = Mutex<(offset: Int64, bytes: ByteBuffer)>((0, ByteBuffer()))
+    private let place: ReadingAhead.Place?
 
     /// How many bytes a request asks for, at least, if they are read in order.
     private static let blockBytes = 1 << 20
@@ -26,6 +28,7 @@ final class ObjectFile: StoredFile {
         self.objects = objects
         self.pieces = pieces
         size = pieces.last?.end ?? 0
+        place = objects.readingAhead.place()
     }
 
     @concurrent
@@ -42,7 +45,8 @@ final class ObjectFile: StoredFile {
             position += Int64(result.readableBytes)
         }
         guard position < end else { return result }
-        let isInOrder = start == kept.offset + Int64(kept.bytes.readableBytes) || result.readableBytes > 0
+        let isInOrder =
+            place != nil && (start == kept.offset + Int64(kept.bytes.readableBytes) || result.readableBytes > 0)
         let limit = isInOrder ? min(max(end, position + Int64(Self.blockBytes)), size) : end
         var block = ByteBuffer()
         let blockStart = position
@@ -57,7 +61,7 @@ final class ObjectFile: StoredFile {
             if block.readableBytes == 0 { block = body } else { block.writeImmutableBuffer(body) }
         }
         let wanted = block.getSlice(at: block.readerIndex, length: Int(end - blockStart)) ?? ByteBuffer()
-        ahead.withLock { [block] in $0 = (blockStart, block) }
+        if place != nil { ahead.withLock { [block] in $0 = (blockStart, block) } }
         result.writeImmutableBuffer(wanted)
         return result
     }

@@ -1,8 +1,12 @@
 import Crypto
 import NIOCore
 import PostcardForm
+import Synchronization
 
 /// Writes one file as an object: in one request if it has at most 8 MiB, and else in parts of that size.
+///
+/// A part cannot be smaller, so bytes that arrive slowly would occupy memory for as long as their client likes. If other
+/// uploads wait for memory, such bytes are set aside in objects of their own, and read back once they are a whole part.
 final class ObjectWriter {
     /// `nil` if the file is only hashed.
     private let objects: ObjectStore?
@@ -11,8 +15,7 @@ final class ObjectWriter {
     private let budget: MemoryBudget
     private var hash = SHA256()
     private var size: Int64 = 0
-    private var gathered = ByteBuffer()
-    private var block: MemoryBudget.Block?
+    private let gathering: Gathering
     private var parts: String?
     private var tags: [String] = []
     private var sending: [Task<String, any Error>] = []
@@ -24,12 +27,15 @@ final class ObjectWriter {
     /// The number of parts in flight at once.
     private static let maximumSending = 4
     private static let maximumParts = 10_000
+    /// How much is read back at once.
+    private static let readBytes = 1 << 20
 
     init(_ objects: ObjectStore?, _ key: String, metadata: [String: String], _ budget: MemoryBudget) {
         self.objects = objects
         self.key = key
         self.metadata = metadata
         self.budget = budget
+        gathering = Gathering(objects, key)
     }
 
     deinit {
@@ -40,19 +46,52 @@ final class ObjectWriter {
         bytes.withUnsafeReadableBytes { hash.update(bufferPointer: $0) }
         size += Int64(bytes.readableBytes)
         guard objects != nil else { return }
+        try await gather(bytes)
+        if gathering.asideBytes >= Self.partBytes { try await readBack() }
+    }
+
+    private func gather(_ bytes: ByteBuffer) async throws {
         var bytes = bytes
         while bytes.readableBytes > 0 {
-            if gathered.readableBytes == Self.partBytes { try await sendPart() }
-            let count = min(Self.partBytes - gathered.readableBytes, bytes.readableBytes)
-            if block == nil, gathered.readableBytes + count > Self.freeBytes {
-                block = try await budget.take()
-                gathered.reserveCapacity(Self.partBytes)
+            switch gathering.add(&bytes, upTo: Self.partBytes, free: Self.freeBytes) {
+            case .added: break
+            case .needsBlock:
+                let block = try await budget.take { [weak gathering] in gathering?.setAside() }
+                gathering.hold(block, capacity: Self.partBytes)
+            case .isFull:
+                // The bytes set aside come first.
+                if gathering.asideBytes > 0 {
+                    gathering.setAside()
+                } else {
+                    try await sendPart { $0.takeWhole(Self.partBytes) }
+                }
             }
-            if var piece = bytes.readSlice(length: count) { gathered.writeBuffer(&piece) }
         }
     }
 
-    private func sendPart() async throws {
+    /// Sends the bytes that were set aside as parts, but for the last ones.
+    private func readBack() async throws {
+        guard let objects else { return }
+        let aside = gathering.beginReadingBack()
+        defer { gathering.endReadingBack() }
+        var pieces: [ObjectFile.Piece] = []
+        for piece in aside {
+            try await piece.storing.value
+            let offset = pieces.last?.end ?? 0
+            pieces.append(ObjectFile.Piece(key: piece.key, offset: offset, size: Int64(piece.size)))
+        }
+        let file = ObjectFile(objects, pieces)
+        var offset: Int64 = 0
+        while offset < file.size {
+            let bytes = try await file.read(at: offset, count: Self.readBytes)
+            offset += Int64(bytes.readableBytes)
+            try await gather(bytes)
+        }
+        for piece in pieces { try? await objects.delete(piece.key) }
+    }
+
+    /// Sends the bytes in memory as a part, unless they have been set aside in the meantime.
+    private func sendPart(_ take: (Gathering) -> (ByteBuffer, MemoryBudget.Block?)?) async throws {
         guard let objects else { return }
         let upload = if let parts { parts } else { try await objects.beginParts(key, metadata: metadata) }
         parts = upload
@@ -62,12 +101,10 @@ final class ObjectWriter {
             throw S3Error(
                 "file-too-large", "A file has more than \(Self.maximumParts) parts of 8 MiB, which no store accepts.")
         }
-        let (body, held) = (gathered, block)
-        gathered = ByteBuffer()
-        block = nil
+        guard let (body, block) = take(gathering), body.readableBytes > 0 else { return }
         sending.append(
             Task { [key] in
-                defer { withExtendedLifetime(held) {} }
+                defer { withExtendedLifetime(block) {} }
                 return try await objects.putPart(number, of: key, upload, body)
             })
     }
@@ -76,16 +113,19 @@ final class ObjectWriter {
     func finish() async throws -> (size: Int64, sha256: String) {
         let result = (size: size, sha256: hash.finalize().hexadecimal)
         guard let objects, size > 0 else { return result }
-        if parts == nil {
-            try await objects.put(key, gathered, metadata: metadata, payloadHash: result.sha256)
-        } else {
-            if gathered.readableBytes > 0 { try await sendPart() }
+        // From here on the store is waited for, and not the client.
+        gathering.beginSending()
+        while gathering.asideBytes > 0 { try await readBack() }
+        if let upload = parts {
+            try await sendPart { $0.takeAll() }
             while !sending.isEmpty { tags.append(try await sending.removeFirst().value) }
-            if let parts { try await objects.completeParts(of: key, parts, tags, size: size) }
+            try await objects.completeParts(of: key, upload, tags, size: size)
+        } else {
+            let (body, block) = gathering.takeAll()
+            defer { withExtendedLifetime(block) {} }
+            try await objects.put(key, body, metadata: metadata, payloadHash: result.sha256)
         }
         parts = nil
-        gathered = ByteBuffer()
-        block = nil
         return result
     }
 
@@ -96,7 +136,145 @@ final class ObjectWriter {
         sending = []
         if let parts { try? await objects?.abortParts(of: key, parts) }
         parts = nil
-        gathered = ByteBuffer()
-        block = nil
+        for piece in gathering.giveUp() {
+            piece.storing.cancel()
+            _ = try? await piece.storing.value
+            try? await objects?.delete(piece.key)
+        }
+    }
+}
+
+extension ObjectWriter {
+    /// The bytes of a file that are not a part yet: in memory, and before them in objects of their own. The memory
+    /// budget may move them there at any time, also while the upload waits for its client.
+    fileprivate final class Gathering: Sendable {
+        /// Bytes in an object of their own.
+        struct Aside: Sendable {
+            let key: String
+            let size: Int
+            let storing: Task<Void, any Error>
+        }
+
+        /// What became of bytes that were to be added.
+        enum Addition: Sendable {
+            case added
+            case needsBlock
+            case isFull
+        }
+
+        private struct State {
+            var bytes = ByteBuffer()
+            var block: MemoryBudget.Block?
+            var aside: [Aside] = []
+            var asideCount = 0
+            /// Whether the bytes wait for the store and not for the client, so that they are not set aside.
+            var isSending = false
+            var isReadingBack = false
+        }
+
+        private let objects: ObjectStore?
+        private let key: String
+        private let state = Mutex(State())
+
+        init(_ objects: ObjectStore?, _ key: String) {
+            self.objects = objects
+            self.key = key
+        }
+
+        /// How many bytes are set aside.
+        var asideBytes: Int { state.withLock { $0.aside.reduce(0) { $0 + $1.size } } }
+
+        /// Adds the first of the bytes.
+        ///
+        /// - Parameters:
+        ///   - maximum: How many bytes are gathered.
+        ///   - free: How many bytes are gathered without a block.
+        func add(_ bytes: inout ByteBuffer, upTo maximum: Int, free: Int) -> Addition {
+            state.withLock { state in
+                let count = min(maximum - state.bytes.readableBytes, bytes.readableBytes)
+                guard count > 0 else { return .isFull }
+                guard state.block != nil || state.bytes.readableBytes + count <= free else { return .needsBlock }
+                if var piece = bytes.readSlice(length: count) { state.bytes.writeBuffer(&piece) }
+                return .added
+            }
+        }
+
+        func hold(_ block: MemoryBudget.Block, capacity: Int) {
+            state.withLock { state in
+                state.block = block
+                state.bytes.reserveCapacity(capacity)
+                if state.isSending { block.isSending() }
+            }
+        }
+
+        /// Takes the bytes if they are still as many, and follow all that were sent.
+        func takeWhole(_ size: Int) -> (ByteBuffer, MemoryBudget.Block?)? {
+            state.withLock { state in
+                guard state.bytes.readableBytes == size, state.aside.isEmpty else { return nil }
+                return Self.take(&state)
+            }
+        }
+
+        func takeAll() -> (ByteBuffer, MemoryBudget.Block?) { state.withLock { Self.take(&$0) } }
+
+        private static func take(_ state: inout State) -> (ByteBuffer, MemoryBudget.Block?) {
+            defer {
+                state.bytes = ByteBuffer()
+                state.block = nil
+            }
+            state.block?.isSending()
+            return (state.bytes, state.block)
+        }
+
+        /// Moves the bytes to an object of their own, and gives the block back once they are stored.
+        func setAside() {
+            state.withLock { state in
+                guard !state.isSending, !state.isReadingBack else { return }
+                setAside(&state)
+            }
+        }
+
+        private func setAside(_ state: inout State) {
+            guard let objects, state.bytes.readableBytes > 0 else { return }
+            let (bytes, block) = Self.take(&state)
+            let name = "\(key).\(state.asideCount)"
+            state.asideCount += 1
+            let storing = Task {
+                defer { withExtendedLifetime(block) {} }
+                try await objects.put(name, bytes)
+            }
+            state.aside.append(Aside(key: name, size: bytes.readableBytes, storing: storing))
+        }
+
+        /// The store is waited for from now on.
+        func beginSending() {
+            state.withLock { state in
+                state.isSending = true
+                state.block?.isSending()
+            }
+        }
+
+        /// - Returns: What was set aside, to be gathered again before all that follows.
+        func beginReadingBack() -> [Aside] {
+            state.withLock { state in
+                // They follow those that are set aside.
+                setAside(&state)
+                state.isReadingBack = true
+                defer { state.aside = [] }
+                return state.aside
+            }
+        }
+
+        func endReadingBack() { state.withLock { $0.isReadingBack = false } }
+
+        /// - Returns: What was set aside, to be removed.
+        func giveUp() -> [Aside] {
+            state.withLock { state in
+                state.isSending = true
+                _ = Self.take(&state)
+                defer { state.aside = [] }
+                return state.aside
+            }
+        }
     }
 }

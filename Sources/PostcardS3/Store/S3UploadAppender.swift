@@ -1,5 +1,6 @@
 public import NIOCore
 public import PostcardServer
+import Synchronization
 
 /// Appends to an unfinished upload of an ``S3UploadStore``.
 ///
@@ -11,31 +12,23 @@ public struct S3UploadAppender: UploadAppender {
     private let upload: S3UnfinishedUpload
     private let isRevertible: Bool
     /// Tells the chunks of this appender from those of others.
-    private let name = ObjectName.random()
-    /// Where the gathered bytes begin.
-    private var start: Int64
-    private var gathered = ByteBuffer()
-    private var block: MemoryBudget.Block?
-    private var lastSent = ContinuousClock.now
-    private var sending: Task<Void, any Error>?
+    private let name: String
+    private let chunks: ChunkGathering
     /// Writes the bytes that may be reverted to an object of their own, if they are many.
     private var held: ObjectWriter?
     /// No bytes may be stored behind some that are missing.
     private var failure: (any Error)?
     public private(set) var offset: Int64
 
-    /// The maximum size of a chunk.
-    private static let chunkBytes = 8 << 20
     /// The bytes that are gathered without a block of the memory budget.
     private static let freeBytes = 64 << 10
-    /// How long bytes are gathered, at most, while more arrive.
-    private static let maximumDelay = Duration.seconds(5)
 
     init(to upload: S3UnfinishedUpload, isRevertible: Bool) {
         self.upload = upload
         self.isRevertible = isRevertible
-        start = upload.offset
-        offset = start
+        name = ObjectName.random()
+        offset = upload.offset
+        chunks = ChunkGathering(upload, name, at: offset)
     }
 
     public mutating func append(_ bytes: ByteBuffer) async throws {
@@ -49,61 +42,41 @@ public struct S3UploadAppender: UploadAppender {
         }
     }
 
-    private mutating func gather(_ bytes: ByteBuffer) async throws {
+    private func gather(_ bytes: ByteBuffer) async throws {
         var bytes = bytes
         while bytes.readableBytes > 0 {
-            if gathered.readableBytes == Self.chunkBytes { try await send() }
-            let count = min(Self.chunkBytes - gathered.readableBytes, bytes.readableBytes)
-            if block == nil, gathered.readableBytes + count > Self.freeBytes {
-                block = try await upload.store.budget.take()
-                gathered.reserveCapacity(Self.chunkBytes)
+            switch chunks.add(&bytes, free: Self.freeBytes) {
+            case .added: break
+            case .needsBlock:
+                chunks.hold(try await upload.store.budget.take { [weak chunks] in chunks?.send() })
+            case .isFull:
+                // At most one chunk is in flight while the next is gathered.
+                try await chunks.stored()
+                chunks.send()
             }
-            if var piece = bytes.readSlice(length: count) { gathered.writeBuffer(&piece) }
         }
-        if lastSent.duration(to: .now) > Self.maximumDelay { try await send() }
-    }
-
-    /// Stores the gathered bytes, once those before them are.
-    private mutating func send() async throws {
-        try await sending?.value
-        sending = nil
-        lastSent = .now
-        guard gathered.readableBytes > 0 else { return }
-        let (body, taken, offset) = (gathered, block, start)
-        start += Int64(body.readableBytes)
-        gathered = ByteBuffer()
-        block = nil
-        // Not a part of the request's task, which is cancelled when its client is gone.
-        sending = Task { [upload, name] in
-            defer { withExtendedLifetime(taken) {} }
-            try await upload.objects.createChunk(at: offset, body, of: name)
-            upload.advance(to: offset + Int64(body.readableBytes))
-        }
+        if chunks.isLate { chunks.send() }
     }
 
     private mutating func hold(_ bytes: ByteBuffer) async throws {
-        var bytes = bytes
-        if held == nil {
-            guard gathered.readableBytes + bytes.readableBytes > Self.freeBytes else {
-                gathered.writeBuffer(&bytes)
-                return
-            }
-            let writer = ObjectWriter(
-                upload.store.objects, ObjectName.held(name, ofUnfinished: upload.id.text), metadata: [:],
-                upload.store.budget)
-            held = writer
-            try await writer.write(gathered)
-            gathered = ByteBuffer()
+        guard held == nil else {
+            try await held?.write(bytes)
+            return
         }
-        try await held?.write(bytes)
+        guard !chunks.addSmall(bytes, free: Self.freeBytes) else { return }
+        let writer = ObjectWriter(
+            upload.store.objects, ObjectName.held(name, ofUnfinished: upload.id.text), metadata: [:],
+            upload.store.budget)
+        held = writer
+        try await writer.write(chunks.removeGathered())
+        try await writer.write(bytes)
     }
 
     public mutating func finish() async throws {
         try await sticking { appender in
             try await appender.showHeld()
-            try await appender.send()
-            try await appender.sending?.value
-            appender.sending = nil
+            appender.chunks.send()
+            try await appender.chunks.stored()
         }
     }
 
@@ -114,20 +87,19 @@ public struct S3UploadAppender: UploadAppender {
         let size = try await writer.finish().size
         do {
             try await upload.objects.createChunk(
-                at: start, ByteBuffer(), of: name, fields: ["held": name, "held-size": String(size)])
+                at: chunks.start, ByteBuffer(), of: name, fields: ["held": name, "held-size": String(size)])
         } catch let error as UploadStoreError where error.code == .overtaken {
             try? await upload.store.objects.delete(ObjectName.held(name, ofUnfinished: upload.id.text))
             throw error
         }
-        start += size
-        upload.advance(to: start)
+        upload.advance(to: chunks.skip(size))
     }
 
     public mutating func revert() async throws {
         await held?.cancel()
         held = nil
-        gathered = ByteBuffer()
-        offset = start
+        _ = chunks.removeGathered()
+        offset = chunks.start
     }
 
     private mutating func sticking(_ body: (inout Self) async throws -> Void) async throws {
@@ -139,4 +111,116 @@ public struct S3UploadAppender: UploadAppender {
             throw error
         }
     }
+}
+
+/// The bytes that are not stored yet. The memory budget may ask for them to be stored at any time, also while the
+/// appender waits for its client.
+private final class ChunkGathering: Sendable {
+    /// What became of bytes that were to be added.
+    enum Addition: Sendable {
+        case added
+        case needsBlock
+        case isFull
+    }
+
+    private struct State {
+        /// Where the gathered bytes begin.
+        var start: Int64
+        var gathered = ByteBuffer()
+        var block: MemoryBudget.Block?
+        var lastSent = ContinuousClock.now
+        /// The last chunk, which is stored once those before it are.
+        var sending: Task<Void, any Error>?
+    }
+
+    private let upload: S3UnfinishedUpload
+    private let name: String
+    private let state: Mutex<State>
+
+    /// The maximum size of a chunk.
+    private static let chunkBytes = 8 << 20
+    /// How long bytes are gathered, at most, while more arrive.
+    private static let maximumDelay = Duration.seconds(5)
+
+    init(_ upload: S3UnfinishedUpload, _ name: String, at offset: Int64) {
+        self.upload = upload
+        self.name = name
+        state = Mutex(State(start: offset))
+    }
+
+    var start: Int64 { state.withLock { $0.start } }
+
+    /// Whether the gathered bytes have waited long enough.
+    var isLate: Bool { state.withLock { $0.lastSent.duration(to: .now) > Self.maximumDelay } }
+
+    /// Adds the first of the bytes.
+    ///
+    /// - Parameter free: How many bytes are gathered without a block.
+    func add(_ bytes: inout ByteBuffer, free: Int) -> Addition {
+        state.withLock { state in
+            let count = min(Self.chunkBytes - state.gathered.readableBytes, bytes.readableBytes)
+            guard count > 0 else { return .isFull }
+            guard state.block != nil || state.gathered.readableBytes + count <= free else { return .needsBlock }
+            if var piece = bytes.readSlice(length: count) { state.gathered.writeBuffer(&piece) }
+            return .added
+        }
+    }
+
+    /// Adds all of the bytes if they fit without a block.
+    ///
+    /// - Returns: Whether they do.
+    func addSmall(_ bytes: ByteBuffer, free: Int) -> Bool {
+        state.withLock { state in
+            guard state.gathered.readableBytes + bytes.readableBytes <= free else { return false }
+            state.gathered.writeImmutableBuffer(bytes)
+            return true
+        }
+    }
+
+    func removeGathered() -> ByteBuffer {
+        state.withLock { state in
+            defer { state.gathered = ByteBuffer() }
+            return state.gathered
+        }
+    }
+
+    func hold(_ block: MemoryBudget.Block) {
+        state.withLock { state in
+            state.block = block
+            state.gathered.reserveCapacity(Self.chunkBytes)
+        }
+    }
+
+    /// Moves the start behind bytes that are stored otherwise.
+    ///
+    /// - Returns: The new start.
+    func skip(_ count: Int64) -> Int64 {
+        state.withLock { state in
+            state.start += count
+            return state.start
+        }
+    }
+
+    /// Begins to store the gathered bytes.
+    func send() {
+        state.withLock { state in
+            state.lastSent = .now
+            guard state.gathered.readableBytes > 0 else { return }
+            let (body, block, offset, earlier) = (state.gathered, state.block, state.start, state.sending)
+            state.start += Int64(body.readableBytes)
+            state.gathered = ByteBuffer()
+            state.block = nil
+            block?.isSending()
+            // Not a part of the request's task, which is cancelled when its client is gone.
+            state.sending = Task { [upload, name] in
+                defer { withExtendedLifetime(block) {} }
+                try await earlier?.value
+                try await upload.objects.createChunk(at: offset, body, of: name)
+                upload.advance(to: offset + Int64(body.readableBytes))
+            }
+        }
+    }
+
+    /// Waits until all chunks that were sent are stored.
+    func stored() async throws { try await state.withLock { $0.sending }?.value }
 }
