@@ -23,7 +23,7 @@ public struct S3CredentialSource: Sendable {
     ///    `AWS_CONTAINER_CREDENTIALS_FULL_URI` has
     /// 4. the metadata service of an instance, in its second version, unless `AWS_EC2_METADATA_DISABLED` is `true`
     ///
-    /// Temporary ones are fetched again before they end. Profiles that need another program, a login or another role
+    /// Temporary ones are fetched again before they end, and all once the store refuses them. Profiles that need another program, a login or another role
     /// are refused by name.
     ///
     /// - Parameter environment: The variables. Defaults to those of this process.
@@ -51,6 +51,25 @@ actor CurrentCredentials {
 
     func value(now: Date = Date()) async throws -> S3Credentials {
         if let current, current.expires.map({ $0.timeIntervalSince(now) > Self.margin }) ?? true { return current }
+        do {
+            return try await fetchOnce()
+        } catch {
+            // The old ones are good until they end.
+            if let current, let expires = current.expires, expires > now { return current }
+            throw error
+        }
+    }
+
+    /// Fetches credentials again, because the store has refused these: those in a file may have been replaced, and have no
+    /// time at which they end.
+    ///
+    /// - Returns: `nil` if there are no others.
+    func value(insteadOf refused: S3Credentials) async -> S3Credentials? {
+        if current == refused, (try? await fetchOnce()) == nil { return nil }
+        return current == refused ? nil : current
+    }
+
+    private func fetchOnce() async throws -> S3Credentials {
         let task =
             fetching
             ?? Task { [source, fetch] in
@@ -61,15 +80,9 @@ actor CurrentCredentials {
                 }
             }
         fetching = task
-        defer { fetching = nil }
-        do {
-            let credentials = try await task.value
-            current = credentials
-            return credentials
-        } catch {
-            // The old ones are good until they end.
-            if let current, let expires = current.expires, expires > now { return current }
-            throw error
-        }
+        defer { if fetching == task { fetching = nil } }
+        let credentials = try await task.value
+        current = credentials
+        return credentials
     }
 }

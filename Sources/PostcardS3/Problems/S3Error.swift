@@ -96,6 +96,11 @@ extension S3Error {
         }
     }
 
+    /// Whether the credentials have ended or were replaced.
+    var isOfCredentials: Bool {
+        ["ExpiredToken", "InvalidToken", "TokenRefreshRequired", "InvalidAccessKeyId"].contains(code)
+    }
+
     /// Whether the store has no room left.
     var isFull: Bool { ["QuotaExceeded", "InsufficientStorage", "XMinioStorageFull"].contains(code) || status == 507 }
 }

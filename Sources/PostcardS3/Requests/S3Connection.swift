@@ -42,8 +42,8 @@ final class S3Connection: Sendable {
     private let credentials: CurrentCredentials
     private let logger: Logger
 
-    /// The maximum size of a response that is not part of a file: a thousand keys of a listing.
-    private static let maximumBodyBytes = 16 << 20
+    /// The maximum size of a response: a record whose text is all written as `\u0001`.
+    private static let maximumBodyBytes = 64 << 20
 
     init(_ bucket: S3Bucket, logger: Logger) throws {
         self.bucket = bucket
@@ -108,10 +108,22 @@ final class S3Connection: Sendable {
         let start = ContinuousClock.now
         let retryTime = request.limit.map { min($0, bucket.retryTime) } ?? bucket.retryTime
         var pause = Duration.milliseconds(50)
+        var newCredentials: S3Credentials?
         while true {
+            let used: S3Credentials
+            if let newCredentials {
+                used = newCredentials
+            } else {
+                used = try await credentials.value(now: bucket.clock())
+            }
             do {
                 let left = request.limit.map { max($0 - start.duration(to: .now), .milliseconds(1)) }
-                return try await attempt(request, within: min(left ?? bucket.requestTimeout, bucket.requestTimeout))
+                return try await attempt(
+                    request, with: used, within: min(left ?? bucket.requestTimeout, bucket.requestTimeout))
+            } catch let error as S3Error where newCredentials == nil && Self.isOfCredentials(error, request) {
+                newCredentials = await credentials.value(insteadOf: used)
+                guard newCredentials != nil else { throw error }
+                logger.notice("The object store refused the credentials; there are new ones")
             } catch let error as S3Error where error.isTransient {
                 let delay = pause * Double.random(in: 0.5...1.5)
                 guard start.duration(to: .now) + delay < retryTime else { throw error }
@@ -122,8 +134,15 @@ final class S3Connection: Sendable {
         }
     }
 
-    private func attempt(_ request: S3Request, within timeout: Duration) async throws -> S3Response {
-        let signer = RequestSigner(credentials: try await credentials.value(now: bucket.clock()), region: region)
+    /// Whether the request may succeed with other credentials. The response to HEAD says only that it was refused.
+    private static func isOfCredentials(_ error: S3Error, _ request: S3Request) -> Bool {
+        error.isOfCredentials || request.method == .HEAD && [400, 401, 403].contains(error.status)
+    }
+
+    private func attempt(
+        _ request: S3Request, with credentials: S3Credentials, within timeout: Duration
+    ) async throws -> S3Response {
+        let signer = RequestSigner(credentials: credentials, region: region)
         var signable = SignableRequest(
             method: request.method.rawValue, host: host, path: "\(basePath)/\(request.key)", query: request.query,
             headers: request.headers)
