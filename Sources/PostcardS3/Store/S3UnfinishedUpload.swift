@@ -44,16 +44,16 @@ public final class S3UnfinishedUpload: UnfinishedUpload {
     /// - Throws: ``UploadStoreError`` if the object store fails.
     public func durableProgress() async throws -> UnfinishedUploadProgress {
         let progress = try await storing { try await current() }
-        state.withLock { state in
-            // A request that does not hold the lock may have asked before the upload was finished.
-            if case (.finished, .unfinished) = (state.progress, progress) { return }
-            state.progress = progress
+        return state.withLock { state in
+            // Another request may have asked later and know more.
+            if progress.isLater(than: state.progress) { state.progress = progress }
+            return state.progress
         }
-        return progress
     }
 
     private func current() async throws -> UnfinishedUploadProgress {
         guard progress != .gone else { return .gone }
+        let known = offset
         // Before the end is asked for: bytes are only removed after that is stored. So without one, the listing shows
         // all bytes that were stored before it.
         let listing = try await objects.listing()
@@ -72,7 +72,7 @@ public final class S3UnfinishedUpload: UnfinishedUpload {
             }
             // Bytes that the client was promised cannot be asked for again.
             guard let offset = try await objects.end(of: listing.chunks) else { return .gone }
-            guard offset >= self.offset else {
+            guard offset >= known else {
                 throw UploadStoreError(.unavailable, "The object store does not list what was stored.")
             }
             return .unfinished(offset: offset)
@@ -127,5 +127,16 @@ public final class S3UnfinishedUpload: UnfinishedUpload {
     public func discard() async throws {
         try await storing { try await objects.discard() }
         state.withLock { $0.progress = .gone }
+    }
+}
+
+extension UnfinishedUploadProgress {
+    /// Whether an upload comes from the other state into this one.
+    fileprivate func isLater(than other: UnfinishedUploadProgress) -> Bool {
+        switch (self, other) {
+        case (.unfinished(let offset), .unfinished(let earlier)): offset > earlier
+        case (.gone, _), (.finished, .unfinished): true
+        case (.unfinished, _), (.finished, _): false
+        }
     }
 }

@@ -28,13 +28,11 @@ extension S3UploadStore {
 
     func sweep(_ times: SweepTimes) async throws {
         try await storing {
-            // Before the records, so that each of these files that has a record is found there: an upload that is so
-            // old is committed no more.
-            let orphans = try await oldFiles(times)
+            // Files that were old before the records were listed: each of them that has a record is found there, because
+            // an upload that is so old is committed no more.
+            let start = try await objects.list(ObjectName.records, limit: 1).time
             let named = try await sweepRecords(times)
-            for (random, files) in orphans where !named.contains(random) {
-                try await removeOrphans(files, of: random)
-            }
+            try await sweepFiles(writtenBefore: start - times.orphan, but: named)
             try await sweepParts(ObjectName.files, times)
             try await sweepUnfinished(times)
             try await sweepParts(ObjectName.unfinished, times)
@@ -43,25 +41,43 @@ extension S3UploadStore {
         }
     }
 
-    /// The files that are old enough to be removed if no record names them, by the random part of the upload's
-    /// identifier.
-    private func oldFiles(_ times: SweepTimes) async throws -> [Substring: [String]] {
-        var files: [Substring: [ListedObject]] = [:]
-        let now = try await objects.listAll(ObjectName.files) { page in
+    /// The uploads that records name. Hashes, because there may be millions of records: of two uploads with the same hash
+    /// both are kept.
+    private struct NamedUploads {
+        private var hashes: Set<Int> = []
+
+        mutating func insert(_ random: Substring) { hashes.insert(random.hashValue) }
+        func contains(_ random: Substring) -> Bool { hashes.contains(random.hashValue) }
+    }
+
+    /// Removes the files of uploads that no record names, if all of them are old. The files of an upload follow each other
+    /// in a listing.
+    private func sweepFiles(writtenBefore limit: Date, but named: NamedUploads) async throws {
+        var files: [ListedObject] = []
+        func removeOld() async throws {
+            guard let random = files.first.flatMap({ ObjectName.randomText(ofFile: $0.key) }), !named.contains(random),
+                files.allSatisfy({ $0.modified < limit })
+            else { return }
+            try await removeOrphans(files.map(\.key), of: random)
+        }
+        try await objects.listAll(ObjectName.files) { page in
             for object in page.objects {
-                if let random = ObjectName.randomText(ofFile: object.key) { files[random, default: []].append(object) }
+                let random = ObjectName.randomText(ofFile: object.key)
+                if let last = files.last, ObjectName.randomText(ofFile: last.key) != random {
+                    try await removeOld()
+                    files = []
+                }
+                files.append(object)
             }
         }
-        return files.filter { _, files in
-            files.allSatisfy { now.timeIntervalSince($0.modified) > times.orphan }
-        }.mapValues { $0.map(\.key) }
+        try await removeOld()
     }
 
     /// Finishes deletions.
     ///
-    /// - Returns: The random parts of the identifiers of all records.
-    private func sweepRecords(_ times: SweepTimes) async throws -> Set<Substring> {
-        var named: Set<Substring> = []
+    /// - Returns: The uploads of all records.
+    private func sweepRecords(_ times: SweepTimes) async throws -> NamedUploads {
+        var named = NamedUploads()
         try await objects.listAll(ObjectName.records) { page in
             for object in page.objects {
                 guard let id = ObjectName.id(ofRecord: object.key) else { continue }
@@ -161,19 +177,6 @@ extension S3UploadStore {
             for object in page.objects where page.time.timeIntervalSince(object.modified) > times.openFiles {
                 try await objects.delete(object.key)
             }
-        }
-    }
-
-    public var dependency: String { "The object store" }
-
-    public var sweepInterval: Duration { .seconds(3600) }
-
-    /// Checks that an upload could begin, by writing a small object within five seconds.
-    ///
-    /// - Throws: ``UploadStoreError`` if it could not.
-    public func checkReadiness() async throws {
-        try await storing {
-            try await objects.put(ObjectName.probes + "ready", ByteBuffer(string: "ready"), within: .seconds(5))
         }
     }
 }

@@ -26,6 +26,7 @@ public final class S3UploadStore: MaintainedUploadStore {
     let budget: MemoryBudget
     let identifiers: UploadIDSource
     let unfinished = UnfinishedTable()
+    let readiness = Readiness()
     let logger: Logger
 
     /// How long an upload may take until its commit. The sweep waits longer before it removes files that no record
@@ -70,26 +71,28 @@ public final class S3UploadStore: MaintainedUploadStore {
     public func identifiers(limit: Int, after id: UploadID?) async throws -> [UploadID] {
         var found: [UploadID] = []
         var last = id.map(ObjectName.record)
+        var pageSize = min(max(limit, 1), 1000)
         while found.count < limit {
             let page = try await storing {
-                try await objects.list(ObjectName.records, after: last, limit: min(max(limit - found.count, 1), 1000))
+                try await objects.list(ObjectName.records, after: last, limit: pageSize)
             }
-            // An empty object is the mark of a deleted record.
-            found += page.objects.filter { $0.size > 0 }.compactMap { ObjectName.id(ofRecord: $0.key) }
+            found += Self.live(page)
             guard page.isTruncated, let next = page.objects.last?.key else { break }
             last = next
+            // Where records were deleted, many marks may follow each other.
+            pageSize = 1000
         }
-        return found
+        return Array(found.prefix(limit))
     }
 
-    private func json(of id: UploadID) async throws -> ByteBuffer? {
-        guard let (head, json) = try await storing({ try await objects.get(ObjectName.record(id)) }), head.size > 0
-        else { return nil }
-        return json
+    /// The records of a listing. An empty object is the mark of a deleted one.
+    static func live(_ page: ObjectPage) -> [UploadID] {
+        page.objects.filter { $0.size > 0 }.compactMap { ObjectName.id(ofRecord: $0.key) }
     }
 
     public func record(_ id: UploadID) async throws -> UploadRecord? {
-        guard let json = try await json(of: id) else { return nil }
+        guard let (head, json) = try await storing({ try await objects.get(ObjectName.record(id)) }), head.size > 0
+        else { return nil }
         do {
             let record = try UploadRecord(json: Data(json.readableBytesView))
             guard record.id == id else { throw UploadStoreError(.damaged, "It is another upload's.") }
@@ -101,13 +104,37 @@ public final class S3UploadStore: MaintainedUploadStore {
         }
     }
 
+    /// Opens the JSON of a record. A long one is read piece by piece.
+    public func openRecord(_ id: UploadID) async throws -> (any StoredFile)? {
+        let name = ObjectName.record(id)
+        return try await storing {
+            do {
+                // Most records are read by this request.
+                guard let (head, beginning) = try await objects.get(name, range: 0..<Self.smallRecordBytes),
+                    head.size > 0
+                else { return nil }
+                let isWhole = head.size == Int64(beginning.readableBytes)
+                return isWhole ? BytesInMemory(bytes: beginning) : file(name, size: head.size)
+            } catch let error as S3Error where error.status == 416 {
+                // The mark of a deleted record has no bytes.
+                return nil
+            }
+        }
+    }
+
+    private static let smallRecordBytes: Int64 = 64 << 10
+
     public func openFile(_ index: Int, of id: UploadID) async throws -> (any StoredFile)? {
         guard let described = try await describedFile(index, of: id) else { return nil }
         return file(index, of: id, size: described.size)
     }
 
     func file(_ index: Int, of id: UploadID, size: Int64) -> any StoredFile {
-        let piece = ObjectFile.Piece(key: ObjectName.file(index, of: id), offset: 0, size: size)
+        file(ObjectName.file(index, of: id), size: size)
+    }
+
+    private func file(_ key: String, size: Int64) -> any StoredFile {
+        let piece = ObjectFile.Piece(key: key, offset: 0, size: size)
         return ObjectFile(objects, size > 0 ? [piece] : [])
     }
 

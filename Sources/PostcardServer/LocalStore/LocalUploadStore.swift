@@ -132,6 +132,9 @@ public final class LocalUploadStore: ResumableUploadStore, MaintainedUploadStore
 
     public var sweepInterval: Duration { .seconds(60) }
 
+    /// `nil`, because no other process can open the directory.
+    public var followingInterval: Duration? { nil }
+
     /// Removes unfinished uploads that have expired, at most once a minute. What else is left over is removed when the
     /// store is opened.
     public func sweep() async { await unfinished.sweep() }

@@ -1,4 +1,5 @@
-/// A store that a receiver keeps in order: it is swept from time to time, and asked whether it works.
+/// A store that a receiver keeps in order: it is swept from time to time, asked whether it works, and followed if other
+/// processes use it too.
 public protocol MaintainedUploadStore: UploadStore {
     /// What the store needs and what may fail, such as `The object store`. Anyone can read it in the response to
     /// `GET /health`.
@@ -6,6 +7,10 @@ public protocol MaintainedUploadStore: UploadStore {
 
     /// How often ``sweep()`` is called.
     var sweepInterval: Duration { get }
+
+    /// How often ``newestRecords()`` is called while anyone listens to live events; `nil` if no other process uses the
+    /// store.
+    var followingInterval: Duration? { get }
 
     /// Checks that an upload could begin, within a few seconds.
     ///
@@ -16,4 +21,35 @@ public protocol MaintainedUploadStore: UploadStore {
     ///
     /// - Throws: ``UploadStoreError`` if the store fails. The next sweep does what is left.
     func sweep() async throws
+
+    /// The newest records, at a cost that does not depend on how many there are. Defaults to the newest thousand.
+    ///
+    /// - Throws: ``UploadStoreError`` if the store fails.
+    func newestRecords() async throws -> NewestRecords
+}
+
+extension MaintainedUploadStore {
+    public func newestRecords() async throws -> NewestRecords {
+        let maximum = 1000
+        let found = try await identifiers(limit: maximum, after: nil)
+        return NewestRecords(identifiers: found, oldest: found.count < maximum ? nil : found.last)
+    }
+}
+
+/// The newest records of a store.
+public struct NewestRecords: Sendable, Hashable {
+    /// The identifiers of the records, newest first.
+    public var identifiers: [UploadID]
+    /// The oldest identifier that was looked at: there may be more records before it. `nil` if these are all.
+    public var oldest: UploadID?
+
+    /// Makes a value.
+    ///
+    /// - Parameters:
+    ///   - identifiers: The identifiers of the records, newest first.
+    ///   - oldest: The oldest identifier that was looked at; `nil` if these are all.
+    public init(identifiers: [UploadID], oldest: UploadID?) {
+        self.identifiers = identifiers
+        self.oldest = oldest
+    }
 }

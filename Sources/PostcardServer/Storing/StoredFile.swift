@@ -10,12 +10,16 @@ public protocol StoredFile: Sendable {
 }
 
 /// Bytes in memory, read as a stored file is.
-struct BytesInMemory: StoredFile {
+package struct BytesInMemory: StoredFile {
     let bytes: ByteBuffer
 
-    var size: Int64 { Int64(bytes.readableBytes) }
+    package init(bytes: ByteBuffer) {
+        self.bytes = bytes
+    }
 
-    func read(at offset: Int64, count: Int) async throws -> ByteBuffer {
+    package var size: Int64 { Int64(bytes.readableBytes) }
+
+    package func read(at offset: Int64, count: Int) async throws -> ByteBuffer {
         let start = Int(min(max(offset, 0), size))
         return bytes.getSlice(at: bytes.readerIndex + start, length: min(count, Int(size) - start)) ?? ByteBuffer()
     }
