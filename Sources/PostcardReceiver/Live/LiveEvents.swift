@@ -1,5 +1,6 @@
 import HTTPTypes
 import Hummingbird
+import Logging
 import NIOCore
 import PostcardFoundation
 import PostcardServer
@@ -12,6 +13,10 @@ final class LiveEvents: Sendable {
         /// A browser opens one for each of its tabs.
         var listeners: [Int: (listener: LiveListener, hold: ShareAccount.Hold)] = [:]
         var lastID = 0
+        /// What was published last, oldest first. What this receiver did is seen in its store too.
+        var published: [LiveEvent.Subject] = []
+        /// How far behind the events are, for new listeners.
+        var behind: ByteBuffer?
     }
 
     private let shares: ShareAccount
@@ -23,6 +28,9 @@ final class LiveEvents: Sendable {
     private static let maximumEventBytes = 256 << 10
     private let state = Mutex(State())
 
+    /// How many events are remembered so that none is published twice.
+    private static let maximumPublished = 1000
+
     /// How many listeners there may be by default. Each may have ``maximumWaitingBytes`` in memory.
     static let maximumListeners = 128
 
@@ -33,8 +41,31 @@ final class LiveEvents: Sendable {
         self.maximumWaitingBytes = maximumWaitingBytes
     }
 
+    /// Whether anyone listens.
+    var hasListeners: Bool { state.withLock { !$0.listeners.isEmpty } }
+
+    /// Whether the upload was published while anyone listened, and not long ago.
+    func hasPublished(_ id: UploadID) -> Bool { state.withLock { $0.published.contains(.uploaded(id)) } }
+
+    /// Disconnects all listeners, which read the lists again when they reconnect.
+    func disconnect() {
+        for (listener, _) in state.withLock({ $0.listeners }).values { listener.finish() }
+    }
+
     func publish(_ event: LiveEvent) {
-        let listeners = state.withLock { $0.listeners }
+        let listeners = state.withLock { state in
+            guard !state.listeners.isEmpty else { return state.listeners }
+            if let subject = event.subject {
+                guard !state.published.contains(subject) else { return [:] }
+                state.published.append(subject)
+                if state.published.count > Self.maximumPublished { state.published.removeFirst() }
+            }
+            if case .behind = event {
+                guard let message = event.message, message != state.behind else { return [:] }
+                state.behind = message
+            }
+            return state.listeners
+        }
         guard !listeners.isEmpty else { return }
         // Not encoded if it would be too long.
         let message = event.isLonger(than: Self.maximumEventBytes) ? nil : event.message
@@ -59,6 +90,7 @@ final class LiveEvents: Sendable {
         let id = state.withLock { state in
             state.lastID += 1
             state.listeners[state.lastID] = (listener, hold)
+            if let behind = state.behind { listener.send(behind) }
             return state.lastID
         }
         continuation.onTermination = { [weak self] _ in
@@ -109,6 +141,22 @@ enum LiveEvent {
     case deleted(UploadID)
     /// A request was received: `request`, and its entry in the list of requests.
     case request(RequestSummary)
+    /// How many seconds the events of other receivers may be late: `behind`, and the `seconds`.
+    case behind(seconds: Int)
+
+    /// What an event is about that is published once.
+    enum Subject: Hashable {
+        case uploaded(UploadID)
+        case deleted(UploadID)
+    }
+
+    var subject: Subject? {
+        switch self {
+        case .uploaded(let record): .uploaded(record.id)
+        case .deleted(let id): .deleted(id)
+        case .request, .behind: nil
+        }
+    }
 
     /// The event as a message of the stream; `nil` if it cannot be encoded.
     var message: ByteBuffer? {
@@ -116,6 +164,8 @@ enum LiveEvent {
         switch self {
         case .uploaded(let record): return Self.message("uploaded", record.json())
         case .deleted(let id): return Self.message("deleted", try? JSONEncoder.forResponses.encode(["id": id.text]))
+        case .behind(let seconds):
+            return Self.message("behind", try? JSONEncoder.forResponses.encode(["seconds": seconds]))
         case .request(let summary): return Self.message("request", try? JSONEncoder.forResponses.encode(summary))
         }
     }
@@ -137,6 +187,8 @@ enum LiveEvent {
 /// Responds to `GET /events`: server-sent events until the client or the receiver closes the connection.
 struct EventStream: Sendable {
     let live: LiveEvents
+    /// Publishes what other receivers do; `nil` if there are none.
+    let follower: StoreFollower?
 
     /// Shorter than the time after which proxies give up on a silent response. A heartbeat also detects a client that
     /// is gone.
@@ -155,8 +207,16 @@ struct EventStream: Sendable {
         return headers
     }
 
-    func response(on connection: UploadConnection?) throws(UploadProblem) -> Response {
+    func response(on connection: UploadConnection?, logger: Logger) async throws -> Response {
         let (events, listener) = try live.listen(on: connection)
+        do {
+            // A client reads the lists once it listens, so that it misses nothing in between.
+            try await follower?.begin()
+        } catch {
+            listener.finish()
+            logger.error("Could not follow the store", metadata: ["error": "\(error)"])
+            throw UploadProblem.unreadable
+        }
         return Response(
             status: .ok, headers: Self.headers,
             body: ResponseBody { writer in

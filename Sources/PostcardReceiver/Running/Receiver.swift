@@ -24,12 +24,16 @@ public import SystemPackage
 /// | request | response |
 /// | --- | --- |
 /// | `GET /` | the page, in English or Korean by `Accept-Language` or `?lang=` |
-/// | `GET /events` | server-sent events: `uploaded` with a record, `deleted` with its id, `request` with an entry |
+/// | `GET /events` | server-sent events: `uploaded` with a record, `deleted` with its id, `request` with an entry, `behind` |
 /// | `GET /requests` | the last requests, newest first, accepted or refused |
 /// | `GET /requests/ID` | one of them: header fields, parts, problems with the bytes around them, a line for curl |
 /// | `GET /uploads/ID/files/N/thumbnail` | a small JPEG of a picture, in `postcard serve` |
 /// | `GET /health` | 200 `ok`; 503 with what has failed while no form can be stored |
 /// | `GET /status` | counts of what was received and refused |
+///
+/// A store that several receivers share is followed while anyone listens to events: what another receiver has stored or
+/// deleted is an event too, a few seconds later. `behind` says how many `seconds` later at most, whenever that changes.
+/// Requests are those of this receiver alone.
 ///
 /// Recorded requests have their secrets masked, by name: header fields such as `Authorization`, parameters in URLs, and
 /// fields of forms such as `password`. `Idempotency-Key` is not a secret.
@@ -171,8 +175,8 @@ public struct Receiver: Sendable {
         var routes = Routes<BasicRequestContext>()
         routes.addUploads(to: store, options: uploads, meter: meter, shares: shares)
         addPages(
-            to: &routes, live: live, inspector: inspector, budget: ResponseBudget(shares),
-            hasThumbnails: local != nil && thumbnailCommand != nil)
+            to: &routes, live: live, follower: StoreFollower(store, live, logger: logger), inspector: inspector,
+            budget: ResponseBudget(shares), hasThumbnails: local != nil && thumbnailCommand != nil)
         if let local { addThumbnails(of: local, shares, to: &routes) }
         addStatus(of: store, meter, to: &routes)
         routes.install(on: router)
@@ -223,8 +227,8 @@ public struct Receiver: Sendable {
     }
 
     private func addPages(
-        to routes: inout Routes<BasicRequestContext>, live: LiveEvents, inspector: RequestInspector?,
-        budget: ResponseBudget, hasThumbnails: Bool
+        to routes: inout Routes<BasicRequestContext>, live: LiveEvents, follower: StoreFollower?,
+        inspector: RequestInspector?, budget: ResponseBudget, hasThumbnails: Bool
     ) {
         let canRead = uploads.access.contains(.reading)
         let page = WebPage(
@@ -234,8 +238,10 @@ public struct Receiver: Sendable {
         routes.addReading("/") { request, _, _ in page.response(to: request) }
         routes.addReading("/assets/{name}") { _, context, _ in try WebPage.asset(context.parameters.get("name")) }
         if canRead {
-            let events = EventStream(live: live)
-            routes.add("/events", .get) { _, _, connection in try events.response(on: connection) }
+            let events = EventStream(live: live, follower: follower)
+            routes.add("/events", .get) { _, context, connection in
+                try await events.response(on: connection, logger: context.logger)
+            }
         }
         if canRead, let inspector {
             let reading = RequestReading(inspector: inspector, budget: budget)

@@ -17,10 +17,15 @@ struct LiveEventsTests {
         return ShareAccount(limits)
     }
 
+    private static func id(_ number: Int) throws -> UploadID {
+        let text = String(number)
+        return try #require(UploadID(String(repeating: "0", count: 26 - text.count) + text))
+    }
+
     @Test("Received and deleted uploads are published as they happen, with their requests")
     func events() async throws {
         try await withReceiver { receiver in
-            let listener = try await Listener.listening(to: receiver)
+            let listener = try await EventListener.listening(to: receiver)
             let response = try await receiver.curl("-F", "이름=초코", "\(receiver.url)/uploads")
             let record = try UploadRecord(json: response.output)
             let told = try await onThread { try listener.text(until: "event: request\n", and: "\n\n") }
@@ -78,7 +83,7 @@ struct LiveEventsTests {
 
     @Test func `an upload that is sent again under its key is published once`() async throws {
         try await withReceiver { receiver in
-            let listener = try await Listener.listening(to: receiver)
+            let listener = try await EventListener.listening(to: receiver)
             let request = Form.request(body: Form.small, fields: ["Idempotency-Key: k"])
             let first = try await receiver.exchange(request)
             _ = try await receiver.exchange(request)
@@ -92,7 +97,7 @@ struct LiveEventsTests {
     @Test("A listener does not keep the receiver from ending")
     func shutdown() async throws {
         try await withReceiver { receiver in
-            let listener = try await Listener.listening(to: receiver)
+            let listener = try await EventListener.listening(to: receiver)
             await receiver.shutDown()
             // The last chunk, and then the end of the connection.
             #expect(try await onThread { try listener.rest() }.hasSuffix("0\r\n\r\n"))
@@ -148,8 +153,7 @@ struct LiveEventsTests {
     func backlog() async throws {
         let live = LiveEvents(shares: Self.account(1), maximumWaitingEvents: 3)
         let (events, _) = try live.listen(on: nil)
-        let id = try #require(UploadID(String(repeating: "0", count: 26)))
-        for _ in 0..<5 { live.publish(.deleted(id)) }
+        for index in 0..<5 { live.publish(.deleted(try Self.id(index))) }
         var count = 0
         for await event in events {
             #expect(String(buffer: event).hasPrefix("event: deleted\n"))
@@ -162,16 +166,15 @@ struct LiveEventsTests {
     @Test func `a listener for which too many bytes wait is disconnected, and bytes that were read do not count`()
         async throws
     {
-        let id = try #require(UploadID(String(repeating: "0", count: 26)))
-        let bytes = try #require(LiveEvent.deleted(id).message).readableBytes
+        let bytes = try #require(LiveEvent.deleted(try Self.id(0)).message).readableBytes
         let live = LiveEvents(shares: Self.account(), maximumWaitingBytes: 3 * bytes)
         let (events, _) = try live.listen(on: nil)
         var reader = events.makeAsyncIterator()
-        for _ in 0..<10 {
-            live.publish(.deleted(id))
+        for index in 0..<10 {
+            live.publish(.deleted(try Self.id(index)))
             #expect(await reader.next() != nil)
         }
-        for _ in 0..<5 { live.publish(.deleted(id)) }
+        for index in 10..<15 { live.publish(.deleted(try Self.id(index))) }
         for _ in 0..<3 { #expect(await reader.next() != nil) }
         #expect(await reader.next() == nil)
     }
@@ -179,50 +182,12 @@ struct LiveEventsTests {
     @Test func `a very long record disconnects listeners instead of being published`() async throws {
         let live = LiveEvents(shares: Self.account())
         let (events, _) = try live.listen(on: nil)
-        let id = try #require(UploadID(String(repeating: "0", count: 26)))
-        func publish(_ count: Int) {
+        for (index, count) in [10, 1 << 20, 10].enumerated() {
             let field = UploadRecord.Field(name: "a", value: String(repeating: "x", count: count))
-            live.publish(.uploaded(UploadRecord(id: id, received: Date(), fields: [field], files: [])))
+            live.publish(
+                .uploaded(UploadRecord(id: try Self.id(index), received: Date(), fields: [field], files: [])))
         }
-        publish(10)
-        publish(1 << 20)
-        publish(10)
         let count = await events.reduce(into: 0) { count, _ in count += 1 }
         #expect(count == 1)
     }
-}
-
-/// Reads a response that does not end. Used from one thread at a time.
-private final class Listener: @unchecked Sendable {
-    private let socket: RawSocket
-
-    /// Returns once events are published.
-    static func listening(to receiver: RunningReceiver) async throws -> Listener {
-        let port = receiver.port
-        return try await onThread {
-            let listener = try Listener(port: port)
-            #expect(try listener.text(until: ": listening\n\n").contains("text/event-stream"))
-            return listener
-        }
-    }
-
-    private init(port: Int) throws {
-        socket = try RawSocket(port: port)
-        try socket.send("GET /events HTTP/1.1\r\nHost: a\r\n\r\n")
-    }
-
-    /// Receives until one text, and after it another one, has arrived.
-    func text(until first: String, and second: String = "") throws -> String {
-        var received = ""
-        while true {
-            if let range = received.range(of: first), second.isEmpty || received[range.upperBound...].contains(second) {
-                return received
-            }
-            let more = try socket.receive()
-            guard !more.isEmpty else { return received }
-            received += String(decoding: more, as: UTF8.self)
-        }
-    }
-
-    func rest() throws -> String { String(decoding: try socket.receiveAll(), as: UTF8.self) }
 }

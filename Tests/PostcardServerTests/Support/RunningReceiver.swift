@@ -63,6 +63,18 @@ func withReceiver(
     }
 }
 
+/// Runs a receiver on a store that outlives it.
+func withReceiver(
+    on store: some MaintainedUploadStore, _ body: (RunningReceiver) async throws -> Void
+) async throws {
+    var receiver = Receiver(store: store)
+    receiver.port = 0
+    receiver.allowedHosts = ["a"]
+    receiver.connections.waitForBusyClients()
+    receiver.logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    try await run(receiver, body)
+}
+
 /// Runs a receiver on a directory that outlives it.
 func withReceiver(
     in directory: FilePath, _ configure: (inout Receiver) -> Void = { _ in },

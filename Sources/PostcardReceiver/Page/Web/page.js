@@ -49,6 +49,7 @@ if (offer.canRead) {
       requests.forget(id);
     }),
     request: replayed((entry) => requests.add(entry)),
+    behind: ({ seconds }) => say(connection, words("liveBehind", { seconds }), "live"),
   });
 }
 
