@@ -70,6 +70,10 @@ actor CurrentCredentials {
     }
 
     private func fetchOnce() async throws -> S3Credentials {
+        if case .fixed(let credentials) = source.kind {
+            current = credentials
+            return credentials
+        }
         let task =
             fetching
             ?? Task { [source, fetch] in

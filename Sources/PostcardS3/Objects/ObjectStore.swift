@@ -17,6 +17,7 @@ struct ObjectStore: Sendable {
     }
 
     var bucket: S3Bucket { connection.bucket }
+    var surroundings: Surroundings { connection.bucket.surroundings }
     var endpoint: String { connection.endpoint }
     private var prefix: String { bucket.prefix }
 

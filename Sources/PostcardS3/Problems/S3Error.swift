@@ -46,7 +46,7 @@ extension S3Error {
             advice: "Write it as s3://bucket/path.")
     }
 
-    static func unreachable(_ endpoint: String, _ error: any Error) -> S3Error {
+    package static func unreachable(_ endpoint: String, _ error: any Error) -> S3Error {
         S3Error(
             "unreachable", "The object store at \(endpoint) does not answer: \(error)",
             advice: "Check the address, and that the store runs.")

@@ -26,6 +26,7 @@ public struct S3Bucket: Sendable {
 
     /// Tells the time, for signatures and identifiers.
     package var clock: @Sendable () -> Date = { Date() }
+    package var surroundings = Surroundings.real
 
     /// Reads an address such as `s3://bucket/a/path`.
     ///

@@ -1,20 +1,20 @@
 import AsyncHTTPClient
 import Crypto
 import Logging
-import NIOCore
-import NIOHTTP1
+package import NIOCore
+package import NIOHTTP1
 import PostcardForm
 import PostcardFoundation
 import Synchronization
 
 /// A request to a bucket.
-struct S3Request: Sendable {
-    var method: HTTPMethod
+package struct S3Request: Sendable {
+    package var method: HTTPMethod
     /// The whole key; empty for a request to the bucket itself.
-    var key = ""
-    var query: [(name: String, value: String)] = []
-    var headers: [(name: String, value: String)] = []
-    var body = ByteBuffer()
+    package var key: String
+    package var query: [(name: String, value: String)]
+    package var headers: [(name: String, value: String)]
+    package var body: ByteBuffer
     /// The SHA-256 of the body, if it is known.
     var payloadHash: String?
     /// The time of the signature, if the request is of no use later: the store refuses it 15 minutes after this.
@@ -22,13 +22,30 @@ struct S3Request: Sendable {
     var signed: Date?
     /// How long the request may take, with its repetitions. Defaults to the times of the bucket.
     var limit: Duration?
+
+    package init(
+        method: HTTPMethod, key: String = "", query: [(name: String, value: String)] = [],
+        headers: [(name: String, value: String)] = [], body: ByteBuffer = ByteBuffer()
+    ) {
+        self.method = method
+        self.key = key
+        self.query = query
+        self.headers = headers
+        self.body = body
+    }
 }
 
 /// A response of a bucket that is no error.
-struct S3Response: Sendable {
-    let status: Int
-    let headers: HTTPHeaders
-    let body: ByteBuffer
+package struct S3Response: Sendable {
+    package let status: Int
+    package let headers: HTTPHeaders
+    package let body: ByteBuffer
+
+    package init(status: Int, headers: HTTPHeaders, body: ByteBuffer) {
+        self.status = status
+        self.headers = headers
+        self.body = body
+    }
 }
 
 /// Makes signed requests to a bucket, and makes those again that may succeed later.
@@ -105,7 +122,9 @@ final class S3Connection: Sendable {
     func response(to request: S3Request) async throws -> S3Response {
         var request = request
         request.payloadHash = request.payloadHash ?? RequestSigner.hash(request.body)
-        let start = ContinuousClock.now
+        let surroundings = bucket.surroundings
+        var random = surroundings.generator
+        let start = surroundings.now()
         let retryTime = request.limit.map { min($0, bucket.retryTime) } ?? bucket.retryTime
         var pause = Duration.milliseconds(50)
         var newCredentials: S3Credentials?
@@ -117,7 +136,7 @@ final class S3Connection: Sendable {
                 used = try await credentials.value(now: bucket.clock())
             }
             do {
-                let left = request.limit.map { max($0 - start.duration(to: .now), .milliseconds(1)) }
+                let left = request.limit.map { max($0 - start.duration(to: surroundings.now()), .milliseconds(1)) }
                 return try await attempt(
                     request, with: used, within: min(left ?? bucket.requestTimeout, bucket.requestTimeout))
             } catch let error as S3Error where newCredentials == nil && Self.isOfCredentials(error, request) {
@@ -125,10 +144,10 @@ final class S3Connection: Sendable {
                 guard newCredentials != nil else { throw error }
                 logger.notice("The object store refused the credentials; there are new ones")
             } catch let error as S3Error where error.isTransient {
-                let delay = pause * Double.random(in: 0.5...1.5)
-                guard start.duration(to: .now) + delay < retryTime else { throw error }
+                let delay = pause * Double.random(in: 0.5...1.5, using: &random)
+                guard start.duration(to: surroundings.now()) + delay < retryTime else { throw error }
                 logger.debug("Making a request again", metadata: ["error": "\(error)"])
-                try await Task.sleep(for: delay)
+                try await surroundings.sleep(delay)
                 pause = min(pause * 3, .seconds(5))
             }
         }
@@ -142,14 +161,25 @@ final class S3Connection: Sendable {
     private func attempt(
         _ request: S3Request, with credentials: S3Credentials, within timeout: Duration
     ) async throws -> S3Response {
+        let date = request.signed ?? bucket.clock()
+        let response =
+            if let exchange = bucket.surroundings.exchange {
+                try await exchange(request, date, timeout)
+            } else {
+                try await send(request, signedAt: date, with: credentials, within: timeout)
+            }
+        return try checked(response, to: request)
+    }
+
+    private func send(
+        _ request: S3Request, signedAt date: Date, with credentials: S3Credentials, within timeout: Duration
+    ) async throws -> S3Response {
         let signer = RequestSigner(credentials: credentials, region: region)
         var signable = SignableRequest(
             method: request.method.rawValue, host: host, path: "\(basePath)/\(request.key)", query: request.query,
             headers: request.headers)
         if !request.query.isEmpty { signable.query.sort { $0.name < $1.name } }
-        signer.sign(
-            &signable, payloadHash: request.payloadHash ?? RequestSigner.emptyHash, at: request.signed ?? bucket.clock()
-        )
+        signer.sign(&signable, payloadHash: request.payloadHash ?? RequestSigner.emptyHash, at: date)
         let query = signable.query.isEmpty ? "" : "?\(signable.encodedQuery)"
         var outgoing = HTTPClientRequest(url: "\(endpoint)\(signable.encodedPath)\(query)")
         outgoing.method = request.method
@@ -167,7 +197,7 @@ final class S3Connection: Sendable {
             try Task.checkCancellation()
             throw S3Error.unreachable(endpoint, error)
         }
-        return try checked(S3Response(status: status, headers: headers, body: body), to: request)
+        return S3Response(status: status, headers: headers, body: body)
     }
 
     /// Throws the error that a response describes. One with the status 200 may be an error too: a store that needs long

@@ -24,9 +24,12 @@ final class MemoryBudget: Sendable {
     /// How long a client may take to fill a block while others wait for one.
     private let patience: Duration
 
-    init(blocks: Int, patience: Duration = .seconds(2)) {
+    private let surroundings: Surroundings
+
+    init(blocks: Int, patience: Duration = .seconds(2), surroundings: Surroundings = .real) {
         state = Mutex(State(free: blocks))
         self.patience = patience
+        self.surroundings = surroundings
     }
 
     /// A block, given back when the last reference is gone.
@@ -76,7 +79,7 @@ final class MemoryBudget: Sendable {
             continuation?.resume(returning: false)
         }
         guard isTaken else { throw CancellationError() }
-        state.withLock { $0.gathering[id] = Gathering(since: .now, reclaim: reclaim) }
+        state.withLock { $0.gathering[id] = Gathering(since: surroundings.now(), reclaim: reclaim) }
         return Block(id, of: self)
     }
 
@@ -104,19 +107,20 @@ final class MemoryBudget: Sendable {
             return !state.isReclaiming
         }
         guard isFirst else { return }
-        Task { await reclaim() }
+        Task(executorPreference: surroundings.executor) { [self] in await reclaim() }
     }
 
     /// Asks for blocks, as many as others wait for, until no one does.
     private func reclaim() async {
         while true {
-            try? await Task.sleep(for: patience / 2)
+            try? await surroundings.sleep(patience / 2)
+            let now = surroundings.now()
             let asked = state.withLock { state -> [@Sendable () -> Void]? in
                 guard !state.waiting.isEmpty else {
                     state.isReclaiming = false
                     return nil
                 }
-                let slow = state.gathering.values.filter { $0.since.duration(to: .now) >= patience }
+                let slow = state.gathering.values.filter { $0.since.duration(to: now) >= patience }
                 return slow.sorted { $0.since < $1.since }.prefix(state.waiting.count).map(\.reclaim)
             }
             guard let asked else { return }

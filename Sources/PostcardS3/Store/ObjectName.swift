@@ -78,8 +78,8 @@ enum ObjectName {
     // MARK: - Texts
 
     /// A name that no other object has.
-    static func random() -> String {
-        var random = SystemRandomNumberGenerator()
+    static func random(_ surroundings: Surroundings) -> String {
+        var random = surroundings.generator
         return String(UploadID(milliseconds: 0, using: &random).randomText)
     }
 

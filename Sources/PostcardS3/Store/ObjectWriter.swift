@@ -20,10 +20,6 @@ final class ObjectWriter {
     private var tags: [String] = []
     private var sending: [Task<String, any Error>] = []
 
-    /// The size of a part.
-    static let partBytes = 8 << 20
-    /// The bytes that an upload gathers before it takes a block of the budget. Most forms have no more.
-    private static let freeBytes = 64 << 10
     /// The number of parts in flight at once.
     private static let maximumSending = 4
     private static let maximumParts = 10_000
@@ -45,25 +41,26 @@ final class ObjectWriter {
     func write(_ bytes: ByteBuffer) async throws {
         bytes.withUnsafeReadableBytes { hash.update(bufferPointer: $0) }
         size += Int64(bytes.readableBytes)
-        guard objects != nil else { return }
-        try await gather(bytes)
-        if gathering.asideBytes >= Self.partBytes { try await readBack() }
+        guard let objects else { return }
+        try await gather(bytes, for: objects)
+        if gathering.asideBytes >= objects.surroundings.partBytes { try await readBack() }
     }
 
-    private func gather(_ bytes: ByteBuffer) async throws {
+    private func gather(_ bytes: ByteBuffer, for objects: ObjectStore) async throws {
+        let (partBytes, freeBytes) = (objects.surroundings.partBytes, objects.surroundings.freeBytes)
         var bytes = bytes
         while bytes.readableBytes > 0 {
-            switch gathering.add(&bytes, upTo: Self.partBytes, free: Self.freeBytes) {
+            switch gathering.add(&bytes, upTo: partBytes, free: freeBytes) {
             case .added: break
             case .needsBlock:
                 let block = try await budget.take { [weak gathering] in gathering?.setAside() }
-                gathering.hold(block, capacity: Self.partBytes)
+                gathering.hold(block, capacity: partBytes)
             case .isFull:
                 // The bytes set aside come first.
                 if gathering.asideBytes > 0 {
                     gathering.setAside()
                 } else {
-                    try await sendPart { $0.takeWhole(Self.partBytes) }
+                    try await sendPart { $0.takeWhole(partBytes) }
                 }
             }
         }
@@ -85,7 +82,7 @@ final class ObjectWriter {
         while offset < file.size {
             let bytes = try await file.read(at: offset, count: Self.readBytes)
             offset += Int64(bytes.readableBytes)
-            try await gather(bytes)
+            try await gather(bytes, for: objects)
         }
         for piece in pieces { try? await objects.delete(piece.key) }
     }
@@ -103,7 +100,7 @@ final class ObjectWriter {
         }
         guard let (body, block) = take(gathering), body.readableBytes > 0 else { return }
         sending.append(
-            Task { [key] in
+            Task(executorPreference: objects.surroundings.executor) { [key] in
                 defer { withExtendedLifetime(block) {} }
                 return try await objects.putPart(number, of: key, upload, body)
             })
@@ -239,7 +236,7 @@ extension ObjectWriter {
             let (bytes, block) = Self.take(&state)
             let name = "\(key).\(state.asideCount)"
             state.asideCount += 1
-            let storing = Task {
+            let storing = Task(executorPreference: objects.surroundings.executor) {
                 defer { withExtendedLifetime(block) {} }
                 try await objects.put(name, bytes)
             }

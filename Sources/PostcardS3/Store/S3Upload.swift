@@ -17,7 +17,7 @@ public final class S3Upload: PendingUpload {
     private let generation: Int
     /// The identifier, with the time of the beginning.
     private let draft: UploadID
-    private let begun = ContinuousClock.now
+    private let begun: ContinuousClock.Instant
     private var files: [FileHead] = []
     private var contents: [(size: Int64, sha256: String)] = []
     private var writer: ObjectWriter?
@@ -45,7 +45,8 @@ public final class S3Upload: PendingUpload {
         self.key = key
         self.generation = generation ?? 0
         isKept = generation != nil
-        var random = SystemRandomNumberGenerator()
+        begun = store.objects.surroundings.now()
+        var random = store.objects.surroundings.generator
         draft = UploadID(milliseconds: 0, using: &random)
     }
 
@@ -83,7 +84,7 @@ public final class S3Upload: PendingUpload {
     ) async throws -> CommittedUpload {
         self.parts = parts
         // After this the sweep may remove the files. The signature of the commit has this time too.
-        guard begun.duration(to: .now) < S3UploadStore.maximumUploadTime else {
+        guard begun.duration(to: store.objects.surroundings.now()) < S3UploadStore.maximumUploadTime else {
             throw UploadStoreError(.unavailable, "The upload took too long.", advice: "Send it again.")
         }
         let signed = store.objects.bucket.clock()

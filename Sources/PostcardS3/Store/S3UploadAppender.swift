@@ -20,13 +20,10 @@ public struct S3UploadAppender: UploadAppender {
     private var failure: (any Error)?
     public private(set) var offset: Int64
 
-    /// The bytes that are gathered without a block of the memory budget.
-    private static let freeBytes = 64 << 10
-
     init(to upload: S3UnfinishedUpload, isRevertible: Bool) {
         self.upload = upload
         self.isRevertible = isRevertible
-        name = ObjectName.random()
+        name = ObjectName.random(upload.store.objects.surroundings)
         offset = upload.offset
         chunks = ChunkGathering(upload, name, at: offset)
     }
@@ -45,7 +42,7 @@ public struct S3UploadAppender: UploadAppender {
     private func gather(_ bytes: ByteBuffer) async throws {
         var bytes = bytes
         while bytes.readableBytes > 0 {
-            switch chunks.add(&bytes, free: Self.freeBytes) {
+            switch chunks.add(&bytes, free: upload.store.objects.surroundings.freeBytes) {
             case .added: break
             case .needsBlock:
                 chunks.hold(try await upload.store.budget.take { [weak chunks] in chunks?.send() })
@@ -63,7 +60,7 @@ public struct S3UploadAppender: UploadAppender {
             try await held?.write(bytes)
             return
         }
-        guard !chunks.addSmall(bytes, free: Self.freeBytes) else { return }
+        guard !chunks.addSmall(bytes, free: upload.store.objects.surroundings.freeBytes) else { return }
         let writer = ObjectWriter(
             upload.store.objects, ObjectName.held(name, ofUnfinished: upload.id.text), metadata: [:],
             upload.store.budget)
@@ -128,7 +125,7 @@ private final class ChunkGathering: Sendable {
         var start: Int64
         var gathered = ByteBuffer()
         var block: MemoryBudget.Block?
-        var lastSent = ContinuousClock.now
+        var lastSent: ContinuousClock.Instant
         /// The last chunk, which is stored once those before it are.
         var sending: Task<Void, any Error>?
     }
@@ -137,28 +134,31 @@ private final class ChunkGathering: Sendable {
     private let name: String
     private let state: Mutex<State>
 
+    private let surroundings: Surroundings
     /// The maximum size of a chunk.
-    private static let chunkBytes = 8 << 20
+    private var chunkBytes: Int { surroundings.partBytes }
     /// How long bytes are gathered, at most, while more arrive.
     private static let maximumDelay = Duration.seconds(5)
 
     init(_ upload: S3UnfinishedUpload, _ name: String, at offset: Int64) {
         self.upload = upload
         self.name = name
-        state = Mutex(State(start: offset))
+        let surroundings = upload.store.objects.surroundings
+        self.surroundings = surroundings
+        state = Mutex(State(start: offset, lastSent: surroundings.now()))
     }
 
     var start: Int64 { state.withLock { $0.start } }
 
     /// Whether the gathered bytes have waited long enough.
-    var isLate: Bool { state.withLock { $0.lastSent.duration(to: .now) > Self.maximumDelay } }
+    var isLate: Bool { state.withLock { $0.lastSent.duration(to: surroundings.now()) > Self.maximumDelay } }
 
     /// Adds the first of the bytes.
     ///
     /// - Parameter free: How many bytes are gathered without a block.
     func add(_ bytes: inout ByteBuffer, free: Int) -> Addition {
         state.withLock { state in
-            let count = min(Self.chunkBytes - state.gathered.readableBytes, bytes.readableBytes)
+            let count = min(chunkBytes - state.gathered.readableBytes, bytes.readableBytes)
             guard count > 0 else { return .isFull }
             guard state.block != nil || state.gathered.readableBytes + count <= free else { return .needsBlock }
             if var piece = bytes.readSlice(length: count) { state.gathered.writeBuffer(&piece) }
@@ -187,7 +187,7 @@ private final class ChunkGathering: Sendable {
     func hold(_ block: MemoryBudget.Block) {
         state.withLock { state in
             state.block = block
-            state.gathered.reserveCapacity(Self.chunkBytes)
+            state.gathered.reserveCapacity(chunkBytes)
         }
     }
 
@@ -204,7 +204,7 @@ private final class ChunkGathering: Sendable {
     /// Begins to store the gathered bytes.
     func send() {
         state.withLock { state in
-            state.lastSent = .now
+            state.lastSent = surroundings.now()
             guard state.gathered.readableBytes > 0 else { return }
             let (body, block, offset, earlier) = (state.gathered, state.block, state.start, state.sending)
             state.start += Int64(body.readableBytes)
@@ -212,7 +212,7 @@ private final class ChunkGathering: Sendable {
             state.block = nil
             block?.isSending()
             // Not a part of the request's task, which is cancelled when its client is gone.
-            state.sending = Task { [upload, name] in
+            state.sending = Task(executorPreference: surroundings.executor) { [upload, name] in
                 defer { withExtendedLifetime(block) {} }
                 try await earlier?.value
                 try await upload.objects.createChunk(at: offset, body, of: name)

@@ -37,7 +37,8 @@ public final class S3UploadStore: MaintainedUploadStore {
         self.objects = objects
         self.logger = logger
         keys = StoredKeys(objects: objects)
-        budget = MemoryBudget(blocks: max(memoryBytes / ObjectWriter.partBytes, 1))
+        budget = MemoryBudget(
+            blocks: max(memoryBytes / objects.surroundings.partBytes, 1), surroundings: objects.surroundings)
         identifiers = UploadIDSource(after: newest.map { [$0] } ?? [])
     }
 

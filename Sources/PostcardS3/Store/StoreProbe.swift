@@ -12,7 +12,7 @@ struct StoreProbe: Sendable {
     private static let maximumSkew: TimeInterval = 300
 
     func run() async throws {
-        let folder = ObjectName.probes + ObjectName.random() + "/"
+        let folder = ObjectName.probes + ObjectName.random(objects.surroundings) + "/"
         let page = try await objects.list(folder, limit: 1)
         try checkClock(page.time)
         let names = ["a", "b", "c"].map { folder + $0 }
