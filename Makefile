@@ -8,13 +8,15 @@ SENDING := PostcardClientTests|PostcardAsyncHTTPTests|PostcardEndToEndTests|Post
 BUSY := MutatedQueueTests|PowerCutTests|TransferDaemonKillTests
 
 PREFIX ?= /usr/local
+# How many seeds `make simulate` runs.
+SEEDS ?= 10000
 # How long `make check-fuzz` runs each fuzzer.
 SECONDS_OF_FUZZING ?= 60
 
 STAGE := @Scripts/stage
 
 .PHONY: demo test check check-api check-apple check-consumers check-fuzz check-kills check-systems install archive
-.PHONY: set-up set-up-tests set-up-systems build-tests lint format reference
+.PHONY: simulate set-up set-up-tests set-up-systems build-tests lint format reference
 .NOTPARALLEL:
 
 # A program of its own: TLS, HTTP/2, the queue and the page would take twice as long to compile. What debuggers and
@@ -62,6 +64,12 @@ check-systems: set-up-systems
 		[ $$program -nt .build/debug/postcard ] || program=.build/debug/postcard; \
 		exec Tests/Proxies/check --quick $$program'
 	$(STAGE) 'object stores' Tests/ObjectStore/check
+
+# Receivers that share a bucket, on a simulated clock, network and object store: SEEDS histories, and then planted bugs.
+simulate: set-up
+	$(STAGE) 'build' swift build -c release --product PostcardSimulator --scratch-path .build/simulator
+	$(STAGE) '$(SEEDS) seeds' Tests/Simulator/simulate .build/simulator/release/PostcardSimulator 1-$(SEEDS)
+	$(STAGE) 'planted bugs' Tests/Simulator/simulate .build/simulator/release/PostcardSimulator --plants
 
 # Runs each fuzzer for a minute.
 check-fuzz: set-up-tests

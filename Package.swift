@@ -300,6 +300,17 @@ let package = Package(
             name: "PostcardQueueVictim", dependencies: ["PostcardAsyncHTTP", "PostcardClient", "PostcardQueue"],
             path: "Tests/QueueVictim", exclude: ["mutate.py", "mutations.py", "queues.py"],
             swiftSettings: settings),
+        // Receivers that share a bucket, on a simulated clock, network and object store.
+        .executableTarget(
+            name: "PostcardSimulator",
+            dependencies: [
+                "PostcardForm", "PostcardS3", "PostcardServer",
+                .product(name: "Crypto", package: "swift-crypto"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio", condition: forS3),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: forS3),
+            ],
+            path: "Tests/Simulator", exclude: ["simulate"], swiftSettings: settings),
         .testTarget(
             name: "PostcardPictureFormatsTests", dependencies: ["PostcardPictureFormats"], swiftSettings: settings),
         .testTarget(
@@ -403,7 +414,8 @@ let package = Package(
         .testTarget(
             name: "PostcardS3Tests",
             dependencies: [
-                "PostcardS3", "PostcardServer", "PostcardServerTesting", "PostcardTestSupport", "postcard",
+                "PostcardS3", "PostcardServer", "PostcardServerTesting", "PostcardSimulator", "PostcardTestSupport",
+                "postcard",
                 .product(name: "Crypto", package: "swift-crypto"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio", condition: forS3),
