@@ -19,6 +19,8 @@ extension UploadError {
         case .connectionFailed, .connectTimedOut:
             "Nothing was sent. Check the address and the network; a retry policy covers short interruptions."
         case .form: formError?.advice
+        case .formExpired:
+            "Get a new form from the server that signed it, by the closure that refreshes it, or correct the clock."
         default: nil
         }
     }
@@ -28,7 +30,8 @@ extension UploadError {
         + "the Idempotency-Key of retries."
 
     private static func advice(on response: UploadResponse) -> String? {
-        switch response.status.code {
+        if let advice = response.objectStoreProblem?.advice { return advice }
+        return switch response.status.code {
         case 400:
             "The server could not read the form. Usual causes are a Content-Type set by hand, a proxy that changes the "
                 + "body, and fields that the server names differently: compare the exact request with what it expects."

@@ -112,6 +112,23 @@ extension UploadError {
         UploadError(.brokenRule, "\(problem.message) \(problem.advice)", underlyingError: problem)
     }
 
+    /// The object store would refuse the form.
+    ///
+    /// - Parameters:
+    ///   - reason: Which condition is broken, in a sentence.
+    ///   - fix: What to do, in a sentence.
+    static func brokenPolicy(_ url: URL, _ reason: String, fix: String) -> UploadError {
+        UploadError(.brokenPolicy, "\(url.address) would refuse the form, so nothing was sent. \(reason) \(fix)")
+    }
+
+    /// The presigned form has expired.
+    package static func formExpired(_ url: URL, at time: Date) -> UploadError {
+        UploadError(
+            .formExpired,
+            "Nothing was sent to \(url.address): by the clock of this device, the presigned form expired at "
+                + "\(time.formatted(.iso8601)).")
+    }
+
     /// The server refused a request. If the request had the form, see ``refusedForm(_:by:)``.
     package static func refused(_ response: UploadResponse, by url: URL) -> UploadError {
         var message = "\(url.address) responded with \(response.statusText)"

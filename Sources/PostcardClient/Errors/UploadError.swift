@@ -29,6 +29,11 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
         /// The form breaks one of the client's rules: nothing was sent. ``UploadError/underlyingError`` is the
         /// `FormProblem`.
         public static let brokenRule = Code(rawValue: "broken-rule")
+        /// The form breaks a condition of the policy that was signed for it, or cannot be sent to an object store at all:
+        /// nothing was sent. The message says which condition, and what to do.
+        public static let brokenPolicy = Code(rawValue: "broken-policy")
+        /// The presigned form has expired, by this device's clock: nothing was sent.
+        public static let formExpired = Code(rawValue: "form-expired")
         /// No connection could be made: nothing was sent.
         public static let connectionFailed = Code(rawValue: "connection-failed")
         /// The connection broke before the whole response was received. What was sent may have arrived.
@@ -125,6 +130,9 @@ public struct UploadError: Error, Sendable, CustomStringConvertible {
 
     /// What the server says is wrong, if it says so as RFC 9457 specifies.
     public var problem: ProblemDetails? { response?.problem }
+
+    /// What the object store says is wrong, if it is one that speaks the protocol of Amazon S3.
+    public var objectStoreProblem: ObjectStoreProblem? { response?.objectStoreProblem }
 
     public var description: String { message }
 

@@ -45,11 +45,14 @@ public struct UploadResponse: Sendable {
 
 extension UploadResponse {
     /// Why the server refused the form, in its own words: the detail or title of an RFC 9457 problem, the message of
-    /// other JSON, the title of a web page, or the first lines of text. `nil` if it gives no reason.
+    /// other JSON, the code and message of an object store, the title of a web page, or the first lines of text. `nil` if it gives no reason.
     public var reason: String? {
         let type = headerFields[.contentType]?.lowercased() ?? ""
+        let problem = objectStoreProblem
         let found: String? =
-            if type.contains("json") {
+            if let problem {
+                problem.message.isEmpty ? problem.code : "\(problem.code): \(problem.message)"
+            } else if type.contains("json") {
                 reasonInJSON
             } else if type.contains("html") {
                 titleOfPage

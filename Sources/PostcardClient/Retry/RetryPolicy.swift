@@ -83,7 +83,11 @@ public struct RetryPolicy: Sendable, Hashable {
     func mayPass(_ error: UploadError) -> Bool {
         switch error.code {
         case .connectionFailed, .connectionLost, .timedOut, .connectTimedOut: retriesConnectionFailures
-        case .refused: error.response.map { statuses.contains($0.status.code) || $0.isDigestMismatch } ?? false
+        case .refused:
+            error.response.map { response in
+                statuses.contains(response.status.code) || response.isDigestMismatch
+                    || response.objectStoreProblem?.isTransient == true
+            } ?? false
         default: false
         }
     }

@@ -12,6 +12,11 @@ struct UploadJob: Sendable {
     var acceptedStatuses: Set<Int>?
     /// Whether early responses count; `nil` means as the client says.
     var acceptsEarlyResponses: Bool?
+    /// The signed form in which the form is sent to an object store, and the time by which it may have expired; `nil` for
+    /// other servers.
+    var presigned: (form: PresignedForm, now: Date?)?
+    /// Whether the form is sent to an object store, which gets no credentials of the app and needs no key.
+    var isForObjectStore = false
     /// The upload resource with what an earlier process has sent.
     var resource: URL?
     /// Saves the upload resource for a later process.

@@ -71,13 +71,17 @@ final class UploadRun: Sendable {
         log = UploadLog(client.reporting.logger, id: id)
         var fields = job.headerFields
         // The user in a URL is meant for this upload alone.
+        // An object store gets no credentials of the app.
+        let ownsAuthorization = job.url.user() == nil && !job.isForObjectStore
         for field in client.transport.defaultHeaderFields
-        where !job.headerFields.contains(field.name) && (field.name != .authorization || job.url.user() == nil) {
+        where !job.headerFields.contains(field.name) && (field.name != .authorization || ownsAuthorization) {
             fields.append(field)
         }
+        // The key of an object is one.
         let mayRepeat =
-            client.retry.isOn || client.resumption != nil || !client.interceptors.isEmpty
-            || job.content.followsServerLimit
+            !job.isForObjectStore
+            && (client.retry.isOn || client.resumption != nil || !client.interceptors.isEmpty
+                || job.content.followsServerLimit)
         if let key = key ?? (mayRepeat ? IdempotencyKey() : nil) { key.add(to: &fields) }
         if let name = client.reporting.requestIDField, !fields.contains(name) { fields[name] = id }
         headerFields = fields
@@ -101,7 +105,9 @@ final class UploadRun: Sendable {
     /// Makes attempts until one succeeds or no other is to be made.
     func response() async throws -> UploadResponse {
         var limits = FormSizeLimits(client.rules)
-        if client.network.asksForLimits, job.content.followsServerLimit {
+        if let presigned = job.presigned {
+            limits = limits.lowered(by: presigned.form.limits)
+        } else if client.network.asksForLimits, job.content.followsServerLimit {
             limits = limits.lowered(by: try await serverLimits())
         }
         var machine = machine(within: limits)
@@ -253,7 +259,7 @@ extension UploadRun {
     }
 
     @concurrent private func request(_ content: UploadJob.Content) async throws -> UploadRequest {
-        let layout: FormLayout
+        var layout: FormLayout
         let problem: FormProblem?
         do throws(FormError) {
             switch content {
@@ -265,6 +271,9 @@ extension UploadRun {
             throw UploadError.form(error)
         }
         if let problem { throw UploadError.brokenRule(problem) }
+        if let presigned = job.presigned, case .form(let form) = content {
+            layout = try presigned.form.layout(of: form, layout, at: presigned.now)
+        }
         var fields = headerFields
         if let limit = client.network.expectContinueAbove, layout.contentLength ?? .max > limit {
             fields[.expect] = "100-continue"

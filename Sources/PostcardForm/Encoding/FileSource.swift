@@ -5,7 +5,7 @@ import SystemPackage
 /// that it has changed.
 struct FileSource: Sendable {
     let path: String
-    let partIndex: Int
+    private(set) var partIndex: Int
     private let stamp: FormFileStamp
 
     /// A file that stays open, for one that may only be reached once.
@@ -53,6 +53,13 @@ struct FileSource: Sendable {
         length = range.upperBound - range.lowerBound
         let count = isHeld ? min(Int64(MediaType.firstBytesCount), length) : Int64(MediaType.firstBytesCount)
         firstBytes = try file.bytes(at: start, count: Int(clamping: count))
+    }
+
+    /// The same bytes as the content of another part.
+    func moved(to partIndex: Int) -> FileSource {
+        var source = self
+        source.partIndex = partIndex
+        return source
     }
 
     /// Opens the file for reading, provided it has not changed.

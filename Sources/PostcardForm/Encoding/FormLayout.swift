@@ -138,6 +138,36 @@ extension FormLayout {
         return slice
     }
 
+    /// The same body with other content in its last part: that of another body's part.
+    ///
+    /// - Returns: `nil` if there is no such part.
+    package func withLastContent(from other: FormLayout, part index: Int) -> FormLayout? {
+        let last = parts.count - 1
+        guard let place = segments.lastIndex(where: { $0.partIndex == last }),
+            let content = other.segments.first(where: { $0.partIndex == index })
+        else { return nil }
+        let source: Segment.Source =
+            switch content.source {
+            case .framing(let bytes): .framing(bytes)
+            case .memory(let bytes, _): .memory(bytes, partIndex: last)
+            case .file(let file): .file(file.moved(to: last))
+            case .stream(let stream, _): .stream(stream, partIndex: last)
+            }
+        var moved = Array(segments[..<place])
+        var offset = segments[place].offset
+        moved.append(Segment(offset: offset, length: content.length, source: source))
+        for segment in segments[place...].dropFirst() {
+            offset = offset.flatMap { offset in moved.last?.length.map { offset + $0 } }
+            moved.append(Segment(offset: offset, length: segment.length, source: segment.source))
+        }
+        let length = offset.flatMap { offset in moved.last?.length.map { offset + $0 } }
+        let part = parts[last]
+        let described = PartLayout(
+            name: part.name, filename: part.filename, contentType: part.contentType, contentLength: content.length)
+        return FormLayout(
+            moved, parts: parts.dropLast() + [described], contentType: contentType, contentLength: length)
+    }
+
     /// Throws if one of the form's files has changed since the layout was made.
     package func checkFiles() throws(FormError) {
         for segment in segments {
@@ -288,10 +318,24 @@ extension FormLayout {
 
         /// The media type of a part: the caller's, or that of the extension and the first bytes. A text has only the
         /// caller's.
-        private static func contentType(of part: FormPart, firstBytes: [UInt8]) -> MediaType? {
+        static func contentType(of part: FormPart, firstBytes: [UInt8]) -> MediaType? {
             if let contentType = part.contentType { return contentType }
             if case .text = part.content, part.filename == nil { return nil }
             return MediaType.forFile(named: part.filename, firstBytes: firstBytes) ?? .octetStream
         }
+    }
+
+    /// A body that is the content of a part, without a form around it.
+    ///
+    /// - Throws: ``FormError`` as ``MultipartForm/layout()``.
+    package init(contentOf part: FormPart) throws(FormError) {
+        if part.preparation != nil { throw .notPrepared(partIndex: 0) }
+        let content = try Content(part.content, lineBreaks: .asGiven, metadata: part.metadata, partIndex: 0)
+        let type = Builder.contentType(of: part, firstBytes: content.firstBytes) ?? .octetStream
+        let layout = PartLayout(
+            name: part.name, filename: part.filename, contentType: type, contentLength: content.length)
+        self.init(
+            [Segment(offset: 0, length: content.length, source: content.source)], parts: [layout],
+            contentType: type.value, contentLength: content.length)
     }
 }

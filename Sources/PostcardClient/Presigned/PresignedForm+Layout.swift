@@ -1,0 +1,225 @@
+package import HTTPTypes
+package import PostcardForm
+package import PostcardFoundation
+
+extension PresignedForm {
+    /// The method of the request.
+    package var method: HTTPRequest.Method { if case .put = kind { .put } else { .post } }
+
+    /// The statuses by which an object store says that it has the file. After a 303 it need not be asked again: the
+    /// address has the key and the ETag.
+    package static let acceptedStatuses: Set<Int> = [200, 201, 204, 303]
+
+    /// The header fields that the server has signed. `Content-Type` is that of the body.
+    package var requestFields: HTTPFields {
+        guard case .put(let given) = kind else { return HTTPFields() }
+        var fields = HTTPFields()
+        for (name, value) in given.sorted(by: { $0.key < $1.key }) {
+            if let name = HTTPField.Name(name), name != .contentLength { fields[name] = value }
+        }
+        return fields
+    }
+
+    /// The policy that the server has signed; `nil` for a PUT, and for a form without one.
+    var policy: FormPolicy? {
+        get throws(UploadError) {
+            guard case .post(let fields) = kind,
+                let text = fields.first(where: { $0.key.lowercased() == "policy" })?.value
+            else { return nil }
+            do throws(FormPolicyError) {
+                return try FormPolicy(base64: text)
+            } catch {
+                throw .brokenPolicy(url, "\(error)", fix: "Check what the server signs.")
+            }
+        }
+    }
+
+    /// What the file must fit.
+    package var limits: FormSizeLimits {
+        FormSizeLimits(maximumFileBytes: (try? policy)?.contentLengths?.maximum)
+    }
+
+    /// Whether the form has expired by a clock.
+    package func hasExpired(at now: Date) -> Bool { expires.map { now >= $0 } ?? false }
+
+    /// Whether a store has refused the form because it has expired. Not every store says so: a denial after the end of
+    /// the form means the same.
+    package func hasExpired(by error: UploadError, at now: Date) -> Bool {
+        guard let problem = error.objectStoreProblem else { return false }
+        return problem.isExpiration || problem.code == "AccessDenied" && hasExpired(at: now)
+    }
+
+    /// The exact bytes of the request's body.
+    ///
+    /// - Parameters:
+    ///   - form: A form with one file, and further fields that the policy allows.
+    ///   - layout: The layout of that form.
+    ///   - now: The time by which the form may have expired; `nil` if the store is to decide that.
+    /// - Throws: ``UploadError`` with code ``UploadError/Code/formExpired``, ``UploadError/Code/brokenPolicy`` or
+    ///   ``UploadError/Code/form``.
+    package func layout(of form: MultipartForm, _ layout: FormLayout, at now: Date?) throws(UploadError) -> FormLayout {
+        let files = form.parts.indices.filter { !form.parts[$0].isField }
+        guard let index = files.first, files.count == 1 else {
+            throw .brokenPolicy(
+                url, "An object store accepts one file at a time, and the form has \(files.count).",
+                fix: "Send each file in a form of its own.")
+        }
+        guard let bytes = layout.parts[index].contentLength else {
+            throw .brokenPolicy(
+                url, "The file is a stream of unknown length, which object stores do not accept.",
+                fix: "Give the stream a length.")
+        }
+        if let now, let expires, now >= expires { throw .formExpired(url, at: expires) }
+        var file = form.parts[index]
+        file.contentType = layout.parts[index].contentType
+        let filled: MultipartForm?
+        switch kind {
+        case .post(let fields):
+            filled = try self.filled(form, fields, file, bytes: bytes)
+        case .put(let headerFields):
+            try checkPut(form, headerFields, &file, bytes: bytes)
+            filled = nil
+        }
+        do throws(FormError) {
+            if let filled { return try filled.layout() }
+            return try FormLayout(contentOf: file)
+        } catch {
+            throw .form(error)
+        }
+    }
+}
+
+// MARK: - Replacing an expired form
+
+extension PresignedForm {
+    /// The body of an earlier form with this form's fields: with the same file, and with those of the earlier texts that
+    /// this form does not have and its policy allows.
+    ///
+    /// - Parameter old: The body of a form that the store did not accept, or of a PUT. The file is its last part.
+    /// - Throws: As ``layout(of:_:at:)``; `FormError` if the earlier body cannot be read.
+    package func layout(replacing old: FormLayout) async throws -> FormLayout {
+        guard let last = old.parts.last, let ranges = old.contentRanges, let bytes = last.contentLength else {
+            throw UploadError.brokenPolicy(
+                url, "The form in place of which this one was signed has no file.", fix: "Send the file again.")
+        }
+        var file = FormPart(
+            name: "file", filename: last.filename, contentType: last.contentType, content: .bytes(Data()))
+        let layout: FormLayout
+        switch kind {
+        case .post(let fields):
+            let names = Set(fields.keys.map { $0.lowercased() })
+            let policy = try policy
+            var form = MultipartForm()
+            for (part, range) in zip(old.parts, ranges).dropLast()
+            where !names.contains(part.name.lowercased()) && policy?.names(part.name) == true {
+                let text = try await old.slice(range).data(maximumBytes: Self.maximumTextBytes)
+                form.append(String(decoding: text, as: UTF8.self), named: part.name)
+            }
+            layout = try filled(form, fields, file, bytes: bytes).layout()
+        case .put(let headerFields):
+            try checkPut(MultipartForm(), headerFields, &file, bytes: bytes)
+            layout = try FormLayout(contentOf: file)
+        }
+        return layout.withLastContent(from: old, part: old.parts.count - 1) ?? layout
+    }
+
+    /// More than stores accept before a file.
+    private static let maximumTextBytes = 64 << 10
+}
+
+// MARK: - POST
+
+extension PresignedForm {
+    /// The form with all fields before the file.
+    private func filled(
+        _ form: MultipartForm, _ signed: [String: String], _ file: FormPart, bytes: Int64
+    ) throws(UploadError) -> MultipartForm {
+        var file = file
+        file.name = "file"
+        // Without one, some stores read the file as a field.
+        file.filename = file.filename ?? "file"
+        var draft = FormPolicy.Form(fields: [], filename: file.filename, fileBytes: bytes)
+        // The key first, which is easier to read in a log.
+        let sorted = signed.sorted { $0.key < $1.key }
+        draft.fields = (sorted.filter(Self.isKey) + sorted.filter { !Self.isKey($0) }).map { ($0.key, $0.value) }
+        for part in form.parts {
+            guard case .text(let text) = part.content, part.isField else { continue }
+            draft.fields.removeAll { $0.name.lowercased() == part.name.lowercased() }
+            draft.fields.append((part.name, form.lineBreaks.applied(to: text)))
+        }
+        if let policy = try policy {
+            draft.fill(policy, contentType: file.contentType)
+            let violations = policy.violations(by: draft, at: nil)
+            if let first = violations.first {
+                let others = violations.dropFirst().prefix(2).map { " \($0.message) \($0.fix)" }.joined()
+                throw .brokenPolicy(url, first.message, fix: first.fix + others)
+            }
+        }
+        var filled = MultipartForm(boundary: form.boundary)
+        for field in draft.fields { filled.append(field.value, named: field.name) }
+        filled.append(file)
+        return filled
+    }
+
+    private static func isKey(_ field: (key: String, value: String)) -> Bool { field.key.lowercased() == "key" }
+}
+
+extension FormPolicy.Form {
+    /// Adds the fields that the policy demands and for which there is only one right value.
+    fileprivate mutating func fill(_ policy: FormPolicy, contentType: MediaType?) {
+        for condition in policy.conditions {
+            guard let name = condition.field, self[name] == nil else { continue }
+            switch (name.lowercased(), condition) {
+            case ("bucket", _), ("key", _), (_, .contentLength), (_, .other): break
+            case ("content-type", _):
+                // The file's own type: a policy for another one is then an error before anything is sent.
+                if let contentType { fields.append(("Content-Type", contentType.value)) }
+            case ("success_action_status", .begins(_, let text)):
+                if "201".hasPrefix(text) { fields.append((name, "201")) }
+            case (_, .equals(_, let value)): fields.append((name, value))
+            case (_, .begins): break
+            }
+        }
+    }
+}
+
+// MARK: - PUT
+
+extension PresignedForm {
+    /// Checks that a file can be sent with the header fields that the server signed, and gives it their type.
+    private func checkPut(
+        _ form: MultipartForm, _ given: [String: String], _ file: inout FormPart, bytes: Int64
+    ) throws(UploadError) {
+        if let field = form.parts.first(where: \.isField) {
+            throw .brokenPolicy(
+                url, "A presigned PUT sends the file alone, and the form has a field \(field.name.debugDescription).",
+                fix: "Leave the field out, or have the server sign a POST.")
+        }
+        var fields: [String: String] = [:]
+        for (name, value) in given { fields[name.lowercased()] = value }
+        let missing = PresignedQuery(url).signedHeaderFields.first { name in
+            fields[name] == nil && name != "content-type" && name != "content-length"
+        }
+        if let missing {
+            throw .brokenPolicy(
+                url, "The signature covers the header field \(missing), whose value is missing.",
+                fix: "Have the server hand out the header fields that it signs.")
+        }
+        if let length = fields["content-length"], length != "\(bytes)" {
+            throw .brokenPolicy(
+                url, "The file has \(bytes) bytes, and the server signed a Content-Length of \(length).",
+                fix: "Get a new form for this file.")
+        }
+        guard let type = fields["content-type"] else { return }
+        do throws(FormError) {
+            file.contentType = try MediaType(type)
+        } catch {
+            throw .form(error)
+        }
+    }
+}
+
+extension FormPart {
+    /// Whether the part is a text field, and not a file.
+    fileprivate var isField: Bool { if case .text = content, filename == nil { true } else { false } }
+}

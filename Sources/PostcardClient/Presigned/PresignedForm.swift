@@ -1,0 +1,147 @@
+import PostcardForm
+public import PostcardFoundation
+
+/// A form that a server has filled in and signed, so that an app can post a file straight to a bucket of an object store,
+/// without credentials of its own.
+///
+/// ```swift
+/// let presigned = try JSONDecoder().decode(PresignedForm.self, from: answer)
+/// var form = MultipartForm()
+/// form.append(fileAt: photo, named: "file")
+/// let object = try await client.upload(form, with: presigned)
+/// ```
+///
+/// It is decoded from what boto3's `generate_presigned_post`, the JavaScript SDK's `createPresignedPost` and Postcard's
+/// own server return: `{"url": …, "fields": {…}}`. Stores without POST forms, such as R2 and B2, get a presigned PUT
+/// instead. That is the same type, decoded from `{"method": "PUT", "url": …, "headers": {…}}`, so an app need not know
+/// which of them its server hands out.
+///
+/// Anyone who has a presigned form can use it until it expires: treat it as a password.
+public struct PresignedForm: Sendable, Hashable {
+    /// The address that the file is sent to.
+    public let url: URL
+
+    /// How the file is sent.
+    public let kind: Kind
+
+    /// The key of the object, if it is known before the file is sent. It may contain `${filename}`, which the store
+    /// replaces.
+    public let key: String?
+
+    /// How a file is sent to an object store.
+    public enum Kind: Sendable, Hashable {
+        /// As the last part of a form, after these fields.
+        case post(fields: [String: String])
+        /// As the body of a PUT with these header fields.
+        case put(headerFields: [String: String])
+    }
+
+    /// Makes a form for a POST.
+    ///
+    /// - Parameters:
+    ///   - url: The address of the bucket.
+    ///   - fields: The fields that the server signed, among them `policy` and `x-amz-signature`.
+    public init(url: URL, fields: [String: String]) {
+        self.url = url
+        kind = .post(fields: fields)
+        key = fields.first { $0.key.lowercased() == "key" }?.value
+    }
+
+    /// Makes a PUT.
+    ///
+    /// - Parameters:
+    ///   - url: The address of the object, with its signature.
+    ///   - headerFields: The header fields that the server signed, without `Host`. Defaults to none.
+    ///   - key: The key of the object. Defaults to `nil`: it is not known.
+    public init(putting url: URL, headerFields: [String: String] = [:], key: String? = nil) {
+        self.url = url
+        kind = .put(headerFields: headerFields)
+        self.key = key
+    }
+
+    /// When the store stops accepting the form: the policy's expiration, or the end of the signature of a PUT. `nil` if
+    /// the form does not say.
+    public var expires: Date? {
+        switch kind {
+        case .post: (try? policy)?.expires
+        case .put: PresignedQuery(url).expires
+        }
+    }
+}
+
+extension PresignedForm: CustomStringConvertible {
+    /// The method and the host, without what is secret.
+    public var description: String {
+        let method = if case .put = kind { "PUT" } else { "POST" }
+        return "a presigned \(method) to \(url.address)"
+    }
+}
+
+extension PresignedForm: Codable {
+    private enum CodingKeys: CodingKey {
+        case method, url, fields, headers, key
+    }
+
+    public init(from decoder: any Decoder) throws {
+        let members = try decoder.container(keyedBy: CodingKeys.self)
+        let url = try members.decode(URL.self, forKey: .url)
+        let method = try members.decodeIfPresent(String.self, forKey: .method)?.uppercased()
+        if let fields = try members.decodeIfPresent([String: String].self, forKey: .fields), method ?? "POST" == "POST"
+        {
+            self.init(url: url, fields: fields)
+            return
+        }
+        let query = PresignedQuery(url)
+        guard method ?? (query.isSigned ? "PUT" : nil) == "PUT" else {
+            throw DecodingError.dataCorruptedError(
+                forKey: .fields, in: members,
+                debugDescription: "The presigned form has no fields, and its URL has no signature of a PUT.")
+        }
+        self.init(
+            putting: url, headerFields: try members.decodeIfPresent([String: String].self, forKey: .headers) ?? [:],
+            key: try members.decodeIfPresent(String.self, forKey: .key))
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var members = encoder.container(keyedBy: CodingKeys.self)
+        try members.encode(url, forKey: .url)
+        switch kind {
+        case .post(let fields): try members.encode(fields, forKey: .fields)
+        case .put(let headerFields):
+            try members.encode("PUT", forKey: .method)
+            try members.encode(headerFields, forKey: .headers)
+            try members.encodeIfPresent(key, forKey: .key)
+        }
+    }
+}
+
+/// What the query of a presigned URL says about its signature ("Authenticating Requests: Using Query Parameters" in the
+/// reference of Amazon S3).
+struct PresignedQuery: Sendable {
+    private let items: [String: String]
+
+    init(_ url: URL) {
+        let items = URLComponents(url: url, resolvingAgainstBaseURL: true)?.queryItems ?? []
+        self.items = Dictionary(
+            items.map { ($0.name.lowercased(), $0.value ?? "") }, uniquingKeysWith: { first, _ in first })
+    }
+
+    var isSigned: Bool { items["x-amz-signature"] != nil || items["signature"] != nil }
+
+    /// When the signature ends; `nil` if the query does not say.
+    var expires: Date? {
+        if let lifetime = items["x-amz-expires"].flatMap({ Int32($0) }), let text = items["x-amz-date"] {
+            let style = Date.ISO8601FormatStyle(
+                dateSeparator: .omitted, dateTimeSeparator: .standard, timeSeparator: .omitted)
+            return (try? Date(text, strategy: style))?.addingTimeInterval(Double(lifetime))
+        }
+        // The older signature has seconds since 1970.
+        guard items["signature"] != nil else { return nil }
+        return items["expires"].flatMap { Int64($0) }.map { Date(timeIntervalSince1970: Double($0)) }
+    }
+
+    /// The names of the header fields that are signed, in lower case, without `host`.
+    var signedHeaderFields: [String] {
+        (items["x-amz-signedheaders"] ?? "").lowercased().split(separator: ";").map(String.init).filter { $0 != "host" }
+    }
+}

@@ -1,0 +1,133 @@
+package import PostcardFoundation
+
+/// The policy that a server has signed for a form which is posted to an object store ("POST Policy" in the reference of
+/// Amazon S3): until when the store accepts the form, and what its fields must be.
+package struct FormPolicy: Sendable, Hashable {
+    /// When the policy ends.
+    package let expires: Date
+    /// What the form must be, in the order of the policy.
+    package let conditions: [Condition]
+
+    /// One thing that the policy demands of the form. Names of fields are without the dollar sign.
+    package enum Condition: Sendable, Hashable {
+        /// The field has this value.
+        case equals(field: String, value: String)
+        /// The field begins with this text, which may be empty.
+        case begins(field: String, text: String)
+        /// The file has at least and at most this many bytes.
+        case contentLength(minimum: Int64, maximum: Int64)
+        /// A condition of a kind that is not known, about a field.
+        case other(field: String?)
+
+        /// The field that the condition is about.
+        package var field: String? {
+            switch self {
+            case .equals(let field, _), .begins(let field, _): field
+            case .contentLength: nil
+            case .other(let field): field
+            }
+        }
+    }
+
+    /// Reads the value of the field `policy`: JSON in Base64.
+    ///
+    /// - Throws: ``FormPolicyError`` if it is not a policy.
+    package init(base64 text: String) throws(FormPolicyError) {
+        guard let json = Data(base64Encoded: text, options: .ignoreUnknownCharacters), !json.isEmpty else {
+            throw FormPolicyError("it is not Base64")
+        }
+        let document: Document
+        do {
+            document = try JSONDecoder().decode(Document.self, from: json)
+        } catch {
+            throw FormPolicyError("it is not JSON with an expiration and conditions")
+        }
+        guard let expires = Self.date(document.expiration) else {
+            throw FormPolicyError(
+                "its expiration is \(document.expiration.quoted), not a time such as 2030-01-31T12:00:00Z")
+        }
+        self.expires = expires
+        conditions = document.conditions.flatMap(\.conditions)
+    }
+
+    /// The number of bytes that the file may have.
+    package var contentLengths: (minimum: Int64, maximum: Int64)? {
+        conditions.lazy.compactMap { condition in
+            if case .contentLength(let minimum, let maximum) = condition { (minimum, maximum) } else { nil }
+        }.first
+    }
+
+    /// Whether a condition names the field, in upper or lower case.
+    package func names(_ field: String) -> Bool {
+        conditions.contains { $0.field?.lowercased() == field.lowercased() }
+    }
+
+    private static func date(_ text: String) -> Date? {
+        (try? Date(text, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true)))
+            ?? (try? Date(text, strategy: .iso8601))
+    }
+}
+
+/// Why a text is not a policy.
+package struct FormPolicyError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// The reason, as the end of a sentence.
+    package let reason: String
+
+    init(_ reason: String) {
+        self.reason = reason
+    }
+
+    package var description: String { "The field \"policy\" has no policy: \(reason)." }
+}
+
+// MARK: - Reading
+
+/// A policy as it is written.
+private struct Document: Decodable {
+    let expiration: String
+    let conditions: [Entry]
+
+    /// An element of the list of conditions: `{"acl": "private"}` or `["starts-with", "$key", "photos/"]`.
+    struct Entry: Decodable {
+        let conditions: [FormPolicy.Condition]
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.singleValueContainer()
+            if let members = try? container.decode([String: Scalar].self) {
+                conditions = members.sorted { $0.key < $1.key }.map { .equals(field: $0.key, value: $0.value.text) }
+                return
+            }
+            let words = try container.decode([Scalar].self).map(\.text)
+            let field = words.dropFirst().first { $0.hasPrefix("$") }.map { String($0.dropFirst()) }
+            switch (words.first?.lowercased(), words.count) {
+            case ("eq", 3): conditions = [.equals(field: field ?? words[1], value: words[2])]
+            case ("starts-with", 3): conditions = [.begins(field: field ?? words[1], text: words[2])]
+            case ("content-length-range", 3):
+                guard let minimum = Int64(words[1]), let maximum = Int64(words[2]) else { fallthrough }
+                conditions = [.contentLength(minimum: minimum, maximum: maximum)]
+            default: conditions = [.other(field: field)]
+            }
+        }
+    }
+
+    /// A value, which some programs write as a number.
+    struct Scalar: Decodable {
+        let text: String
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.singleValueContainer()
+            if let number = try? container.decode(Int64.self) {
+                text = String(number)
+            } else if let isTrue = try? container.decode(Bool.self) {
+                text = String(isTrue)
+            } else {
+                text = try container.decode(String.self)
+            }
+        }
+    }
+}
+
+extension String {
+    /// The text in quotes, cut to what fits in a message.
+    var quoted: String { count > 100 ? "\(prefix(100))…".debugDescription : debugDescription }
+}

@@ -1,0 +1,211 @@
+import Foundation
+import HTTPTypes
+import PostcardClient
+import PostcardForm
+import PostcardSendingSupport
+import PostcardTestSupport
+import Synchronization
+import Testing
+
+@Suite(.timeLimit(.minutes(10))) struct PresignedUploadTests {
+    private static func form() -> MultipartForm {
+        var form = MultipartForm()
+        form.append(Data("content".utf8), named: "photo", filename: "a.jpg", contentType: .jpeg)
+        return form
+    }
+
+    private static func error(_ code: String, _ message: String) -> String {
+        "<Error><Code>\(code)</Code><Message>\(message)</Message></Error>"
+    }
+
+    /// Counts the forms that were asked for.
+    private final class Server: Sendable {
+        private let state = Mutex(0)
+        let make: @Sendable () -> PresignedForm
+        var count: Int { state.withLock { $0 } }
+        init(_ make: @escaping @Sendable () -> PresignedForm) { self.make = make }
+        func refresh() -> PresignedForm {
+            state.withLock { $0 += 1 }
+            return make()
+        }
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `201 gives the key and the ETag, and the app's credentials stay with the app`(carrier: Carrier) async throws {
+        try await RawServer.run { connection in
+            while try await connection.readRequest() != nil {
+                try await connection.respond(
+                    "201 Created", ["Content-Type": "application/xml"],
+                    body: "<PostResponse><Key>photos/1</Key><ETag>\"1f\"</ETag></PostResponse>")
+            }
+        } while: { server in
+            var client = UploadClient(transport: carrier.transport(), retry: .withoutDelays(maximumAttempts: 3))
+            client.interceptors = [BearerTokenInterceptor(token: "secret") { _ in "secret" }]
+            client.resumption = ResumptionPolicy()
+            client.responses.sendsDigests = true
+            let object = try await client.upload(Self.form(), with: Presigned.form(to: server.url))
+            #expect(object.key == "photos/1")
+            #expect(object.etag == "1f")
+            #expect(object.response.status == .created)
+            let requests = server.requests.whole
+            #expect(requests.count == 1)
+            let head = try #require(requests.first?.head)
+            #expect(head.line == "POST /uploads HTTP/1.1")
+            for name in ["Authorization", "Idempotency-Key", "Repr-Digest", "Upload-Complete"] {
+                #expect(head[name] == nil, "\(name)")
+            }
+            let parts = Presigned.parts(requests.first?.body ?? [], contentType: head["Content-Type"] ?? "")
+            #expect(parts.last?.content == "content")
+            #expect(parts.count == 5)
+        }
+    }
+
+    @Test(arguments: Carrier.allCases, ["204 No Content", "200 OK", "303 See Other"])
+    func `every success of a store is one, and is followed nowhere`(carrier: Carrier, status: String) async throws {
+        try await Responses.run([(status, ["ETag": "\"2e\"", "Location": "/elsewhere?key=photos/1&etag=%222e%22"])]) {
+            server in
+            let client = UploadClient(transport: carrier.transport())
+            let object = try await client.upload(Self.form(), with: Presigned.form(to: server.url))
+            #expect(object.key == "photos/1")
+            #expect(object.etag == "2e")
+            #expect(server.requests.heads.count == 1)
+        }
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `a PUT sends the file with the fields that were signed`(carrier: Carrier) async throws {
+        try await Responses.run([("200 OK", ["ETag": "\"3d\""])]) { server in
+            let url = try #require(URL(string: "\(server.url.absoluteString)/a%20b?X-Amz-Signature=1%2F2"))
+            let presigned = PresignedForm(putting: url, headerFields: ["x-amz-acl": "private"], key: "a b")
+            let object = try await UploadClient(transport: carrier.transport()).upload(Self.form(), with: presigned)
+            #expect(object.key == "a b" && object.etag == "3d")
+            let request = try #require(server.requests.whole.first)
+            #expect(request.head.line == "PUT /uploads/a%20b?X-Amz-Signature=1%2F2 HTTP/1.1")
+            #expect(request.head["x-amz-acl"] == "private")
+            #expect(request.head["Content-Type"] == "image/jpeg")
+            #expect(request.body == Array("content".utf8))
+        }
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `nothing is sent that the policy forbids`(carrier: Carrier) async throws {
+        try await Responses.run([("204 No Content", [:])]) { server in
+            let client = UploadClient(transport: carrier.transport())
+            let forbidding = Presigned.form(to: server.url, [#"["content-length-range",0,6]"#])
+            let error = try await #require(throws: UploadError.self) {
+                try await client.upload(Self.form(), with: forbidding)
+            }
+            #expect(error.code == .brokenPolicy)
+            let expired = try await #require(throws: UploadError.self) {
+                try await client.upload(
+                    Self.form(), with: Presigned.form(to: server.url, expiration: Presigned.earlier))
+            }
+            #expect(expired.code == .formExpired)
+            #expect(server.requests.heads.isEmpty)
+        }
+    }
+
+    @Test func `a rule of the client is one of the form that the caller made`() async throws {
+        try await Responses.run([("204 No Content", [:])]) { server in
+            var client = UploadClient()
+            client.rules = try FormRules(fields: [:], files: ["photo": FormRules.File()])
+            try await client.upload(Self.form(), with: Presigned.form(to: server.url))
+            #expect(server.requests.whole.count == 1)
+        }
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `an expired form is replaced before anything is sent`(carrier: Carrier) async throws {
+        try await Responses.run([("204 No Content", [:])]) { server in
+            let old = Presigned.form(to: server.url, expiration: Presigned.earlier)
+            // Also a form that seems to have expired at once: then the clock is wrong, and the store decides.
+            let new = Server {
+                Presigned.form(to: server.url, expiration: Presigned.earlier, adding: ["x-ignore-n": "2"])
+            }
+            let client = UploadClient(transport: carrier.transport())
+            try await client.upload(Self.form(), with: old, refreshing: { new.refresh() })
+            #expect(new.count == 1)
+            #expect(
+                server.requests.whole.map { String(decoding: $0.body, as: UTF8.self).contains("x-ignore-n") } == [true])
+        }
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `a form that the store calls expired is replaced once`(carrier: Carrier) async throws {
+        let expired = Self.error("AccessDenied", "Invalid according to Policy: Policy expired.")
+        for isNewAccepted in [true, false] {
+            try await RawServer.run { connection in
+                while let request = try await connection.readRequest() {
+                    let isNew = String(decoding: request.body, as: UTF8.self).contains("x-ignore-n")
+                    if isNew && isNewAccepted {
+                        try await connection.respond("204 No Content")
+                    } else {
+                        try await connection.respond("403 Forbidden", body: expired)
+                    }
+                }
+            } while: { server in
+                let new = Server { Presigned.form(to: server.url, adding: ["x-ignore-n": "2"]) }
+                let client = UploadClient(transport: carrier.transport())
+                let old = Presigned.form(to: server.url)
+                if isNewAccepted {
+                    try await client.upload(Self.form(), with: old, refreshing: { new.refresh() })
+                } else {
+                    let error = try await #require(throws: UploadError.self) {
+                        try await client.upload(Self.form(), with: old, refreshing: { new.refresh() })
+                    }
+                    #expect(error.objectStoreProblem?.isExpiration == true)
+                    #expect(error.advice?.hasPrefix("The form has expired.") == true)
+                }
+                #expect(new.count == 1)
+                #expect(server.requests.whole.count == 2)
+            }
+        }
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `no form is asked for after any other refusal, and the error of a refresh is the upload's`(
+        carrier: Carrier
+    ) async throws {
+        struct Trouble: Error {}
+        try await RawServer.run { connection in
+            while try await connection.readRequest() != nil {
+                try await connection.respond("403 Forbidden", body: Self.error("SignatureDoesNotMatch", "No."))
+            }
+        } while: { server in
+            let client = UploadClient(transport: carrier.transport())
+            let new = Server { Presigned.form(to: server.url) }
+            let error = try await #require(throws: UploadError.self) {
+                try await client.upload(
+                    Self.form(), with: Presigned.form(to: server.url), refreshing: { new.refresh() })
+            }
+            #expect(error.objectStoreProblem?.code == "SignatureDoesNotMatch")
+            #expect(error.delivery == .refused)
+            #expect(new.count == 0)
+            let old = Presigned.form(to: server.url, expiration: Presigned.earlier)
+            await #expect(throws: Trouble.self) {
+                try await client.upload(Self.form(), with: old, refreshing: { throw Trouble() })
+            }
+            #expect(server.requests.whole.count == 1)
+        }
+    }
+
+    @Test(arguments: Carrier.allCases)
+    func `a store that is busy is asked again by the retry policy`(carrier: Carrier) async throws {
+        let answers: [(String, String)] = [
+            ("503 Slow Down", Self.error("SlowDown", "")), ("400 Bad Request", Self.error("RequestTimeout", "")),
+            ("409 Conflict", Self.error("OperationAborted", "")),
+        ]
+        let rest = Mutex(answers)
+        try await RawServer.run { connection in
+            while try await connection.readRequest() != nil {
+                let next = rest.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+                try await connection.respond(next?.0 ?? "204 No Content", body: next?.1 ?? "")
+            }
+        } while: { server in
+            let client = UploadClient(transport: carrier.transport(), retry: .withoutDelays(maximumAttempts: 4))
+            let object = try await client.upload(Self.form(), with: Presigned.form(to: server.url))
+            #expect(object.response.attempts == 4)
+            #expect(Set(server.requests.whole.map(\.body)).count == 1)
+        }
+    }
+}
