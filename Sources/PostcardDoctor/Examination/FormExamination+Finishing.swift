@@ -1,4 +1,5 @@
 import PostcardForm
+import PostcardFoundation
 import PostcardPictureFormats
 
 extension FormExamination {
@@ -115,6 +116,7 @@ extension FormExamination {
         noteTrailingLineBreaks()
         noteRepetitions()
         noteOrder()
+        for finding in PolicyCheck(parts)?.findings(at: Date()) ?? [] { add(finding) }
         if let finding = ServerProfile.commonDefaults(bodySize: bodySize, partCount: partCount, parts: parts) {
             add(finding)
         }

@@ -105,7 +105,7 @@ extension FormProblem.Code {
     /// Every code that an explanation can hold, in the order of the documentation's page: the head, the delimiters, the
     /// parts, the whole.
     public static var explained: [Self] {
-        let all = ofParser + ofFraming + ofParts
+        let all = ofParser + ofFraming + ofParts + ofPolicies
         return Topic.allCases.flatMap { topic in all.filter { $0.topic == topic } }
     }
 }

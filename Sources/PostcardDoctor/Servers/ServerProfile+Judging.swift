@@ -28,6 +28,12 @@ extension ServerProfile {
             }
         }
         found += orderFindings(explanation.parts)
+        if let neededField, !explanation.parts.contains(where: { $0.name.lowercased() == neededField }) {
+            found.append(
+                finding(
+                    at: (0, nil), "\(title) needs the field \(neededField.debugDescription), and the form has none.",
+                    fix: "Send the field \(neededField.debugDescription) before the file."))
+        }
         if needsBracketsForLists { found += listFindings(explanation.parts) }
         return found
     }

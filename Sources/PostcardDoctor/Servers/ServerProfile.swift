@@ -15,6 +15,8 @@ public struct ServerProfile: Sendable, Hashable {
     public var readsNoFieldsAfterFile = false
     /// The name of the only file that is accepted; `nil` if there is no such rule.
     public var onlyFileName: String?
+    /// The name of a field that every form needs; `nil` if there is no such rule.
+    public var neededField: String?
     /// Whether fields with the same name overwrite each other if the name does not end in `[]`.
     public var needsBracketsForLists = false
 
@@ -193,6 +195,7 @@ extension ServerProfile {
             ])
         s3.readsNoFieldsAfterFile = true
         s3.onlyFileName = "file"
+        s3.neededField = "key"
         return s3
     }()
 

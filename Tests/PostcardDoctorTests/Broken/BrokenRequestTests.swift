@@ -4,7 +4,9 @@ import Testing
 
 @Suite("A request with one thing wrong")
 struct BrokenRequestTests {
-    static let all = BrokenRequest.heads + BrokenRequest.delimiters + BrokenRequest.parts + BrokenRequest.contents
+    static let all =
+        BrokenRequest.heads + BrokenRequest.delimiters + BrokenRequest.parts + BrokenRequest.contents
+        + BrokenRequest.policies
 
     static func explanation(of bytes: [UInt8], in chunks: Int = .max) -> Explanation {
         var examination = RequestExamination()

@@ -80,6 +80,7 @@ extension SampleRequest {
 
     static let good: [(name: String, request: SampleRequest)] = [
         ("texts", texts), ("pictures", pictures), ("korean", korean), ("browser", browser), (".NET", dotNET),
+        ("object store", BrokenRequest.storeForm()),
     ]
 }
 

@@ -47,10 +47,13 @@ struct ServerProfileTests {
         ("aspnet", [field(29_000_000)], [field(30_000_000)], "MaxRequestBodySize"),
         ("vapor", [field(16_000)], [field(16 << 10)], "defaultMaxBodySize"),
         ("cloudflare", [field(1)], [file(100_000_000)], "plan"),
-        ("s3", [field(20_000), file(1)], [field(20_500), file(1)], "another request"),
-        ("s3", [file(1)], [file(1), file(2)], "its own request"),
-        ("s3", [field(1), file(1)], [file(1), field(1)], "last part"),
+        ("s3", [key, field(20_000), file(1)], [key, field(20_500), file(1)], "another request"),
+        ("s3", [key, file(1)], [key, file(1), file(2)], "its own request"),
+        ("s3", [key, field(1), file(1)], [key, file(1), field(1)], "last part"),
+        ("s3", [key, file(1)], [file(1)], "Send the field \"key\""),
     ]
+
+    private static let key = SampleRequest.Part.field("key", "photos/1")
 
     private static func files(_ count: Int) -> [SampleRequest.Part] {
         (0..<count).map { .file("f\($0)", "f\($0).txt", "text/plain", Array("file \($0)".utf8)) }

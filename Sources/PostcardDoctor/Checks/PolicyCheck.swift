@@ -1,0 +1,65 @@
+import PostcardForm
+import PostcardFoundation
+
+/// What is wrong with a form that is posted to an object store, by the policy in it.
+struct PolicyCheck {
+    private let parts: [Explanation.Part]
+    /// The file; `nil` if there is none.
+    private let file: Int?
+    /// The parts before the file, which are all that the store reads.
+    private let fields: Range<Int>
+    private let policy: Int
+
+    /// - Parameter parts: All parts of the form.
+    /// - Returns: `nil` if the form has no policy where an object store reads it.
+    init?(_ parts: [Explanation.Part]) {
+        let file = parts.firstIndex { $0.filename != nil }
+        fields = 0..<(file ?? parts.count)
+        let names = parts[fields].map { $0.name.lowercased() }
+        // Insurers have forms with a policy too.
+        guard let policy = names.firstIndex(of: "policy"),
+            names.contains("signature") || names.contains("x-amz-signature")
+        else { return nil }
+        self.parts = parts
+        self.file = file
+        self.policy = policy
+    }
+
+    /// - Parameter now: The time.
+    func findings(at now: Date) -> [Finding] {
+        // A longer text is not kept.
+        guard let text = parts[policy].text else { return [] }
+        let read: FormPolicy
+        do throws(FormPolicyError) {
+            read = try FormPolicy(base64: text)
+        } catch {
+            return [finding(.malformedPolicy, in: policy, "\(error)")]
+        }
+        let form = FormPolicy.Form(
+            fields: fields.map { (parts[$0].name, parts[$0].text ?? "") },
+            filename: file.flatMap { parts[$0].filename }, fileBytes: file.map { parts[$0].size })
+        return read.violations(by: form, at: now).compactMap { violation -> Finding? in
+            switch violation {
+            case .expired: finding(.expiredPolicy, in: policy, violation.message, fix: violation.fix)
+            case .missingField: finding(.missingPolicyField, in: policy, violation.message, fix: violation.fix)
+            case .differentField(let name, _, _):
+                isKnown(name)
+                    ? finding(.policyMismatch, in: part(named: name), violation.message, fix: violation.fix) : nil
+            case .extraField(let name):
+                finding(.fieldOutsidePolicy, in: part(named: name), violation.message, fix: violation.fix)
+            case .size: finding(.sizeOutsidePolicy, in: file ?? policy, violation.message, fix: violation.fix)
+            }
+        }
+    }
+
+    private func finding(_ code: FormProblem.Code, in part: Int, _ message: String, fix: String? = nil) -> Finding {
+        Finding(code, at: parts[part].offset, part: part, message, fix: fix)
+    }
+
+    private func part(named name: String) -> Int {
+        fields.first { parts[$0].name.lowercased() == name.lowercased() } ?? policy
+    }
+
+    /// Whether the value of the field was kept: it is short, and in UTF-8.
+    private func isKnown(_ name: String) -> Bool { parts[part(named: name)].text != nil }
+}
